@@ -1,0 +1,1 @@
+"""Correlation of scores with quality, resampling, agreement and the verdict."""

@@ -1,0 +1,1 @@
+"""End-to-end answers: their requests, their normalisation and their quality."""

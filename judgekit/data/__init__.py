@@ -1,0 +1,1 @@
+"""Tables, their validation, documents, the ordering of runs, readers and writers."""

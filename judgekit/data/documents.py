@@ -1,0 +1,89 @@
+"""Queries and documents, and the one function that renders a document as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from judgekit.errors import DataError
+
+__all__ = ["Doc", "Docs", "Fields", "MemoryDocs", "Queries", "Query", "render"]
+
+Fields = Literal["title+text", "text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question, with its reference answers where there are some."""
+
+    query_id: str
+    text: str
+    answers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Doc:
+    """A passage that can be retrieved."""
+
+    doc_id: str
+    text: str
+    title: str = ""
+    page_id: str | None = None
+
+
+Queries = Mapping[str, Query]
+"""Queries by id, in the order of their file."""
+
+
+class Docs(Protocol):
+    """A look-up of documents, so that a collection can live on disk."""
+
+    def get(self, doc_ids: Sequence[str]) -> list[Doc]:
+        """Return the documents in the order asked for.
+
+        Raises:
+            DataError: an id is unknown; the message names it.
+        """
+        ...
+
+    def __contains__(self, doc_id: object) -> bool: ...
+
+    def __len__(self) -> int: ...
+
+
+class MemoryDocs:
+    """A collection held in memory."""
+
+    def __init__(self, docs: Iterable[Doc]) -> None:
+        self._docs: dict[str, Doc] = {}
+        for doc in docs:
+            if doc.doc_id in self._docs:
+                raise DataError(f"doc {doc.doc_id!r} is there twice")
+            self._docs[doc.doc_id] = doc
+
+    def get(self, doc_ids: Sequence[str]) -> list[Doc]:
+        """Return the documents in the order asked for; an unknown id is a `DataError`."""
+        try:
+            return [self._docs[i] for i in doc_ids]
+        except KeyError as error:
+            raise DataError(f"doc {error.args[0]!r} is not in the collection") from None
+
+    def __contains__(self, doc_id: object) -> bool:
+        return doc_id in self._docs
+
+    def __len__(self) -> int:
+        return len(self._docs)
+
+    def __iter__(self) -> Iterator[Doc]:
+        return iter(self._docs.values())
+
+
+def render(doc: Doc, fields: Fields = "title+text") -> str:
+    """Return the text of a document for prompts and for containment: title, newline, text.
+
+    An empty title leaves no empty line; ``fields="text"`` leaves the title out.
+    """
+    if fields == "text" or not doc.title:
+        return doc.text
+    return f"{doc.title}\n{doc.text}"

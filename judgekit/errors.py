@@ -1,0 +1,92 @@
+"""Everything judgekit raises on purpose.
+
+The tree, with the exit code of the command line beside it::
+
+    JudgekitError            2
+    ├── UsageError           2   an option, a spelling, a combination that makes no sense
+    ├── DataError            2   a file: carries path and line
+    ├── ConfigError          2   the experiment file: carries the path of the key
+    └── StoppedError         3   a run had to stop; what was paid for is kept
+        ├── EndpointError    3   the endpoint cannot serve this run (key, model, address)
+        └── BudgetError      3   the next request would exceed the user's budget
+
+A message says what was wrong, where, and what to do. These are the only exceptions that the command line
+turns into a sentence; any other is a bug and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+
+__all__ = [
+    "BudgetError",
+    "ConfigError",
+    "DataError",
+    "EndpointError",
+    "JudgekitError",
+    "StoppedError",
+    "UsageError",
+    "nearest",
+]
+
+
+class JudgekitError(Exception):
+    """Base of all errors that judgekit raises on purpose."""
+
+    exit_code = 2
+
+
+class UsageError(JudgekitError):
+    """An option, a spelling or a combination that cannot be carried out."""
+
+
+class DataError(JudgekitError):
+    """A file or table that does not hold what it should.
+
+    Args:
+        reason: what is wrong and, where it helps, what was expected.
+        path: the file, if the data came from one.
+        line: 1-based line in that file.
+    """
+
+    def __init__(self, reason: str, path: str | Path | None = None, line: int | None = None) -> None:
+        self.reason = reason
+        self.path = None if path is None else Path(path)
+        self.line = line
+        where = "" if path is None else f"{path}: " if line is None else f"{path}, line {line}: "
+        super().__init__(where + reason)
+
+
+class ConfigError(JudgekitError):
+    """An experiment file that cannot be used; ``key`` is the dotted path of the entry."""
+
+    def __init__(self, reason: str, path: str | Path | None = None, key: str | None = None) -> None:
+        self.reason = reason
+        self.path = None if path is None else Path(path)
+        self.key = key
+        where = "" if path is None else f"{path}: "
+        super().__init__(where + (f"[{key}] " if key else "") + reason)
+
+
+class StoppedError(JudgekitError):
+    """A run that had to stop before its end; everything already paid for is kept."""
+
+    exit_code = 3
+
+
+class EndpointError(StoppedError):
+    """An endpoint that cannot serve this run: wrong key, unknown model, no server at the address."""
+
+
+class BudgetError(StoppedError):
+    """The next request would exceed the budget that the user set."""
+
+
+def nearest(word: str, candidates: Iterable[str]) -> str:
+    """Return ``" Did you mean 'x'?"`` for the candidate nearest to ``word``, else ``""``."""
+    names = sorted(candidates)
+    folded = {name.casefold(): name for name in names}
+    found = difflib.get_close_matches(word.casefold(), list(folded), n=1, cutoff=0.6)
+    return f" Did you mean {folded[found[0]]!r}?" if found else ""

@@ -1,0 +1,206 @@
+"""The labeler protocol, the registry, and the one place that checks "one record per asked pair".
+
+A labeler is two pure functions over *units* (a query with one or more docs)::
+
+    requests(unit, replies) -> list[Request]     called again with what came back, until it returns []
+    label(unit, replies)    -> list[Label]
+
+It holds configuration and no state, and does no I/O: a labeler that needs a file reads it when it is built.
+A new labeler is one new file in this package whose ``LABELER`` is a class with ``kind`` and ``make(spec, context)``,
+and no edit elsewhere; a third-party one is an entry point of the group ``judgekit.labelers`` that names such a class.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+
+from judgekit.data.documents import Doc, Query
+from judgekit.data.labelings import Scale
+from judgekit.data.tables import Status
+from judgekit.errors import UsageError, nearest
+from judgekit.llm.types import Endpoint, Outcome, Request
+from judgekit.spec import Spec, Value, parse
+
+if TYPE_CHECKING:
+    from judgekit.data.documents import Fields
+
+__all__ = ["Context", "Label", "Labeler", "Needs", "Unit", "build", "checked", "kinds", "options"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A query with the docs that are labelled together (one for pointwise labelers)."""
+
+    query: Query
+    docs: tuple[Doc, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What a labeler says of one pair. ``relevance`` is None unless the status is ok.
+
+    Attributes:
+        raw: the text that the label was read from, if any.
+        reason: why there is no label, as a sentence.
+    """
+
+    query_id: str
+    doc_id: str
+    relevance: float | None
+    status: Status = Status.OK
+    raw: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a labeling needs and sees; the report says it beside every number.
+
+    Attributes:
+        references: whether it needs reference answers.
+        endpoint: the LLM that is asked, if any.
+        outcome_metric: the answer metric that it shares with the outcome (utility), if any.
+        outcome_prompt: the answer prompt that it shares with the outcome, if any.
+        people: whether the labels were made by people.
+    """
+
+    references: bool = False
+    endpoint: Endpoint | None = None
+    outcome_metric: str | None = None
+    outcome_prompt: str | None = None
+    people: bool = False
+
+
+@runtime_checkable
+class Labeler(Protocol):
+    """See the module's docstring. ``kind`` is the registered name; ``spec`` the canonical spelling."""
+
+    kind: ClassVar[str]
+
+    @property
+    def spec(self) -> Spec:
+        """The canonical spelling: ``build(parse(str(spec)), context)`` is an equal labeler."""
+        ...
+
+    @property
+    def scale(self) -> Scale:
+        """The declared scale of the labels."""
+        ...
+
+    @property
+    def needs(self) -> Needs:
+        """What the labeling needs and sees."""
+        ...
+
+    def units(self, query: Query, docs: Sequence[Doc]) -> Iterable[Unit]:
+        """Cut a query's pooled docs into units; pointwise labelers make one per doc."""
+        ...
+
+    def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
+        """Return the next wave of requests, given the outcomes so far in order; [] when done."""
+        ...
+
+    def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
+        """Return one label per doc of the unit."""
+        ...
+
+
+class Context(Protocol):
+    """What a labeler may ask for while it is being built."""
+
+    @property
+    def fields(self) -> Fields:
+        """How documents are rendered unless the labeler's spelling says otherwise."""
+        ...
+
+    def endpoint(self, name: str | None) -> Endpoint:
+        """Return the endpoint of that name, or the only one if ``name`` is None; else a `ConfigError`."""
+        ...
+
+    def path(self, text: str) -> Path:
+        """Resolve a file named in a spelling (relative to the experiment file or the working directory)."""
+        ...
+
+
+LabelerFactory = Callable[[Spec, Context], Labeler]
+"""The class method ``make`` of a labeler class: reads the options of a spelling, refuses unknown ones."""
+
+ENTRY_POINTS = "judgekit.labelers"
+
+
+def kinds() -> dict[str, LabelerFactory]:
+    """Return every known labeler by its kind: the modules of this package, then the installed entry points.
+
+    A built-in kind cannot be replaced by an entry point; that is a `UsageError`, so that a spelling always
+    means the same.
+    """
+    package = importlib.import_module("judgekit.labelers")
+    found: dict[str, LabelerFactory] = {}
+    for module in pkgutil.iter_modules(package.__path__):
+        labeler = getattr(importlib.import_module(f"judgekit.labelers.{module.name}"), "LABELER", None)
+        if labeler is not None:
+            found[labeler.kind] = labeler.make
+    for point in entry_points(group=ENTRY_POINTS):
+        if point.name in found:
+            raise UsageError(f"the labeler {point.name!r} of {point.value} has the name of a built-in one")
+        found[point.name] = point.load().make
+    return found
+
+
+def build(spec: Spec | str, context: Context) -> Labeler:
+    """Build the labeler of a spelling such as ``judge(prompt=graded)``.
+
+    Raises:
+        UsageError: the kind is unknown or an option is not one of its own.
+    """
+    spec = parse(spec) if isinstance(spec, str) else spec
+    known = kinds()
+    if spec.name not in known:
+        names = ", ".join(sorted(known))
+        raise UsageError(f"there is no labeler {spec.name!r} (there are: {names}).{nearest(spec.name, known)}")
+    if spec.cutoff is not None:
+        raise UsageError(f"{spec}: a labeler has no cutoff")
+    return known[spec.name](spec, context)
+
+
+def checked(labeler: Labeler, unit: Unit, replies: Sequence[Outcome]) -> list[Label]:
+    """Call ``labeler.label`` and hold it to the contract: exactly one label per doc of the unit, on its scale.
+
+    This is the one place that checks it. A labeler that breaks the contract is a bug of that labeler, so the
+    message names it.
+
+    Raises:
+        UsageError: a label is missing, is there twice, is about another pair, or is off the declared scale.
+    """
+    labels = labeler.label(unit, replies)
+    asked = [(unit.query.query_id, d.doc_id) for d in unit.docs]
+    got = [(label.query_id, label.doc_id) for label in labels]
+    if sorted(got) != sorted(asked):
+        raise UsageError(f"labeler {labeler.spec} was asked for {asked} and labelled {got}")
+    for label in labels:
+        if (label.relevance is None) == (label.status is Status.OK):
+            raise UsageError(f"labeler {labeler.spec}: {label} has a relevance exactly if its status is ok")
+        problem = None if label.relevance is None else labeler.scale.problem(label.relevance)
+        if problem:
+            raise UsageError(f"labeler {labeler.spec}: {label} is off the scale: {problem}")
+    return labels
+
+
+def options(spec: Spec, known: Iterable[str]) -> dict[str, Value]:
+    """Return the options of a spelling, all of which must be ``known``; for use in ``make``.
+
+    Raises:
+        UsageError: an option is unknown; the message suggests the nearest.
+    """
+    known = sorted(known)
+    for key in spec.options:
+        if key not in known:
+            have = ", ".join(known) or "none"
+            raise UsageError(f"{spec}: no option {key!r} (there are: {have}).{nearest(key, known)}")
+    return dict(spec.options)

@@ -1,0 +1,1 @@
+"""Requests as data: identity, transport, client, limits, store, executor, usage, prompts and verdicts."""

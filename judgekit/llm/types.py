@@ -1,0 +1,242 @@
+"""The values that the whole llm room speaks of: endpoint, request, reply, failure.
+
+A request is plain data. Everything expensive (storing, sending, limiting, counting) happens to requests outside
+of the labelers that made them, which is why a labeler can be tested without a network and why a re-run, another
+run with the same pair or another k never pays twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
+
+from judgekit.data.tables import SCHEMA_VERSION, Status
+from judgekit.errors import ConfigError
+
+__all__ = [
+    "Endpoint",
+    "Executor",
+    "Failure",
+    "Outcome",
+    "Program",
+    "Reply",
+    "Request",
+    "Transport",
+    "canonical",
+    "chat",
+]
+
+OFFLINE_URL = "offline:"
+"""The base_url of the built-in stand-in, which is no LLM and opens no socket."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An OpenAI-compatible server and the model to ask there. Holds the *name* of the key's variable, never a key.
+
+    Attributes:
+        name: what the user calls it.
+        base_url: e.g. ``http://localhost:8000/v1``; ``offline:`` is the built-in stand-in.
+        model: the model id that is sent.
+        api_key_env: name of the environment variable that holds the key, if one is needed.
+        namespace: stands for ``base_url`` in the identity of requests (replicas, changing ports).
+        family: the user's word for related models; a judge of the answerer's family is marked.
+        concurrency: the most requests in flight at once.
+        timeout_s: seconds that one attempt may take once it holds a slot.
+        max_retries: further attempts after a failed one; 0 means none.
+        requests_per_minute, tokens_per_minute: client-side limits; None means none.
+        params: further fields of each request body, e.g. ``{"temperature": 0, "seed": 1}``. They are part of the
+            identity of a request.
+    """
+
+    name: str
+    base_url: str
+    model: str
+    api_key_env: str | None = None
+    namespace: str | None = None
+    family: str | None = None
+    concurrency: int = 16
+    timeout_s: float = 120.0
+    max_retries: int = 6
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    params: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        where = f"endpoints.{self.name}"
+        if not self.base_url:
+            raise ConfigError("base_url is empty", key=f"{where}.base_url")
+        if self.base_url != OFFLINE_URL and not self.base_url.startswith(("http://", "https://")):
+            raise ConfigError(
+                f"base_url {self.base_url!r} must start with http:// or https:// and usually ends in /v1",
+                key=f"{where}.base_url",
+            )
+        if self.concurrency < 1:
+            raise ConfigError(f"must be at least 1, is {self.concurrency}", key=f"{where}.concurrency")
+        if self.timeout_s <= 0:
+            raise ConfigError(f"must be positive, is {self.timeout_s}", key=f"{where}.timeout_s")
+        if self.max_retries < 0:
+            raise ConfigError(f"must be at least 0, is {self.max_retries}", key=f"{where}.max_retries")
+
+    @property
+    def identity(self) -> str:
+        """What the endpoint contributes to a request's identity: the namespace, else the base_url."""
+        return self.namespace or self.base_url.rstrip("/")
+
+    @property
+    def offline(self) -> bool:
+        """Whether this is the stand-in, so that no LLM is involved."""
+        return self.base_url == OFFLINE_URL
+
+
+def canonical(value: Any) -> bytes:
+    """Return the canonical JSON of a value: sorted keys, no white space, UTF-8."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+
+
+@dataclass(frozen=True)
+class Request:
+    """One chat completion to be had.
+
+    Attributes:
+        endpoint: where to ask.
+        body: canonical JSON of the request body as the labeler made it, before any parameter negotiation.
+        sample: tells repeated samples of one body apart; without it n samples would be one reply.
+    """
+
+    endpoint: Endpoint
+    body: bytes
+    sample: int = 0
+
+    @cached_property
+    def key(self) -> str:
+        """The identity: SHA-256 (hex) of schema version, endpoint identity, body and sample."""
+        head = f"{SCHEMA_VERSION}\n{self.endpoint.identity}\n{self.sample}\n"
+        return hashlib.sha256(head.encode() + self.body).hexdigest()
+
+
+def chat(endpoint: Endpoint, messages: Sequence[Mapping[str, str]], *, sample: int = 0, **params: Any) -> Request:
+    """Return the request for one chat completion; ``params`` override the endpoint's."""
+    body = {"model": endpoint.model, "messages": list(messages), **endpoint.params, **params}
+    return Request(endpoint, canonical(body), sample)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What an endpoint answered to one request: the raw JSON, and views of it.
+
+    Attributes:
+        key: identity of the request.
+        raw: the JSON text of the response body, as it came.
+        cached: whether it was replayed from the store.
+    """
+
+    key: str
+    raw: str
+    cached: bool = False
+
+    @cached_property
+    def json(self) -> dict[str, Any]:
+        """The response body; the store and the client let only JSON objects with one choice or more through."""
+        body: dict[str, Any] = json.loads(self.raw)
+        return body
+
+    @property
+    def _choice(self) -> dict[str, Any]:
+        choice: dict[str, Any] = self.json["choices"][0]
+        return choice
+
+    @property
+    def text(self) -> str:
+        """The answer's text; never the reasoning content."""
+        content = (self._choice.get("message") or {}).get("content")
+        return content if isinstance(content, str) else ""
+
+    @property
+    def refusal(self) -> str | None:
+        """The refusal text, if the model or a content filter declined."""
+        refusal = (self._choice.get("message") or {}).get("refusal")
+        if refusal:
+            return str(refusal)
+        return "content_filter" if self.finish_reason == "content_filter" else None
+
+    @property
+    def finish_reason(self) -> str | None:
+        """``stop``, ``length``, ``content_filter``, …"""
+        reason = self._choice.get("finish_reason")
+        return reason if isinstance(reason, str) else None
+
+    @property
+    def logprobs(self) -> list[dict[str, Any]] | None:
+        """The token log-probabilities of the answer (OpenAI's ``logprobs.content``), or None."""
+        content = (self._choice.get("logprobs") or {}).get("content")
+        return content if isinstance(content, list) else None
+
+    @property
+    def usage(self) -> tuple[int, int] | None:
+        """(prompt tokens, completion tokens), or None where the server did not say."""
+        usage = self.json.get("usage")
+        if not isinstance(usage, dict):
+            return None
+        counts = usage.get("prompt_tokens"), usage.get("completion_tokens")
+        return (int(counts[0] or 0), int(counts[1] or 0)) if counts[0] is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a request has no reply. Never stored: running again asks again.
+
+    Attributes:
+        key: identity of the request.
+        status: usually `Status.FAILED`.
+        reason: a sentence for the user, with the server's own message where there is one.
+    """
+
+    key: str
+    status: Status
+    reason: str
+
+
+Outcome = Reply | Failure
+
+U = TypeVar("U", contravariant=True)
+
+
+class Program(Protocol[U]):
+    """A pure function from a unit and what came back so far to further requests.
+
+    ``replies`` holds the outcomes of all requests made for this unit so far, in the order they were returned.
+    It is called again with what came back, until it returns []. One wave is the common case.
+    """
+
+    def requests(self, unit: U, replies: Sequence[Outcome], /) -> list[Request]:
+        """Return the next wave of requests; [] when nothing more is needed."""
+        ...
+
+
+class Transport(Protocol):
+    """Carries the bytes of one request to an endpoint. It neither retries nor interprets."""
+
+    async def send(self, endpoint: Endpoint, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        """POST a chat-completion body; return (HTTP status, headers with lower-case names, response body).
+
+        Raises:
+            OSError, TimeoutError: no complete response was had.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close what is open."""
+        ...
+
+
+class Executor(Protocol):
+    """Turns requests into outcomes: local and asynchronous, from batch files, or on a cluster."""
+
+    def run(self, requests: AsyncIterable[Request]) -> AsyncIterator[tuple[str, Outcome]]:
+        """Yield (key, outcome) for every distinct key, in any order, streaming and bounded."""
+        ...

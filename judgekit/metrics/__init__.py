@@ -1,0 +1,1 @@
+"""The shared metrics engine: measure grammar and vectorised evaluation."""

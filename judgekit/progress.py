@@ -1,0 +1,35 @@
+"""Progress is an event callback that the stages call; only the command line draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+__all__ = ["Event", "Progress", "silent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Where a stage stands.
+
+    Attributes:
+        stage: e.g. ``label judge``.
+        done, total: units of work (pairs, answers); ``total`` is None where it is unknown.
+        sent, cached, failed: requests paid for now, replayed from the store, and failed for good.
+        note: a message the user should see once (a wait asked for by the server, a dropped parameter).
+    """
+
+    stage: str
+    done: int
+    total: int | None
+    sent: int = 0
+    cached: int = 0
+    failed: int = 0
+    note: str = ""
+
+
+Progress = Callable[[Event], None]
+
+
+def silent(_: Event) -> None:
+    """Ignore progress."""

@@ -1,0 +1,218 @@
+"""The one spelling of measures and labelers: ``name(key=value, ...)@cutoff``.
+
+``nDCG@10``, ``P(rel=2)@5`` and ``judge(prompt=graded)`` are at once command-line arguments, column values,
+dictionary keys and (as slugs) file names. The law ``parse(str(x)) == x`` holds for every `Spec`.
+The measure names and keys are those of ir_measures, of whose grammar this one is a superset.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from judgekit.errors import UsageError
+
+__all__ = ["Spec", "Value", "parse", "parse_many", "slug", "split_named"]
+
+Value = bool | int | float | str
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_+-]*")
+_BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
+_LOOSE = re.compile(r"[^,()'\"\s=][^,()'\"=]*")
+_WORDS: dict[str, bool] = {"True": True, "true": True, "False": False, "false": False}
+_ESCAPES = {"n": "\n", "t": "\t"}
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A parsed spelling: a name, parameters sorted by key, and a cutoff.
+
+    Attributes:
+        name: ``nDCG``, ``judge``, …
+        params: (key, value) pairs, sorted by key; values are bool, int, float or str.
+        cutoff: the number behind ``@``, at least 1, or None.
+    """
+
+    name: str
+    params: tuple[tuple[str, Value], ...] = ()
+    cutoff: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "params", tuple(sorted(self.params)))
+
+    @property
+    def options(self) -> Mapping[str, Value]:
+        """The parameters as a dictionary."""
+        return dict(self.params)
+
+    def at(self, cutoff: int | None) -> Spec:
+        """Return the same spelling with another cutoff."""
+        return Spec(self.name, self.params, cutoff)
+
+    def __str__(self) -> str:
+        params = f"({', '.join(f'{k}={_write(v)}' for k, v in self.params)})" if self.params else ""
+        return f"{self.name}{params}" + ("" if self.cutoff is None else f"@{self.cutoff}")
+
+
+def _write(value: Value) -> str:
+    if not isinstance(value, str):
+        return repr(value)
+    if _BARE.fullmatch(value) and value not in _WORDS and value not in ("inf", "nan"):
+        return value
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\t", "\\t")
+    return f"'{escaped}'"
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.pos = 0
+
+    def fail(self, expected: str) -> UsageError:
+        return UsageError(
+            f"cannot read {self.text!r}: expected {expected} at character {self.pos + 1}."
+            " The form is name(key=value, ...)@cutoff, e.g. nDCG@10 or P(rel=2)@5."
+        )
+
+    def skip(self) -> None:
+        while self.pos < len(self.text) and self.text[self.pos].isspace():
+            self.pos += 1
+
+    def take(self, pattern: re.Pattern[str]) -> str | None:
+        match = pattern.match(self.text, self.pos)
+        if match is None:
+            return None
+        self.pos = match.end()
+        return match[0]
+
+    def literal(self, char: str) -> bool:
+        if self.text.startswith(char, self.pos):
+            self.pos += 1
+            return True
+        return False
+
+    def spec(self) -> Spec:
+        name = self.take(_NAME)
+        if name is None:
+            raise self.fail("a name")
+        params: dict[str, Value] = {}
+        if self.literal("("):
+            self.skip()
+            while not self.literal(")"):
+                key = self.take(_BARE)
+                self.skip()
+                if key is None or not self.literal("="):
+                    raise self.fail("key=value or ')'")
+                if key in params:
+                    raise UsageError(f"cannot read {self.text!r}: {key!r} is given twice")
+                self.skip()
+                params[key] = self.value()
+                self.skip()
+                if self.literal(","):
+                    self.skip()
+                elif not self.text.startswith(")", self.pos):
+                    raise self.fail("',' or ')'")
+        cutoff = None
+        if self.literal("@"):
+            digits = self.take(re.compile(r"\d+"))
+            if digits is None or int(digits) < 1:
+                raise self.fail("a cutoff of at least 1")
+            cutoff = int(digits)
+        return Spec(name, tuple(params.items()), cutoff)
+
+    def value(self) -> Value:
+        quote = self.text[self.pos : self.pos + 1]
+        if quote in ("'", '"'):
+            return self.quoted(quote)
+        start = self.pos
+        loose = self.take(_LOOSE)
+        if loose is None:
+            raise self.fail("a value")
+        loose = loose.rstrip()
+        self.pos = start + len(loose)
+        if loose in _WORDS:
+            return _WORDS[loose]
+        if _NUMBER.fullmatch(loose):
+            return int(loose) if re.fullmatch(r"[+-]?\d+", loose) else float(loose)
+        return loose
+
+    def quoted(self, quote: str) -> str:
+        out: list[str] = []
+        self.pos += 1
+        while self.pos < len(self.text):
+            char = self.text[self.pos]
+            self.pos += 1
+            if char == quote:
+                return "".join(out)
+            if char == "\\" and self.pos < len(self.text):
+                char = self.text[self.pos]
+                self.pos += 1
+                out.append(_ESCAPES.get(char, char))
+            else:
+                out.append(char)
+        raise self.fail(f"the closing {quote}")
+
+
+def parse(text: str) -> Spec:
+    """Parse one spelling.
+
+    Raises:
+        UsageError: the text is not of the form ``name(key=value, ...)@cutoff``.
+    """
+    reader = _Reader(text.strip())
+    spec = reader.spec()
+    if reader.pos != len(reader.text):
+        raise reader.fail("the end")
+    return spec
+
+
+def parse_many(text: str) -> list[Spec]:
+    """Parse several spellings separated by white space or commas: ``"nDCG@10 P(rel=2)@5, AP"``."""
+    reader = _Reader(text)
+    specs: list[Spec] = []
+    while True:
+        while reader.pos < len(text) and (text[reader.pos].isspace() or text[reader.pos] == ","):
+            reader.pos += 1
+        if reader.pos == len(text):
+            return specs
+        specs.append(reader.spec())
+        if reader.pos < len(text) and not (text[reader.pos].isspace() or text[reader.pos] == ","):
+            raise reader.fail("a space or ','")
+
+
+def slug(text: str) -> str:
+    """Return a file name for a spelling: readable, without ``/`` or ``=``, distinct for distinct texts.
+
+    Plain names (letters, digits, ``.``, ``_``, ``-``, ``@``) are kept; anything else is reduced to those
+    and gets eight hexadecimal digits of its SHA-256, so that two spellings never share a file.
+    """
+    if re.fullmatch(r"[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,99}", text):
+        return text
+    short = re.sub(r"[^A-Za-z0-9._@-]+", "-", text).strip("-.")[:80]
+    return f"{short or 'x'}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def split_named(text: str) -> tuple[str | None, str]:
+    """Split ``NAME=FILE``; an ``=`` inside parentheses or after a ``/`` does not split.
+
+    >>> split_named("bm25=runs/bm25.trec")
+    ('bm25', 'runs/bm25.trec')
+    >>> split_named("runs/k1=0.9.trec")
+    (None, 'runs/k1=0.9.trec')
+    >>> split_named("judge(prompt=graded)=labels/graded.qrels")
+    ('judge(prompt=graded)', 'labels/graded.qrels')
+    """
+    depth = 0
+    for index, char in enumerate(text):
+        if char == "(":
+            depth += 1
+        elif char == ")":
+            depth -= 1
+        elif char == "/" and depth <= 0:
+            break
+        elif char == "=" and depth <= 0:
+            return (text[:index], text[index + 1 :]) if index else (None, text)
+    return None, text

@@ -1,0 +1,28 @@
+"""Fixtures for all tests: isolation from the user's files, and the optional real data."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(autouse=True)
+def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads or writes the user's cache, keys or terminal settings."""
+    monkeypatch.setenv("JUDGEKIT_CACHE", str(tmp_path_factory.mktemp("cache")))
+    monkeypatch.setenv("COLUMNS", "160")
+    for name in ("OPENAI_API_KEY", "FORCE_COLOR", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with real data, worked examples and a small real endpoint; tests that need it skip without it."""
+    path = Path(os.environ.get("JUDGEKIT_SHARED", ROOT.parent / "shared"))
+    if not (path / "data").is_dir():
+        pytest.skip(f"needs the real data in {path} (set JUDGEKIT_SHARED), which is not part of the project")
+    return path
