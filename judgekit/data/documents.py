@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 from judgekit.errors import DataError
 
-__all__ = ["Doc", "Docs", "Fields", "MemoryDocs", "Queries", "Query", "render"]
+__all__ = ["Doc", "Docs", "Fields", "MemoryDocs", "Queries", "Query", "Unit", "render"]
 
 Fields = Literal["title+text", "text"]
 
@@ -30,6 +30,14 @@ class Doc:
     text: str
     title: str = ""
     page_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A query with the docs that are labelled or answered from together, best first; no docs means closed book."""
+
+    query: Query
+    docs: tuple[Doc, ...]
 
 
 Queries = Mapping[str, Query]

@@ -20,7 +20,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
-from judgekit.data.documents import Doc, Query
+from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError, nearest
@@ -31,14 +31,6 @@ if TYPE_CHECKING:
     from judgekit.data.documents import Fields
 
 __all__ = ["Context", "Label", "Labeler", "Needs", "Unit", "build", "checked", "kinds", "options"]
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """A query with the docs that are labelled together (one for pointwise labelers)."""
-
-    query: Query
-    docs: tuple[Doc, ...]
 
 
 @dataclass(frozen=True, slots=True)
