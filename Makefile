@@ -1,0 +1,40 @@
+# Two commands do everything on a fresh machine with Python 3.11+ and make:
+#   make demo   sets up and runs the whole flow on the bundled sample, offline
+#   make test   sets up and passes the tests
+# make check runs the linter and the type checker. Everything is installed into $(VENV).
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test check bench clean
+
+demo: $(VENV)/.installed
+	$(BIN)/judgekit demo
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check judgekit tests
+	$(BIN)/ruff format --check judgekit tests
+	$(BIN)/mypy
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m pip install -q --group bench
+	$(BIN)/python -m pytest -m bench -s tests/bench
+
+clean:
+	rm -rf $(VENV) dist build judgekit-demo
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else f"judgekit needs Python 3.11 or newer, this is {v[0]}.{v[1]}: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --upgrade "pip>=25.1"
+
+$(VENV)/.installed: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install -q --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.installed
+	$(BIN)/python -m pip install -q --editable . --group dev
+	@touch $@
