@@ -1,0 +1,236 @@
+"""The experiment file: its form, read strictly, and written back resolved.
+
+Unknown tables and keys are errors that suggest the nearest; a wrong type names the key. Paths are relative to the
+file. Nothing here runs anything: see `judgekit.experiment`.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tomli_w
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from judgekit.data.documents import Fields
+from judgekit.data.tables import ALL
+from judgekit.errors import ConfigError, JudgekitError, nearest
+from judgekit.llm.types import Endpoint
+from judgekit.spec import Spec, Value, parse
+
+__all__ = ["AnalysisConfig", "AnswersConfig", "Config", "DataConfig", "LabelerConfig", "MetricsConfig", "load"]
+
+Level = Literal["query", "within-query", "system"]
+Positive = Annotated[int, Field(ge=1)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class DataConfig(_Section):
+    """``[data]``: the collection and the depth of the pool."""
+
+    queries: str
+    docs: str
+    depth: Positive
+    fields: Fields = "title+text"
+    query_log: str | None = None
+
+
+class EndpointConfig(_Section):
+    """``[endpoints.NAME]``: an OpenAI-compatible server."""
+
+    base_url: str
+    model: str
+    api_key_env: str | None = None
+    namespace: str | None = None
+    family: str | None = None
+    concurrency: Positive = 16
+    timeout_s: float = 120.0
+    max_retries: Annotated[int, Field(ge=0)] = 6
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    params: dict[str, Any] = {}
+
+    def endpoint(self, name: str) -> Endpoint:
+        """Return the value that the llm room works with."""
+        return Endpoint(name=name, **self.model_dump())
+
+
+class PriceConfig(_Section):
+    """``[prices.MODEL]``: money per million tokens, in the user's currency."""
+
+    prompt: Annotated[float, Field(ge=0)]
+    completion: Annotated[float, Field(ge=0)]
+
+
+class LabelerConfig(BaseModel):
+    """``[[labelers]]``: a kind, its options, and optionally a name; the spelling is the default name."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+    kind: str
+    name: str | None = None
+
+    @property
+    def spec(self) -> Spec:
+        """The labeler's spelling as the user gave it (``build`` makes it canonical)."""
+        options: dict[str, Value] = dict(self.model_extra or {})
+        given = parse(self.kind)
+        return Spec(given.name, (*given.params, *options.items()))
+
+    @model_validator(mode="after")
+    def _plain_options(self) -> LabelerConfig:
+        for key, value in (self.model_extra or {}).items():
+            if not isinstance(value, bool | int | float | str):
+                raise ValueError(f"option {key!r} must be a text, a number or true/false")
+        return self
+
+
+class AnswersConfig(_Section):
+    """``[answers]``: end-to-end answering from the top k documents of each run."""
+
+    endpoint: str | None = None
+    prompt: str = "answer-short"
+    depths: Annotated[list[Positive], Field(min_length=1)] = [5]
+    metrics: Annotated[list[str], Field(min_length=1)] = ["em", "f1"]
+    closed_book: bool = True
+    options: dict[str, bool | int | float | str] = {}
+
+    @field_validator("depths")
+    @classmethod
+    def _distinct(cls, depths: list[int]) -> list[int]:
+        return sorted(set(depths))
+
+
+class MetricsConfig(_Section):
+    """``[metrics]``: the measures; each without a cutoff is taken at every answer depth."""
+
+    measures: Annotated[list[str], Field(min_length=1)] = ["nDCG", "P", "R", "AP", "RR", "Success"]
+    missing: Literal["undefined", "zero", "condense"] = "undefined"
+
+
+class AnalysisConfig(_Section):
+    """``[analysis]``: levels, resampling, and the one cell that the verdict is about."""
+
+    primary: str | None = None
+    primary_metric: str | None = None
+    primary_level: Level = "query"
+    levels: Annotated[list[Level], Field(min_length=1)] = ["query", "within-query", "system"]
+    resamples: Annotated[int, Field(ge=100)] = 1000
+    seed: Annotated[int, Field(ge=0)] = 1
+    margin: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
+
+
+class Config(_Section):
+    """A whole experiment file.
+
+    Attributes:
+        path: the file that it was read from; paths inside are relative to its folder.
+    """
+
+    data: DataConfig
+    runs: Annotated[dict[str, str], Field(min_length=1)]
+    endpoints: dict[str, EndpointConfig] = {}
+    labelers: Annotated[list[LabelerConfig], Field(min_length=1)]
+    answers: AnswersConfig = AnswersConfig()
+    metrics: MetricsConfig = MetricsConfig()
+    analysis: AnalysisConfig = AnalysisConfig()
+    prices: dict[str, PriceConfig] = {}
+    path: Path = Field(default=Path("experiment.toml"), exclude=True)
+
+    @field_validator("runs")
+    @classmethod
+    def _run_names(cls, runs: dict[str, str]) -> dict[str, str]:
+        if ALL in runs:
+            raise ValueError(f"a run cannot be named {ALL!r}: that name stands for the mean over runs")
+        return runs
+
+    @model_validator(mode="after")
+    def _depth_covers_answers(self) -> Config:
+        if max(self.answers.depths) > self.data.depth:
+            raise ValueError(
+                f"answers.depths goes to {max(self.answers.depths)}, but data.depth pools only the top"
+                f" {self.data.depth} documents: raise data.depth"
+            )
+        return self
+
+    def resolve(self, text: str) -> Path:
+        """Return a path of the file, relative paths being relative to the file's folder; ``~`` is the home."""
+        return self.path.parent / os.path.expanduser(text)
+
+    def toml(self) -> str:
+        """Return the file with every default written out."""
+        return tomli_w.dumps(_without_none(self.model_dump(mode="json")))
+
+
+def _without_none(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _without_none(v) for k, v in value.items() if v is not None}
+    return [_without_none(v) for v in value] if isinstance(value, list) else value
+
+
+def load(path: str | Path) -> Config:
+    """Read an experiment file.
+
+    Raises:
+        ConfigError: no such file, no TOML, an unknown key (the nearest is suggested), a wrong type, a value that
+            makes no sense. The message names the file and the key.
+    """
+    path = Path(path)
+    try:
+        content = tomllib.loads(path.read_bytes().decode("utf-8"))
+    except FileNotFoundError:
+        raise ConfigError("there is no such experiment file", path) from None
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror}", path) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"is not TOML: {error}", path) from error
+    return parse_config(content, path)
+
+
+def parse_config(content: dict[str, Any], path: Path) -> Config:
+    """Check the content of an experiment file; ``path`` stands in messages and anchors relative paths."""
+    try:
+        config = Config.model_validate({**content, "path": path})
+        for name, endpoint in config.endpoints.items():
+            endpoint.endpoint(name)
+    except ValidationError as error:
+        raise _speak(error, path) from None
+    except JudgekitError as error:
+        key = error.key if isinstance(error, ConfigError) else None
+        raise ConfigError(getattr(error, "reason", str(error)), path, key) from None
+    return config
+
+
+_SECTIONS: dict[str, type[BaseModel]] = {
+    "data": DataConfig,
+    "endpoints": EndpointConfig,
+    "labelers": LabelerConfig,
+    "answers": AnswersConfig,
+    "metrics": MetricsConfig,
+    "analysis": AnalysisConfig,
+    "prices": PriceConfig,
+}
+
+
+def _speak(error: ValidationError, path: Path) -> ConfigError:
+    """Turn the first problem into a sentence for the user."""
+    problem = error.errors()[0]
+    location = [str(part) for part in problem["loc"]]
+    key = ".".join(location)
+    kind = problem["type"]
+    if kind == "extra_forbidden":
+        section = _SECTIONS.get(location[0], Config) if len(location) > 1 else Config
+        known = [name for name in section.model_fields if name != "path"]
+        what = "table or key" if len(location) == 1 else "key"
+        return ConfigError(
+            f"there is no such {what} (there are: {', '.join(known)}).{nearest(location[-1], known)}", path, key
+        )
+    if kind == "missing":
+        return ConfigError("is needed and missing", path, key)
+    message = problem["msg"].removeprefix("Value error, ")
+    given = "" if kind == "value_error" else f"; got {problem['input']!r}"
+    return ConfigError(f"{message[:1].lower()}{message[1:]}{given}", path, key or None)
