@@ -1,0 +1,160 @@
+"""How the offline stand-in reads a prompt: question, passages, task, form of the reply, abstention phrase.
+
+The convention is that of the prompt files: the question in ``<question>`` tags, each passage in ``<passage>`` tags
+with an optional ``title`` attribute. A line ``Task: answer``, ``Task: judge`` or ``Task: grade`` settles the task;
+without one it is read off the instructions: a number scale asks for a grade, the words *yes* and *no* for a
+verdict, anything else for an answer.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+__all__ = ["Prompt", "read_prompt"]
+
+Task = Literal["answer", "judge", "grade"]
+
+_QUESTION = re.compile(r"<(question|query)>((?:(?!<\1>).)*?)</\1>", re.DOTALL)
+_PASSAGE = re.compile(r"<(passage|document|doc)((?:\s[^<>]*)?)>((?:(?!<\1[\s>]).)*?)</\1>", re.DOTALL)
+_TITLE = re.compile(r"""\btitle\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_TASK = re.compile(r"^\s*task:\s*(answer|judge|grade)\b", re.IGNORECASE | re.MULTILINE)
+_SCALE = (
+    re.compile(r"\b(?:from\s+)?0\s*(?:to|-|–)\s*(\d{1,2})\b"),
+    re.compile(r"\b0(?:\s*,\s*\d)*\s*,?\s*or\s+(\d)\b"),
+)
+_LEVEL = re.compile(r"^\W*(\d)\s*(?:=|:|-|–)\s+\w", re.MULTILINE)
+_QUOTED = re.compile(r"""\"([^"\n]{2,60})\"|“([^”\n]{2,60})”|`([^`\n]{2,60})`|(?<!\w)'([^'\n]{2,60})'(?!\w)""")
+_ABSTAIN = re.compile(r"\b(?:not|no|none|cannot|can't|don't|doesn't|unless|otherwise|without|neither)\b", re.IGNORECASE)
+_OBJECT = re.compile(r"\{[^{}]*\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a prompt asks for.
+
+    Attributes:
+        question: the question's text.
+        passages: (title, text) of each passage, in prompt order; empty is closed book.
+        task: what to do.
+        top: the largest grade, for ``grade``.
+        abstain: the phrase to answer where the passages do not say.
+        fields: the keys of the JSON object to reply with and an example value each, or None for plain text.
+        marker: text to put before the verdict (``##final score: ``), usually "".
+        words: the two verdicts, positive first.
+    """
+
+    question: str
+    passages: tuple[tuple[str, str], ...]
+    task: Task
+    top: int = 3
+    abstain: str = "unknown"
+    fields: Mapping[str, Any] | None = None
+    marker: str = ""
+    words: tuple[str, str] = field(default=("Yes", "No"))
+
+
+def read_prompt(messages: Sequence[Mapping[str, Any]], response_format: Mapping[str, Any] | None = None) -> Prompt:
+    """Read the messages of a chat completion, whose contents must be strings or lists of text parts."""
+    text = "\n".join(_content(m) for m in messages if m.get("role") != "assistant")
+    asked = list(_QUESTION.finditer(text))
+    passages = list(_PASSAGE.finditer(text))
+    question = asked[-1][2].strip() if asked else _loose_question(text)
+    if len(asked) > 1:
+        # Worked examples come first: only what belongs to the last question counts.
+        behind = [p for p in passages if p.start() > asked[-1].end()]
+        passages = behind or [p for p in passages if p.start() > asked[-2].end()]
+    instructions = _PASSAGE.sub(" ", _QUESTION.sub(" ", text))
+    task, top = _task(instructions)
+    fields = _fields(instructions, response_format)
+    return Prompt(
+        question=_plain(question),
+        passages=tuple((_title(p[2]), _plain(p[3].strip())) for p in passages),
+        task=task,
+        top=top,
+        abstain=_abstention(instructions),
+        fields=fields,
+        marker="##final score: " if "##final score" in instructions and fields is None else "",
+    )
+
+
+def _content(message: Mapping[str, Any]) -> str:
+    content = message["content"]
+    return content if isinstance(content, str) else "\n".join(str(part.get("text", "")) for part in content)
+
+
+def _plain(text: str) -> str:
+    return html.unescape(text) if "&" in text else text
+
+
+def _title(attributes: str) -> str:
+    match = _TITLE.search(attributes)
+    return _plain((match[1] or match[2] or "").strip()) if match else ""
+
+
+def _loose_question(text: str) -> str:
+    lines = [line.strip() for line in _PASSAGE.sub("\n", text).splitlines() if line.strip()]
+    for line in reversed(lines):
+        if line.endswith("?"):
+            return re.sub(r"^(?:question|query)\s*:\s*", "", line, flags=re.IGNORECASE)
+    return lines[-1] if lines else ""
+
+
+def _task(instructions: str) -> tuple[Task, int]:
+    top = _top_grade(instructions)
+    named = _TASK.search(instructions)
+    if named:
+        task: Task = named[1].lower()  # type: ignore[assignment]  # the pattern admits exactly the three tasks
+        return task, top or 3
+    if top is not None:
+        return "grade", top
+    words = set(re.findall(r"[a-z]+", instructions.lower()))
+    if {"yes", "no"} <= words or "##final score" in instructions:
+        return "judge", 1
+    return "answer", 1
+
+
+def _top_grade(instructions: str) -> int | None:
+    for pattern in _SCALE:
+        found = pattern.search(instructions)
+        if found and int(found[1]) > 1:
+            return int(found[1])
+    levels = [int(m[1]) for m in _LEVEL.finditer(instructions)]
+    return max(levels) if {0, 1} < set(levels) else None
+
+
+def _abstention(instructions: str) -> str:
+    for sentence in re.split(r"(?<=[.!?:])\s+|\n", instructions):
+        if _ABSTAIN.search(sentence):
+            quoted = ["".join(groups) for groups in _QUOTED.findall(sentence)]
+            if quoted:
+                return quoted[-1].rstrip(".")
+    return "unknown"
+
+
+def _fields(instructions: str, response_format: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    kind = (response_format or {}).get("type")
+    if kind == "json_schema":
+        schema = (response_format or {}).get("json_schema") or {}
+        properties = (schema.get("schema") or {}).get("properties") or {}
+        return {key: _example(rule) for key, rule in properties.items()} or {"answer": ""}
+    if kind != "json_object" and not re.search(r"\bJSON\b", instructions, re.IGNORECASE):
+        return None
+    for found in _OBJECT.finditer(instructions):
+        try:
+            example = json.loads(found[0])
+        except ValueError:
+            example = dict.fromkeys(re.findall(r'"(\w+)"\s*:', found[0]))
+        if example:
+            return dict(example)
+    return {"answer": None}
+
+
+def _example(rule: Mapping[str, Any]) -> Any:
+    if rule.get("enum"):
+        return rule["enum"][0]
+    return {"boolean": True, "integer": 0, "number": 0, "string": ""}.get(str(rule.get("type")))
