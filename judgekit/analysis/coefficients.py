@@ -1,0 +1,189 @@
+"""Concordance, Kendall's tau-b, Spearman's rho and Pearson's r of scores with quality, on weighted queries.
+
+A bootstrap resample of n queries is a vector of n counts, so a coefficient on a resample is the same coefficient on
+weighted points. Points with the same (score, quality) are merged first, their weights added (exact, they are whole
+numbers), and all resamples are then worked out at once from the table of weights. Nothing is approximated: the
+values are those of ``scipy.stats`` (``somersd``, ``kendalltau``, ``spearmanr``, ``pearsonr``) on the repeated points.
+
+With the centred mid-rank of a point being half the sum of the signs of its differences to all others,
+
+* C - D, concordant minus discordant pairs, is half the quadratic form of the weights in the matrix of
+  sign(score difference) * sign(quality difference);
+* tied pairs follow from the sums of squares, variances of ranks from the sums of cubes, of the weights per value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from judgekit.errors import DataError
+
+__all__ = ["COEFFICIENTS", "Floats", "Target", "attainable_tau_b", "coefficients", "resampled"]
+
+Floats = npt.NDArray[np.float64]
+Weights = npt.NDArray[np.floating[Any]]
+
+COEFFICIENTS: Final = ("concordance", "tau_b", "rho", "r")
+"""The coefficients of the query level, in the order of the first axis of `Target.coefficients`."""
+
+_EXACT_IN_FLOAT32: Final = 4096
+"""Sums over pairs of up to so many points stay below 2**24, so 32-bit floats hold them exactly."""
+
+
+def _sums(codes: npt.NDArray[np.intp], groups: int, rows: Weights) -> Weights:
+    """Return the sums of ``rows`` (n, B) per group, shape (groups, B)."""
+    from scipy.sparse import csr_array
+
+    order = np.argsort(codes, kind="stable")
+    starts = np.searchsorted(codes[order], np.arange(groups + 1))
+    picks = csr_array((np.ones(len(codes), rows.dtype), order, starts), shape=(groups, len(codes)))
+    return np.asarray(picks @ rows)
+
+
+def _columns(product_of: Weights, *others: Weights) -> Floats:
+    """Return the sums over the first axis of an elementwise product, as 64-bit floats, shape (B,)."""
+    letters = ",".join(["ij"] * (1 + len(others)))
+    return np.asarray(np.einsum(f"{letters}->j", product_of, *others), dtype=np.float64)
+
+
+class Target:
+    """One series of quality values with its resamples, against which any number of score series are measured.
+
+    Args:
+        quality: quality per query, shape (n,), finite.
+        weights: how often each query is in each resample, shape (n, B), whole numbers; None means once, B = 1.
+    """
+
+    def __init__(self, quality: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> None:
+        self.quality: Floats = np.asarray(quality, dtype=np.float64)
+        n = len(self.quality)
+        exact = np.ones((n, 1)) if weights is None else np.asarray(weights, dtype=np.float64)
+        self._exact: Floats = exact
+        self.total: Floats = exact.sum(axis=0)
+        small = self.total.max(initial=0) <= _EXACT_IN_FLOAT32
+        self._weights: Weights = exact.astype(np.float32) if small else exact
+        levels, self._codes = np.unique(self.quality, return_inverse=True)
+        self.levels = len(levels)
+        groups = _sums(self._codes, self.levels, exact)
+        self.untied = self._untied(groups)
+        self.rank_variation = self._rank_variation(groups)
+        self._ranked: Floats | None = None
+        if self.levels > 2:
+            ranks = np.cumsum(groups, axis=0) - groups / 2 - self.total / 2
+            self._ranked = np.asarray(exact * ranks[self._codes])
+        self._centred = self.quality - self.quality.mean() if n else self.quality
+        self._sum = self._centred @ exact
+        self._variation = (self._centred**2) @ exact - self._sum**2 / np.maximum(self.total, 1)
+
+    def _untied(self, groups: Weights) -> Floats:
+        """Return how many ordered pairs are not tied, given the weight per value."""
+        return np.asarray(self.total**2 - _columns(groups, groups))
+
+    def _rank_variation(self, groups: Weights) -> Floats:
+        """Return twelve times the sum of squared centred mid-ranks, given the weight per value."""
+        wide = groups.astype(np.float64)
+        return np.asarray(self.total**3 - _columns(wide, wide, wide))
+
+    def coefficients(self, scores: npt.ArrayLike) -> Floats:
+        """Return the coefficients of one score series: shape (4, B), in the order of `COEFFICIENTS`.
+
+        NaN where the scores or the quality of a resample are constant.
+        """
+        score = np.asarray(scores, dtype=np.float64)
+        values, codes = np.unique(score, return_inverse=True)
+        groups = _sums(codes, len(values), self._weights)
+        untied = self._untied(groups)
+        balance = self._balance(codes, groups)
+        variation = self._rank_variation(groups)
+        if self._ranked is None:
+            covariation = balance * self.total / 8
+        else:
+            ranks = np.cumsum(groups.astype(np.float64), axis=0) - groups / 2 - self.total / 2
+            covariation = _columns(ranks, _sums(codes, len(values), self._ranked))
+        out = np.full((4, len(self.total)), np.nan)
+        fine = (untied > 0) & (self.untied > 0)
+        x, y = untied[fine], self.untied[fine]
+        out[0, fine] = (balance[fine] / y + 1) / 2
+        out[1, fine] = balance[fine] / np.sqrt(x) / np.sqrt(y)
+        out[2, fine] = 12 * covariation[fine] / np.sqrt(variation[fine]) / np.sqrt(self.rank_variation[fine])
+        out[3, fine] = self._pearson(score)[fine]
+        out[1:] = np.clip(out[1:], -1, 1)
+        return out
+
+    def _balance(self, codes: npt.NDArray[np.intp], groups: Weights) -> Floats:
+        """Return concordant minus discordant ordered pairs per resample, shape (B,)."""
+        if self.levels < 2 or len(groups) < 2:
+            return np.zeros_like(self.total)
+        if self.levels == 2:
+            high = np.flatnonzero(self._codes == 1)
+            better = _sums(codes[high], len(groups), self._weights[high])
+            worse = groups - better
+            below = np.cumsum(worse, axis=0)
+            favour = 2 * below - worse - below[-1]
+            return 2 * _columns(better, favour)
+        cells, where = np.unique(codes * self.levels + self._codes, return_inverse=True)
+        x, y = np.divmod(cells, self.levels)
+        weights = _sums(where, len(cells), self._weights)
+        signs = np.sign(x[:, None] - x).astype(weights.dtype)
+        signs *= np.sign(y[:, None] - y)
+        return _columns(signs @ weights, weights)
+
+    def _pearson(self, score: Floats) -> Floats:
+        centred = score - score.mean()
+        sums = np.stack([centred, centred**2, centred * self._centred]) @ self._exact
+        with np.errstate(divide="ignore", invalid="ignore"):
+            variation = sums[1] - sums[0] ** 2 / self.total
+            covariation = sums[2] - sums[0] * self._sum / self.total
+            return np.asarray(covariation / np.sqrt(variation) / np.sqrt(self._variation))
+
+
+def coefficients(scores: npt.ArrayLike, quality: npt.ArrayLike) -> dict[str, float]:
+    """Return the coefficients of scores with quality, both of shape (n,).
+
+    ``concordance`` is (``scipy.stats.somersd(quality, scores)`` + 1) / 2, ``tau_b`` is ``kendalltau``, ``rho``
+    ``spearmanr`` and ``r`` ``pearsonr``; all are NaN where a series is constant.
+
+    Raises:
+        DataError: the shapes differ or a value is not finite.
+
+    >>> {name: round(value, 4) for name, value in coefficients([1, 2, 2, 3], [0, 0, 1, 1]).items()}
+    {'concordance': 0.875, 'tau_b': 0.6708, 'rho': 0.7071, 'r': 0.7071}
+    """
+    x, y = np.asarray(scores, dtype=np.float64), np.asarray(quality, dtype=np.float64)
+    if x.shape != y.shape or x.ndim != 1:
+        raise DataError(f"scores of shape {x.shape} cannot be compared with quality of shape {y.shape}")
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise DataError("scores and quality must be finite; leave out what is missing first")
+    if not len(x):
+        return dict.fromkeys(COEFFICIENTS, float("nan"))
+    values = Target(y).coefficients(x)[:, 0]
+    return {name: float(value) for name, value in zip(COEFFICIENTS, values, strict=True)}
+
+
+def resampled(scores: Sequence[npt.ArrayLike] | Floats, quality: npt.ArrayLike, weights: npt.ArrayLike) -> Floats:
+    """Return the coefficients of several score series on every resample.
+
+    Args:
+        scores: S series of shape (n,).
+        quality: shape (n,).
+        weights: how often each query is in each resample, shape (n, B).
+
+    Returns:
+        Shape (S, 4, B), NaN where a series is constant in a resample.
+    """
+    target = Target(quality, weights)
+    return np.stack([target.coefficients(series) for series in scores])
+
+
+def attainable_tau_b(scores: npt.ArrayLike, quality: npt.ArrayLike) -> float:
+    """Return the largest tau-b that these values could reach if they were paired anew; NaN for a constant series.
+
+    Both margins stay as they are. Pairing both in ascending order leaves no discordant pair and the fewest ties in
+    one series only, so its tau-b is the maximum. A fine-grained score against binary quality of prevalence p
+    reaches in the limit only sqrt(2 p (1 - p)).
+    """
+    return coefficients(np.sort(np.asarray(scores)), np.sort(np.asarray(quality)))["tau_b"]

@@ -1,0 +1,311 @@
+"""From the score and quality tables to panels: which score series is compared with which quality, on which queries.
+
+DataFrames end here. A *panel* is one measure against one answer metric of one model at one depth, for all labelings,
+runs and queries: the unit inside of which labelings are compared and resampled together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.measures import cutoff_of, lower_is_better
+from judgekit.data.tables import ALL, QUALITY, SCORES, Status
+from judgekit.errors import DataError, UsageError, nearest
+
+__all__ = ["LEFT_OUT_SHARE", "Inputs", "Pairing", "Panel"]
+
+Bools = npt.NDArray[np.bool_]
+Pairing = Literal["matched", "all"]
+
+LEFT_OUT_SHARE: Final = 0.05
+"""A labeling that is undefined on a larger share of the queries is left out of the joint comparison."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One measure against one answer metric of one model at one depth.
+
+    Attributes:
+        measure, depth, metric, model: what is compared with what.
+        labelings, runs, queries: names along the axes, each sorted.
+        scores: shape (L, R, Q), lower-is-better measures turned round, NaN where undefined.
+        quality: shape (R, Q), NaN where undefined.
+        asked: where any labeling has a row for this measure and quality is defined, shape (R, Q).
+        matched: whether the measure's cutoff is the depth, or it has none.
+    """
+
+    measure: str
+    depth: int
+    metric: str
+    model: str
+    labelings: tuple[str, ...]
+    runs: tuple[str, ...]
+    queries: tuple[str, ...]
+    scores: Floats
+    quality: Floats
+    asked: Bools
+    matched: bool = True
+
+    @cached_property
+    def cost(self) -> Floats:
+        """Share of the cases with quality on which each labeling is undefined, shape (L,)."""
+        asked = max(int(self.asked.sum()), 1)
+        return np.asarray(1 - (np.isfinite(self.scores) & self.asked).sum(axis=(1, 2)) / asked)
+
+    @cached_property
+    def joint(self) -> tuple[int, ...]:
+        """Indices of the labelings that are compared jointly."""
+        return tuple(int(i) for i in np.flatnonzero(self.cost <= LEFT_OUT_SHARE))
+
+    def defined(self, labeling: int) -> Bools:
+        """Where a labeling is looked at, shape (R, Q): the joint set, or its own if it is left out."""
+        among = self.joint if labeling in self.joint else (labeling,)
+        return np.asarray(self.asked & np.isfinite(self.scores[list(among)]).all(axis=0))
+
+
+@dataclass
+class Inputs:
+    """The checked tables as coded arrays.
+
+    Attributes:
+        labelings, runs, measures, queries: the names that both tables share, sorted.
+        quality: values per (metric, model, depth), shape (R, Q), NaN where undefined; depth 0 is closed book.
+        closed_book: quality without documents per (metric, model), shape (Q,).
+        counts: cases per (metric, model, depth) by status.
+        warnings: sentences for the user.
+    """
+
+    labelings: tuple[str, ...]
+    runs: tuple[str, ...]
+    measures: tuple[str, ...]
+    queries: tuple[str, ...]
+    quality: dict[tuple[str, str, int], Floats]
+    closed_book: dict[tuple[str, str], Floats]
+    counts: dict[tuple[str, str, int], dict[str, int]]
+    warnings: list[str]
+    _scores: dict[str, tuple[npt.NDArray[np.intp], Floats]] = field(repr=False)
+    _lower: frozenset[str] = frozenset()
+
+    @classmethod
+    def read(
+        cls,
+        scores: pd.DataFrame,
+        quality: pd.DataFrame,
+        *,
+        labelings: Collection[str] | None = None,
+        runs: Collection[str] | None = None,
+        measures: Collection[str] | None = None,
+        metrics: Collection[str] | None = None,
+        models: Collection[str] | None = None,
+        lower: Iterable[str] = (),
+    ) -> Inputs:
+        """Check both tables, keep what was asked for, and code it.
+
+        Rows with query_id or run ``all`` are means and are ignored, but for closed-book quality (depth 0).
+
+        Raises:
+            DataError: a column is missing, a key is there twice, a value is infinite, or nothing is left to compare.
+            UsageError: something asked for is not in the tables.
+        """
+        warnings: list[str] = []
+        score = _per_query(SCORES.check(scores), "score", " Run `judgekit score` with --per-query.")
+        answer = _per_query(QUALITY.check(quality), "quality", "")
+        score = score[score["run"] != ALL]
+        for column, wanted, option in (
+            ("labeling", labelings, "labelings"),
+            ("run", runs, "runs"),
+            ("measure", measures, "measures"),
+        ):
+            score = _keep(score, column, wanted, option, "score")
+        for column, wanted, option in (("metric", metrics, "metrics"), ("model", models, "models")):
+            answer = _keep(answer, column, wanted, option, "quality")
+        answer = _statuses(answer)
+        closed = answer[(answer["depth"] == 0) & (answer["run"] == ALL)]
+        answer = answer[answer["run"] != ALL]
+        if answer.empty:
+            raise DataError("the quality table has no row about a run at a depth of at least 1, so nothing to predict")
+        shared = sorted(set(score["run"]) & set(answer["run"]))
+        if not shared:
+            raise DataError(
+                f"no run has both scores and quality: the scores are about {_some(score['run'])},"
+                f" the quality is about {_some(answer['run'])}"
+            )
+        for frame, what, other in ((score, "scores", "quality"), (answer, "quality", "scores")):
+            wanted = set(frame["run"]) if runs is None else set(frame["run"]) & set(runs)
+            alone = sorted(wanted - set(shared))
+            if alone:
+                warnings.append(f"{_count(len(alone), 'run')} with {what} but no {other}: {_some(alone)}; left out.")
+        score = score[score["run"].isin(shared)]
+        answer = answer[answer["run"].isin(shared)]
+        queries = sorted(set(score["query_id"]) & set(answer["query_id"]))
+        if not queries:
+            raise DataError(
+                f"no query has both scores and quality: the scores are about {_some(score['query_id'])},"
+                f" the quality is about {_some(answer['query_id'])}"
+            )
+        for frame, what, other in ((score, "scores", "quality"), (answer, "quality", "scores")):
+            alone = sorted(set(frame["query_id"]) - set(queries))
+            if alone:
+                warnings.append(
+                    f"{_count(len(alone), 'query', 'queries')} with {what} but no {other} ({_some(alone)}); left out."
+                )
+        score = score[score["query_id"].isin(queries)]
+        answer = answer[answer["query_id"].isin(queries)]
+        names = tuple(sorted(set(score["labeling"])))
+        shape = (len(names), len(shared), len(queries))
+        coded = {
+            str(measure): (
+                _place(rows, shape, (("labeling", names), ("run", shared), ("query_id", queries))),
+                rows["value"].to_numpy(dtype=np.float64),
+            )
+            for measure, rows in score.groupby("measure", sort=True)
+        }
+        settled: dict[tuple[str, str, int], Floats] = {}
+        counts: dict[tuple[str, str, int], dict[str, int]] = {}
+        for (metric, model, depth), rows in answer.groupby(["metric", "model", "depth"], sort=True):
+            where = _place(rows, shape[1:], (("run", shared), ("query_id", queries)))
+            key = (str(metric), str(model), int(str(depth)))
+            settled[key] = _fill(where, rows["value"].to_numpy(dtype=np.float64), shape[1:])
+            counts[key] = {str(s): int(c) for s, c in rows["status"].value_counts().sort_index().items()}
+        book: dict[tuple[str, str], Floats] = {}
+        closed = closed[closed["query_id"].isin(queries)]
+        for (metric, model), rows in closed.groupby(["metric", "model"], sort=True):
+            where = _place(rows, shape[2:], (("query_id", queries),))
+            book[str(metric), str(model)] = _fill(where, rows["value"].to_numpy(dtype=np.float64), shape[2:])
+        return cls(
+            names, tuple(shared), tuple(sorted(coded, key=_natural)), tuple(queries), settled, book, counts, warnings,
+            coded, frozenset(lower),
+        )  # fmt: skip
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The answer metrics, sorted."""
+        return tuple(sorted({metric for metric, _, _ in self.quality}))
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The answer models, sorted."""
+        return tuple(sorted({model for _, model, _ in self.quality}))
+
+    @property
+    def depths(self) -> tuple[int, ...]:
+        """The answer depths above 0, ascending."""
+        return tuple(sorted({depth for _, _, depth in self.quality if depth > 0}))
+
+    def panel(self, measure: str, metric: str, model: str, depth: int) -> Panel:
+        """Return the panel of a measure and a kind of quality that both exist."""
+        shape = (len(self.labelings), len(self.runs), len(self.queries))
+        where, values = self._scores[measure]
+        scores = _fill(where, -values if lower_is_better(measure, self._lower) else values, shape)
+        present = np.zeros(shape, dtype=np.bool_)
+        present.reshape(-1)[where] = True
+        quality = self.quality[metric, model, depth]
+        asked = present.any(axis=0) & np.isfinite(quality)
+        return Panel(
+            measure, depth, metric, model, self.labelings, self.runs, self.queries, scores, quality, asked,
+            cutoff_of(measure) in (None, depth),
+        )  # fmt: skip
+
+    def panels(self, depths: Sequence[int] | None = None, pairing: Pairing = "matched") -> Iterator[Panel]:
+        """Yield every panel: a measure at cutoff c with quality at depth c, one without a cutoff at each depth.
+
+        Raises:
+            UsageError: a depth asked for has no quality.
+            DataError: no measure's cutoff is an answer depth.
+        """
+        unknown = sorted(set(depths or ()) - set(self.depths))
+        if unknown:
+            raise UsageError(f"there is no quality at depth {unknown[0]} (depths: {', '.join(map(str, self.depths))})")
+        found = False
+        for measure in self.measures:
+            for metric, model, depth in sorted(self.quality):
+                fits = pairing == "all" or cutoff_of(measure) in (None, depth)
+                if depth > 0 and fits and (depths is None or depth in depths):
+                    found = True
+                    yield self.panel(measure, metric, model, depth)
+        if not found:
+            raise DataError(
+                f"no measure can be paired with quality: the measures are {_some(self.measures)} and the answer depths"
+                f" {', '.join(map(str, depths or self.depths))}. A measure at cutoff c is compared with the quality of"
+                " answers from the top c documents; pairing='all' compares everything with everything."
+            )
+
+
+def _per_query(frame: pd.DataFrame, name: str, hint: str) -> pd.DataFrame:
+    """Drop means; refuse what is left if that is nothing."""
+    kept = frame[frame["query_id"] != ALL]
+    if kept.empty:
+        why = "holds only means (query_id 'all')" if len(frame) else "has no rows"
+        raise DataError(f"the {name} table {why}; values per query are needed to compare.{hint if len(frame) else ''}")
+    infinite = np.isinf(kept["value"].to_numpy())
+    if infinite.any():
+        raise DataError(f"the {name} table holds an infinite value for query {kept['query_id'][infinite].iloc[0]!r}")
+    return kept
+
+
+def _keep(frame: pd.DataFrame, column: str, wanted: Collection[str] | None, option: str, name: str) -> pd.DataFrame:
+    if wanted is None:
+        return frame
+    have = set(frame[column])
+    for value in wanted:
+        if value not in have:
+            raise UsageError(f"{option}: the {name} table has no {column} {value!r}.{nearest(value, have)}")
+    return frame[frame[column].isin(list(wanted))]
+
+
+def _statuses(answer: pd.DataFrame) -> pd.DataFrame:
+    """Give every row a status; what is not ok is undefined."""
+    if "status" not in answer.columns:
+        defined = answer["value"].notna()
+        return answer.assign(status=np.where(defined, Status.OK.value, Status.FAILED.value))
+    known = {s.value for s in Status}
+    unknown = sorted(set(answer["status"].dropna()) - known)
+    if unknown:
+        raise DataError(f"the quality table has the unknown status {unknown[0]!r}.{nearest(unknown[0], known)}")
+    status = answer["status"].fillna(Status.OK.value)
+    return answer.assign(status=status, value=answer["value"].where(status == Status.OK.value))
+
+
+def _place(rows: pd.DataFrame, shape: Sequence[int], axes: Sequence[tuple[str, Sequence[str]]]) -> npt.NDArray[np.intp]:
+    """Return where each row belongs in an array of this shape, flattened.
+
+    Raises:
+        DataError: two rows belong in the same place.
+    """
+    codes = [pd.Index(names).get_indexer(pd.Index(rows[column])) for column, names in axes]
+    where = np.ravel_multi_index(codes, tuple(shape))
+    order = np.argsort(where, kind="stable")
+    twice = np.flatnonzero(where[order][1:] == where[order][:-1])
+    if twice.size:
+        row = rows.iloc[int(order[twice[0]])]
+        key = ", ".join(f"{c} {row[c]!r}" for c in row.index if c not in ("value", "answer", "status", "reason"))
+        raise DataError(f"there are two values for {key}")
+    return np.asarray(where, dtype=np.intp)
+
+
+def _fill(where: npt.NDArray[np.intp], values: Floats, shape: Sequence[int]) -> Floats:
+    out = np.full(int(np.prod(shape)), np.nan)
+    out[where] = values
+    return out.reshape(tuple(shape))
+
+
+def _natural(measure: str) -> tuple[str, int]:
+    cutoff = cutoff_of(measure)
+    return (measure, 0) if cutoff is None else (measure.rpartition("@")[0], cutoff)
+
+
+def _some(names: Iterable[str]) -> str:
+    distinct = sorted(set(names))
+    return ", ".join(map(repr, distinct[:3])) + (f" and {len(distinct) - 3} more" if len(distinct) > 3 else "")
+
+
+def _count(number: int, singular: str, plural: str | None = None) -> str:
+    return f"{number} {singular if number == 1 else plural or singular + 's'}"

@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import stats
+
+from judgekit.analysis.coefficients import Target, attainable_tau_b, coefficients, resampled
+from judgekit.errors import DataError
+
+
+def by_scipy(x, y):
+    with np.errstate(all="ignore"):  # the p-value of somersd divides by 0 on tiny samples
+        return [
+            (stats.somersd(y, x).statistic + 1) / 2,
+            stats.kendalltau(x, y).statistic,
+            stats.spearmanr(x, y).statistic,
+            stats.pearsonr(x, y).statistic,
+        ]
+
+
+def series(n):
+    """Values with few or many ties, not all equal."""
+    coarse = arrays(np.int64, n, elements=st.integers(0, 3)).map(lambda a: a / 7)
+    fine = arrays(np.float64, n, elements=st.floats(-50, 50).map(lambda v: round(v, 3)))
+    return (coarse | fine).filter(lambda a: len(set(a.tolist())) > 1)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.integers(3, 40).flatmap(lambda n: st.tuples(series(n), series(n))))
+def test_coefficients_are_those_of_scipy_on_tied_data(pair):
+    x, y = pair
+    assert list(coefficients(x, y).values()) == pytest.approx(by_scipy(x, y), abs=1e-12)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(4, 30).flatmap(lambda n: st.tuples(series(n), series(n))), st.integers(0, 10**6))
+def test_a_resample_has_the_coefficients_of_the_repeated_points(pair, seed):
+    x, y = pair
+    picks = np.random.default_rng(seed).integers(0, len(x), (8, len(x)))
+    weights = np.stack([np.bincount(p, minlength=len(x)) for p in picks], axis=1)
+    got = resampled([x], y, weights)[0]
+    assert got.shape == (4, 8)
+    for column, p in enumerate(picks):
+        if np.ptp(x[p]) == 0 or np.ptp(y[p]) == 0:
+            assert np.isnan(got[:, column]).all()
+        else:
+            assert got[:, column] == pytest.approx(by_scipy(x[p], y[p]), abs=1e-12)
+
+
+def test_more_points_than_32_bit_sums_can_hold_are_still_exact():
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=5000), rng.integers(0, 2, 5000)
+    assert list(coefficients(x, y).values()) == pytest.approx(by_scipy(x, y), abs=1e-12)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.integers(3, 7).flatmap(lambda n: st.tuples(series(n), series(n))))
+def test_attainable_tau_is_the_maximum_over_all_pairings(pair):
+    from itertools import permutations
+
+    x, y = pair
+    assume(len(x) <= 6)
+    best = max(coefficients(x, np.array(p))["tau_b"] for p in set(permutations(y.tolist())))
+    assert attainable_tau_b(x, y) == pytest.approx(best, abs=1e-12)
+
+
+def test_a_perfect_fine_score_reaches_root_two_p_q_against_binary_quality():
+    n = 4000
+    assert attainable_tau_b(np.arange(n), np.arange(n) >= n / 2) == pytest.approx(np.sqrt(0.5), abs=1e-3)
+    assert attainable_tau_b(np.arange(n), np.arange(n) >= n / 5) == pytest.approx(np.sqrt(2 * 0.2 * 0.8), abs=1e-3)
+
+
+def test_concordance_with_binary_quality_is_the_auc():
+    got = coefficients([0.1, 0.4, 0.4, 0.8], [0, 0, 1, 1])
+    assert got["concordance"] == (1 + 1 + 0.5 + 1) / 4
+
+
+def test_binary_against_binary_is_phi_under_three_names():
+    got = coefficients([1, 1, 1, 0, 0, 0, 0, 1], [1, 1, 0, 0, 0, 1, 0, 1])
+    assert got["tau_b"] == pytest.approx(0.5, abs=1e-15)
+    assert got["rho"] == pytest.approx(0.5, abs=1e-15)
+    assert got["r"] == pytest.approx(0.5, abs=1e-15)
+
+
+@pytest.mark.parametrize(("x", "y"), [([1, 1, 1], [0, 1, 0]), ([0, 1, 2], [1, 1, 1]), ([1], [1]), ([], [])])
+def test_a_constant_series_has_no_coefficient(x, y):
+    assert all(np.isnan(value) for value in coefficients(x, y).values())
+
+
+def test_reversing_the_scores_reverses_every_coefficient():
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 5, 60), rng.integers(0, 2, 60)
+    up, down = Target(y).coefficients(x)[:, 0], Target(y).coefficients(-x)[:, 0]
+    assert up[0] == pytest.approx(1 - down[0], abs=1e-15)
+    assert up[1:] == pytest.approx(-down[1:], abs=1e-15)
+
+
+def test_values_that_cannot_be_compared_are_a_sentence():
+    with pytest.raises(DataError, match="finite"):
+        coefficients([1.0, np.nan], [0, 1])
+    with pytest.raises(DataError, match="shape"):
+        coefficients([1.0, 2.0], [0, 1, 1])
