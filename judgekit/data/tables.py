@@ -6,11 +6,14 @@ tool means the same everywhere. Column names are those of ir_measures.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from judgekit.errors import DataError, nearest
@@ -53,78 +56,104 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table's name and its columns with their kinds (``str``, ``int``, ``float``)."""
+    """A table's name and its columns with their kinds.
+
+    Kinds are ``id`` (a string that is never empty), ``str`` (absent is ""), ``int`` and ``float`` (absent is NaN;
+    never infinite).
+    """
 
     name: str
     columns: dict[str, str]
     optional: dict[str, str]
 
-    def check(self, frame: pd.DataFrame, path: str | None = None) -> pd.DataFrame:
-        """Return ``frame`` with this table's columns first, in order, with their dtypes.
-
-        Ids become strings (a column of ints is refused: "007" may have been lost on the way).
-        Further columns are kept behind the known ones. Optional columns that are absent stay absent.
+    def known(self, columns: Iterable[object], path: str | Path | None = None) -> dict[str, str]:
+        """Return this table's columns and their kinds, with those optional ones that ``columns`` holds.
 
         Raises:
-            DataError: a column is missing or cannot be read as its kind.
+            DataError: a column is missing or there twice.
         """
-        missing = [c for c in self.columns if c not in frame.columns]
-        if missing:
-            have = ", ".join(map(str, frame.columns)) or "none"
-            hint = nearest(missing[0], map(str, frame.columns))
-            raise DataError(f"the {self.name} table lacks column {missing[0]!r} (it has: {have}).{hint}", path)
-        known = {**self.columns, **{c: k for c, k in self.optional.items() if c in frame.columns}}
+        names = [str(c) for c in columns]
+        for name in self.columns:
+            if name not in names:
+                have = ", ".join(names) or "none"
+                hint = nearest(name, names)
+                raise DataError(f"the {self.name} table lacks column {name!r} (it has: {have}).{hint}", path)
+        known = {**self.columns, **{c: kind for c, kind in self.optional.items() if c in names}}
+        twice = [c for c in known if names.count(c) > 1]
+        if twice:
+            raise DataError(f"the {self.name} table has column {twice[0]!r} twice", path)
+        return known
+
+    def check(self, frame: pd.DataFrame, path: str | Path | None = None) -> pd.DataFrame:
+        """Return ``frame`` with this table's columns first, in order, with their dtypes.
+
+        A column of ids that are numbers is refused ("007" may have been lost on the way). Further columns are
+        kept behind the known ones. Optional columns that are absent stay absent.
+
+        Raises:
+            DataError: a column is missing or cannot be read as its kind; the message names column and row.
+        """
+        known = self.known(frame.columns, path)
         out = {c: self._column(frame[c], kind, path) for c, kind in known.items()}
         out.update({str(c): frame[c] for c in frame.columns if c not in known})
         return pd.DataFrame(out)
 
-    def _column(self, column: pd.Series, kind: str, path: str | None) -> pd.Series:
+    def _column(self, column: pd.Series, kind: str, path: str | Path | None) -> pd.Series:
         where = f"column {column.name!r} of the {self.name} table"
-        if kind == "str":
-            if pd.api.types.is_numeric_dtype(column.dtype):
+
+        def fail(bad: npt.ArrayLike, reason: str) -> DataError:
+            return DataError(f"{where}, row {int(np.argmax(bad)) + 1}: {reason}", path)
+
+        if kind in ("id", "str"):
+            if len(column) and pd.api.types.is_numeric_dtype(column.dtype) and not column.isna().all():
                 raise DataError(f"{where} holds numbers; ids and names are strings (read them with dtype=str)", path)
-            if str(column.dtype) in ("str", "string", "category"):
-                return column.astype("str")
-            bad = [v for v in column if not isinstance(v, str) and not pd.isna(v)]
-            if bad:
-                raise DataError(f"{where} holds {bad[0]!r}, which is no string", path)
-            return column.astype("str")
+            if str(column.dtype) not in ("str", "string", "category"):
+                odd = np.array([not isinstance(v, str) and not pd.isna(v) for v in column], dtype=bool)
+                if odd.any():
+                    raise fail(odd, f"{column.iloc[int(np.argmax(odd))]!r} is no string")
+            strings = column.astype("str").fillna("")
+            if kind == "id" and (strings == "").any():
+                raise fail(strings == "", "is empty")
+            return strings
         try:
-            numbers = pd.to_numeric(column)
+            numbers = pd.to_numeric(column).astype("float64")
         except (ValueError, TypeError) as error:
             raise DataError(f"{where} is not numeric: {error}", path) from error
+        if np.isinf(numbers).any():
+            raise fail(np.isinf(numbers), "is infinite")
         if kind == "int":
-            if numbers.isna().any() or not np.array_equal(numbers, np.trunc(numbers)):
-                raise DataError(f"{where} must hold whole numbers", path)
+            odd = (numbers != np.trunc(numbers)).to_numpy()
+            if odd.any():
+                raise fail(odd, f"{numbers.iloc[int(np.argmax(odd))]} is no whole number")
             return numbers.astype("int64")
-        return numbers.astype("float64")
+        return numbers
 
     def empty(self) -> pd.DataFrame:
         """Return the table without rows."""
-        dtypes = {"str": "str", "int": "int64", "float": "float64"}
+        dtypes = {"id": "str", "str": "str", "int": "int64", "float": "float64"}
         return pd.DataFrame({c: pd.Series([], dtype=dtypes[k]) for c, k in self.columns.items()})
 
 
-RUN: Final = Table("run", {"query_id": "str", "doc_id": "str", "score": "float"}, {})
-PAIRS: Final = Table("pairs", {"query_id": "str", "doc_id": "str"}, {})
+RUN: Final = Table("run", {"query_id": "id", "doc_id": "id", "score": "float"}, {})
+PAIRS: Final = Table("pairs", {"query_id": "id", "doc_id": "id"}, {})
 LABELS: Final = Table(
     "labels",
-    {"query_id": "str", "doc_id": "str", "relevance": "float", "status": "str"},
+    {"query_id": "id", "doc_id": "id", "relevance": "float", "status": "str"},
     {"raw": "str", "reason": "str"},
 )
 SCORES: Final = Table(
     "scores",
-    {"labeling": "str", "run": "str", "measure": "str", "query_id": "str", "value": "float"},
+    {"labeling": "id", "run": "id", "measure": "id", "query_id": "id", "value": "float"},
     {},
 )
 QUALITY: Final = Table(
     "quality",
     {
-        "run": "str",
+        "run": "id",
         "depth": "int",
         "model": "str",
-        "query_id": "str",
-        "metric": "str",
+        "query_id": "id",
+        "metric": "id",
         "value": "float",
     },
     {"answer": "str", "status": "str", "reason": "str"},
@@ -132,14 +161,14 @@ QUALITY: Final = Table(
 COMPARISON: Final = Table(
     "comparison",
     {
-        "labeling": "str",
-        "measure": "str",
-        "run": "str",
-        "level": "str",
+        "labeling": "id",
+        "measure": "id",
+        "run": "id",
+        "level": "id",
         "depth": "int",
-        "quality_metric": "str",
+        "quality_metric": "id",
         "model": "str",
-        "coefficient": "str",
+        "coefficient": "id",
         "value": "float",
         "ci_low": "float",
         "ci_high": "float",

@@ -1,0 +1,161 @@
+"""Reading and writing the tables of `judgekit.data.tables`: CSV, JSON and Parquet, a file or a folder of parts.
+
+Whatever is written can be read back unchanged: ids such as ``007``, ``NA`` or ``1e5`` stay strings, floats keep all
+their digits, NaN is an empty cell.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from judgekit.data.parts import TableWriter, read_parts
+from judgekit.data.records import kind_of, records, sniff
+from judgekit.data.streams import lines, open_atomic, open_text, read_bytes, write_atomic
+from judgekit.data.tables import Table
+from judgekit.errors import DataError, UsageError
+from judgekit.spec import parse
+
+__all__ = ["TableWriter", "open_atomic", "open_text", "read_bytes", "read_table", "write_atomic", "write_table"]
+
+_NULLS: Final = ("", "nan", "NaN", "NA", "null")
+"""Spellings of an undefined number in a text file; never applied to ids."""
+
+_NUMBER: Final = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re.ASCII)
+
+
+def read_table(table: Table, path: str | Path, format: str = "auto") -> pd.DataFrame:
+    """Read a table, checked: its columns first, in order, with their dtypes; further columns behind them.
+
+    Args:
+        table: what the file should hold, e.g. ``judgekit.data.tables.SCORES``.
+        path: CSV, TSV, JSON lines, a JSON array (plain or gzip), a Parquet file or a folder of Parquet parts.
+        format: ``auto`` decides by content; see `judgekit.data.records`.
+
+    Raises:
+        DataError: the file is missing or is no such table; text files with line, Parquet with row.
+        UsageError: there is no such format.
+    """
+    path, spec = Path(path), parse(format)
+    expected = f"a {table.name} table (columns {', '.join(table.columns)})"
+    name = sniff(path, expected) if spec.name == "auto" else spec.name
+    if name == "parquet":
+        return read_parts(table, path, expected)
+    if name in ("csv", "tsv") and not spec.options:
+        frame = _read_plain(table, path, "," if name == "csv" else "\t", expected)
+        if frame is not None:
+            return frame
+    columns: dict[str, list[Any]] = {}
+    known: dict[str, str] = {}
+    for record in records(path, spec, expected)[1]:
+        if not columns:
+            columns = {c: [] for c in record.fields}
+            known = table.known(columns, path)
+        for column, values in columns.items():
+            try:
+                values.append(_value(record.fields.get(column), known.get(column)))
+            except ValueError as error:
+                raise DataError(f"column {column!r}: {error}", path, record.line) from None
+        extra = [c for c in record.fields if c not in columns]
+        if extra:
+            raise DataError(f"has a field {extra[0]!r} that earlier records lack", path, record.line)
+    if not columns:
+        header = next(csv.reader([next(lines(path)).text], delimiter="\t" if name == "tsv" else ","))
+        columns = {c: [] for c in header}
+        return table.check(pd.DataFrame(columns, dtype="str"), path)
+    return table.check(pd.DataFrame(columns), path)
+
+
+def _value(value: Any, kind: str | None) -> Any:
+    """Return a cell as its kind; a ValueError says why it is none."""
+    if kind is None:
+        return value
+    if kind in ("id", "str"):
+        if not (isinstance(value, str) or (value is None and kind == "str")):
+            raise ValueError(f"must be a string, is {kind_of(value)}")
+        if kind == "id" and not value:
+            raise ValueError("is empty")
+        return value or ""
+    if value is None or (isinstance(value, str) and value in _NULLS):
+        number = math.nan
+    elif isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError(f"must be a number, is {kind_of(value)}")
+    elif isinstance(value, str) and not _NUMBER.fullmatch(value):
+        raise ValueError(f"{value!r} is no number")
+    else:
+        number = float(value)
+    if math.isinf(number):
+        raise ValueError(f"{value} is infinite")
+    if kind == "int" and number != math.trunc(0 if math.isnan(number) else number):
+        raise ValueError(f"{'an empty cell' if math.isnan(number) else value} is no whole number")
+    return number
+
+
+def _read_plain(table: Table, path: Path, delimiter: str, expected: str) -> pd.DataFrame | None:
+    """Read a CSV file without any quotes at full speed; None where the strict reader has to look."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    data = read_bytes(path, expected)
+    if b'"' in data or b"\0" in data:
+        return None
+    header = data[: data.find(b"\n") + 1 or None].decode(errors="replace").rstrip("\r\n").split(delimiter)
+    if len(set(header)) < len(header):
+        return None
+    kinds = {**table.columns, **table.optional}
+    numeric = {c for c in header if kinds.get(c) in ("int", "float")}
+    try:
+        found = arrow_csv.read_csv(
+            io.BytesIO(data.rstrip(b"\r\n") + b"\n"),
+            parse_options=arrow_csv.ParseOptions(delimiter=delimiter, quote_char=False, ignore_empty_lines=False),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types={c: pa.float64() if c in numeric else pa.string() for c in header},
+                null_values=list(_NULLS),
+                strings_can_be_null=False,
+            ),
+        )
+        return table.check(found.to_pandas(), path)
+    except (pa.ArrowInvalid, DataError):
+        return None
+
+
+def write_table(frame: pd.DataFrame, path: str | Path, table: Table | None = None) -> None:
+    """Write a table as CSV, TSV or Parquet, by the name's ending (``.csv.gz`` is compressed); whole or absent.
+
+    Args:
+        frame: the rows; the index is not written.
+        path: the file to make; folders on the way are created.
+        table: what the rows are, if they are to be checked.
+
+    Raises:
+        DataError: the rows are no such table, or the file cannot be written.
+        UsageError: the name ends otherwise.
+    """
+    path = Path(path)
+    name = path.name.removesuffix(".gz")
+    if table is not None:
+        frame = table.check(frame)
+    if path.suffix == ".parquet":
+        with TableWriter(table, path) as writer:
+            writer.write(frame)
+    elif name.endswith((".csv", ".tsv")):
+        # csv.writer leaves a lone carriage return unquoted, and readers take it for a line end.
+        strings = [c for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c].dtype)]
+        returns = any(frame[c].astype("str").str.contains("\r", regex=False).any() for c in strings)
+        with open_atomic(path) as stream:
+            frame.to_csv(
+                stream,
+                mode="wb",
+                index=False,
+                sep="\t" if name.endswith(".tsv") else ",",
+                lineterminator="\n",
+                quoting=csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL,
+            )
+    else:
+        raise UsageError(f"{path}: the name of a table file ends in .csv, .tsv (plain or .gz) or .parquet")

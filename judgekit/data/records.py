@@ -1,0 +1,261 @@
+"""Data formats: each turns a file into records (dictionaries), which the readers turn into queries and docs.
+
+Built in are ``jsonl``, ``json`` (one array of objects), ``csv``, ``tsv`` and ``parquet`` (a file or a folder of parts).
+``auto`` recognises them by content. A third-party format is an entry point of the group ``judgekit.formats``: a
+function from a `Path` to records, used when it is named.
+
+A format is spelled ``name(option=value, ...)``. Options of ``csv`` and ``tsv``: ``header`` names the columns of a file
+without a header line, ``quote=none`` makes quotes plain characters. Other options (``id=``, ``text=``, …) name the
+fields to read and belong to the readers.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from judgekit.data.parts import parquet_parts
+from judgekit.data.streams import Line, head, lines, read_bytes
+from judgekit.errors import DataError, UsageError, nearest
+from judgekit.spec import Spec, Value
+
+__all__ = ["FORMATS", "Record", "parse_object", "records", "sniff"]
+
+ENTRY_POINTS = "judgekit.formats"
+
+
+class Record(NamedTuple):
+    """One record of a file."""
+
+    line: int
+    """1-based line on which it starts; in Parquet the 1-based row."""
+    fields: Mapping[str, Any]
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ValueError(f"the key {key!r} is there twice")
+            seen.add(key)
+    return fields
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique)
+
+
+def _json_problem(error: ValueError | RecursionError) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"is no valid JSON: {error.msg} at character {error.colno}"
+    return f"is no valid JSON: {error}" if isinstance(error, ValueError) else "is no valid JSON: nested too deeply"
+
+
+def _object(value: Any, path: str | Path, line: int) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise DataError(f"expected a JSON object, found {kind_of(value)}", path, line)
+    return value
+
+
+def kind_of(value: object) -> str:
+    """Return what a JSON value is, in words, for error messages."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return f"the number {value}"
+    names: dict[type, str] = {str: "a string", list: "a list", dict: "an object"}
+    return names.get(type(value), f"a {type(value).__name__}")
+
+
+def parse_object(line: Line, path: str | Path) -> dict[str, Any]:
+    """Return the JSON object of one line.
+
+    Raises:
+        DataError: the line is empty, no valid JSON, no object, or an object that has a key twice.
+    """
+    try:
+        value = _DECODER.decode(line.text)
+    except (ValueError, RecursionError) as error:
+        if not line.text.strip():
+            raise DataError("is empty where a JSON object was expected", path, line.number) from None
+        raise DataError(_json_problem(error), path, line.number) from error
+    return _object(value, path, line.number)
+
+
+def without_trailing_blanks(found: Iterator[Line]) -> Iterator[Line]:
+    """Leave out empty lines at the end of a file; one in the middle is for the reader to refuse."""
+    blanks: list[Line] = []
+    for line in found:
+        if line.text and not line.text.isspace():
+            yield from blanks
+            blanks.clear()
+            yield line
+        else:
+            blanks.append(line)
+
+
+def _jsonl(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
+    for line in without_trailing_blanks(lines(path)):
+        yield Record(line.number, parse_object(line, path))
+
+
+def _json(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
+    """Read an array of objects element by element, so that an error has its line."""
+    try:
+        text = read_bytes(path).decode()
+    except UnicodeDecodeError as error:
+        line = 1 + error.object.count(b"\n", 0, error.start)
+        raise DataError(f"is no UTF-8 text ({error.reason})", path, line) from error
+    position, line, counted = 0, 1, 0
+
+    def skip(expected: str) -> str:
+        """Move to the next token, which has to be one of ``expected``."""
+        nonlocal position, line, counted
+        while position < len(text) and text[position] in " \t\r\n":
+            position += 1
+        line += text.count("\n", counted, position)
+        counted = position
+        found = text[position : position + 1]
+        if not found:
+            raise DataError("the JSON array ends early: the file was cut off", path, line)
+        if expected and found not in expected:
+            raise DataError(f"is no valid JSON: expected {' or '.join(expected)}, found {found!r}", path, line)
+        position += bool(expected)
+        return found
+
+    skip("[")
+    if skip("") == "]":
+        position += 1
+    else:
+        while True:
+            skip("")
+            start = line
+            try:
+                value, position = _DECODER.raw_decode(text, position)
+            except json.JSONDecodeError as error:
+                raise DataError(
+                    f"is no valid JSON: {error.msg} at character {error.colno}", path, error.lineno
+                ) from error
+            except (ValueError, RecursionError) as error:
+                raise DataError(_json_problem(error), path, start) from error
+            yield Record(start, _object(value, path, start))
+            if skip(",]") == "]":
+                break
+    rest = text[position:].strip()
+    if rest:
+        raise DataError(f"goes on after the end of the JSON array: {rest[:20]!r}", path, line)
+
+
+def _delimited(delimiter: str) -> Callable[[Path, Mapping[str, Value]], Iterator[Record]]:
+    def read(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
+        quote = str(options.get("quote", '"'))
+        if quote not in ('"', "none"):
+            raise UsageError(f"quote={quote}: expected quote=none, or nothing")
+        source = (line.text for line in without_trailing_blanks(lines(path, ends=True)))
+        rows = csv.reader(
+            source,
+            delimiter=delimiter,
+            quoting=csv.QUOTE_NONE if quote == "none" else csv.QUOTE_MINIMAL,
+            strict=True,
+        )
+        header = [name.strip() for name in str(options["header"]).split(",")] if "header" in options else None
+        while True:
+            line = rows.line_num + 1
+            try:
+                row = next(rows, None)
+            except csv.Error as error:
+                hint = "" if quote == "none" else " (if quotes are plain characters here: quote=none)"
+                raise DataError(f"is no valid row: {error}{hint}", path, line) from error
+            if row is None:
+                return
+            if header is None:
+                header = row
+                twice = {name for name in header if header.count(name) > 1}
+                if twice:
+                    raise DataError(f"the header names column {sorted(twice)[0]!r} twice", path, line)
+            elif len(row) != len(header):
+                columns = f"the header has {len(header)} columns, this row {len(row)}"
+                raise DataError(columns if row else "is empty where a row was expected", path, line)
+            else:
+                yield Record(line, dict(zip(header, row, strict=True)))
+
+    return read
+
+
+def _parquet(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    row = 0
+    for part in parquet_parts(path):
+        try:
+            with pq.ParquetFile(part) as file:
+                for batch in file.iter_batches(batch_size=4096):
+                    for fields in batch.to_pylist():
+                        row += 1
+                        yield Record(row, fields)
+        except pa.ArrowException as error:
+            raise DataError(f"is no readable Parquet file: {error}", part) from error
+
+
+FORMATS: Mapping[str, Callable[[Path, Mapping[str, Value]], Iterator[Record]]] = {
+    "csv": _delimited(","),
+    "json": _json,
+    "jsonl": _jsonl,
+    "parquet": _parquet,
+    "tsv": _delimited("\t"),
+}
+"""The built-in formats by name."""
+
+
+def sniff(path: Path, expected: str) -> str:
+    """Return the name of the built-in format of a file, by its content.
+
+    Raises:
+        DataError: the file is missing, empty or of no known format.
+    """
+    if path.is_dir():
+        parquet_parts(path)
+        return "parquet"
+    start = head(path, expected)
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    if not start.strip():
+        raise DataError(f"is empty; expected {expected}", path)
+    first = start.lstrip()[:1]
+    if first in (b"{", b"["):
+        return "jsonl" if first == b"{" else "json"
+    header = start.splitlines()[0]
+    for name, delimiter in (("tsv", b"\t"), ("csv", b",")):
+        if delimiter in header:
+            return name
+    raise DataError(f"begins with {header[:40].decode(errors='replace')!r}; expected {expected}", path, 1)
+
+
+def records(path: Path, spec: Spec, expected: str) -> tuple[str, Iterator[Record]]:
+    """Return the format's name and the records of a file.
+
+    Args:
+        path: the file, or a folder of Parquet parts.
+        spec: the format's spelling; ``auto`` decides by content.
+        expected: what the file should hold, for error messages.
+
+    Raises:
+        DataError: the file is not of that format; also while the records are read.
+        UsageError: there is no such format.
+    """
+    name = sniff(path, expected) if spec.name == "auto" else spec.name
+    if name in FORMATS:
+        return name, FORMATS[name](path, spec.options)
+    found = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+    if name in found:
+        return name, (Record(*record) for record in found[name].load()(path))
+    known = sorted({"auto", *FORMATS, *found})
+    raise UsageError(f"there is no data format {name!r} (there are: {', '.join(known)}).{nearest(name, known)}")
