@@ -1,0 +1,159 @@
+"""Saving and loading what a report shows: ``comparison.csv`` and ``report.json`` in the results folder.
+
+``comparison.csv`` is the comparison table as the user gets it; ``report.json`` holds everything else that the page
+shows, so that ``judgekit report DIR`` draws the same page again, byte for byte, without the other files.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+import pandas as pd
+
+from judgekit.data.files import read_table, write_atomic, write_table
+from judgekit.data.tables import COMPARISON
+from judgekit.errors import DataError
+from judgekit.report.model import Results
+
+__all__ = ["load", "save"]
+
+SCHEMA: Final = 1
+"""Raised when the meaning of a field of ``report.json`` changes."""
+
+COMPARISON_FILE: Final = "comparison.csv"
+REPORT_FILE: Final = "report.json"
+
+
+def save(results: Results, folder: str | Path) -> None:
+    """Write ``comparison.csv`` and ``report.json`` into ``folder``, which must exist; each is replaced atomically."""
+    folder = Path(folder)
+    fields = {f.name: _plain(getattr(results, f.name)) for f in dataclasses.fields(results) if f.name != "comparison"}
+    # ASCII only: a lone surrogate, as a model's broken escape makes one, has no UTF-8 form.
+    text = json.dumps({"schema": SCHEMA, **fields}, indent=1, ensure_ascii=True, allow_nan=False)
+    write_table(results.comparison, folder / COMPARISON_FILE)
+    write_atomic(folder / REPORT_FILE, text + "\n")
+
+
+def load(folder: str | Path) -> Results:
+    """Read what `save` wrote.
+
+    Raises:
+        DataError: a file is missing, is not what `save` writes, or was written under another schema.
+    """
+    path = Path(folder) / REPORT_FILE
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(f"no {REPORT_FILE} there, so this is no results folder of judgekit", folder) from None
+    except ValueError as error:
+        raise DataError(f"is not the JSON that judgekit writes: {error}", path) from error
+    if not isinstance(value, dict) or value.get("schema") != SCHEMA:
+        have = value.get("schema") if isinstance(value, dict) else None
+        raise DataError(f"has schema {have}, this judgekit reads {SCHEMA}: run the experiment again", path)
+    fields = {k: v for k, v in value.items() if k != "schema"}
+    comparison = read_table(COMPARISON, Path(folder) / COMPARISON_FILE)
+    try:
+        results: Results = _record(Results, fields, "", comparison=comparison)
+    except _Problem as problem:
+        raise DataError(str(problem), path) from None
+    return results
+
+
+class _Problem(Exception):
+    """Something in the JSON that is not what the model says."""
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of the model as JSON can hold it."""
+    if isinstance(value, pd.DataFrame):
+        columns = {str(c): _column_kind(value[c]) for c in value.columns}
+        rows = zip(*(_column_values(value[c]) for c in value.columns), strict=True)
+        return {"columns": columns, "rows": [list(row) for row in rows]}
+    if dataclasses.is_dataclass(value):
+        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value
+
+
+def _column_kind(column: pd.Series) -> str:
+    kinds = {"b": "bool", "i": "int", "u": "int", "f": "float"}
+    return kinds.get(getattr(column.dtype, "kind", "O"), "str")
+
+
+def _column_values(column: pd.Series) -> list[Any]:
+    if _column_kind(column) == "str":
+        return [None if pd.isna(v) else str(v) for v in column]
+    return [_plain(v) for v in column.tolist()]
+
+
+def _frame(value: Any, where: str) -> pd.DataFrame:
+    if not isinstance(value, dict) or set(value) != {"columns", "rows"}:
+        raise _Problem(f"{where} is no table")
+    dtypes: dict[str, Any] = {"bool": "bool", "int": "int64", "float": "float64", "str": "str"}
+    try:
+        return pd.DataFrame(
+            {
+                name: pd.Series([row[i] for row in value["rows"]], dtype="object").astype(dtypes[kind])
+                for i, (name, kind) in enumerate(value["columns"].items())
+            }
+        )
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+        raise _Problem(f"the table {where} cannot be read: {error}") from error
+
+
+def _record(cls: type[Any], value: Any, where: str, **given: Any) -> Any:
+    """Build the dataclass ``cls`` from a JSON object."""
+    if not isinstance(value, dict):
+        raise _Problem(f"{where or 'the file'} is no object")
+    hints = get_type_hints(cls)
+    unknown = sorted(set(value) - set(hints))
+    if unknown:
+        raise _Problem(f"{where}.{unknown[0]} is unknown".lstrip("."))
+    fields = {k: _typed(hints[k], v, f"{where}.{k}".lstrip(".")) for k, v in value.items()}
+    try:
+        return cls(**fields, **given)
+    except TypeError as error:
+        raise _Problem(f"{where or 'the file'}: {error}") from error
+
+
+def _typed(hint: Any, value: Any, where: str) -> Any:
+    """Return a JSON value as the type ``hint``, one of those that the model uses."""
+    origin, args = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        if value is None and type(None) in args:
+            return None
+        return _typed(next(a for a in args if a is not type(None)), value, where)
+    if dataclasses.is_dataclass(hint):
+        return _record(hint, value, where)  # type: ignore[arg-type]  # a hint that is a dataclass is a class
+    if hint is pd.DataFrame:
+        return _frame(value, where)
+    if origin is tuple:
+        items = args[:1] * len(value) if isinstance(value, list) and args[1:] == (Ellipsis,) else args
+        if not isinstance(value, list) or len(value) != len(items):
+            raise _Problem(f"{where} is no list of the right length")
+        return tuple(_typed(a, v, f"{where}[{i}]") for i, (a, v) in enumerate(zip(items, value, strict=True)))
+    if origin is Mapping:
+        if not isinstance(value, dict):
+            raise _Problem(f"{where} is no object")
+        return {k: _typed(args[1], v, f"{where}.{k}") for k, v in value.items()}
+    if hint is float and value is None:
+        return math.nan
+    if hint is float and (value in ("inf", "-inf") or type(value) is int):
+        return float(value)
+    if type(value) is not hint:
+        raise _Problem(f"{where} is {value!r}, expected {hint.__name__}")
+    return value

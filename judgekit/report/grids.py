@@ -1,0 +1,141 @@
+"""Slices of the comparison table, shaped as the report shows them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from judgekit.data.tables import ALL
+from judgekit.report.model import Primary, Results
+from judgekit.report.words import split_flags
+
+__all__ = ["Cell", "Grid", "Slice", "grids", "is_primary", "records"]
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Which part of the comparison one table shows."""
+
+    level: str
+    depth: int
+    quality_metric: str
+    model: str
+    run: str = ALL
+    dataset: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One labeling under one measure: the headline coefficient with its interval, the others beside it.
+
+    ``value`` is NaN where the coefficient is undefined; ``reason`` then says why.
+    """
+
+    labeling: str
+    measure: str
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    method: str = ""
+    n: int = 0
+    reason: str = ""
+    flags: tuple[str, ...] = ()
+    others: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def defined(self) -> bool:
+        """Whether there is a headline value."""
+        return not math.isnan(self.value)
+
+    @property
+    def constructed(self) -> bool:
+        """Whether the labels are the outcome by construction."""
+        return "by_construction" in self.flags
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Labelings x measures; ``cells[labeling, measure]`` is there for every combination that was computed."""
+
+    part: Slice
+    labelings: tuple[str, ...]
+    measures: tuple[str, ...]
+    cells: dict[tuple[str, str], Cell]
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The flags that occur in it, in order of first appearance."""
+        return tuple(dict.fromkeys(f for cell in self.cells.values() for f in cell.flags))
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The reasons why cells are undefined, each once."""
+        return tuple(dict.fromkeys(c.reason for c in self.cells.values() if not c.defined and c.reason))
+
+    @property
+    def sizes(self) -> str:
+        """How many queries (or runs) the defined cells rest on: ``300`` or ``280 to 300``; "" where none is defined."""
+        sizes = sorted({c.n for c in self.cells.values() if c.defined})
+        return f"{sizes[0]:,} to {sizes[-1]:,}" if len(sizes) > 1 else "".join(f"{n:,}" for n in sizes)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The interval methods that occur in it."""
+        return tuple(sorted({c.method for c in self.cells.values() if c.method}))
+
+
+def grids(results: Results, headline: str = "concordance") -> list[Grid]:
+    """Return every slice of the comparison as labelings x measures, that of the primary cell first.
+
+    Args:
+        results: whose comparison is shaped.
+        headline: the coefficient up front in each cell.
+    """
+    parts: dict[Slice, dict[tuple[str, str], list[dict[str, Any]]]] = {}
+    for row in records(results.comparison):
+        where = (row["level"], row["depth"], row["quality_metric"], row["model"], row["run"])
+        part = Slice(*where, dataset=row.get("dataset", ""))
+        parts.setdefault(part, {}).setdefault((row["labeling"], row["measure"]), []).append(row)
+    order = [info.name for info in results.labelings]
+    found = []
+    for part, rows in parts.items():
+        present = dict.fromkeys(labeling for labeling, _ in rows)
+        labelings = (*(n for n in order if n in present), *(n for n in present if n not in order))
+        measures = tuple(dict.fromkeys(measure for _, measure in rows))
+        found.append(Grid(part, labelings, measures, {key: _cell(key, row, headline) for key, row in rows.items()}))
+    return sorted(found, key=lambda g: not is_primary(g.part, results.primary))
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table as dictionaries of plain Python values."""
+    return [{str(k): v for k, v in row.items()} for row in frame.to_dict("records")]
+
+
+def is_primary(part: Slice, primary: Primary) -> bool:
+    """Whether the slice holds the primary cell."""
+    here = (part.level, part.depth, part.quality_metric)
+    wanted = (primary.level, primary.depth, primary.quality_metric)
+    return here == wanted and part.run == primary.run and primary.model in ("", part.model)
+
+
+def _cell(key: tuple[str, str], rows: Sequence[dict[str, Any]], headline: str) -> Cell:
+    others = {r["coefficient"]: r["value"] for r in rows if r["coefficient"] != headline}
+    flags = tuple(dict.fromkeys(f for r in rows for f in split_flags(r["flags"])))
+    main = next((r for r in rows if r["coefficient"] == headline), None)
+    if main is None:
+        return Cell(*key, reason="not computed", flags=flags, others=others)
+    return Cell(
+        *key,
+        value=main["value"],
+        low=main["ci_low"],
+        high=main["ci_high"],
+        method=main["ci_method"],
+        n=main["n"],
+        reason=main["undefined_reason"],
+        flags=flags,
+        others=others,
+    )

@@ -1,0 +1,278 @@
+"""Everything that a report shows, as plain values: the seam between the stages and the pages.
+
+The stages fill a `Results`; the terminal tables and the HTML page read nothing else, so that a page can be drawn
+again from a results folder, and so that any other program can make one. Fields that are None or empty leave their
+section out. Texts are never trusted: the pages escape all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import pandas as pd
+
+from judgekit.data.tables import ALL, COMPARISON, SCORES, Table
+
+__all__ = [
+    "QUALITY_MEANS",
+    "Answers",
+    "Cost",
+    "Example",
+    "Facts",
+    "LabelingInfo",
+    "Primary",
+    "Results",
+    "RunFacts",
+    "Section",
+    "Spending",
+    "Verdict",
+]
+
+QUALITY_MEANS: Final = Table(
+    "quality means",
+    {"run": "str", "depth": "int", "model": "str", "metric": "str", "value": "float", "n": "int"},
+    {"abstained": "int", "missing": "int", "not_applicable": "int"},
+)
+"""Mean answer quality per run, depth, model and metric: ``n`` queries have a value; how many answers abstained, are
+missing (no usable reply), or have no value because the metric does not apply. Closed book is depth 0, run ``all``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a set of requests takes. None means unknown (no usage in the replies, no price), never 0.
+
+    Attributes:
+        requests: how many requests.
+        prompt_tokens, completion_tokens: tokens in and out.
+        money: in the currency of the price table.
+        wall_s: seconds from first to last.
+    """
+
+    requests: int = 0
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    money: float | None = None
+    wall_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """The cost of one labeling, or of answering end to end.
+
+    Attributes:
+        standalone: what it would take with an empty store.
+        incurred: what was paid for now.
+        cached, failed: requests replayed from the store, and failed for good.
+    """
+
+    standalone: Cost = Cost()
+    incurred: Cost = Cost()
+    cached: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A label or an answer that could not be had, with the raw reply (empty if there was none)."""
+
+    query_id: str
+    doc_id: str
+    status: str
+    reason: str
+    raw: str
+
+
+@dataclass(frozen=True, slots=True)
+class LabelingInfo:
+    """What one labeling is, needs, costs, and how its labels came out.
+
+    Attributes:
+        name: as in the comparison table.
+        kind: the labeler's registered name, or ``qrels`` for an imported file.
+        spelling: the canonical spelling.
+        scale: the declared scale as text.
+        references: whether it needs reference answers.
+        people: whether people made the labels.
+        endpoint, model, prompt: the LLM that is asked and how, or "".
+        kinship: ``same model`` or ``same family`` where the LLM is that of the answers, else "".
+        outcome_metric, outcome_prompt: the answer metric and prompt that it shares with the outcome, or "".
+        counts: labels per status; every status named.
+        relevant: how many labels count as relevant (None where the scale has no threshold).
+        mean: mean relevance of the obtained labels.
+        examples: some labels that could not be had.
+        spending: requests, tokens, money, time.
+        outside_pool: relevant documents of an imported file that no run retrieved.
+    """
+
+    name: str
+    kind: str
+    spelling: str = ""
+    scale: str = ""
+    references: bool = False
+    people: bool = False
+    endpoint: str = ""
+    model: str = ""
+    prompt: str = ""
+    kinship: str = ""
+    outcome_metric: str = ""
+    outcome_prompt: str = ""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    relevant: int | None = None
+    mean: float | None = None
+    examples: tuple[Example, ...] = ()
+    spending: Spending = Spending()
+    outside_pool: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Answering end to end with one model.
+
+    Attributes:
+        model: as in the quality and comparison tables.
+        endpoint, prompt: where and how it was asked.
+        counts: answers per status.
+        examples: some answers that could not be had (``doc_id`` holds the run and depth).
+        spending: requests, tokens, money, time; over all runs and depths.
+    """
+
+    model: str
+    endpoint: str = ""
+    prompt: str = ""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    examples: tuple[Example, ...] = ()
+    spending: Spending = Spending()
+
+
+@dataclass(frozen=True, slots=True)
+class Primary:
+    """The one cell, fixed in advance, that the verdict is about.
+
+    Attributes:
+        measure: "" where each labeling's best measure is taken instead.
+        quality_metric, level, depth, model: as in the comparison table; an empty model stands for all.
+        run: ``all``, or the name of the only run.
+    """
+
+    measure: str
+    quality_metric: str
+    level: str
+    depth: int
+    model: str = ""
+    run: str = ALL
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The outcome in words.
+
+    Attributes:
+        headline: one sentence.
+        details: further sentences.
+        best: labelings that cannot be told apart from the best one, the best first; one is a winner, none is
+            "nothing can be said".
+        cheapest: the cheapest labeling that is not worse by more than the margin, if one was sought and found.
+        rewards: a line on the uses that the primary measure suits, or "".
+    """
+
+    headline: str
+    details: tuple[str, ...] = ()
+    best: tuple[str, ...] = ()
+    cheapest: str | None = None
+    rewards: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """One run: queries that it has, that it lacks, with a list shorter than the depth, with a tie across a cutoff."""
+
+    name: str
+    queries: int
+    missing: int = 0
+    short: int = 0
+    ties: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The data and the circumstances.
+
+    Attributes:
+        queries, docs: sizes of the files.
+        depth: depth of the pool.
+        pool_pairs: (query, doc) pairs that were labelled once each.
+        runs: one entry per run.
+        seed, resamples: of the intervals.
+        versions: versions of judgekit, Python and libraries.
+        more: further (name, value) lines.
+    """
+
+    queries: int
+    docs: int
+    depth: int
+    pool_pairs: int
+    runs: tuple[RunFacts, ...] = ()
+    seed: int | None = None
+    resamples: int | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    more: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Section:
+    """A further section of the page: a title, a paragraph, and a table (any columns), each of which may be empty."""
+
+    title: str
+    text: str = ""
+    table: pd.DataFrame | None = None
+
+
+@dataclass(frozen=True)
+class Results:
+    """All that a report shows.
+
+    Attributes:
+        title: the page's title.
+        comparison: a `COMPARISON` table; a further column ``dataset`` splits the tables by data set.
+        labelings: one entry per labeling, in the order in which they are shown.
+        answers: one entry per answer model.
+        primary: the cell that the verdict is about.
+        verdict: the outcome in words.
+        facts: data and circumstances.
+        scores: `SCORES` rows with query_id ``all``: mean score per labeling, run and measure.
+        quality: a `QUALITY_MEANS` table.
+        settings: the resolved experiment as text.
+        note: a sentence above everything else, such as that no LLM was involved.
+        warnings: sentences that a reader has to know.
+        currency: of all money, e.g. ``USD``.
+        differences: paired differences between labelings; any columns.
+        agreement: agreement between labelings; any columns.
+        models: the matrix label model x answer model with columns ``labeling, label_model, answer_model, value,
+            ci_low, ci_high``.
+        sections: further sections.
+    """
+
+    title: str
+    comparison: pd.DataFrame
+    labelings: tuple[LabelingInfo, ...]
+    answers: tuple[Answers, ...]
+    primary: Primary
+    verdict: Verdict
+    facts: Facts
+    scores: pd.DataFrame = field(default_factory=SCORES.empty)
+    quality: pd.DataFrame = field(default_factory=QUALITY_MEANS.empty)
+    settings: str = ""
+    note: str = ""
+    warnings: tuple[str, ...] = ()
+    currency: str = ""
+    differences: pd.DataFrame | None = None
+    agreement: pd.DataFrame | None = None
+    models: pd.DataFrame | None = None
+    sections: tuple[Section, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "comparison", COMPARISON.check(self.comparison))
+        object.__setattr__(self, "scores", SCORES.check(self.scores))
+        object.__setattr__(self, "quality", QUALITY_MEANS.check(self.quality))

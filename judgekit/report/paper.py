@@ -1,0 +1,112 @@
+"""The forms in which the eRAG paper (Salemi and Zamani, SIGIR 2024) reports: its Table 1 and Figure 2 as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from judgekit.report.grids import records
+from judgekit.report.model import Results
+from judgekit.report.words import UNDEFINED, number
+
+__all__ = ["Matrix", "PerRun", "matrix", "per_run", "table_1"]
+
+COEFFICIENTS = {"tau_b": "τ", "rho": "ρ"}
+
+
+@dataclass(frozen=True, slots=True)
+class PerRun:
+    """Table 1: rows (labeling, measure), columns (data set, run, coefficient)."""
+
+    rows: tuple[tuple[str, str], ...]
+    columns: tuple[tuple[str, str], ...]
+    coefficients: dict[str, str]
+    cells: dict[tuple[str, ...], tuple[str, str]]
+
+    def cell(self, row: tuple[str, str], column: tuple[str, str], coefficient: str) -> tuple[str, str]:
+        """Return (text, reason); a combination that is not in the table is ("", "")."""
+        return self.cells.get((*row, *column, coefficient), ("", ""))
+
+    @property
+    def labelings(self) -> list[tuple[str, list[tuple[str, str]]]]:
+        """The rows by labeling, for row groups."""
+        names = dict.fromkeys(name for name, _ in self.rows)
+        return [(name, [row for row in self.rows if row[0] == name]) for name in names]
+
+    @property
+    def datasets(self) -> list[tuple[str, int]]:
+        """Each data set and how many runs it has, for column groups."""
+        names = dict.fromkeys(name for name, _ in self.columns)
+        return [(name, sum(1 for d, _ in self.columns if d == name)) for name in names]
+
+
+def table_1(frame: pd.DataFrame, labelings: Sequence[str] = ()) -> PerRun:
+    """Shape comparison rows as Table 1: labelings x measures against runs x data sets, tau and rho.
+
+    Args:
+        frame: ``labeling, measure, run, coefficient, value``, optional ``dataset`` and ``undefined_reason``; one row
+            per combination. A NaN whose reason starts with "not applicable" is written so.
+        labelings: the order of the labelings; others follow in order of appearance.
+    """
+    if "dataset" not in frame.columns:
+        frame = frame.assign(dataset="")
+    if "undefined_reason" not in frame.columns:
+        frame = frame.assign(undefined_reason="")
+    frame = frame[frame["coefficient"].isin(list(COEFFICIENTS))]
+    names = [*labelings, *(n for n in dict.fromkeys(frame["labeling"]) if n not in labelings)]
+    present = set(zip(frame["labeling"], frame["measure"], strict=True))
+    measures = list(dict.fromkeys(frame["measure"]))
+    rows = tuple((n, m) for n in names for m in measures if (n, m) in present)
+    columns = tuple(dict.fromkeys(zip(frame["dataset"], frame["run"], strict=True)))
+    keys = ("labeling", "measure", "dataset", "run", "coefficient")
+    cells = {
+        tuple(row[k] for k in keys): (_text(row["value"], row["undefined_reason"]), row["undefined_reason"])
+        for row in records(frame)
+    }
+    return PerRun(rows, columns, COEFFICIENTS, cells)
+
+
+def _text(value: float, reason: str) -> str:
+    text = number(value)
+    return "not applicable" if text == UNDEFINED and reason.startswith("not applicable") else text
+
+
+def per_run(results: Results) -> PerRun | None:
+    """Return Table 1 of the primary depth, metric and model at query level, or None where no single run is there."""
+    frame, primary = results.comparison, results.primary
+    chosen = (
+        (frame["level"] == "query")
+        & (frame["run"] != "all")
+        & (frame["depth"] == primary.depth)
+        & (frame["quality_metric"] == primary.quality_metric)
+    )
+    if primary.model:
+        chosen &= frame["model"] == primary.model
+    return table_1(frame[chosen], [i.name for i in results.labelings]) if chosen.any() else None
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Figure 2 as a table: one labeling method, label models x answer models."""
+
+    labeling: str
+    label_models: tuple[str, ...]
+    answer_models: tuple[str, ...]
+    cells: dict[tuple[str, str], tuple[float, float, float]]
+
+
+def matrix(results: Results) -> list[Matrix]:
+    """Return one matrix per labeling method; [] where models were not swept."""
+    if results.models is None:
+        return []
+    rows = records(results.models)
+    found = []
+    for name in dict.fromkeys(row["labeling"] for row in rows):
+        mine = [row for row in rows if row["labeling"] == name]
+        cells = {(r["label_model"], r["answer_model"]): (r["value"], r["ci_low"], r["ci_high"]) for r in mine}
+        found.append(
+            Matrix(name, tuple(dict.fromkeys(a for a, _ in cells)), tuple(dict.fromkeys(b for _, b in cells)), cells)
+        )
+    return found

@@ -1,0 +1,167 @@
+"""The terminal tables: verdict, labelings x measures, what each labeling needs and costs.
+
+On a terminal the tables fit its width: measures that do not fit go to a further table. Elsewhere (a pipe, a file, CI)
+the same tables come without colour codes, without wrapping and without truncation.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from judgekit.report.grids import Cell, Grid, grids, is_primary
+from judgekit.report.model import Results, Spending
+from judgekit.report.needs import missing, shares
+from judgekit.report.words import (
+    FLAGS,
+    UNDEFINED,
+    clean,
+    count,
+    interval,
+    marks,
+    money,
+    number,
+    seconds,
+)
+
+__all__ = ["print_tables"]
+
+WIDE = 100_000
+"""Columns of a console that is no terminal, so that nothing is ever cut or wrapped."""
+
+
+def print_tables(results: Results, console: Console | None = None) -> None:
+    """Print the verdict, the primary table, and what each labeling needs and costs.
+
+    Args:
+        results: what to show.
+        console: where to; standard output by default.
+    """
+    console = console or Console(highlight=False)
+    if console.is_terminal:
+        console.print(_document(results, console, compact=True), highlight=False)
+        return
+    buffer = io.StringIO()
+    plain = Console(file=buffer, width=WIDE, color_system=None, force_terminal=False, legacy_windows=False)
+    plain.print(_document(results, plain, compact=False), highlight=False)
+    text = "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
+    console.file.write(text + "\n")
+
+
+def _document(results: Results, console: Console, *, compact: bool) -> Group:
+    return Group(*_parts(results, console, compact=compact))
+
+
+def _parts(results: Results, console: Console, *, compact: bool) -> Iterator[RenderableType]:
+    if results.note:
+        yield Text(clean(results.note), style="bold yellow")
+        yield Text()
+    for part in (g for g in grids(results) if is_primary(g.part, results.primary)):
+        yield from _grid(part, results, console, compact=compact)
+    yield _needs(results)
+    yield _costs(results)
+    for warning in results.warnings:
+        yield Text.assemble(("Warning: ", "bold yellow"), clean(warning))
+    if results.warnings:
+        yield Text()
+    yield Text.assemble(("Verdict: ", "bold"), clean(results.verdict.headline))
+    for sentence in results.verdict.details:
+        yield Padding(Text(clean(sentence)), (0, 0, 0, 2)) if compact else Text("  " + clean(sentence))
+
+
+def _grid(part: Grid, results: Results, console: Console, *, compact: bool) -> Iterator[RenderableType]:
+    chosen = part.part
+    where = f"{chosen.level} level, answers from the top {chosen.depth}, {chosen.quality_metric}"
+    where += f", {chosen.model}" if chosen.model else ""
+    where += f", {chosen.dataset}" if chosen.dataset else ""
+    yield Text.assemble(("Concordance with answer quality ", "bold"), clean(f"({where}; 0.5 is chance)"))
+    chunks = [part.measures]
+    if compact:
+        names = max([len(name) for name in part.labelings] + [8])
+        # A cell is at most "[0.000, 0.000]" wide; three columns go to padding.
+        fit = max(1, (console.width - min(names, 40) - 2) // 17)
+        chunks = [part.measures[i : i + fit] for i in range(0, len(part.measures), fit)]
+    for measures in chunks:
+        yield _cells(part, measures, results.primary.measure, compact=compact)
+    yield from _legend(part, results.primary.measure)
+
+
+def _cells(part: Grid, measures: Sequence[str], primary: str, *, compact: bool) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("labeling", overflow="fold")
+    for measure in measures:
+        style = "bold" if measure == primary else ""
+        table.add_column(Text(clean(measure) + ("*" if measure == primary else "")), justify="right", style=style)
+    for labeling in part.labelings:
+        shown = [_cell(part.cells.get((labeling, measure)), compact=compact) for measure in measures]
+        table.add_row(Text(clean(labeling)), *shown)
+    return table
+
+
+def _cell(cell: Cell | None, *, compact: bool) -> Text:
+    if cell is None:
+        return Text(UNDEFINED, style="dim")
+    mark = marks(" ".join(cell.flags))
+    text = Text(number(cell.value) + (f" {mark}" if mark else ""), style="dim" if cell.constructed else "")
+    if cell.defined and (between := interval(cell.low, cell.high)):
+        text.append("\n" if compact else " ")
+        text.append(between, style="dim not bold")
+    return text
+
+
+def _legend(part: Grid, primary: str) -> Iterator[Text]:
+    if primary in part.measures:
+        yield Text("* the primary measure, fixed in advance: the verdict is about it", style="dim")
+    if part.methods:
+        yield Text(f"[low, high]: 95 % interval ({', '.join(part.methods)}), n = {part.sizes}", style="dim")
+    for flag in part.flags:
+        mark, meaning = FLAGS.get(flag, ("!", flag))
+        yield Text(clean(f"{mark} {meaning}"), style="dim")
+    for reason in part.reasons:
+        yield Text(clean(f"{UNDEFINED}: {reason}"), style="dim")
+    yield Text()
+
+
+def _needs(results: Results) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, title="What each labeling needs and gave")
+    table.title_justify, table.title_style = "left", "bold"
+    for name in ("labeling", "references", "LLM", "shares with the answers", "labels", "missing"):
+        table.add_column(name, overflow="fold", justify="right" if name in ("labels", "missing") else "left")
+    for info in results.labelings:
+        table.add_row(
+            *map(Text, map(clean, (info.name, "yes" if info.references else "no", info.model or "none", shares(info)))),
+            count(sum(info.counts.values())),
+            count(missing(info)),
+        )
+    return table
+
+
+def _costs(results: Results) -> Group:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, title="What it takes with nothing cached")
+    table.title_justify, table.title_style = "left", "bold"
+    table.add_column("", overflow="fold")
+    for name in ("requests", "prompt tokens", "completion tokens", "money", "time", "sent now"):
+        table.add_column(name, justify="right", overflow="fold")
+    lines = [(info.name, info.spending) for info in results.labelings]
+    lines += [(f"end to end: {a.model}" if a.model else "end to end", a.spending) for a in results.answers]
+    for name, spending in lines:
+        table.add_row(Text(clean(name)), *_cost(spending, results.currency))
+    return Group(Text(), table, Text())
+
+
+def _cost(spending: Spending, currency: str) -> tuple[str, ...]:
+    cost = spending.standalone
+    return (
+        count(cost.requests),
+        count(cost.prompt_tokens),
+        count(cost.completion_tokens),
+        money(cost.money, currency),
+        seconds(cost.wall_s),
+        count(spending.incurred.requests),
+    )

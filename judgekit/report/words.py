@@ -1,0 +1,149 @@
+"""How the report writes numbers, texts and flags: one place, so that terminal and page say the same."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Final
+
+__all__ = ["FLAGS", "clean", "count", "interval", "marks", "money", "number", "rewards", "seconds", "split_flags"]
+
+UNDEFINED: Final = "undefined"
+UNKNOWN: Final = "–"
+
+FLAGS: Final[dict[str, tuple[str, str]]] = {
+    "by_construction": (
+        "≡",
+        "the labels are the outcome (or a function of it) by construction: kept out of the verdict",
+    ),
+    "recall_equals_success": (
+        "R",
+        "recall equals success on every query: labels exist only for what one run retrieved, so recall says no more",
+    ),
+    "binary": ("b", "binary scores against binary quality: tau-b equals rho, the column holds no ranking information"),
+    "constant": ("c", "the series is constant: there is no coefficient"),
+    "few_values": ("v", "the scores take few distinct values, so most comparisons are ties"),
+    "ties": ("t", "ties across the cutoff: the order of equally scored documents decides part of the score"),
+    "unjudged": ("u", "documents in the top k have no label and count as not relevant"),
+    "few_runs": ("n", "fewer than 5 runs: descriptive only, no verdict"),
+    "same_model": ("m", "the labels come from the model that answers"),
+    "missing": ("?", "some labels are missing: their queries are left out"),
+    "coverage": ("~", "the interval's measured coverage is off 95 % in a case like this one"),
+    "unmatched_depth": ("x", "the measure's cutoff is not the depth of the answers"),
+    "left_out": ("o", "undefined on too many queries: left out of the joint comparison and the verdict"),
+}
+"""Flags of the comparison table: the mark that stands next to a number, and what it means."""
+
+_BIDI: Final = "[\u202a-\u202e\u2066-\u2069]"
+_CONTROL: Final = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff\ud800-\udfff]|{_BIDI}")
+
+_REWARDS: Final[dict[str, str]] = {
+    "P": "how much of what is shown is relevant; suits support bots, where everything near the top is read",
+    "R": "how much of what is relevant is found; suits medical, legal and academic search",
+    "F1": "precision and recall in balance",
+    "Success": "whether anything relevant is shown at all; suits answers that need one good passage",
+    "RR": "how early the first relevant document stands; suits search for a single answer",
+    "AP": "relevant documents found early, each of them; suits lists that are read to some depth",
+    "DCG": "graded relevance near the top, not normalised",
+    "nDCG": "graded relevance near the top, against the best possible order; suits graded material",
+    "AUC": "relevant documents scored above the others, at any depth",
+    "MeanRank": "the rank of the first relevant document (lower is better)",
+    "ERR": "a reader who stops at the first satisfying document; suits graded, navigational search",
+    "RBP": "a patient reader who goes on to the next document with a fixed probability",
+    "Rprec": "precision at as many documents as are relevant",
+    "Bpref": "relevant documents above judged non-relevant ones; made for incomplete labels",
+    "Judged": "how many of the shown documents have a label at all (a check, no quality)",
+    "SetP": "precision of the retrieved set, whatever its order",
+    "SetR": "recall of the retrieved set, whatever its order",
+    "SetF": "precision and recall of the retrieved set in balance",
+}
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Return a coefficient or a score with fixed decimals; ``undefined`` for NaN.
+
+    >>> number(0.61249), number(-0.0001), number(float("nan"))
+    ('0.612', '0.000', 'undefined')
+    """
+    if value is None or math.isnan(value):
+        return UNDEFINED
+    text = f"{value:.{digits}f}"
+    return text.lstrip("-") if float(text) == 0 else text
+
+
+def interval(low: float, high: float, digits: int = 3) -> str:
+    """Return ``[low, high]``, or "" where there is no interval."""
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    return f"[{number(low, digits)}, {number(high, digits)}]"
+
+
+def count(value: float | None) -> str:
+    """Return a whole number with thousands separators; a dash where it is unknown.
+
+    >>> count(1234567), count(None)
+    ('1,234,567', '–')
+    """
+    return UNKNOWN if value is None or math.isnan(value) else f"{value:,.0f}"
+
+
+def money(value: float | None, currency: str = "") -> str:
+    """Return an amount with its currency, with more decimals the smaller it is; a dash where there is no price.
+
+    >>> money(12.3456, "USD"), money(0.00123, "USD"), money(0.0), money(None)
+    ('12.35 USD', '0.0012 USD', '0.00', '–')
+    """
+    if value is None or math.isnan(value):
+        return UNKNOWN
+    digits = 2 if value == 0 or value >= 1 else min(8, 1 - math.floor(math.log10(value)))
+    return f"{value:,.{digits}f} {currency}".rstrip()
+
+
+def seconds(value: float | None) -> str:
+    """Return a duration in the unit that suits it; a dash where it is unknown.
+
+    >>> seconds(0.034), seconds(4.2), seconds(75), seconds(7300), seconds(None)
+    ('0.03 s', '4.2 s', '1 min 15 s', '2 h 2 min', '–')
+    """
+    if value is None or math.isnan(value):
+        return UNKNOWN
+    if value < 59.95:
+        return f"{value:.2f} s" if value < 1 else f"{value:.1f} s"
+    whole = round(value)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    minutes = round(value / 60)
+    return f"{minutes // 60:,} h {minutes % 60} min"
+
+
+def clean(text: str) -> str:
+    r"""Return a text with control characters and direction overrides made visible.
+
+    HTML has no form for most control characters, a terminal obeys them, and an override such as U+202E makes the text
+    behind it read backwards. Right-to-left scripts themselves are left alone; so are tabs and line ends.
+
+    >>> clean("a\x1b[31mb\u202ec")
+    'a␛[31mb⟨U+202E⟩c'
+    """
+
+    def visible(match: re.Match[str]) -> str:
+        code = ord(match[0])
+        return chr(0x2400 + code) if code < 0x20 else "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
+
+    return _CONTROL.sub(visible, text.replace("\r\n", "\n"))
+
+
+def split_flags(flags: str) -> list[str]:
+    """Return the flags of a comparison row: words separated by white space, ``,`` or ``;``."""
+    return [f for f in re.split(r"[\s,;]+", flags.replace("-", "_")) if f]
+
+
+def marks(flags: str) -> str:
+    """Return the marks that stand next to a number; a flag that is not known here is marked ``!``."""
+    found = dict.fromkeys(FLAGS[f][0] if f in FLAGS else "!" for f in split_flags(flags))
+    return "".join(found)
+
+
+def rewards(measure: str) -> str:
+    """Return what a measure rewards in a line, or "" for one that is not known here."""
+    return _REWARDS.get(re.split(r"[(@]", measure, maxsplit=1)[0], "")

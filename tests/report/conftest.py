@@ -1,0 +1,203 @@
+"""Realistic results, built by a function, for every test of the report."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from judgekit.data.tables import COMPARISON, SCORES
+from judgekit.report.model import (
+    QUALITY_MEANS,
+    Answers,
+    Cost,
+    Example,
+    Facts,
+    LabelingInfo,
+    Primary,
+    Results,
+    RunFacts,
+    Section,
+    Spending,
+    Verdict,
+)
+
+RUNS = ("bm25", "dense", "rrf", "tfidf", "title-only")
+DEPTHS = (1, 5, 10)
+MEASURES = ("nDCG", "P", "R", "AP", "RR", "Success")
+LABELINGS = {"containment": 0.62, "judge": 0.71, "erag": 0.83, "provenance": 0.66}
+NAN = math.nan
+
+
+def _wobble(*keys: object) -> float:
+    """A number in [-1, 1] that depends on the keys only (no hash seed, no random state)."""
+    return ((sum(ord(c) * (i + 7) for i, c in enumerate(repr(keys))) % 997) / 498.5) - 1
+
+
+def comparison() -> pd.DataFrame:
+    rows = []
+    for level in ("query", "within-query", "system"):
+        for depth in DEPTHS:
+            for run in (*RUNS, "all") if level == "query" else ("all",):
+                for metric in ("em", "f1"):
+                    for labeling, base in LABELINGS.items():
+                        for measure in MEASURES:
+                            rows += _cell(level, depth, run, metric, labeling, base, measure)
+    return COMPARISON.check(pd.DataFrame(rows))
+
+
+def _cell(
+    level: str, depth: int, run: str, metric: str, labeling: str, base: float, measure: str
+) -> list[dict[str, Any]]:
+    flags, reason = [], ""
+    value = base - 0.02 * math.log2(depth) + 0.03 * _wobble(measure, labeling, run) + 0.01 * _wobble(level, metric)
+    half = 0.02 + 0.02 * (1 + _wobble(measure, metric)) / 2
+    if labeling == "erag" and depth == 1 and metric == "em":
+        flags, value, half = ["by_construction"], 1.0, 0.0
+    if measure == "R" and labeling == "provenance":
+        flags.append("recall_equals_success")
+    if measure == "Success" and metric == "em":
+        flags.append("binary")
+    if level == "system":
+        flags.append("few_runs")
+    if measure == "AP" and labeling == "containment" and run == "title-only":
+        flags.append("constant")
+        reason, value = "the score is the same for every query", NAN
+    head = {
+        "labeling": labeling, "measure": f"{measure}@{depth}", "run": run, "level": level, "depth": depth,
+        "quality_metric": metric, "model": "reader-small", "n": 300, "undefined_reason": reason,
+        "flags": ";".join(flags),
+    }  # fmt: skip
+    out = []
+    for coefficient, scale in (("concordance", 1.0), ("tau_b", 1.4), ("rho", 1.6), ("r", 1.5)):
+        centre = value if coefficient == "concordance" else (value - 0.5) * scale
+        ends = (NAN, NAN) if level == "system" or reason else (centre - half, centre + half)
+        out.append(
+            head
+            | {"coefficient": coefficient, "value": centre, "ci_low": ends[0], "ci_high": min(ends[1], 1.0)}
+            | {"ci_method": "" if math.isnan(ends[0]) else "percentile bootstrap"}
+        )
+    return out
+
+
+def labelings() -> tuple[LabelingInfo, ...]:
+    pairs = 4812
+    counts = {"ok": pairs, "unparsed": 0, "truncated": 0, "refused": 0, "failed": 0, "not_applicable": 0}
+    model = {"endpoint": "local", "model": "reader-small"}
+    return (
+        LabelingInfo(
+            "containment", "containment", "containment", "binary", references=True,
+            counts=counts | {"ok": pairs - 60, "not_applicable": 60}, relevant=903, mean=0.19,
+            spending=Spending(Cost(0, 0, 0, 0.0, 0.4), Cost(0, 0, 0, 0.0, 0.4)),
+        ),
+        LabelingInfo(
+            "judge", "judge", "judge(prompt=binary)", "binary", **model, prompt="judge-binary", kinship="same model",
+            counts=counts | {"ok": pairs - 17, "unparsed": 12, "truncated": 3, "refused": 1, "failed": 1},
+            relevant=1604, mean=0.334,
+            examples=(
+                Example("q17", "d204", "unparsed", "no verdict in the reply", "The passage talks about bridges."),
+                Example("q18", "d9", "truncated", "cut off by the token limit", "Let me think step by step about"),
+                Example("q90", "d77", "failed", "HTTP 500: internal error", ""),
+            ),
+            spending=Spending(Cost(4812, 1_532_884, 9_624, 0.2395, 412.5), Cost(12, 3_800, 24, 0.0006, 1.9), 4800, 1),
+        ),
+        LabelingInfo(
+            "erag", "utility", "utility(quality=em)", "binary", references=True, **model, prompt="answer-short",
+            kinship="same model", outcome_metric="em", outcome_prompt="answer-short", counts=counts, relevant=1203,
+            mean=0.25, spending=Spending(Cost(4812, 1_410_221, 28_872, 0.2288, 498.0), Cost(), 4812, 0),
+        ),
+        LabelingInfo(
+            "provenance", "qrels", "qrels(path=provenance.qrels)", "binary", people=True, counts=counts, relevant=291,
+            mean=0.0605, outside_pool=9,
+        ),
+    )  # fmt: skip
+
+
+def quality() -> pd.DataFrame:
+    rows = [
+        {
+            "run": run, "depth": depth, "model": "reader-small", "metric": metric,
+            "value": 0.25 + 0.02 * i + 0.03 * math.log2(depth) + (0.08 if metric == "f1" else 0.0),
+            "n": 299, "abstained": 11 + i, "missing": 1, "not_applicable": 0,
+        }
+        for i, run in enumerate(RUNS) for depth in DEPTHS for metric in ("em", "f1")
+    ]  # fmt: skip
+    closed = {"run": "all", "depth": 0, "model": "reader-small", "n": 300, "abstained": 90, "missing": 0}
+    rows += [closed | {"metric": m, "value": v, "not_applicable": 0} for m, v in (("em", 0.12), ("f1", 0.17))]
+    return QUALITY_MEANS.check(pd.DataFrame(rows))
+
+
+def scores() -> pd.DataFrame:
+    return SCORES.check(
+        pd.DataFrame(
+            {"labeling": name, "run": run, "measure": f"{m}@{k}", "query_id": "all",
+             "value": 0.4 + 0.2 * _wobble(name, run, m, k)}
+            for name in LABELINGS for run in RUNS for m in MEASURES for k in DEPTHS
+        )
+    )  # fmt: skip
+
+
+def make_results(**changes: Any) -> Results:
+    """Return a realistic result; any field can be replaced."""
+    results = Results(
+        title="Which labels predict the answers?",
+        comparison=comparison(),
+        labelings=labelings(),
+        answers=(
+            Answers(
+                "reader-small", "local", "answer-short", {"ok": 4499, "failed": 1},
+                (Example("q90", "bm25, top 5", "failed", "HTTP 500: internal error", ""),),
+                Spending(Cost(4500, 6_204_113, 27_120, 0.9495, 1290.0), Cost(0, 0, 0, 0.0, 0.2), 4500, 1),
+            ),
+        ),
+        primary=Primary("nDCG@5", "em", "query", 5, "reader-small"),
+        verdict=Verdict(
+            "Under nDCG@5, erag follows exact match best: its score favours the better-answered query 79 times in 100.",
+            (
+                "It is ahead of judge by 0.118 [0.081, 0.155]; Holm-adjusted p = 0.003.",
+                "Kendall's tau-b would order the labelings in the same way.",
+                "The cheapest labeling that is not worse by more than 0.05 is erag itself.",
+            ),
+            best=("erag",),
+            cheapest="erag",
+        ),
+        facts=Facts(
+            queries=300, docs=10_768, depth=10, pool_pairs=4812,
+            runs=tuple(RunFacts(run, 300 - i, i, 3 * i, 2 * i) for i, run in enumerate(RUNS)),
+            seed=1, resamples=1000, versions={"judgekit": "0.1.0", "Python": "3.11.7", "numpy": "2.4.0"},
+        ),
+        scores=scores(),
+        quality=quality(),
+        settings='[data]\nqueries = "queries.jsonl"\ndepth = 10\n',
+        warnings=("17 of 4,812 labels of judge are missing; 16 queries are left out of the comparison.",),
+        currency="USD",
+        differences=pd.DataFrame(
+            [("erag", "judge", 0.118, 0.081, 0.155, 0.001, 0.003), ("erag", "containment", 0.2, 0.15, 0.25, 0.0, 0.0)],
+            columns=["better", "worse", "difference", "ci_low", "ci_high", "p", "p_holm"],
+        ),
+        agreement=pd.DataFrame(
+            [("judge", "erag", 4795, 0.512, 0.47, 0.551), ("judge", "provenance", 4795, 0.221, 0.18, 0.26)],
+            columns=["a", "b", "n", "kappa", "ci_low", "ci_high"],
+        ),
+        sections=(Section("How many queries are needed", "To halve the intervals, about 1,200."),),
+    )  # fmt: skip
+    return dataclasses.replace(results, **changes)
+
+
+@pytest.fixture(name="make_results")
+def _make_results() -> Callable[..., Results]:
+    return make_results
+
+
+@pytest.fixture
+def hostile() -> str:
+    """A text that would break out of HTML, an attribute, a style, a URL, the reading direction or a terminal."""
+    return (
+        "</title></style></script><script>alert(1)</script><img src=x onerror=alert(2)>"
+        "\" onmouseover='alert(3)' x=`y` {{ 7*7 }} {% raw %} javascript:alert(4) [red]loud[/red] [link=https://evil]x[/link]"
+        " &amp; &#60; ]]> <!-- \u202egnp.exe\u2066 \x00\x07\x1b[31m\x9b"
+    )

@@ -1,0 +1,97 @@
+"""What `save` writes, `load` reads back, and a damaged folder is a sentence."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from judgekit import report
+from judgekit.errors import DataError
+
+
+def assert_same(a: object, b: object) -> None:
+    if isinstance(a, pd.DataFrame):
+        pd.testing.assert_frame_equal(a, b, check_exact=True)
+    elif dataclasses.is_dataclass(a):
+        assert type(a) is type(b)
+        for field in dataclasses.fields(a):
+            assert_same(getattr(a, field.name), getattr(b, field.name))
+    elif isinstance(a, tuple):
+        assert isinstance(b, tuple)
+        assert len(a) == len(b)
+        for x, y in zip(a, b, strict=True):
+            assert_same(x, y)
+    elif isinstance(a, float) and math.isnan(a):
+        assert isinstance(b, float)
+        assert math.isnan(b)
+    else:
+        assert type(a) is type(b)
+        assert a == b
+
+
+def test_what_is_saved_is_loaded_unchanged(make_results, tmp_path: Path):
+    results = make_results()
+    report.save(results, tmp_path)
+    assert_same(results, report.load(tmp_path))
+
+
+def test_optional_sections_may_be_absent(make_results, tmp_path: Path):
+    results = make_results(differences=None, agreement=None, models=None, sections=(), note="")
+    report.save(results, tmp_path)
+    assert_same(results, report.load(tmp_path))
+
+
+def test_hostile_and_broken_texts_survive_saving(make_results, hostile, tmp_path: Path):
+    results = make_results(title=hostile, warnings=("\ud800 lone surrogate", "\u202e"), settings="\x00\x1b")
+    report.save(results, tmp_path)
+    assert_same(results, report.load(tmp_path))
+
+
+def test_saving_twice_gives_the_same_bytes(make_results, tmp_path: Path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        report.save(make_results(), tmp_path / name)
+    for file in ("comparison.csv", "report.json"):
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+
+
+def test_a_folder_that_is_none_of_ours_is_an_error(tmp_path: Path):
+    with pytest.raises(DataError, match="no results folder of judgekit"):
+        report.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda value: value.update(schema=99), "schema 99"),
+        (lambda value: value.update(colour="red"), "colour is unknown"),
+        (lambda value: value.update(title=3), "title is 3, expected str"),
+        (lambda value: value["facts"].update(queries="many"), "facts.queries is 'many', expected int"),
+        (lambda value: value["primary"].pop("level"), "primary: .*'level'"),
+        (lambda value: value["labelings"][0].update(counts=[]), r"labelings\[0\].counts is no object"),
+        (lambda value: value.update(quality={"columns": {}}), "quality is no table"),
+        (lambda value: value["quality"]["rows"][0].pop(), "table quality cannot be read"),
+        (lambda value: value.update(warnings="none"), "warnings is no list"),
+    ],
+)
+def test_a_damaged_file_is_named_with_the_place(make_results, tmp_path: Path, change, message: str):
+    report.save(make_results(), tmp_path)
+    path = tmp_path / "report.json"
+    value = json.loads(path.read_text())
+    change(value)
+    path.write_text(json.dumps(value))
+    with pytest.raises(DataError, match=message) as caught:
+        report.load(tmp_path)
+    assert caught.value.path == path
+
+
+def test_text_that_is_no_json_is_an_error(make_results, tmp_path: Path):
+    report.save(make_results(), tmp_path)
+    (tmp_path / "report.json").write_text("{")
+    with pytest.raises(DataError, match="is not the JSON that judgekit writes"):
+        report.load(tmp_path)
