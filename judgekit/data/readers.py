@@ -1,8 +1,8 @@
-"""Readers and writers of queries and docs, and of the retrieval JSON of DPR and FiD.
+"""Readers and writers of queries and docs: JSON lines, a JSON array, CSV, TSV, Parquet; plain or gzip.
 
-A record's fields are recognised by their names; judgekit's own (`query_id, text, answers` and
-`doc_id, text, title, page_id`) come first, those of BEIR and other common collections next. Which one is meant can be
-told: ``format="jsonl(id=qid, text=question)"``.
+A record's fields are recognised by their names; judgekit's own (``query_id, text, answers`` and
+``doc_id, text, title, page_id``) come first, those of BEIR and other common collections next. Which one is meant can
+be told: ``format="jsonl(id=qid, text=question)"``. The retrieval JSON of DPR and FiD is recognised too.
 
 Rules that hold for all formats, each with its line in the error:
 
@@ -11,148 +11,35 @@ Rules that hold for all formats, each with its line in the error:
 * Reference answers are a list of strings under ``answers`` (or ``references``). A bare string is read as one answer
   only under the singular name ``answer``. In CSV and TSV a cell holds one answer, or a JSON list of them.
 * An absent or null title, page id or list of answers is none. The text of a doc may be empty, that of a query not.
+* Empty lines are errors, except at the end of the file.
 """
 
 from __future__ import annotations
 
 import json
-import re
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Final
 
+from judgekit.data.disk import DiskDocs, DiskIndex
 from judgekit.data.documents import Doc, MemoryDocs, Queries, Query
-from judgekit.data.records import Record, kind_of, records
-from judgekit.data.streams import open_atomic
-from judgekit.data.tables import ALL
+from judgekit.data.dpr import is_dpr, read_dpr
+from judgekit.data.fields import DOC, QUERY, Names, Source, doc_of, query_of
+from judgekit.data.records import Record, parse_object, records
+from judgekit.data.streams import Line, is_gzip, open_atomic
 from judgekit.errors import DataError, UsageError, nearest
 from judgekit.spec import parse
 
-__all__ = ["id_problem", "read_docs", "read_queries", "write_docs", "write_queries"]
+__all__ = ["read_docs", "read_dpr", "read_queries", "write_docs", "write_queries"]
 
-_QUERY: Mapping[str, tuple[str, ...]] = {
-    "id": ("query_id", "_id", "qid", "question_id", "id"),
-    "text": ("text", "question", "query"),
-    "answers": ("answers", "answer", "references"),
-}
-_DOC: Mapping[str, tuple[str, ...]] = {
-    "id": ("doc_id", "_id", "docid", "docno", "pid", "passage_id", "id"),
-    "text": ("text", "contents", "passage", "body"),
-    "title": ("title",),
-    "page": ("page_id", "wikipedia_id"),
-}
-_UNFIT = re.compile(r"[\s\0]")
+MEMORY_LIMIT: Final = 256 << 20
+"""Bytes of a collection's file above which it stays on disk; compressed files count fourfold."""
 
 
-def id_problem(text: str) -> str | None:
-    """Return why a string cannot be the id of a query or doc, or None."""
-    if not text:
-        return "is empty"
-    if _UNFIT.search(text):
-        return f"{text!r} holds white space, which TREC files cannot hold"
-    return None
-
-
-@dataclass(frozen=True)
-class _Source:
-    """The records of one file, and how their fields are found and checked."""
-
-    path: Path
-    format: str
-    names: Mapping[str, tuple[str, ...]]
-    what: str
-
-    def error(self, record: Record, reason: str) -> DataError:
-        if self.format == "parquet":
-            return DataError(f"row {record.line}: {reason}", self.path)
-        return DataError(reason, self.path, record.line)
-
-    def find(self, record: Record, key: str) -> str | None:
-        """Return the name under which a record holds a field; the first of the known names is our own."""
-        names = self.names[key]
-        present = [name for name in names if record.fields.get(name) is not None]
-        if len(present) > 1 and present[0] != names[0]:
-            both = " and ".join(map(repr, present))
-            raise self.error(
-                record, f'has {both}; say which one is meant, e.g. format="{self.format}({key}={present[0]})"'
-            )
-        return present[0] if present else None
-
-    def need(self, record: Record, key: str) -> str:
-        name = self.find(record, key)
-        if name is not None:
-            return name
-        names = self.names[key]
-        for candidate in names:
-            if candidate in record.fields:
-                raise self.error(record, f"{candidate!r} must be a string, is null")
-        have = ", ".join(map(repr, record.fields)) or "none"
-        others = f" (or {', '.join(map(repr, names[1:]))})" if len(names) > 1 else ""
-        hint = nearest(names[0], record.fields) if record.fields else ""
-        raise self.error(record, f"this {self.what} lacks the field {names[0]!r}{others}; it has: {have}.{hint}")
-
-    def string(self, record: Record, name: str, value: Any) -> str:
-        if not isinstance(value, str):
-            raise self.error(record, f"{name!r} must be a string, is {kind_of(value)}")
-        if "\0" in value:
-            raise self.error(record, f"{name!r} holds a NUL character")
-        if not value.isascii():
-            try:
-                value.encode()
-            except UnicodeEncodeError as error:
-                broken = f"half of a surrogate pair, {value[error.start]!r}"
-                raise self.error(record, f"{name!r} holds {broken}, which is no character") from error
-        return value
-
-    def id(self, record: Record, key: str = "id") -> str:
-        name = self.need(record, key)
-        value = record.fields[name]
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            raise self.error(record, f'{name!r} is the number {value}; ids are strings, write "{value}"')
-        text = self.string(record, name, value)
-        problem = id_problem(text)
-        if problem:
-            raise self.error(record, f"{name!r} {problem}")
-        return text
-
-    def text(self, record: Record, key: str) -> str:
-        name = self.need(record, key)
-        return self.string(record, name, record.fields[name])
-
-    def optional(self, record: Record, key: str) -> str:
-        name = self.find(record, key)
-        return "" if name is None else self.string(record, name, record.fields[name])
-
-    def answers(self, record: Record) -> tuple[str, ...]:
-        name = self.find(record, "answers")
-        if name is None:
-            return ()
-        value = record.fields[name]
-        if self.format in ("csv", "tsv"):
-            value = self._cell(record, name, value)
-        elif isinstance(value, str) and name == "answer":
-            value = [value]
-        if not isinstance(value, list):
-            raise self.error(record, f"{name!r} must be a list of strings, is {kind_of(value)}")
-        for answer in value:
-            if not self.string(record, name, answer).strip():
-                raise self.error(record, f"{name!r} holds an empty answer")
-        return tuple(value)
-
-    def _cell(self, record: Record, name: str, cell: str) -> Any:
-        if not cell.lstrip().startswith("["):
-            return [cell] if cell else []
-        try:
-            return json.loads(cell)
-        except (ValueError, RecursionError) as error:
-            raise self.error(record, f'{name!r} begins with "[" but is no JSON list: {cell[:60]}') from error
-
-
-def _open(
-    path: str | Path, format: str, names: Mapping[str, tuple[str, ...]], what: str
-) -> tuple[_Source, Iterator[Record]]:
-    path, spec = Path(path), parse(format)
+def _open(path: Path, format: str, names: Names, what: str) -> tuple[Source, Iterator[Record]]:
+    spec = parse(format)
     chosen = {key: value for key, value in spec.options.items() if key not in ("header", "quote")}
     for key in chosen:
         if key not in names:
@@ -160,26 +47,20 @@ def _open(
             raise UsageError(f"format {format!r}: no option {key!r} (there are: {known}).{nearest(key, names)}")
     fields = {key: (str(chosen[key]),) if key in chosen else known for key, known in names.items()}
     name, found = records(path, spec, f"{what} records (JSON lines, JSON, CSV, TSV or Parquet)")
-    return _Source(path, name, fields, what), found
+    return Source(path, name, fields, what), found
 
 
-def _query_records(path: str | Path, format: str) -> Iterator[tuple[_Source, Record, Query]]:
-    source, found = _open(path, format, _QUERY, "query")
-    for record in found:
-        query = Query(source.id(record), source.text(record, "text"), source.answers(record))
-        if query.query_id == ALL:
-            raise source.error(record, f"the query id {ALL!r} is reserved: it marks means over queries")
-        if not query.text.strip():
-            raise source.error(record, f"the text of query {query.query_id!r} is empty")
-        yield source, record, query
+def _dpr(path: Path, format: str) -> bool:
+    return format == "dpr" or (format == "auto" and is_dpr(path))
 
 
 def read_queries(path: str | Path, format: str = "auto") -> Queries:
-    """Read queries from JSON lines, a JSON array, CSV, TSV or Parquet (plain or gzip).
+    """Read queries.
 
     Args:
-        path: the file.
-        format: ``auto``, or e.g. ``"jsonl(id=qid, text=question, answers=gold)"``; see `judgekit.data.records`.
+        path: the file, or a folder of Parquet parts.
+        format: ``auto``, ``dpr``, or e.g. ``"jsonl(id=qid, text=question, answers=gold)"``; see
+            `judgekit.data.records`.
 
     Returns:
         The queries by id, in the order of the file.
@@ -188,12 +69,16 @@ def read_queries(path: str | Path, format: str = "auto") -> Queries:
         DataError: see the module's rules; the message has file, line and reason.
         UsageError: there is no such format or option.
     """
+    path = Path(path)
+    if _dpr(path, format):
+        return read_dpr(path)[0]
     queries: dict[str, Query] = {}
     where: dict[str, int] = {}
-    for source, record, query in _query_records(path, format):
+    source, found = _open(path, format, QUERY, "query")
+    for record in found:
+        query = query_of(source, record)
         if query.query_id in queries:
-            first = where[query.query_id]
-            raise source.error(record, f"query {query.query_id!r} is there twice (first on line {first})")
+            raise source.repeated(record, query.query_id, where[query.query_id])
         queries[query.query_id] = query
         where[query.query_id] = record.line
     if not queries:
@@ -201,38 +86,79 @@ def read_queries(path: str | Path, format: str = "auto") -> Queries:
     return queries
 
 
-def _doc_records(path: str | Path, format: str) -> Iterator[tuple[_Source, Record, Doc]]:
-    source, found = _open(path, format, _DOC, "doc")
-    for record in found:
-        page = source.id(record, "page") if source.find(record, "page") else None
-        doc = Doc(source.id(record), source.text(record, "text"), source.optional(record, "title"), page)
-        yield source, record, doc
+def read_docs(path: str | Path, format: str = "auto", *, memory_limit: int = MEMORY_LIMIT) -> MemoryDocs | DiskDocs:
+    """Read a collection of documents; a large one is checked and then stays on disk.
 
-
-def read_docs(path: str | Path, format: str = "auto") -> MemoryDocs:
-    """Read a collection from JSON lines, a JSON array, CSV, TSV or Parquet (plain or gzip).
+    JSON lines are used where they are; a large file of another kind is unpacked into an unnamed temporary file
+    (in ``$TMPDIR``), which disappears with the process.
 
     Args:
         path: the file, or a folder of Parquet parts.
-        format: ``auto``, or e.g. ``"tsv(header='id,text', quote=none)"``; see `judgekit.data.records`.
+        format: ``auto``, ``dpr``, or e.g. ``"tsv(header='id,text', quote=none)"``; see `judgekit.data.records`.
+        memory_limit: bytes above which the collection stays on disk; compressed files count fourfold.
 
     Raises:
         DataError: see the module's rules; the message has file, line and reason.
         UsageError: there is no such format or option.
     """
+    path = Path(path)
+    if _dpr(path, format):
+        return read_dpr(path)[1]
+    source, found = _open(path, format, DOC, "doc")
+    if _size(path, source.format) > memory_limit:
+        return _disk_docs(source, found)
+    docs: dict[str, Doc] = {}
     where: dict[str, int] = {}
-
-    def docs() -> Iterator[Doc]:
-        for source, record, doc in _doc_records(path, format):
-            first = where.setdefault(doc.doc_id, record.line)
-            if first != record.line:
-                raise source.error(record, f"doc {doc.doc_id!r} is there twice (first on line {first})")
-            yield doc
-
-    collection = MemoryDocs(docs())
-    if not len(collection):
+    for record in found:
+        doc = doc_of(source, record)
+        if doc.doc_id in docs:
+            raise source.repeated(record, doc.doc_id, where[doc.doc_id])
+        docs[doc.doc_id] = doc
+        where[doc.doc_id] = record.line
+    if not docs:
         raise DataError("holds no docs", path)
-    return collection
+    return MemoryDocs(docs.values())
+
+
+def _size(path: Path, format: str) -> int:
+    if path.is_dir():
+        return 4 * sum(part.stat().st_size for part in path.iterdir())
+    return path.stat().st_size * (4 if format == "parquet" or is_gzip(path) else 1)
+
+
+def _disk_docs(source: Source, found: Iterable[Record]) -> DiskDocs:
+    path = source.path
+    in_place = source.format == "jsonl" and not is_gzip(path)
+
+    def load(line: bytes) -> Doc:
+        if not in_place:
+            return Doc(*json.loads(line))
+        try:
+            return doc_of(source, Record(0, parse_object(Line(0, 0, line.decode("utf-8-sig")), path)))
+        except (DataError, UnicodeDecodeError) as error:
+            raise DataError("was changed while it was in use", path) from error
+
+    with ExitStack() as stack:
+        stream: IO[bytes]
+        if in_place:
+            stream = stack.enter_context(path.open("rb"))
+        else:
+            stream = stack.enter_context(tempfile.TemporaryFile())
+        index, end = DiskIndex(), 0
+        for record in found:
+            doc = doc_of(source, record)
+            index.add(doc.doc_id, record.start if in_place else end, record.line)
+            if not in_place:
+                end += stream.write(json.dumps([doc.doc_id, doc.text, doc.title, doc.page_id]).encode() + b"\n")
+        docs = DiskDocs(stream, index, load)
+        repeated = docs.repeated(index)
+        if repeated:
+            doc_id, line, first = repeated
+            raise source.repeated(Record(line, {}), doc_id, first)
+        if not len(docs):
+            raise DataError("holds no docs", path)
+        stack.pop_all()
+    return docs
 
 
 def _write_jsonl(path: str | Path, objects: Iterable[dict[str, Any]]) -> None:

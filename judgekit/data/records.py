@@ -23,7 +23,7 @@ from judgekit.data.streams import Line, head, lines, read_bytes
 from judgekit.errors import DataError, UsageError, nearest
 from judgekit.spec import Spec, Value
 
-__all__ = ["FORMATS", "Record", "parse_object", "records", "sniff"]
+__all__ = ["FORMATS", "Record", "kind_of", "parse_object", "records", "sniff"]
 
 ENTRY_POINTS = "judgekit.formats"
 
@@ -34,6 +34,8 @@ class Record(NamedTuple):
     line: int
     """1-based line on which it starts; in Parquet the 1-based row."""
     fields: Mapping[str, Any]
+    start: int = -1
+    """JSON lines: offset of its line in the (decompressed) file."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -103,7 +105,7 @@ def without_trailing_blanks(found: Iterator[Line]) -> Iterator[Line]:
 
 def _jsonl(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
     for line in without_trailing_blanks(lines(path)):
-        yield Record(line.number, parse_object(line, path))
+        yield Record(line.number, parse_object(line, path), line.start)
 
 
 def _json(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
@@ -253,6 +255,8 @@ def records(path: Path, spec: Spec, expected: str) -> tuple[str, Iterator[Record
     """
     name = sniff(path, expected) if spec.name == "auto" else spec.name
     if name in FORMATS:
+        if not (name == "parquet" and path.is_dir()):
+            head(path, expected, 1)
         return name, FORMATS[name](path, spec.options)
     found = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
     if name in found:

@@ -6,6 +6,7 @@ import gzip
 import io
 import os
 import secrets
+import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -90,6 +91,9 @@ def open_binary(path: str | Path, expected: str = "a file") -> Iterator[BinaryIO
     path = Path(path)
     try:
         with path.open("rb") as raw:
+            if not stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
+                # Files are read more than once, which would silently lose the beginning of a pipe.
+                raise DataError(f"is a pipe or device; expected {expected}, as a file (gzip is read directly)", path)
             magic = raw.peek(6)[:6]
             for start, kind in _FOREIGN.items():
                 if magic.startswith(start):
@@ -101,6 +105,12 @@ def open_binary(path: str | Path, expected: str = "a file") -> Iterator[BinaryIO
                 yield raw
     except (OSError, EOFError, zlib.error) as error:
         raise file_error(error, path, expected) from error
+
+
+def is_gzip(path: str | Path) -> bool:
+    """Return whether a file is gzip, by its first bytes."""
+    with Path(path).open("rb") as stream:
+        return stream.read(2) == b"\x1f\x8b"
 
 
 def read_bytes(path: str | Path, expected: str = "a file") -> bytes:

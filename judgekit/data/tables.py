@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -111,7 +111,11 @@ class Table:
                 odd = np.array([not isinstance(v, str) and not pd.isna(v) for v in column], dtype=bool)
                 if odd.any():
                     raise fail(odd, f"{column.iloc[int(np.argmax(odd))]!r} is no string")
-            strings = column.astype("str").fillna("")
+            try:
+                strings = column.astype("str").fillna("")
+            except UnicodeEncodeError:
+                # A reply that was cut off inside of an emoji ends in half of a surrogate pair, which no file can hold.
+                strings = column.map(_printable).astype("str").fillna("")
             if kind == "id" and (strings == "").any():
                 raise fail(strings == "", "is empty")
             return strings
@@ -132,6 +136,10 @@ class Table:
         """Return the table without rows."""
         dtypes = {"id": "str", "str": "str", "int": "int64", "float": "float64"}
         return pd.DataFrame({c: pd.Series([], dtype=dtypes[k]) for c, k in self.columns.items()})
+
+
+def _printable(value: Any) -> Any:
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 RUN: Final = Table("run", {"query_id": "id", "doc_id": "id", "score": "float"}, {})

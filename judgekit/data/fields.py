@@ -1,0 +1,182 @@
+"""How the fields of a record are found by name and checked; every problem is an error with its line.
+
+judgekit's own names come first, those of BEIR and other common collections next.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Self
+
+from judgekit.data.documents import Doc, Query
+from judgekit.data.records import Record, kind_of
+from judgekit.data.tables import ALL
+from judgekit.errors import DataError, nearest
+
+__all__ = ["DOC", "QUERY", "Names", "Source", "doc_of", "id_problem", "query_of"]
+
+Names = Mapping[str, tuple[str, ...]]
+"""The names under which each field may be found; the first is judgekit's own."""
+
+QUERY: Final[Names] = {
+    "id": ("query_id", "_id", "qid", "question_id", "id"),
+    "text": ("text", "question", "query"),
+    "answers": ("answers", "answer", "references"),
+}
+DOC: Final[Names] = {
+    "id": ("doc_id", "_id", "docid", "docno", "pid", "passage_id", "id"),
+    "text": ("text", "contents", "passage", "body"),
+    "title": ("title",),
+    "page": ("page_id", "wikipedia_id"),
+}
+
+_UNFIT: Final = re.compile(r"[\s\0]")
+
+
+def id_problem(text: str) -> str | None:
+    """Return why a string cannot be the id of a query or doc, or None."""
+    if not text:
+        return "is empty"
+    if _UNFIT.search(text):
+        return f"{text!r} holds white space, which a TREC file cannot hold"
+    return None
+
+
+@dataclass(frozen=True)
+class Source:
+    """The file that records come from, and what they are.
+
+    Attributes:
+        path: the file.
+        format: its format's name.
+        names: where each field may be found.
+        what: ``query`` or ``doc``, for error messages.
+        inside: where in a record the fields are, e.g. ``ctxs[3]``.
+    """
+
+    path: Path
+    format: str
+    names: Names
+    what: str
+    inside: str = ""
+
+    def within(self, inside: str, names: Names, what: str) -> Self:
+        """Return the same source for objects inside of its records."""
+        return replace(self, inside=inside, names=names, what=what)
+
+    def error(self, record: Record, reason: str) -> DataError:
+        """Return the error for a record."""
+        reason = f"{self.inside}: {reason}" if self.inside else reason
+        if self.format == "parquet":
+            return DataError(f"row {record.line}: {reason}", self.path)
+        return DataError(reason, self.path, record.line)
+
+    def repeated(self, record: Record, identifier: str, first: int) -> DataError:
+        """Return the error for an id that was there before."""
+        unit = "row" if self.format == "parquet" else "line"
+        return self.error(record, f"{self.what} {identifier!r} is there twice (first on {unit} {first})")
+
+    def find(self, record: Record, key: str) -> str | None:
+        """Return the name under which a record holds a field, or None; null counts as absent."""
+        names = self.names[key]
+        present = [name for name in names if record.fields.get(name) is not None]
+        if len(present) > 1 and present[0] != names[0]:
+            both = " and ".join(map(repr, present))
+            choice = f'format="{self.format}({key}={present[0]})"'
+            raise self.error(record, f"has {both}; say which one is meant, e.g. {choice}")
+        return present[0] if present else None
+
+    def need(self, record: Record, key: str) -> str:
+        """Return the name under which a record holds a field that has to be there."""
+        name = self.find(record, key)
+        if name is not None:
+            return name
+        names = self.names[key]
+        for candidate in names:
+            if candidate in record.fields:
+                raise self.error(record, f"{candidate!r} must be a string, is null")
+        have = ", ".join(map(repr, record.fields)) or "none"
+        others = f" (or {', '.join(map(repr, names[1:]))})" if len(names) > 1 else ""
+        hint = nearest(names[0], map(str, record.fields))
+        raise self.error(record, f"this {self.what} lacks the field {names[0]!r}{others}; it has: {have}.{hint}")
+
+    def string(self, record: Record, name: str, value: Any) -> str:
+        """Return a value that has to be a string which a UTF-8 file can hold."""
+        if not isinstance(value, str):
+            raise self.error(record, f"{name!r} must be a string, is {kind_of(value)}")
+        if "\0" in value:
+            raise self.error(record, f"{name!r} holds a NUL character")
+        if not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError as error:
+                half = ascii(value[error.start])
+                raise self.error(record, f"{name!r} holds {half}, half of a surrogate pair and no character") from error
+        return value
+
+    def id(self, record: Record, key: str = "id") -> str:
+        """Return an id: a string that is not empty and holds no white space."""
+        name = self.need(record, key)
+        value = record.fields[name]
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            raise self.error(record, f'{name!r} is the number {value}; ids are strings, write "{value}"')
+        text = self.string(record, name, value)
+        problem = id_problem(text)
+        if problem:
+            raise self.error(record, f"{name!r} {problem}")
+        return text
+
+    def text(self, record: Record, key: str = "text") -> str:
+        """Return a text that has to be there; it may be empty."""
+        name = self.need(record, key)
+        return self.string(record, name, record.fields[name])
+
+    def optional(self, record: Record, key: str) -> str:
+        """Return a text, "" where it is absent."""
+        name = self.find(record, key)
+        return "" if name is None else self.string(record, name, record.fields[name])
+
+    def answers(self, record: Record) -> tuple[str, ...]:
+        """Return the reference answers, () where there are none."""
+        name = self.find(record, "answers")
+        if name is None:
+            return ()
+        value = record.fields[name]
+        if self.format in ("csv", "tsv"):
+            value = self._cell(record, name, value)
+        elif isinstance(value, str) and name == "answer":
+            value = [value]
+        if not isinstance(value, list):
+            raise self.error(record, f"{name!r} must be a list of strings, is {kind_of(value)}")
+        for answer in value:
+            if not self.string(record, name, answer).strip():
+                raise self.error(record, f"{name!r} holds an empty answer")
+        return tuple(value)
+
+    def _cell(self, record: Record, name: str, cell: str) -> Any:
+        if not cell.lstrip().startswith("["):
+            return [cell] if cell else []
+        try:
+            return json.loads(cell)
+        except (ValueError, RecursionError) as error:
+            raise self.error(record, f'{name!r} begins with "[" but is no JSON list: {cell[:60]}') from error
+
+
+def query_of(source: Source, record: Record) -> Query:
+    """Return the query that a record holds."""
+    query = Query(source.id(record), source.text(record), source.answers(record))
+    if query.query_id == ALL:
+        raise source.error(record, f"the query id {ALL!r} is reserved: it marks means over queries")
+    if not query.text.strip():
+        raise source.error(record, f"the text of query {query.query_id!r} is empty")
+    return query
+
+
+def doc_of(source: Source, record: Record) -> Doc:
+    """Return the doc that a record holds."""
+    page = source.id(record, "page") if source.find(record, "page") else None
+    return Doc(source.id(record), source.text(record), source.optional(record, "title"), page)
