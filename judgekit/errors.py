@@ -8,7 +8,8 @@ The tree, with the exit code of the command line beside it::
     ├── ConfigError          2   the experiment file: carries the path of the key
     └── StoppedError         3   a run had to stop; what was paid for is kept
         ├── EndpointError    3   the endpoint cannot serve this run (key, model, address)
-        └── BudgetError      3   the next request would exceed the user's budget
+        ├── BudgetError      3   the next request would exceed the user's budget
+        └── StoreError       3   the store cannot be read or written (damaged, read-only, disk full)
 
 A message says what was wrong, where, and what to do. These are the only exceptions that the command line
 turns into a sentence; any other is a bug and keeps its traceback.
@@ -27,6 +28,7 @@ __all__ = [
     "EndpointError",
     "JudgekitError",
     "StoppedError",
+    "StoreError",
     "UsageError",
     "nearest",
 ]
@@ -82,6 +84,10 @@ class EndpointError(StoppedError):
 
 class BudgetError(StoppedError):
     """The next request would exceed the budget that the user set."""
+
+
+class StoreError(StoppedError):
+    """The store of replies cannot be read or written: damaged, read-only, disk full."""
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str:

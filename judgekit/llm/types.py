@@ -13,14 +13,19 @@ from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+import orjson
 
 from judgekit.data.tables import SCHEMA_VERSION, Status
-from judgekit.errors import ConfigError
+from judgekit.errors import ConfigError, DataError
 
 __all__ = [
+    "OFFLINE_URL",
     "Endpoint",
     "Executor",
     "Failure",
+    "NotConnectedError",
     "Outcome",
     "Program",
     "Reply",
@@ -28,6 +33,8 @@ __all__ = [
     "Transport",
     "canonical",
     "chat",
+    "identity",
+    "parse_json",
 ]
 
 OFFLINE_URL = "offline:"
@@ -75,6 +82,10 @@ class Endpoint:
                 f"base_url {self.base_url!r} must start with http:// or https:// and usually ends in /v1",
                 key=f"{where}.base_url",
             )
+        if "@" in urlsplit(self.base_url).netloc:
+            raise ConfigError(
+                "base_url holds a password: put the key in a variable, see api_key_env", key=f"{where}.base_url"
+            )
         if self.concurrency < 1:
             raise ConfigError(f"must be at least 1, is {self.concurrency}", key=f"{where}.concurrency")
         if self.timeout_s <= 0:
@@ -93,9 +104,54 @@ class Endpoint:
         return self.base_url == OFFLINE_URL
 
 
+class NotConnectedError(ConnectionError):
+    """No connection was made: nothing listens there, the name is unknown, or its certificate is not trusted."""
+
+
 def canonical(value: Any) -> bytes:
-    """Return the canonical JSON of a value: sorted keys, no white space, UTF-8."""
+    """Return the canonical JSON of a value: keys sorted by code point, no white space, UTF-8, shortest floats.
+
+    Raises:
+        ValueError: a number is not finite.
+        DataError: a text holds half of a surrogate pair, which no server could be sent.
+        TypeError: something is not JSON.
+    """
+    try:
+        text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError as error:
+        if "surrogates" in str(error):
+            raise DataError(
+                "a text holds half of a surrogate pair (a broken \\ud8xx escape), so it is no text"
+            ) from None
+        text = _strict(value)  # whole numbers beyond 64 bits
+    if b"null" in text:
+        _strict(value)  # orjson would write a number that is not finite as null
+    return text
+
+
+def _strict(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Parse what a server sent: also ``NaN``, and halves of surrogate pairs, which become U+FFFD.
+
+    A model that is cut off in the middle of an emoji makes such halves.
+
+    Raises:
+        ValueError: it is no JSON.
+    """
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        value = json.loads(text)
+        whole = json.dumps(value, ensure_ascii=False).encode("utf-16-le", "surrogatepass")
+        return json.loads(whole.decode("utf-16-le", "replace"))
+
+
+def identity(endpoint: str, sample: int, body: bytes) -> str:
+    """Return the identity of a request: SHA-256 (hex) of schema version, endpoint identity, sample and body."""
+    return hashlib.sha256(b"%d\n%b\n%d\n%b" % (SCHEMA_VERSION, endpoint.encode(), sample, body)).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -115,8 +171,7 @@ class Request:
     @cached_property
     def key(self) -> str:
         """The identity: SHA-256 (hex) of schema version, endpoint identity, body and sample."""
-        head = f"{SCHEMA_VERSION}\n{self.endpoint.identity}\n{self.sample}\n"
-        return hashlib.sha256(head.encode() + self.body).hexdigest()
+        return identity(self.endpoint.identity, self.sample, self.body)
 
 
 def chat(endpoint: Endpoint, messages: Sequence[Mapping[str, str]], *, sample: int = 0, **params: Any) -> Request:
@@ -142,7 +197,7 @@ class Reply:
     @cached_property
     def json(self) -> dict[str, Any]:
         """The response body; the store and the client let only JSON objects with one choice or more through."""
-        body: dict[str, Any] = json.loads(self.raw)
+        body: dict[str, Any] = parse_json(self.raw)
         return body
 
     @property

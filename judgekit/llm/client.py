@@ -1,0 +1,297 @@
+"""Asks one endpoint: waits for a slot, sends, retries, negotiates parameters, and says what became of each request.
+
+Negotiation keeps no list of models. A 400 or 422 that names a parameter of the body swaps ``max_tokens`` and
+``max_completion_tokens``, or drops the parameter; that is remembered for the endpoint and model, told once and stored
+with each reply (the body really sent). The identity of a request does not change by it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+import orjson
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_random_exponential
+
+from judgekit.errors import EndpointError, StoppedError
+from judgekit.llm.limits import Limiter
+from judgekit.llm.responses import Accepted, Again, Complaint, Rejected, Stop, Unsupported, Verdict, read_response
+from judgekit.llm.store import Record
+from judgekit.llm.types import Endpoint, Failure, NotConnectedError, Outcome, Reply, Request, Transport, canonical
+from judgekit.llm.usage import Purse
+
+__all__ = ["Brake", "Client", "Negotiated"]
+
+_SWAP = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+_TOGETHER = {"logprobs": ("logprobs", "top_logprobs")}
+_NEVER_CONNECTED_RETRIES = 2
+_FIRST_ALIKE = 8
+_LATER_ALIKE = 20
+_THROTTLE_PATIENCE = 10
+_LONGEST_WAIT_S = 900.0
+
+
+@dataclass
+class Brake:
+    """Shared by the clients of a run: why it must stop, and which tasks hold a request that is being paid for."""
+
+    error: StoppedError | None = None
+    sending: set[asyncio.Task[object]] = field(default_factory=set)
+
+
+@dataclass
+class Negotiated:
+    """What an endpoint turned out to refuse, for one model."""
+
+    swapped: dict[str, str] = field(default_factory=dict)
+    dropped: set[str] = field(default_factory=set)
+
+    def __bool__(self) -> bool:
+        return bool(self.swapped or self.dropped)
+
+    def apply(self, body: bytes) -> bytes:
+        """Return the body as this endpoint takes it."""
+        if not self:
+            return body
+        values = orjson.loads(body)
+        return canonical({self.swapped.get(k, k): v for k, v in values.items() if k not in self.dropped})
+
+    def learn(self, param: str) -> str | None:
+        """Note that a parameter is refused; return what is done about it, or None if nothing can be."""
+        if param in self.swapped.values():
+            return None
+        if param in _SWAP:
+            self.swapped[param] = _SWAP[param]
+            return f"{param} is sent as {_SWAP[param]}"
+        self.dropped.update(_TOGETHER.get(param, (param,)))
+        return f"{param} is left out"
+
+
+class _TryAgain(Exception):
+    def __init__(self, again: Again, seconds_before_retry: float | None = None) -> None:
+        super().__init__(again.reason)
+        self.again = again
+        self.after = seconds_before_retry
+
+
+class Client:
+    """Turns the requests of one endpoint into outcomes. Belongs to one event loop.
+
+    Args:
+        endpoint: whom to ask.
+        transport: carries the bytes.
+        limiter: the gate in front of the endpoint.
+        purse: the budget of the session.
+        charge: called once per attempt that was sent, with the tokens the server reported.
+        save: stores a reply; the slot is held until it returns, so that what a sudden death can lose is in flight.
+        note: called with messages for the user.
+        brake: the shared state of the run.
+        secret: the key, cut out of everything that is kept or shown.
+        backoff_s: upper bound of the first wait before a retry.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        transport: Transport,
+        limiter: Limiter,
+        purse: Purse,
+        charge: Callable[[Request, tuple[int, int] | None], None],
+        save: Callable[[Record], Awaitable[None]],
+        note: Callable[[str], None],
+        brake: Brake,
+        negotiated: Negotiated,
+        secret: str | None = None,
+        backoff_s: float = 1.0,
+    ) -> None:
+        self.endpoint = endpoint
+        self.transport = transport
+        self._limiter = limiter
+        self._purse = purse
+        self._charge = charge
+        self._save = save
+        self._note = note
+        self._brake = brake
+        self._negotiated = negotiated
+        self._secret = secret
+        self._wait = wait_random_exponential(multiplier=backoff_s, max=60 * backoff_s)
+        self._connected = self._proven = False
+        self._streak = 0
+        self._signature = ""
+        self._estimates = limiter.counts_tokens or bool(purse.budget.max_tokens or purse.budget.max_cost)
+        self._told: set[str] = set()
+
+    async def ask(self, request: Request) -> Outcome:
+        """Return the reply, stored, or why there is none.
+
+        Raises:
+            StoppedError: the run must stop.
+        """
+        patience = _Patience(self.endpoint.max_retries)
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type(_TryAgain),
+            wait=self._seconds,
+            stop=lambda state: self._brake.error is not None or patience.exhausted(state),
+            before_sleep=self._tell,
+            reraise=True,
+        )
+        try:
+            return await retrying(self._attempt, request, patience)
+        except _TryAgain as last:
+            if self._brake.error is not None:
+                raise self._brake.error from None
+            tries = f" (after {patience.attempts} attempts)" if patience.attempts > 1 else ""
+            return self._fail(request, Rejected(last.again.reason + tries), last.again.reason, _FIRST_ALIKE)
+
+    def _seconds(self, state: RetryCallState) -> float:
+        problem = state.outcome.exception() if state.outcome else None
+        after = problem.after if isinstance(problem, _TryAgain) else None
+        return self._wait(state) if after is None else after
+
+    def _tell(self, state: RetryCallState) -> None:
+        problem = state.outcome.exception() if state.outcome else None
+        if isinstance(problem, _TryAgain) and not problem.again.throttled:
+            self._once(f"{self.endpoint.name}: trying again after {problem.again.reason}")
+
+    def _once(self, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            self._note(text)
+
+    async def _attempt(self, request: Request, patience: _Patience) -> Outcome:
+        while True:
+            verdict = await self._send(request, patience)
+            if isinstance(verdict, Reply):
+                return verdict
+            if isinstance(verdict, Again):
+                raise self._again(verdict, patience)
+            if isinstance(verdict, Rejected):
+                return self._fail(request, verdict, verdict.reason, 50)
+            if isinstance(verdict, Unsupported):
+                if self._refused_by(request, verdict.param):
+                    continue
+                raise self._stopped(verdict.reason)
+            raise self._stopped(verdict.reason)
+
+    def _refused_by(self, request: Request, param: str) -> bool:
+        action = self._negotiated.learn(param)
+        if action is None:
+            return False
+        self._once(f"{self.endpoint.name}: the model {self.endpoint.model!r} refuses {param}: {action} from now on")
+        return True
+
+    def _again(self, again: Again, patience: _Patience) -> _TryAgain:
+        patience.attempts += 1
+        patience.throttled += again.throttled
+        if again.after is not None:
+            if again.after > _LONGEST_WAIT_S:
+                raise self._stopped(
+                    f"{again.reason}; it asks to wait {again.after:.0f} s. Run again then: all replies are kept"
+                )
+            if self._limiter.pause(again.after):
+                self._note(f"{self.endpoint.name} asks to wait {again.after:.0f} s ({again.reason})")
+        return _TryAgain(again, again.after)
+
+    def _stopped(self, reason: str) -> EndpointError:
+        return EndpointError(f"endpoint {self.endpoint.name!r} ({self.endpoint.base_url}): {self._clean(reason)}")
+
+    def _clean(self, text: str) -> str:
+        return text.replace(self._secret, "***") if self._secret else text
+
+    def _fail(self, request: Request, rejected: Rejected, signature: str, first: int) -> Failure:
+        self._streak = self._streak + 1 if signature == self._signature else 1
+        self._signature = signature
+        enough = max(_LATER_ALIKE, 2 * self.endpoint.concurrency) if self._proven else first
+        if self._streak >= enough:
+            raise self._stopped(f"{self._streak} requests in a row failed alike: {rejected.reason}")
+        return Failure(request.key, rejected.status, self._clean(rejected.reason))
+
+    def _estimate(self, body: bytes) -> tuple[int, int]:
+        if not self._estimates:
+            return (0, 0)
+        values = orjson.loads(body)
+        longest = values.get("max_tokens") or values.get("max_completion_tokens") or 0
+        return (len(body) // 4, int(longest))
+
+    async def _send(self, request: Request, patience: _Patience) -> Reply | Complaint:
+        body = self._negotiated.apply(request.body)
+        estimate = self._estimate(body)
+        limiter = self._limiter
+        started = await limiter.acquire(sum(estimate), again=patience.attempts > 0)
+        task = asyncio.current_task()
+        try:
+            if self._brake.error is not None:
+                raise self._brake.error
+            self._purse.reserve(self.endpoint, estimate)
+            usage: tuple[int, int] | None = None
+            if task is not None:
+                self._brake.sending.add(task)
+            try:
+                verdict = await self._exchange(body, started, patience)
+                if isinstance(verdict, Accepted):
+                    reply = Reply(request.key, self._clean(verdict.raw))
+                    usage = reply.usage
+            finally:
+                self._purse.settle(self.endpoint, estimate, usage)
+                limiter.correct_tokens(sum(estimate), sum(usage or (0, 0)))
+                self._charge(request, usage)
+            if not isinstance(verdict, Accepted):
+                return verdict
+            await self._save(
+                Record(
+                    key=request.key,
+                    endpoint=request.endpoint.identity,
+                    sample=request.sample,
+                    body=request.body.decode(),
+                    sent=None if body == request.body else body.decode(),
+                    reply=reply.raw,
+                    usage=usage,
+                    time=time.time(),
+                )
+            )
+            self._proven = True
+            self._streak = 0
+            limiter.succeeded()
+            return reply
+        finally:
+            self._brake.sending.discard(task)
+            limiter.release()
+
+    async def _exchange(self, body: bytes, started: float, patience: _Patience) -> Verdict:
+        endpoint = self.endpoint
+        try:
+            async with asyncio.timeout(endpoint.timeout_s):
+                status, headers, data = await self.transport.send(endpoint, body)
+        except TimeoutError:
+            self._limiter.overloaded(started)
+            return Again(f"no answer within {endpoint.timeout_s:g} s")
+        except NotConnectedError as problem:
+            if not self._connected and patience.attempts >= min(_NEVER_CONNECTED_RETRIES, endpoint.max_retries):
+                return Stop(
+                    f"no connection was made: {problem}. Is the server running, and is the address right?"
+                    f" Check with: curl {endpoint.base_url.rstrip('/')}/models"
+                )
+            return Again(f"no connection: {problem}")
+        except OSError as problem:
+            return Again(str(problem) or type(problem).__name__)
+        self._connected = True
+        params = orjson.loads(body) if status in (400, 422) else ()
+        verdict = read_response(status, headers, data, params, self._proven)
+        if isinstance(verdict, Again) and verdict.throttled:
+            self._limiter.overloaded(started)
+        return verdict
+
+
+class _Patience:
+    """How often one request may still be tried. Being throttled is not its fault: it counts a tenth."""
+
+    def __init__(self, max_retries: int) -> None:
+        self._max_retries = max_retries
+        self.attempts = 0
+        self.throttled = 0
+
+    def exhausted(self, _: RetryCallState) -> bool:
+        failed = self.attempts - self.throttled
+        return failed > self._max_retries or self.throttled > self._max_retries * _THROTTLE_PATIENCE

@@ -1,0 +1,95 @@
+"""The lean HTTP transport: our own bytes through aiohttp, on a pool of kept connections.
+
+It follows no redirect, reads no proxy or netrc settings and keeps no cookies: a request goes to the configured
+endpoint or nowhere. TLS certificates are verified.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from urllib.parse import urlsplit, urlunsplit
+
+import aiohttp
+
+from judgekit.errors import ConfigError
+from judgekit.llm.types import Endpoint, NotConnectedError
+
+__all__ = ["HttpTransport", "api_key", "chat_url"]
+
+
+def api_key(endpoint: Endpoint) -> str | None:
+    """Return the endpoint's key from the environment, or None if it needs none.
+
+    Raises:
+        ConfigError: the variable is not set, or holds what cannot be a key. The message never shows its value.
+    """
+    if endpoint.api_key_env is None:
+        return None
+    where = f"endpoints.{endpoint.name}.api_key_env"
+    key = os.environ.get(endpoint.api_key_env, "").strip()
+    if not key:
+        raise ConfigError(f"the environment variable {endpoint.api_key_env} is not set or empty", key=where)
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise ConfigError(
+            f"the environment variable {endpoint.api_key_env} holds characters that no key has", key=where
+        )
+    return key
+
+
+def chat_url(base_url: str, path: str = "/chat/completions") -> str:
+    """Return the address of an operation below a base URL, keeping its query string."""
+    parts = urlsplit(base_url)
+    return urlunsplit(parts._replace(path=parts.path.rstrip("/") + path))
+
+
+class HttpTransport:
+    """Carries requests to one endpoint. Belongs to the event loop it is first used in."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        """Prepare for one endpoint; the key is read from the environment now.
+
+        Raises:
+            ConfigError: see `api_key`.
+        """
+        key = api_key(endpoint)
+        self._url = chat_url(endpoint.base_url)
+        self._headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "judgekit"}
+        if key is not None:
+            self._headers["authorization"] = f"Bearer {key}"
+        self._client: aiohttp.ClientSession | None = None
+
+    def __repr__(self) -> str:
+        return f"HttpTransport({self._url!r})"
+
+    async def send(self, endpoint: Endpoint, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        """POST the body; return (status, headers with lower-case names, body).
+
+        Raises:
+            NotConnectedError: no connection was made.
+            ConnectionError: the connection broke before the whole response was there.
+        """
+        client = self._client or self._open()
+        try:
+            async with client.post(self._url, data=body, allow_redirects=False) as response:
+                data = await response.read()
+                return response.status, {k.lower(): v for k, v in response.headers.items()}, data
+        except aiohttp.ClientConnectorError as problem:
+            raise NotConnectedError(str(problem)) from None
+        except aiohttp.ClientError as problem:
+            raise ConnectionError(f"the connection broke: {problem or type(problem).__name__}") from None
+
+    def _open(self) -> aiohttp.ClientSession:
+        self._client = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0),
+            headers=self._headers,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None),
+        )
+        return self._client
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
