@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
+import pyarrow as pa
 
+from judgekit.data.columns import codes, numbers, objects, order_ids, pair_twice, sorted_codes, strings
 from judgekit.data.tables import ALL, LABELS, Status
 from judgekit.errors import DataError, UsageError
 
-__all__ = ["Labeling", "Scale"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["STATUSES", "Labeling", "Scale"]
 
 Kind = Literal["binary", "grades", "unit", "signed"]
+
+STATUSES: Final = tuple(Status)
+"""The statuses in the order of their codes: a status code is an index into this."""
+
+_CODES: Final = {status.value: code for code, status in enumerate(STATUSES)}
+_OK: Final = _CODES["ok"]
+_NOT_APPLICABLE: Final = _CODES["not_applicable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +82,11 @@ class Scale:
         """Whether all values are whole numbers."""
         return self.kind in ("binary", "grades")
 
+    def holds(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        """Return which values are on the scale."""
+        inside = (values >= self.low) & (values <= self.high)
+        return inside & (values == np.trunc(values)) if self.integral else inside
+
     def problem(self, value: float) -> str | None:
         """Return why ``value`` is not on the scale, or None."""
         if not np.isfinite(value):
@@ -84,18 +101,23 @@ class Scale:
 class Labeling:
     """All labels of one labeler over a pool.
 
+    Rows stand in the order of the input; the attributes that sort by id do so when they are first asked for.
+
     Attributes:
         name: how the labeling is called in tables (the labeler's spelling by default).
         scale: the declared scale.
-        query_ids, doc_ids: ids per row, shape (N,), sorted by query, then doc.
-        relevance: 64-bit value per row, NaN unless the status is ok.
-        status: `Status` value per row.
+        declared: whether somebody declared the scale; False where a reader took the largest grade seen.
+        row_queries: the distinct query ids in order of appearance.
+        row_codes: index into ``row_queries`` per row, shape (N,).
+        row_docs: doc id per row as Arrow strings, shape (N,).
+        row_relevance: 64-bit value per row, NaN unless the status is ok, shape (N,).
+        row_status: index into `STATUSES` per row, shape (N,).
     """
 
-    def __init__(self, name: str, scale: Scale, frame: pd.DataFrame) -> None:
+    def __init__(self, name: str, scale: Scale, frame: pd.DataFrame, *, declared: bool = True) -> None:
         """Build a labeling from a labels table ``query_id, doc_id, relevance, status``.
 
-        A table without ``status`` has only obtained labels.
+        A table without ``status`` has only obtained labels. Further columns are kept in `table`.
 
         Raises:
             DataError: a pair is there twice, a value is off the scale, a status is unknown, an obtained label has
@@ -103,51 +125,124 @@ class Labeling:
         """
         if "status" not in frame.columns:
             frame = frame.assign(status=Status.OK.value)
-        frame = LABELS.check(frame).sort_values(["query_id", "doc_id"], ignore_index=True)
-        self.name = name
-        self.scale = scale
-        self.table = frame
-        self.query_ids = frame["query_id"].to_numpy(dtype=object)
-        self.doc_ids = frame["doc_id"].to_numpy(dtype=object)
-        self.relevance: npt.NDArray[np.float64] = frame["relevance"].to_numpy(dtype=np.float64)
-        self.status = frame["status"].to_numpy(dtype=object)
-        self._validate()
-
-    def _validate(self) -> None:
-        def pair(row: int) -> str:
-            return f"labeling {self.name!r}: query {self.query_ids[row]!r}, doc {self.doc_ids[row]!r}"
-
-        if ALL in self.query_ids:
-            raise DataError(f"labeling {self.name!r} has a query with the reserved id {ALL!r}")
-        same = (self.query_ids[1:] == self.query_ids[:-1]) & (self.doc_ids[1:] == self.doc_ids[:-1])
-        if same.any():
-            raise DataError(f"{pair(int(np.flatnonzero(same)[0]))} is labelled twice")
-        unknown = set(self.status) - {s.value for s in Status}
+        frame = LABELS.check(frame)
+        texts = strings(frame["status"]).dictionary_encode()
+        known = texts.dictionary.to_pylist()
+        unknown = sorted(set(known) - set(_CODES))
         if unknown:
-            raise DataError(f"labeling {self.name!r}: unknown status {sorted(unknown)[0]!r}")
-        ok = self.status == Status.OK.value
-        off = np.flatnonzero(~ok & ~np.isnan(self.relevance))
+            raise DataError(f"labeling {name!r}: unknown status {unknown[0]!r}")
+        status = np.array([_CODES[s] for s in known], np.int8)[numbers(texts.indices, np.int32)]
+        relevance = frame["relevance"].to_numpy(dtype=np.float64)
+        self._fill(name, scale, declared, strings(frame["query_id"]), strings(frame["doc_id"]), relevance, status)
+        self._frame: pd.DataFrame | None = frame
+
+    @classmethod
+    def from_columns(
+        cls,
+        name: str,
+        scale: Scale,
+        query_ids: pa.StringArray,
+        doc_ids: pa.StringArray,
+        relevance: npt.NDArray[np.float64],
+        status: npt.NDArray[np.int8] | None = None,
+        *,
+        declared: bool = True,
+    ) -> Self:
+        """Build a labeling from columns, one entry per label; ``status`` are codes (index into `STATUSES`).
+
+        Raises:
+            DataError: as for the constructor.
+        """
+        self = object.__new__(cls)
+        status = np.full(len(relevance), _OK, np.int8) if status is None else status
+        self._fill(name, scale, declared, query_ids, doc_ids, relevance, status)
+        self._frame = None
+        return self
+
+    def _fill(
+        self,
+        name: str,
+        scale: Scale,
+        declared: bool,
+        query_ids: pa.StringArray,
+        doc_ids: pa.StringArray,
+        relevance: npt.NDArray[np.float64],
+        status: npt.NDArray[np.int8],
+    ) -> None:
+        self.name, self.scale, self.declared = name, scale, declared
+        self.row_queries, coded, bounds = codes(query_ids)
+        self.row_codes: npt.NDArray[np.int32] = np.repeat(coded, np.diff(bounds))
+        self.row_docs, self.row_relevance, self.row_status = doc_ids, relevance, status
+
+        def pair(row: int) -> str:
+            query = self.row_queries[self.row_codes[row]]
+            return f"labeling {name!r}: query {query!r}, doc {doc_ids[row].as_py()!r}"
+
+        if ALL in self.row_queries:
+            raise DataError(f"labeling {name!r} has a query with the reserved id {ALL!r}")
+        twice = pair_twice(self.row_codes, doc_ids)
+        if twice is not None:
+            raise DataError(f"{pair(twice[1])} is labelled twice")
+        obtained = status == _OK
+        off = np.flatnonzero(~obtained & ~np.isnan(relevance))
         if off.size:
-            raise DataError(f"{pair(int(off[0]))} has status {self.status[off[0]]!r} and yet a relevance")
-        for value in np.unique(self.relevance[ok]):
-            reason = self.scale.problem(float(value))
-            if reason is not None:
-                same_value = self.relevance == value if np.isfinite(value) else ~np.isfinite(self.relevance)
-                row = int(np.flatnonzero(ok & same_value)[0])
-                raise DataError(f"{pair(row)}: relevance {reason}")
+            row = int(off[0])
+            raise DataError(f"{pair(row)} has status {STATUSES[status[row]].value!r} and yet a relevance")
+        off = np.flatnonzero(obtained & ~scale.holds(relevance))
+        if off.size:
+            row = int(off[0])
+            raise DataError(f"{pair(row)}: relevance {scale.problem(float(relevance[row]))}")
+
+    @cached_property
+    def _sorted(self) -> npt.NDArray[np.int64]:
+        """The rows sorted by query id, then doc id."""
+        place = sorted_codes(self.row_queries)[1]
+        by_doc = order_ids(self.row_docs)
+        return by_doc[np.argsort(place[self.row_codes[by_doc]], kind="stable")]
+
+    @cached_property
+    def query_ids(self) -> npt.NDArray[np.object_]:
+        """Query id per row, rows sorted by query, then doc, shape (N,)."""
+        return objects(self.row_queries)[self.row_codes[self._sorted]]
+
+    @cached_property
+    def doc_ids(self) -> npt.NDArray[np.object_]:
+        """Doc id per row, rows sorted by query, then doc, shape (N,)."""
+        return objects(self.row_docs)[self._sorted]
+
+    @cached_property
+    def relevance(self) -> npt.NDArray[np.float64]:
+        """64-bit value per row, NaN unless the status is ok, rows sorted by query, then doc, shape (N,)."""
+        return self.row_relevance[self._sorted]
+
+    @cached_property
+    def status(self) -> npt.NDArray[np.object_]:
+        """`Status` value per row (str), rows sorted by query, then doc, shape (N,)."""
+        return np.array([s.value for s in STATUSES], dtype=object)[self.row_status[self._sorted]]
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The labels table, rows sorted by query, then doc, with all columns that the labeling was built from."""
+        import pandas as pd
+
+        if self._frame is not None:
+            return self._frame.take(self._sorted).reset_index(drop=True)
+        columns = {"query_id": self.query_ids, "doc_id": self.doc_ids}
+        return LABELS.check(pd.DataFrame({**columns, "relevance": self.relevance, "status": self.status}))
 
     @property
     def missing(self) -> npt.NDArray[np.bool_]:
-        """Which rows were asked for and not obtained (not_applicable is not among them)."""
-        excused = np.isin(self.status, [Status.OK.value, Status.NOT_APPLICABLE.value])
-        return np.asarray(~excused, dtype=np.bool_)
+        """Which rows (sorted by query, then doc) were asked for and not obtained; not_applicable is not among them."""
+        status = self.row_status[self._sorted]
+        return (status != _OK) & (status != _NOT_APPLICABLE)
 
     def counts(self) -> dict[str, int]:
         """Return how many labels have each status, every status named."""
-        return {s.value: int((self.status == s.value).sum()) for s in Status}
+        counted = np.bincount(self.row_status, minlength=len(STATUSES))
+        return {s.value: int(n) for s, n in zip(STATUSES, counted, strict=True)}
 
     def __len__(self) -> int:
-        return len(self.relevance)
+        return len(self.row_relevance)
 
     def __repr__(self) -> str:
         return f"Labeling({self.name!r}, scale={self.scale}, labels={len(self)})"

@@ -1,4 +1,4 @@
-"""The one function that orders the documents of a run: pool, answers, metrics and report all call it."""
+"""The one function that orders the documents of a run: pool, answers, metrics and report all go through it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-__all__ = ["Ties", "order"]
+from judgekit.data.columns import order_ids, take
+
+__all__ = ["Ties", "compared", "order"]
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.floating]
 
 
 class Ties(StrEnum):
@@ -16,31 +22,82 @@ class Ties(StrEnum):
     `DOC_DESC` is what trec_eval 10 does: doc id descending (by bytes, as strcmp), scores compared as 64-bit floats.
     `DOC_DESC_32` compares scores as 32-bit floats, as trec_eval up to 9.0.8 and pytrec_eval do.
     `DOC_ASC` is the MS MARCO script's order, `RUN_ORDER` keeps the order of the file (ranx).
+    `EXPECTED` lists documents as `DOC_DESC` does, and measures are the mean over all orders of tied documents.
     """
 
     DOC_DESC = "doc-desc"
     DOC_DESC_32 = "doc-desc-32"
     DOC_ASC = "doc-asc"
     RUN_ORDER = "run-order"
+    EXPECTED = "expected"
 
 
-def order(
-    queries: npt.NDArray[np.integer],
-    scores: npt.NDArray[np.float64],
-    doc_ranks: npt.NDArray[np.integer],
-    ties: Ties = Ties.DOC_DESC,
-) -> npt.NDArray[np.intp]:
-    """Return the permutation that sorts rows by query, then score descending, then by the tie rule.
+def compared(scores: npt.NDArray[np.float64], ties: Ties) -> Floats:
+    """Return the scores in the precision in which the tie rule compares them."""
+    if ties is not Ties.DOC_DESC_32:
+        return scores
+    with np.errstate(over="ignore"):
+        return scores.astype(np.float32)
+
+
+def order(bounds: Ints, scores: npt.NDArray[np.float64], docs: pa.StringArray, ties: Ties) -> Ints | None:
+    """Return the permutation that puts rows of each query in order: score descending, then by the tie rule.
 
     Args:
-        queries: query code per row (any integers; equal codes belong together).
-        scores: score per row; must be finite.
-        doc_ranks: rank of the row's doc id among all doc ids in ascending byte order.
+        bounds: rows of query i are ``bounds[i]:bounds[i + 1]``, shape (Q + 1,).
+        scores: finite score per row, shape (N,).
+        docs: doc id per row, shape (N,).
         ties: the tie rule.
+
+    Returns:
+        The row that stands at each place, shape (N,), or None where the rows are in order already.
     """
+    if len(scores) < 2:
+        return None
+    values = compared(scores, ties)
+    permutation = _by_score(bounds, values, stable=ties is Ties.RUN_ORDER)
     if ties is Ties.RUN_ORDER:
-        return np.lexsort((-scores, queries))
-    if ties is Ties.DOC_DESC_32:
-        scores = scores.astype(np.float32)
-    second = doc_ranks if ties is Ties.DOC_ASC else -doc_ranks.astype(np.int64)
-    return np.lexsort((second, -scores, queries))
+        return permutation
+    ranked = values if permutation is None else values[permutation]
+    tied = _inner(bounds, ranked[1:] == ranked[:-1])
+    if not tied.any():
+        return permutation
+    return _break_ties(tied, docs, permutation, ascending=ties is Ties.DOC_ASC)
+
+
+def _inner(bounds: Ints, adjacent: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Clear, in an array about rows (i, i + 1), the pairs that span two queries."""
+    inner = bounds[1:-1]
+    adjacent[inner[(inner > 0) & (inner <= len(adjacent))] - 1] = False
+    return adjacent
+
+
+def _by_score(bounds: Ints, values: Floats, *, stable: bool) -> Ints | None:
+    if not _inner(bounds, values[1:] > values[:-1]).any():
+        return None
+    lengths = np.diff(bounds)
+    width = int(lengths.max())
+    kind = "stable" if stable else "quicksort"
+    if width * len(lengths) == len(values):
+        places = np.argsort(-values.reshape(-1, width), axis=1, kind=kind)
+        return np.asarray((places + bounds[:-1, None]).ravel(), np.int64)
+    if width * len(lengths) <= 4 * len(values) + 1024:
+        inside = np.arange(width) < lengths[:, None]
+        padded = np.full(inside.shape, np.inf, values.dtype)
+        padded[inside] = -values
+        # Padding sorts last: scores are finite, and those that overflow 32 bits are not above its infinity.
+        places = np.argsort(padded, axis=1, kind="stable")
+        return np.asarray((places + bounds[:-1, None])[inside], np.int64)
+    return np.lexsort((-values, np.repeat(np.arange(len(lengths)), lengths)))
+
+
+def _break_ties(tied: npt.NDArray[np.bool_], docs: pa.StringArray, permutation: Ints | None, *, ascending: bool) -> Ints:
+    """Order the documents inside each block of equal scores; ``tied`` says of places (i, i + 1) that they tie."""
+    permutation = np.arange(len(docs), dtype=np.int64) if permutation is None else permutation
+    member = np.concatenate([tied, [False]]) | np.concatenate([[False], tied])
+    places = np.flatnonzero(member)
+    block = np.cumsum(np.concatenate([[True], ~tied])[places])
+    rows = permutation[places]
+    by_id = order_ids(take(docs, rows), descending=not ascending)
+    permutation[places] = rows[by_id[np.argsort(block[by_id], kind="stable")]]
+    return permutation

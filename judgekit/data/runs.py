@@ -4,36 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
+import pyarrow as pa
 
+from judgekit.data.columns import codes, numbers, objects, pair_twice, sorted_codes, strings, take
 from judgekit.data.ordering import Ties, order
 from judgekit.data.tables import ALL, RUN
 from judgekit.errors import DataError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 __all__ = ["Run"]
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
 class Run:
     """One retriever's ranked lists, ordered by the one ordering function.
 
+    Rows stand in the order of the input as far as they can: queries as they came, documents best first. The
+    attributes that sort by id do so when they are first asked for.
+
     Attributes:
         name: the run's name.
-        query_ids: query ids in ascending order, shape (Q,).
-        doc_ids: the distinct doc ids in ascending order, shape (D,).
-        offsets: rows of query i are ``offsets[i]:offsets[i + 1]``, shape (Q + 1,).
-        docs: doc code (index into ``doc_ids``) per row, best first within a query, shape (N,).
-        scores: 64-bit score per row, shape (N,).
         ties: the tie rule that the rows were ordered with.
+        query_ids: query ids in ascending order, shape (Q,).
+        starts, counts: rows of query i are ``starts[i]:starts[i] + counts[i]``, shapes (Q,).
+        ranked_docs: doc id per row, best first within a query, as Arrow strings, shape (N,).
+        ranked_scores: 64-bit score per row, shape (N,).
     """
 
     def __init__(
         self,
         name: str,
-        query_ids: Sequence[str] | npt.NDArray[np.object_],
-        doc_ids: Sequence[str] | npt.NDArray[np.object_],
+        query_ids: Sequence[str] | npt.NDArray[np.object_] | pa.StringArray,
+        doc_ids: Sequence[str] | npt.NDArray[np.object_] | pa.StringArray,
         scores: npt.ArrayLike,
         *,
         ties: Ties = Ties.DOC_DESC,
@@ -47,52 +57,90 @@ class Run:
         if name == ALL:
             raise DataError(f"a run cannot be named {ALL!r}: that name stands for the mean over runs")
         self.name = name
-        self.ties = ties
-        values = np.asarray(scores, dtype=np.float64)
-        self.query_ids, queries = np.unique(np.asarray(query_ids, dtype=object), return_inverse=True)
-        self.doc_ids, docs = np.unique(np.asarray(doc_ids, dtype=object), return_inverse=True)
-        if ALL in self.query_ids:
+        self.ties = Ties(ties)
+        queries, docs, values = strings(query_ids), strings(doc_ids), np.asarray(scores, dtype=np.float64)
+        if not len(queries) == len(docs) == len(values):
+            raise DataError(f"run {name!r}: {len(queries)} queries, {len(docs)} docs and {len(values)} scores")
+        ids, coded, bounds = codes(queries)
+        if ALL in ids:
             raise DataError(f"run {name!r} has a query with the reserved id {ALL!r}")
-        bad = np.flatnonzero(~np.isfinite(values))
-        if bad.size:
-            row = bad[0]
-            pair = f"query {query_ids[row]!r}, doc {doc_ids[row]!r}"
+        finite = np.isfinite(values)
+        if not finite.all():
+            row = int(np.flatnonzero(~finite)[0])
+            pair = f"query {queries[row].as_py()!r}, doc {docs[row].as_py()!r}"
             raise DataError(f"run {name!r}: the score of {pair} is {values[row]}; scores must be finite")
-        permutation = order(queries, values, docs, ties)
-        queries = queries[permutation]
-        self.docs: npt.NDArray[np.int64] = docs[permutation].astype(np.int64)
-        self.scores: npt.NDArray[np.float64] = values[permutation]
-        self.offsets = np.searchsorted(queries, np.arange(len(self.query_ids) + 1))
-        keys = np.sort(queries.astype(np.int64) * max(len(self.doc_ids), 1) + self.docs)
-        twice = np.flatnonzero(keys[1:] == keys[:-1])
-        if twice.size:
-            q, d = divmod(int(keys[twice[0]]), len(self.doc_ids))
-            raise DataError(f"run {name!r} lists doc {self.doc_ids[d]!r} twice for query {self.query_ids[q]!r}")
+        if len(coded) > len(ids):
+            # The rows of some query are scattered: bring them together, keeping their order.
+            per_row = np.repeat(coded, np.diff(bounds))
+            together = np.argsort(per_row, kind="stable")
+            docs, values = take(docs, together), values[together]
+            coded = np.arange(len(ids), dtype=np.int32)
+            bounds = np.concatenate([[0], np.cumsum(np.bincount(per_row, minlength=len(ids)))])
+        twice = pair_twice(np.repeat(coded, np.diff(bounds)), docs)
+        if twice is not None:
+            query = ids[int(np.searchsorted(bounds, twice[0], side="right")) - 1]
+            raise DataError(f"run {name!r} lists doc {docs[twice[0]].as_py()!r} twice for query {query!r}")
+        permutation = order(bounds, values, docs, self.ties)
+        self.ranked_docs: pa.StringArray = docs if permutation is None else take(docs, permutation)
+        self.ranked_scores: Floats = values if permutation is None else values[permutation]
+        self._set_queries(ids, bounds)
+
+    def _set_queries(self, ids: list[str], bounds: Ints) -> None:
+        """Set the query attributes from ids in the order of the rows and the rows' bounds."""
+        ascending, places = sorted_codes(ids)
+        self.query_ids: npt.NDArray[np.object_] = objects(ascending)
+        self.starts: Ints = np.empty(len(ids), np.int64)
+        self.counts: Ints = np.empty(len(ids), np.int64)
+        self.starts[places], self.counts[places] = bounds[:-1], np.diff(bounds)
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, name: str, *, ties: Ties = Ties.DOC_DESC) -> Run:
         """Build a run from a table ``query_id, doc_id, score``."""
         frame = RUN.check(frame)
-        return cls(
-            name,
-            frame["query_id"].to_numpy(dtype=object),
-            frame["doc_id"].to_numpy(dtype=object),
-            frame["score"].to_numpy(),
-            ties=ties,
-        )
+        return cls(name, strings(frame["query_id"]), strings(frame["doc_id"]), frame["score"].to_numpy(), ties=ties)
+
+    @cached_property
+    def _by_query(self) -> Ints:
+        """The rows, query by query in ascending order of ids."""
+        within = np.arange(len(self)) - np.repeat(self.offsets[:-1], self.counts)
+        return np.repeat(self.starts, self.counts) + within
+
+    @cached_property
+    def offsets(self) -> Ints:
+        """Rows of query i in `docs` and `scores` are ``offsets[i]:offsets[i + 1]``, shape (Q + 1,)."""
+        return np.concatenate([[0], np.cumsum(self.counts)])
+
+    @cached_property
+    def scores(self) -> Floats:
+        """64-bit score per row, query by query in ascending order of ids, best first, shape (N,)."""
+        return self.ranked_scores[self._by_query]
+
+    @cached_property
+    def _docs(self) -> tuple[npt.NDArray[np.object_], Ints]:
+        coded = self.ranked_docs.dictionary_encode()
+        ids, places = sorted_codes(coded.dictionary.to_pylist())
+        return objects(ids), places[numbers(coded.indices, np.int32)][self._by_query]
+
+    @property
+    def doc_ids(self) -> npt.NDArray[np.object_]:
+        """The distinct doc ids in ascending order, shape (D,)."""
+        return self._docs[0]
+
+    @property
+    def docs(self) -> Ints:
+        """Doc code (index into `doc_ids`) per row, in the order of `scores`, shape (N,)."""
+        return self._docs[1]
 
     def frame(self) -> pd.DataFrame:
         """Return the run as a table ``query_id, doc_id, score``, best first within each query."""
-        counts = np.diff(self.offsets)
-        return RUN.check(
-            pd.DataFrame(
-                {
-                    "query_id": np.repeat(self.query_ids, counts),
-                    "doc_id": self.doc_ids[self.docs],
-                    "score": self.scores,
-                }
-            )
-        )
+        import pandas as pd
+
+        columns = {
+            "query_id": np.repeat(self.query_ids, self.counts),
+            "doc_id": self.doc_ids[self.docs],
+            "score": self.scores,
+        }
+        return RUN.check(pd.DataFrame(columns))
 
     @cached_property
     def _query_index(self) -> dict[str, int]:
@@ -103,27 +151,32 @@ class Run:
         index = self._query_index.get(query_id)
         if index is None:
             return []
-        start, end = int(self.offsets[index]), int(self.offsets[index + 1])
-        if k is not None:
-            end = min(end, start + k)
-        return list(self.doc_ids[self.docs[start:end]])
+        count = int(self.counts[index])
+        ids: list[str] = self.ranked_docs.slice(int(self.starts[index]), count if k is None else min(count, k)).to_pylist()
+        return ids
 
     def cut(self, depth: int) -> Run:
         """Return the run cut to its first ``depth`` documents per query."""
-        ranks = np.arange(len(self.docs)) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
-        return self._rows(ranks < depth)
+        return self._keep(self.starts, np.minimum(self.counts, depth), self.query_ids)
 
     def only(self, query_ids: Iterable[str]) -> Run:
         """Return the run with the given queries only."""
-        wanted = np.isin(self.query_ids, np.asarray(list(query_ids), dtype=object))
-        return self._rows(np.repeat(wanted, np.diff(self.offsets)))
+        wanted = set(query_ids)
+        keep = np.fromiter((q in wanted for q in self.query_ids), np.bool_, len(self.query_ids))
+        return self._keep(self.starts[keep], self.counts[keep], self.query_ids[keep])
 
-    def _rows(self, keep: npt.NDArray[np.bool_]) -> Run:
-        queries = np.repeat(self.query_ids, np.diff(self.offsets))
-        return Run(self.name, queries[keep], self.doc_ids[self.docs[keep]], self.scores[keep], ties=self.ties)
+    def _keep(self, starts: Ints, counts: Ints, query_ids: npt.NDArray[np.object_]) -> Run:
+        """Return a run of the first ``counts`` rows from ``starts`` on of the given queries; they stay in order."""
+        bounds = np.concatenate([[0], np.cumsum(counts)])
+        rows = np.repeat(starts - bounds[:-1], counts) + np.arange(bounds[-1])
+        kept = object.__new__(Run)
+        kept.name, kept.ties = self.name, self.ties
+        kept.ranked_docs, kept.ranked_scores = take(self.ranked_docs, rows), self.ranked_scores[rows]
+        kept._set_queries(query_ids.tolist(), bounds)
+        return kept
 
     def __len__(self) -> int:
-        return len(self.docs)
+        return len(self.ranked_scores)
 
     def __repr__(self) -> str:
         return f"Run({self.name!r}, queries={len(self.query_ids)}, rows={len(self)})"
