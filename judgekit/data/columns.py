@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -41,15 +42,14 @@ def strings(values: object) -> pa.StringArray:
     Raises:
         DataError: a value is missing or is no string.
     """
-    if not isinstance(values, pa.Array | pa.ChunkedArray):
-        values = _from_python(values)
-    if isinstance(values, pa.ChunkedArray):
-        values = values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
-    if values.type != pa.string():
-        values = values.cast(pa.string())
-    if values.null_count:
+    column: Any = values if isinstance(values, pa.Array | pa.ChunkedArray) else _from_python(values)
+    if isinstance(column, pa.ChunkedArray):
+        column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    if column.type != pa.string():
+        column = column.cast(pa.string())
+    if column.null_count:
         raise DataError("an id is missing (null)")
-    return values
+    return column
 
 
 def _from_python(values: object) -> pa.Array | pa.ChunkedArray:

@@ -234,7 +234,7 @@ class Labeling:
     def missing(self) -> npt.NDArray[np.bool_]:
         """Which rows (sorted by query, then doc) were asked for and not obtained; not_applicable is not among them."""
         status = self.row_status[self._sorted]
-        return (status != _OK) & (status != _NOT_APPLICABLE)
+        return np.asarray((status != _OK) & (status != _NOT_APPLICABLE), np.bool_)
 
     def counts(self) -> dict[str, int]:
         """Return how many labels have each status, every status named."""

@@ -77,9 +77,8 @@ def _by_score(bounds: Ints, values: Floats, *, stable: bool) -> Ints | None:
         return None
     lengths = np.diff(bounds)
     width = int(lengths.max())
-    kind = "stable" if stable else "quicksort"
     if width * len(lengths) == len(values):
-        places = np.argsort(-values.reshape(-1, width), axis=1, kind=kind)
+        places = np.argsort(-values.reshape(-1, width), axis=1, kind="stable" if stable else "quicksort")
         return np.asarray((places + bounds[:-1, None]).ravel(), np.int64)
     if width * len(lengths) <= 4 * len(values) + 1024:
         inside = np.arange(width) < lengths[:, None]
@@ -91,7 +90,9 @@ def _by_score(bounds: Ints, values: Floats, *, stable: bool) -> Ints | None:
     return np.lexsort((-values, np.repeat(np.arange(len(lengths)), lengths)))
 
 
-def _break_ties(tied: npt.NDArray[np.bool_], docs: pa.StringArray, permutation: Ints | None, *, ascending: bool) -> Ints:
+def _break_ties(
+    tied: npt.NDArray[np.bool_], docs: pa.StringArray, permutation: Ints | None, *, ascending: bool
+) -> Ints:
     """Order the documents inside each block of equal scores; ``tied`` says of places (i, i + 1) that they tie."""
     permutation = np.arange(len(docs), dtype=np.int64) if permutation is None else permutation
     member = np.concatenate([tied, [False]]) | np.concatenate([[False], tied])

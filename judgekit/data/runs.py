@@ -152,7 +152,9 @@ class Run:
         if index is None:
             return []
         count = int(self.counts[index])
-        ids: list[str] = self.ranked_docs.slice(int(self.starts[index]), count if k is None else min(count, k)).to_pylist()
+        ids: list[str] = self.ranked_docs.slice(
+            int(self.starts[index]), count if k is None else min(count, k)
+        ).to_pylist()
         return ids
 
     def cut(self, depth: int) -> Run:

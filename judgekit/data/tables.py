@@ -14,9 +14,11 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from judgekit.errors import DataError, nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
     "ALL",
@@ -93,12 +95,16 @@ class Table:
         Raises:
             DataError: a column is missing or cannot be read as its kind; the message names column and row.
         """
+        import pandas as pd
+
         known = self.known(frame.columns, path)
         out = {c: self._column(frame[c], kind, path) for c, kind in known.items()}
         out.update({str(c): frame[c] for c in frame.columns if c not in known})
         return pd.DataFrame(out)
 
     def _column(self, column: pd.Series, kind: str, path: str | Path | None) -> pd.Series:
+        import pandas as pd
+
         where = f"column {column.name!r} of the {self.name} table"
 
         def fail(bad: npt.ArrayLike, reason: str) -> DataError:
@@ -134,6 +140,8 @@ class Table:
 
     def empty(self) -> pd.DataFrame:
         """Return the table without rows."""
+        import pandas as pd
+
         dtypes = {"id": "str", "str": "str", "int": "int64", "float": "float64"}
         return pd.DataFrame({c: pd.Series([], dtype=dtypes[k]) for c, k in self.columns.items()})
 

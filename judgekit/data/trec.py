@@ -1,0 +1,298 @@
+"""TREC files: runs (``query Q0 doc rank score tag``) and qrels (``query 0 doc relevance``), plain or gzip.
+
+A file is read by a fast columnar parser. Whatever that one does not take, and whatever turns out to be wrong, goes
+through a slow reader that understands any white space and knows the line to name.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.csv as pacsv
+
+from judgekit.data.columns import numbers, strings
+from judgekit.data.labelings import STATUSES, Labeling, Scale
+from judgekit.data.ordering import Ties
+from judgekit.data.runs import Run
+from judgekit.data.streams import head, lines, open_binary, write_atomic
+from judgekit.data.tables import ALL, Status
+from judgekit.errors import DataError, UsageError, nearest
+
+__all__ = ["missing_path", "read_qrels", "read_run", "stem", "write_qrels", "write_run"]
+
+
+class _Form(NamedTuple):
+    """What the lines of a file look like."""
+
+    expected: str
+    value: str
+    """What the number of a line is called."""
+    columns: int
+    place: int
+    """The column of the number."""
+    types: tuple[dict[str, pa.DataType], ...]
+    """Arrow types of further columns, by place, to be tried one after another."""
+
+
+class _Columns(NamedTuple):
+    queries: pa.StringArray
+    docs: pa.StringArray
+    values: npt.NDArray[np.float64]
+    whole: bool
+    """Whether every value is written as an integer."""
+
+
+# The rank is read only to notice where it is empty: two spaces in a row would make a score of it.
+_RUN: Final = _Form(
+    "a TREC run (query Q0 doc rank score tag)",
+    "score",
+    6,
+    4,
+    ({"3": pa.int32(), "4": pa.float64()}, {"3": pa.string(), "4": pa.float64()}),
+)
+_QRELS: Final = _Form(
+    "a TREC qrels file (query 0 doc relevance)", "relevance", 4, 3, ({"3": pa.int64()}, {"3": pa.float64()})
+)
+_MISSING: Final = "a table of missing labels (query_id, doc_id, status, separated by tabs)"
+_MISSING_HEAD: Final = "query_id\tdoc_id\tstatus"
+_WORD: Final = re.compile(r"[^ \t\r\f\v]+")
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_ENDINGS: Final = (".trec", ".run", ".txt", ".qrels", ".qrel", ".tsv", ".csv", ".parquet", ".jsonl", ".json")
+
+
+def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DESC) -> Run:
+    """Read a TREC run file.
+
+    The rank column is ignored: the score decides, and the tie rule.
+
+    Args:
+        path: the file, plain or gzip (recognised by content).
+        name: the run's name; by default the file's name without its endings.
+        ties: how documents with equal scores are ordered.
+
+    Raises:
+        DataError: the file is missing or empty; a line does not have six columns, its score is no finite number,
+            its document is there twice for its query (with file and line).
+    """
+    path = Path(path)
+    columns = _columns(path, _RUN)
+    try:
+        return Run(name or stem(path), columns.queries, columns.docs, columns.values, ties=ties)
+    except DataError as error:
+        _scan(path, _RUN)
+        raise DataError(error.reason, path) from None
+
+
+def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = None) -> Labeling:
+    """Read a TREC qrels file, and ``NAME.missing.tsv`` beside it, where `write_qrels` left the missing labels.
+
+    Args:
+        path: the file, plain or gzip (recognised by content).
+        name: the labeling's name; by default the file's name without its endings.
+        scale: what the numbers mean. Without it integers are grades up to the largest seen (`Labeling.declared`
+            is then False), and a file with decimals is an error: what they mean is never guessed.
+
+    Raises:
+        DataError: the file is missing or empty; a line does not have four columns, its relevance is no number or
+            not on the scale, its pair is there twice (with file and line); decimals without a declared scale.
+    """
+    path = Path(path)
+    side = missing_path(path)
+    missing = list(_read_missing(side)) if side.exists() else []
+    queries, docs, values, whole = _columns(path, _QRELS, may_be_empty=bool(missing))
+    declared = scale is not None
+    if scale is None:
+        if not whole:
+            _scan(path, _QRELS, _decimal)
+        low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+        scale = Scale("grades", max(1, high), min(0, low))
+    status = np.full(len(values), STATUSES.index(Status.OK), np.int8)
+    if missing:
+        queries = pa.concat_arrays([queries, strings([q for q, _, _ in missing])])
+        docs = pa.concat_arrays([docs, strings([d for _, d, _ in missing])])
+        values = np.concatenate([values, np.full(len(missing), np.nan)])
+        status = np.concatenate([status, np.array([STATUSES.index(s) for _, _, s in missing], np.int8)])
+    name = name or stem(path)
+    try:
+        return Labeling.from_columns(name, scale, queries, docs, values, status, declared=declared)
+    except DataError as error:
+        _scan(path, _QRELS, lambda text: scale.problem(float(text)))
+        raise DataError(error.reason, side if missing else path) from None
+
+
+def stem(path: str | Path) -> str:
+    """Return a file's name without the endings that say what it is: ``bm25`` for ``runs/bm25.trec.gz``."""
+    name = Path(path).name.removesuffix(".gz")
+    ending = next((e for e in _ENDINGS if name.endswith(e) and name != e), "")
+    return name.removesuffix(ending)
+
+
+def missing_path(qrels: str | Path) -> Path:
+    """Return where the missing labels of a qrels file lie: ``judge.missing.tsv`` beside ``judge.qrels``."""
+    return Path(qrels).with_name(stem(qrels) + ".missing.tsv")
+
+
+def _columns(path: Path, form: _Form, *, may_be_empty: bool = False) -> _Columns:
+    """Read the columns of a file: the fast way, or the slow way, which knows what is wrong and where."""
+    fast = (_parse(path, form, types) for types in form.types)
+    columns = next((c for c in fast if c is not None), None) or _scan(path, form)
+    if not len(columns.values) and not may_be_empty:
+        raise DataError(f"is empty; expected {form.expected}", path)
+    return columns
+
+
+def _parse(path: Path, form: _Form, types: dict[str, pa.DataType]) -> _Columns | None:
+    """Parse a file whose columns stand one space (or one tab) apart; None where that is not so."""
+    delimiter = "\t" if b"\t" in head(path, form.expected, 4096).split(b"\n", 1)[0] else " "
+    types = {"0": pa.string(), "2": pa.string(), **types}
+    with open_binary(path, form.expected) as stream:
+        try:
+            table = pacsv.read_csv(
+                stream,
+                pacsv.ReadOptions(column_names=[str(i) for i in range(form.columns)], block_size=1 << 22),
+                pacsv.ParseOptions(delimiter=delimiter, quote_char=False, escape_char=False),
+                pacsv.ConvertOptions(column_types=types, include_columns=list(types), strings_can_be_null=False),
+            )
+        except pa.ArrowInvalid:
+            return None
+    for column in table.columns:
+        if column.null_count or (column.type == pa.string() and not all(map(_plain, column.chunks))):
+            return None
+    values = table[str(form.place)]
+    whole = bool(pa.types.is_integer(values.type))
+    found = numbers(values, np.int64 if whole else np.float64).astype(np.float64, copy=False)
+    return _Columns(strings(table["0"]), strings(table["2"]), found, whole)
+
+
+def _plain(ids: pa.StringArray) -> bool:
+    """Return whether no id is empty or holds white space (or anything else below it)."""
+    offsets = np.frombuffer(ids.buffers()[1], np.int32)[ids.offset : ids.offset + len(ids) + 1]
+    data = np.frombuffer(ids.buffers()[2], np.uint8)[offsets[0] : offsets[-1]]
+    return bool((offsets[1:] > offsets[:-1]).all() and data.min() > ord(" "))
+
+
+def _scan(path: Path, form: _Form, problem: Callable[[str], str | None] = lambda _: None) -> _Columns:
+    """Read a file line by line, with any white space between columns; ``problem`` looks at each number's text."""
+    queries: list[str] = []
+    docs: list[str] = []
+    values: list[str] = []
+    seen: dict[tuple[str, str], int] = {}
+    for line in lines(path, form.expected):
+        words = _WORD.findall(line.text)
+        if not words:
+            continue
+        if len(words) != form.columns:
+            reason = f"has {len(words)} columns, expected {form.columns}: {form.expected}; it reads {line.text[:80]!r}"
+            raise DataError(reason, path, line.number)
+        query, doc, text = words[0], words[2], words[form.place]
+        if not _NUMBER.fullmatch(text) or not math.isfinite(float(text)):
+            raise DataError(f"the {form.value} {text!r} is no finite number", path, line.number)
+        if query == ALL:
+            raise DataError(f"the query id {ALL!r} is reserved for means over queries", path, line.number)
+        first = seen.setdefault((query, doc), line.number)
+        if first != line.number:
+            raise DataError(
+                f"doc {doc!r} is there twice for query {query!r} (before in line {first})", path, line.number
+            )
+        wrong = problem(text)
+        if wrong is not None:
+            raise DataError(f"the {form.value} {wrong}", path, line.number)
+        queries.append(query)
+        docs.append(doc)
+        values.append(text)
+    found = np.array([float(v) for v in values], np.float64)
+    return _Columns(strings(queries), strings(docs), found, all(map(_INTEGER.fullmatch, values)))
+
+
+def _decimal(text: str) -> str | None:
+    if _INTEGER.fullmatch(text):
+        return None
+    return f"{text} is no integer: declare what decimals mean with a scale (e.g. --scale NAME=unit for 0 to 1)"
+
+
+def _read_missing(path: Path) -> Iterator[tuple[str, str, Status]]:
+    found = lines(path, _MISSING)
+    first = next(found, None)
+    if first is None or first.text != _MISSING_HEAD:
+        raise DataError(f"expected {_MISSING}, with those names in the first line", path, 1)
+    known = [s.value for s in STATUSES if s is not Status.OK]
+    for line in found:
+        cells = line.text.split("\t")
+        if len(cells) != 3 or not all(cells):
+            raise DataError(f"expected {_MISSING}; it reads {line.text[:80]!r}", path, line.number)
+        if cells[2] not in known:
+            hint = nearest(cells[2], known)
+            raise DataError(
+                f"{cells[2]!r} is no status of a missing label ({', '.join(known)}).{hint}", path, line.number
+            )
+        yield cells[0], cells[1], Status(cells[2])
+
+
+def write_run(run: Run, path: str | Path) -> None:
+    """Write a run as a TREC file: queries in ascending order, best document first, all digits of the scores.
+
+    Raises:
+        DataError: an id holds white space, or the file cannot be written.
+    """
+    tag = "_".join(run.name.split()) or "run"
+    out: list[str] = []
+    for query, start, count in zip(run.query_ids, run.starts, run.counts, strict=True):
+        _check_word(query, path)
+        docs = run.ranked_docs.slice(start, count).to_pylist()
+        scores = run.ranked_scores[start : start + count].tolist()
+        for rank, (doc, score) in enumerate(zip(docs, scores, strict=True), 1):
+            _check_word(doc, path)
+            out.append(f"{query} Q0 {doc} {rank} {score!r} {tag}\n")
+    write_atomic(path, "".join(out))
+
+
+def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = None) -> None:
+    """Write a labeling as a TREC qrels file, sorted by query, then doc; missing labels go to a file beside it.
+
+    Labels of binary and graded labelings are written as integers, which trec_eval and ir_measures read; others
+    with all their digits. Labels that could not be had are left out, since nothing in a qrels file can stand for
+    them, and listed with their status in ``NAME.missing.tsv``, which `read_qrels` reads. Where there are none, such
+    a file left from before is removed.
+
+    Args:
+        labeling: what to write.
+        path: where to; compressed if it ends in ``.gz``.
+        min_grade: write 1 for labels of at least this much and 0 for the others.
+
+    Raises:
+        DataError: an id holds white space, or the file cannot be written.
+        UsageError: ``min_grade`` is no number.
+    """
+    if min_grade is not None and math.isnan(min_grade):
+        raise UsageError("the least grade to count as relevant must be a number")
+    whole = labeling.scale.integral or min_grade is not None
+    kept: list[str] = []
+    missing: list[str] = []
+    rows = zip(labeling.query_ids, labeling.doc_ids, labeling.relevance.tolist(), labeling.status, strict=True)
+    for query, doc, relevance, status in rows:
+        _check_word(query, path)
+        _check_word(doc, path)
+        if status != Status.OK.value:
+            missing.append(f"{query}\t{doc}\t{status}\n")
+            continue
+        value = relevance if min_grade is None else relevance >= min_grade
+        kept.append(f"{query} 0 {doc} {int(value) if whole else repr(value)}\n")
+    side = missing_path(path)
+    if missing:
+        write_atomic(side, f"{_MISSING_HEAD}\n{''.join(missing)}")
+    write_atomic(path, "".join(kept))
+    if not missing:
+        side.unlink(missing_ok=True)
+
+
+def _check_word(text: str, path: str | Path) -> None:
+    if not text or text.split() != [text]:
+        raise DataError(f"the id {text!r} cannot stand in a TREC file: it is empty or holds white space", path)
