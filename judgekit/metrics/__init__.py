@@ -1,1 +1,7 @@
 """The shared metrics engine: measure grammar and vectorised evaluation."""
+
+from judgekit.metrics.catalog import Definition, catalog
+from judgekit.metrics.evaluation import Evaluation, Mean, evaluate
+from judgekit.metrics.measure import Measure, parse_measure, parse_measures
+
+__all__ = ["Definition", "Evaluation", "Mean", "Measure", "catalog", "evaluate", "parse_measure", "parse_measures"]
