@@ -7,7 +7,7 @@ The same numbers stand in a table of the page.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -17,15 +17,15 @@ from judgekit.report.grids import Cell
 from judgekit.report.svg import Axis, tag
 from judgekit.report.words import interval, number
 
-__all__ = ["Point", "by_depth", "forest", "frontier", "spark"]
+__all__ = ["Point", "by_depth", "forest", "frontier", "spark", "spark_range"]
 
 CHANCE = 0.5
 WIDTH = 760.0
 
 
-def _axis_range(values: Sequence[float]) -> tuple[float, float, float]:
+def _axis_range(values: Sequence[float], ticks: int = 6) -> tuple[float, float, float]:
     """The range of a concordance axis: chance is always on it."""
-    return svg.nice([*values, CHANCE - 0.02, CHANCE + 0.1], floor=0.0, ceiling=1.0)
+    return svg.nice([*values, CHANCE - 0.02, CHANCE + 0.1], floor=0.0, ceiling=1.0, ticks=ticks)
 
 
 def _ticks(low: float, high: float, step: float) -> list[float]:
@@ -36,17 +36,23 @@ def _numbers(cells: Sequence[Cell]) -> list[float]:
     return [v for c in cells for v in (c.value, c.low, c.high) if math.isfinite(v)]
 
 
-def spark(cell: Cell) -> Markup:
-    """Return the small picture in a table cell: the interval and the point on the range from 0 to 1, chance marked."""
+def spark_range(cells: Iterable[Cell]) -> tuple[float, float]:
+    """Return the range on which the small pictures of one table are drawn; chance is in it."""
+    low, high, _ = _axis_range(_numbers(list(cells)))
+    return low, high
+
+
+def spark(cell: Cell, low: float, high: float) -> Markup:
+    """Return the small picture in a table cell: the interval and the point between ``low`` and ``high``."""
     if not cell.defined:
         return Markup("")
-    x = Axis(0.0, 1.0, 2.0, 88.0)
+    x = Axis(low, high, 3.0, 87.0)
     body = [
-        tag("line", x1=x(0), x2=x(1), y1=5, y2=5, class_="rail"),
+        tag("line", x1=x(low), x2=x(high), y1=5, y2=5, class_="rail"),
         tag("line", x1=x(CHANCE), x2=x(CHANCE), y1=1, y2=9, class_="chance"),
     ]
     if interval(cell.low, cell.high):
-        body.append(tag("line", x1=x(max(cell.low, 0)), x2=x(min(cell.high, 1)), y1=5, y2=5, class_="bar"))
+        body.append(tag("line", x1=x(cell.low), x2=x(cell.high), y1=5, y2=5, class_="bar"))
     body.append(tag("circle", cx=x(cell.value), cy=5, r=2.6, class_="dot"))
     return tag("svg", *body, viewBox="0 0 90 10", width=90, height=10, class_="spark", aria_hidden="true")
 
@@ -199,9 +205,11 @@ def frontier(
 
     body = _y_axis(y, step, left, right)
     body.append(tag("text", "0", x=across(0), y=bottom + 18, class_="tick middle"))
-    for power in range(first, round(x.high) + 1) if positive else ():
-        body.append(tag("line", x1=x(power), x2=x(power), y1=top, y2=bottom, class_="grid"))
-        body.append(tag("text", f"{10.0**power:,.10g}", x=x(power), y=bottom + 18, class_="tick middle"))
+    powers = range(first, round(x.high) + 1) if positive else range(0)
+    factors = (1, 2, 5) if len(powers) <= 3 else (1,)
+    for at in [math.log10(f) + p for p in powers for f in factors if math.log10(f) + p <= x.high]:
+        body.append(tag("line", x1=x(at), x2=x(at), y1=top, y2=bottom, class_="grid"))
+        body.append(tag("text", f"{10.0**at:,.10g}", x=x(at), y=bottom + 18, class_="tick middle"))
     body.append(
         tag(
             "text",
@@ -241,7 +249,7 @@ def frontier(
         body.append(svg.marker(px, py, series, size=5.5, extra=extra))
         label = svg.cut(p.cell.labeling, 28)
         ends = px + 10 + svg.text_width(label) > right
-        ty = py + 4
+        ty = py - 8
         while any(abs(ty - other) < 14 and abs(px - near) < 160 for near, other in taken):
             ty += 14
         taken.append((px, ty))

@@ -41,13 +41,14 @@ missing (no usable reply), or have no value because the metric does not apply. C
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a set of requests takes. None means unknown (no usage in the replies, no price), never 0.
+    """What a set of requests takes. None means unknown (no usage in any reply, no price), never 0.
 
     Attributes:
         requests: how many requests.
         prompt_tokens, completion_tokens: tokens in and out.
         money: in the currency of the price table.
         wall_s: seconds from first to last.
+        unreported: requests whose replies said nothing of tokens, so that tokens and money are lower bounds.
     """
 
     requests: int = 0
@@ -55,6 +56,7 @@ class Cost:
     completion_tokens: int | None = None
     money: float | None = None
     wall_s: float | None = None
+    unreported: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,14 +176,12 @@ class Verdict:
         best: labelings that cannot be told apart from the best one, the best first; one is a winner, none is
             "nothing can be said".
         cheapest: the cheapest labeling that is not worse by more than the margin, if one was sought and found.
-        rewards: a line on the uses that the primary measure suits, or "".
     """
 
     headline: str
     details: tuple[str, ...] = ()
     best: tuple[str, ...] = ()
     cheapest: str | None = None
-    rewards: str = ""
 
 
 @dataclass(frozen=True, slots=True)

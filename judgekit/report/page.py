@@ -7,6 +7,7 @@ requests, so that a document or a model cannot do anything with it.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,8 @@ from markupsafe import Markup
 
 from judgekit.data.files import write_atomic
 from judgekit.report import figures, paper, svg, words
-from judgekit.report.grids import Cell, Grid, grids, is_primary
-from judgekit.report.model import LabelingInfo, Results
+from judgekit.report.grids import Cell, Grid, grids, is_primary, records
+from judgekit.report.model import Cost, LabelingInfo, Results
 from judgekit.report.needs import missing, shares
 
 __all__ = ["render", "write_html"]
@@ -47,7 +48,12 @@ def render(results: Results) -> str:
     )
     for function in (words.count, words.number, words.interval, words.money, words.seconds, words.marks, words.rewards):
         environment.filters[function.__name__] = function
-    environment.filters |= {"shares": shares, "missing": missing, "spark": figures.spark, "shown": shown}
+    environment.filters |= {
+        "shares": shares,
+        "missing": missing,
+        "spark": figures.spark,
+        "spark_range": figures.spark_range,
+    }
     style = Markup(environment.get_template("style.css").render())  # our own file, no value of a user's in it
     return environment.get_template("report.html").render(r=results, style=style, **_context(results)) + "\n"
 
@@ -55,17 +61,6 @@ def render(results: Results) -> str:
 def _finalize(value: Any) -> Any:
     """Make control characters visible in every text on its way out; autoescaping comes after it."""
     return words.clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def shown(value: Any) -> str:
-    """Return a value of a table with any columns as text."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return words.number(value) if not value.is_integer() or abs(value) < 1 else f"{value:,.1f}"
-    if isinstance(value, int):
-        return words.count(value)
-    return "" if value is None else str(value)
 
 
 def _context(results: Results) -> dict[str, Any]:
@@ -78,11 +73,11 @@ def _context(results: Results) -> dict[str, Any]:
     main = primary[0] if primary else None
     return {
         "main": primary,
-        "others": others[:MOST_TABLES],
+        "others": _by_level(others[:MOST_TABLES]),
         "left_out": max(0, len(others) - MOST_TABLES),
         "flags": words.FLAGS,
         "undefined": words.UNDEFINED,
-        "order": order,
+        "figure_measure": "" if main is None else _figure_measure(results, main),
         "markers": {name: _swatch(i) for name, i in order.items()},
         "forest": _forest(results, main, every, order),
         "by_depth": _by_depth(results, main, every, order),
@@ -95,6 +90,7 @@ def _context(results: Results) -> dict[str, Any]:
         "quality": _quality(results.quality),
         "score_means": _scores(results.scores),
         "generic": _generic,
+        "ratio": _ratio(results),
     }
 
 
@@ -109,10 +105,15 @@ def _measure_at(measure: str, depth: int) -> str:
     return f"{name}@{depth}" if at else measure
 
 
+def _figure_measure(results: Results, main: Grid) -> str:
+    """The measure that the figures show: the primary one, or the first where the verdict is about each best one."""
+    return results.primary.measure if results.primary.measure in main.measures else main.measures[0]
+
+
 def _forest(results: Results, main: Grid | None, every: list[Grid], order: dict[str, int]) -> Markup | None:
     if main is None:
         return None
-    measure = results.primary.measure
+    measure = _figure_measure(results, main)
     cells = [main.cells[name, measure] for name in main.labelings if (name, measure) in main.cells]
     if not cells:
         return None
@@ -130,15 +131,16 @@ def _forest(results: Results, main: Grid | None, every: list[Grid], order: dict[
 def _by_depth(results: Results, main: Grid | None, every: list[Grid], order: dict[str, int]) -> Markup | None:
     if main is None:
         return None
+    measure = _figure_measure(results, main)
     series: dict[str, list[tuple[int, Cell]]] = {}
     for g in sorted(every, key=lambda g: g.part.depth):
         depth = g.part.depth
         if depth < 1 or replace(g.part, depth=main.part.depth) != main.part:
             continue
-        measure = _measure_at(results.primary.measure, depth)
+        here = _measure_at(measure, depth)
         for name in g.labelings:
-            if (name, measure) in g.cells:
-                series.setdefault(name, []).append((depth, g.cells[name, measure]))
+            if (name, here) in g.cells:
+                series.setdefault(name, []).append((depth, g.cells[name, here]))
     depths = {k for row in series.values() for k, c in row if c.defined}
     if len(depths) < 2:
         return None
@@ -152,7 +154,7 @@ def _frontier(results: Results, main: Grid | None, order: dict[str, int]) -> dic
     """The figure, with what could not be placed in it."""
     if main is None:
         return None
-    measure = results.primary.measure
+    measure = _figure_measure(results, main)
     cells = {n: main.cells[n, measure] for n in main.labelings if (n, measure) in main.cells}
     costs = {i.name: i for i in results.labelings if i.name in cells and cells[i.name].defined}
     automatic = [i for i in costs.values() if not i.people]
@@ -181,7 +183,7 @@ def _unit(infos: list[LabelingInfo], currency: str) -> tuple[str, Any]:
     if spent and all(c.money is not None for c in spent):
         return currency or "money", lambda c: c.money
     if spent and all(c.prompt_tokens is not None and c.completion_tokens is not None for c in spent):
-        return "tokens", lambda c: None if c.prompt_tokens is None else c.prompt_tokens + (c.completion_tokens or 0)
+        return "tokens", _tokens
     return "requests", lambda c: float(c.requests)
 
 
@@ -216,7 +218,48 @@ def _scores(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return out
 
 
+def _by_level(members: list[Grid]) -> list[tuple[str, list[Grid]]]:
+    levels = dict.fromkeys(g.part.level for g in members)
+    return [(level, [g for g in members if g.part.level == level]) for level in levels]
+
+
+def _tokens(cost: Cost) -> int | None:
+    known = cost.prompt_tokens is not None and cost.completion_tokens is not None
+    return (cost.prompt_tokens or 0) + (cost.completion_tokens or 0) if known else None
+
+
+def _ratio(results: Results) -> Callable[[Cost], str]:
+    """Return a function that gives the tokens of a cost as a share of answering end to end with all models."""
+    parts = [_tokens(a.spending.standalone) for a in results.answers]
+    whole = sum(p for p in parts if p is not None)
+
+    def ratio(cost: Cost) -> str:
+        tokens = _tokens(cost)
+        return words.UNKNOWN if tokens is None or None in parts or not whole else f"{tokens / whole:.0%}"
+
+    return ratio
+
+
 def _generic(frame: pd.DataFrame) -> dict[str, Any]:
+    """Return a table with any columns as texts; ``ci_low`` and ``ci_high`` become one column."""
     numeric = {str(c): pd.api.types.is_numeric_dtype(frame[c].dtype) for c in frame.columns}
-    rows = [list(row.values()) for row in frame.head(MOST_ROWS).to_dict("records")]
-    return {"columns": numeric, "rows": rows, "left_out": max(0, len(frame) - MOST_ROWS)}
+    both = {"ci_low", "ci_high"} <= set(numeric)
+    columns = {
+        "95 % interval" if both and c == "ci_low" else c: n for c, n in numeric.items() if not (both and c == "ci_high")
+    }
+    rows = []
+    for row in records(frame.head(MOST_ROWS)):
+        row["95 % interval"] = words.interval(row["ci_low"], row["ci_high"]) if both else ""
+        rows.append([_text(c, row[c]) for c in columns])
+    return {"columns": columns, "rows": rows, "left_out": max(0, len(frame) - MOST_ROWS)}
+
+
+def _text(column: str, value: Any) -> str:
+    """Return one value of such a table as text."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return words.p_value(value) if column == "p" or column.startswith("p_") else words.number(value)
+    if isinstance(value, int):
+        return words.count(value)
+    return "" if value is None else str(value)

@@ -30,6 +30,11 @@ class PerRun:
         return self.cells.get((*row, *column, coefficient), ("", ""))
 
     @property
+    def reasons(self) -> list[str]:
+        """Why cells have no number, each reason once."""
+        return list(dict.fromkeys(reason for _, reason in self.cells.values() if reason))
+
+    @property
     def labelings(self) -> list[tuple[str, list[tuple[str, str]]]]:
         """The rows by labeling, for row groups."""
         names = dict.fromkeys(name for name, _ in self.rows)

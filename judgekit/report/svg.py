@@ -97,12 +97,17 @@ class Axis:
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
 
-def nice(values: Sequence[float], *, floor: float = -math.inf, ceiling: float = math.inf) -> tuple[float, float, float]:
-    """Return (low, high, step) of an axis with round ticks around the finite values, within floor and ceiling."""
+def nice(
+    values: Sequence[float], *, floor: float = -math.inf, ceiling: float = math.inf, ticks: int = 5
+) -> tuple[float, float, float]:
+    """Return (low, high, step) of an axis with about ``ticks`` round ticks around the finite values.
+
+    The axis stays within floor and ceiling.
+    """
     finite = [v for v in values if math.isfinite(v)]
     low, high = min(finite), max(finite)
     span = max(high - low, 1e-9)
-    raw = span / 5
+    raw = span / ticks
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(f * power for f in (1, 2, 2.5, 5, 10) if f * power >= raw * 0.999)
     low, high = math.floor(low / step) * step, math.ceil(high / step) * step

@@ -10,6 +10,7 @@ import io
 from collections.abc import Iterator, Sequence
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -83,9 +84,10 @@ def _grid(part: Grid, results: Results, console: Console, *, compact: bool) -> I
     yield Text.assemble(("Concordance with answer quality ", "bold"), clean(f"({where}; 0.5 is chance)"))
     chunks = [part.measures]
     if compact:
-        names = max([len(name) for name in part.labelings] + [8])
-        # A cell is at most "[0.000, 0.000]" wide; three columns go to padding.
-        fit = max(1, (console.width - min(names, 40) - 2) // 17)
+        names = max([8, *(cell_len(name) for name in part.labelings)])
+        # A column is at least as wide as "[.000, .000]" and as its name; two more go to padding.
+        column = max([12, *(cell_len(m) + 1 for m in part.measures)]) + 2
+        fit = max(1, (console.width - min(names, 40) - 2) // column)
         chunks = [part.measures[i : i + fit] for i in range(0, len(part.measures), fit)]
     for measures in chunks:
         yield _cells(part, measures, results.primary.measure, compact=compact)
@@ -93,7 +95,7 @@ def _grid(part: Grid, results: Results, console: Console, *, compact: bool) -> I
 
 
 def _cells(part: Grid, measures: Sequence[str], primary: str, *, compact: bool) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1) if not compact else (0, 1, 0, 0))
     table.add_column("labeling", overflow="fold")
     for measure in measures:
         style = "bold" if measure == primary else ""
@@ -108,8 +110,8 @@ def _cell(cell: Cell | None, *, compact: bool) -> Text:
     if cell is None:
         return Text(UNDEFINED, style="dim")
     mark = marks(" ".join(cell.flags))
-    text = Text(number(cell.value) + (f" {mark}" if mark else ""), style="dim" if cell.constructed else "")
-    if cell.defined and (between := interval(cell.low, cell.high)):
+    text = Text((f"{mark} " if mark else "") + number(cell.value), style="dim" if cell.constructed else "")
+    if cell.defined and (between := interval(cell.low, cell.high, short=compact)):
         text.append("\n" if compact else " ")
         text.append(between, style="dim not bold")
     return text
@@ -159,9 +161,9 @@ def _cost(spending: Spending, currency: str) -> tuple[str, ...]:
     cost = spending.standalone
     return (
         count(cost.requests),
-        count(cost.prompt_tokens),
-        count(cost.completion_tokens),
-        money(cost.money, currency),
+        count(cost.prompt_tokens, cost.unreported > 0),
+        count(cost.completion_tokens, cost.unreported > 0),
+        money(cost.money, currency, cost.unreported > 0),
         seconds(cost.wall_s),
         count(spending.incurred.requests),
     )

@@ -6,7 +6,19 @@ import math
 import re
 from typing import Final
 
-__all__ = ["FLAGS", "clean", "count", "interval", "marks", "money", "number", "rewards", "seconds", "split_flags"]
+__all__ = [
+    "FLAGS",
+    "clean",
+    "count",
+    "interval",
+    "marks",
+    "money",
+    "number",
+    "p_value",
+    "rewards",
+    "seconds",
+    "split_flags",
+]
 
 UNDEFINED: Final = "undefined"
 UNKNOWN: Final = "–"
@@ -71,23 +83,28 @@ def number(value: float | None, digits: int = 3) -> str:
     return text.lstrip("-") if float(text) == 0 else text
 
 
-def interval(low: float, high: float, digits: int = 3) -> str:
-    """Return ``[low, high]``, or "" where there is no interval."""
+def interval(low: float, high: float, short: bool = False) -> str:
+    """Return ``[low, high]``, or "" where there is no interval; ``short`` leaves out noughts before the point.
+
+    >>> interval(0.5, 0.61), interval(-0.02, 1.0, short=True)
+    ('[0.500, 0.610]', '[-.020, 1.000]')
+    """
     if math.isnan(low) or math.isnan(high):
         return ""
-    return f"[{number(low, digits)}, {number(high, digits)}]"
+    text = f"[{number(low)}, {number(high)}]"
+    return re.sub(r"(?<=[\[ -])0(?=\.)", "", text) if short else text
 
 
-def count(value: float | None) -> str:
+def count(value: float | None, lower_bound: bool = False) -> str:
     """Return a whole number with thousands separators; a dash where it is unknown.
 
-    >>> count(1234567), count(None)
-    ('1,234,567', '–')
+    >>> count(1234567), count(88, lower_bound=True), count(None)
+    ('1,234,567', '≥ 88', '–')
     """
-    return UNKNOWN if value is None or math.isnan(value) else f"{value:,.0f}"
+    return UNKNOWN if value is None or math.isnan(value) else f"{'≥ ' * lower_bound}{value:,.0f}"
 
 
-def money(value: float | None, currency: str = "") -> str:
+def money(value: float | None, currency: str = "", lower_bound: bool = False) -> str:
     """Return an amount with its currency, with more decimals the smaller it is; a dash where there is no price.
 
     >>> money(12.3456, "USD"), money(0.00123, "USD"), money(0.0), money(None)
@@ -95,8 +112,17 @@ def money(value: float | None, currency: str = "") -> str:
     """
     if value is None or math.isnan(value):
         return UNKNOWN
-    digits = 2 if value == 0 or value >= 1 else min(8, 1 - math.floor(math.log10(value)))
-    return f"{value:,.{digits}f} {currency}".rstrip()
+    digits = 2 if value == 0 or value >= 0.1 else min(8, 1 - math.floor(math.log10(value)))
+    return f"{'≥ ' * lower_bound}{value:,.{digits}f} {currency}".rstrip()
+
+
+def p_value(value: float) -> str:
+    """Return a p-value with three decimals, never as nought.
+
+    >>> p_value(0.0001), p_value(0.0312), p_value(float("nan"))
+    ('< 0.001', '0.031', 'undefined')
+    """
+    return "< 0.001" if value < 0.0005 else number(value)
 
 
 def seconds(value: float | None) -> str:
