@@ -139,11 +139,9 @@ def _disk_docs(source: Source, found: Iterable[Record]) -> DiskDocs:
             raise DataError("was changed while it was in use", path) from error
 
     with ExitStack() as stack:
-        stream: IO[bytes]
-        if in_place:
-            stream = stack.enter_context(path.open("rb"))
-        else:
-            stream = stack.enter_context(tempfile.TemporaryFile())
+        stream: IO[bytes] = (
+            stack.enter_context(path.open("rb")) if in_place else stack.enter_context(tempfile.TemporaryFile())
+        )
         index, end = DiskIndex(), 0
         for record in found:
             doc = doc_of(source, record)
