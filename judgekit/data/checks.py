@@ -92,10 +92,10 @@ def check_qrels(labeling: Labeling, pool: Mapping[str, Sequence[str]]) -> QrelsC
     """
     ours = np.array([q in pool for q in labeling.query_ids], dtype=bool)
     if not ours.any():
-        example = f", e.g. {labeling.query_ids[0]!r}" if len(labeling) else ""
+        example = f" (its own, e.g. {labeling.query_ids[0]!r})" if len(labeling) else ""
         raise DataError(
             f"labeling {labeling.name!r} has none of the {len(pool)} queries of the experiment"
-            f" (its own{example}): are these files of one collection?"
+            f"{example}: are these files of one collection?"
         )
     least = labeling.scale.min_rel
     gold = ours & ((labeling.relevance > 0) if least is None else (labeling.relevance >= least))

@@ -153,6 +153,8 @@ class Source:
         if not isinstance(value, list):
             raise self.error(record, f"{name!r} must be a list of strings, is {kind_of(value)}")
         for answer in value:
+            if not isinstance(answer, str):
+                raise self.error(record, f"{name!r} must be a list of strings, holds {kind_of(answer)}")
             if not self.string(record, name, answer).strip():
                 raise self.error(record, f"{name!r} holds an empty answer")
         return tuple(value)

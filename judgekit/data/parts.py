@@ -120,9 +120,10 @@ class TableWriter:
             self._schema = chunk.schema.with_metadata({_VERSION_KEY: str(SCHEMA_VERSION)})
         elif set(map(str, frame.columns)) != set(self._schema.names):
             raise DataError(f"the rows have other columns than earlier ones: {list(frame.columns)}", self._path)
-        chunk = chunk.cast(self._schema)
+        if self._parts and not chunk.num_rows:
+            return
         try:
-            self._append(chunk)
+            self._append(chunk.replace_schema_metadata(self._schema.metadata))
         except OSError as error:
             raise self._unwritable(error) from error
 
@@ -130,7 +131,7 @@ class TableWriter:
         import pyarrow.parquet as pq
 
         start = 0
-        while start < chunk.num_rows or self._writer is None:
+        while True:
             if self._writer is None:
                 self._parts.append(self._folder / f"part-{len(self._parts):05}.parquet")
                 self._writer = pq.ParquetWriter(self._parts[-1], self._schema)
@@ -142,6 +143,8 @@ class TableWriter:
             self.rows += rows
             if self._in_part >= self._rows_per_part:
                 self._end_part()
+            if start >= chunk.num_rows:
+                return
 
     def _end_part(self) -> None:
         if self._writer is not None:

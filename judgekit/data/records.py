@@ -150,8 +150,9 @@ def _json(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
             yield Record(start, _object(value, path, start))
             if skip(",]") == "]":
                 break
-    rest = text[position:].strip()
+    rest = text[position:].lstrip()
     if rest:
+        line += text.count("\n", counted, len(text) - len(rest))
         raise DataError(f"goes on after the end of the JSON array: {rest[:20]!r}", path, line)
 
 

@@ -1,0 +1,329 @@
+"""Every malformed input is an error that names file, line and reason: one table of cases per kind of file."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from judgekit.data.files import read_table
+from judgekit.data.readers import read_docs, read_dpr, read_queries
+from judgekit.data.tables import QUALITY, SCORES
+from judgekit.errors import DataError, UsageError
+
+Case = tuple[str, bytes, int | None, str]
+"""What is wrong, the content of the file, the line that the error names, and what its reason says."""
+
+
+def obj(**fields: object) -> bytes:
+    return json.dumps(fields).encode() + b"\n"
+
+
+Q1 = obj(query_id="q1", text="who?", answers=["me"])
+D1 = obj(doc_id="d1", title="A", text="me")
+
+
+def scores(path: Path) -> object:
+    return read_table(SCORES, path)
+
+
+def fails(read: Callable[[Path], object], path: Path) -> DataError:
+    with pytest.raises(DataError) as caught:
+        read(path)
+    assert str(path) in str(caught.value)
+    return caught.value
+
+
+# fmt: off
+QUERIES: list[Case] = [
+    ("empty file", b"", None, "is empty; expected query records"),
+    ("only empty lines", b"\n\n", None, "is empty"),
+    ("no known format", b"hello\n", 1, "begins with 'hello'"),
+    ("broken JSON", Q1 + b'{"query_id": "q2", "text" "x"}\n', 2, "no valid JSON: Expecting ':' delimiter at char"),
+    ("cut off", Q1 + b'{"query_id": "q2", "te', 2, "no valid JSON: Unterminated string"),
+    ("two objects in a line", Q1 + b'{"query_id": "q2", "text": "x"} {}\n', 2, "Extra data"),
+    ("nested too deeply", Q1 + b"[" * 100_000 + b"\n", 2, "nested too deeply"),
+    ("empty line inside", Q1 + b"\n" + obj(query_id="q2", text="x"), 2, "is empty where a JSON object"),
+    ("list for object", Q1 + b'["q2", "x"]\n', 2, "expected a JSON object, found a list"),
+    ("string for object", Q1 + b'"q2"\n', 2, "expected a JSON object, found a string"),
+    ("null for object", Q1 + b"null\n", 2, "expected a JSON object, found null"),
+    ("a key twice", b'{"query_id": "q1", "query_id": "q2", "text": "x"}\n', 1, "the key 'query_id' is there twice"),
+    ("id missing", Q1 + obj(queryid="q2", text="x"), 2, "lacks the field 'query_id' (or '_id'"),
+    ("id missing, hint", obj(query_jd="q2", text="x"), 1, "Did you mean 'query_jd'?"),
+    ("id null", obj(query_id=None, text="x"), 1, "'query_id' must be a string, is null"),
+    ("id a number", obj(query_id=7, text="x"), 1, "'query_id' is the number 7; ids are strings, write \"7\""),
+    ("id a fraction", obj(query_id=7.5, text="x"), 1, "is the number 7.5"),
+    ("id true", obj(query_id=True, text="x"), 1, "'query_id' must be a string, is true"),
+    ("id a list", obj(query_id=["q"], text="x"), 1, "'query_id' must be a string, is a list"),
+    ("id empty", obj(query_id="", text="x"), 1, "'query_id' is empty"),
+    ("id with a space", obj(query_id="q 1", text="x"), 1, "'query_id' 'q 1' holds white space"),
+    ("id with a hard space", obj(query_id="q\u00a01", text="x"), 1, "holds white space"),
+    ("id with a tab", obj(query_id="q\t1", text="x"), 1, "holds white space"),
+    ("reserved id", obj(query_id="all", text="x"), 1, "'all' is reserved"),
+    ("id twice", Q1 + obj(query_id="q2", text="x") + Q1, 3, "query 'q1' is there twice (first on line 1)"),
+    ("two ids", obj(_id="1", id="2", text="x"), 1, 'format="jsonl(id=_id)"'),
+    ("text missing", obj(query_id="q1"), 1, "lacks the field 'text' (or 'question', 'query'); it has: 'query_id'"),
+    ("text a number", obj(query_id="q1", text=1), 1, "'text' must be a string, is the number 1"),
+    ("text empty", obj(query_id="q1", text=" "), 1, "the text of query 'q1' is empty"),
+    ("answers a string", obj(id="q", text="x", answers="a"), 1, "'answers' must be a list of strings, is a string"),
+    ("answers an object", obj(id="q", text="x", answers={"a": 1}), 1, "must be a list of strings, is an object"),
+    ("answers with a number", obj(id="q", text="x", answers=["a", 2]), 1, "must be a list of strings, holds the num"),
+    ("answers with null", obj(id="q", text="x", answers=[None]), 1, "'answers' must be a list of strings, holds null"),
+    ("answers with an empty one", obj(id="q", text="x", answers=["a", " "]), 1, "'answers' holds an empty answer"),
+    ("answer empty", obj(id="q", text="x", answer=""), 1, "'answer' holds an empty answer"),
+    ("half a surrogate pair", obj(id="q", text="x\ud83d"), 1, "'\\ud83d', half of a surrogate pair"),
+    ("the same in an id", obj(id="q\ud83d", text="x"), 1, "half of a surrogate pair"),
+    ("the same in an answer", obj(id="q", text="x", answers=["\udc00"]), 1, "half of a surrogate pair"),
+    ("no UTF-8", Q1 + b'{"query_id": "q2", "text": "caf\xe9"}\n', 2, "byte 32 of the line is no UTF-8"),
+    ("UTF-16", '{"query_id": "q1", "text": "x"}\n'.encode("utf-16"), None, "is UTF-16 text"),
+    ("NUL byte", Q1 + b'{"query_id": "q2", "text": "\x00"}\n', 2, "holds a NUL character"),
+    ("NUL escaped", Q1 + obj(id="q2", text="\0"), 2, "'text' holds a NUL character"),
+    ("zip archive", b"PK\x03\x04....", None, "is a zip archive"),
+    ("zstd", b"\x28\xb5\x2f\xfd....", None, "compressed with zstd"),
+    ("gzip cut off", gzip.compress(Q1 * 1000)[:-20], None, "was cut off"),
+    ("gzip damaged", gzip.compress(Q1)[:-8] + b"12345678", None, "gzip data is damaged"),
+    ("JSON array cut off", b'[\n{"query_id": "q1", "text": "x"},\n', 3, "the JSON array ends early"),
+    ("JSON array, broken", b'[\n{"id": "q1", "text": "x"},\n{"id": q2}]', 3, "no valid JSON: Expecting value"),
+    ("JSON array, no comma", b'[{"query_id": "q1", "text": "x"}\n{"a": 1}]', 2, "expected , or ], found '{'"),
+    ("JSON array of strings", b'[\n"q1"]', 2, "expected a JSON object, found a string"),
+    ("JSON array, id twice", b'[{"id": "1", "text": "x"}, {"id": "1", "text": "y"}]', 1, "'1' is there twice"),
+    ("JSON array, no UTF-8", b'[{"id": "1", "text": "x"},\n{"id": "\xff", "text": "y"}]', 2, "is no UTF-8"),
+    ("text behind the JSON array", b'[{"id": "1", "text": "x"}]\n]', 2, "goes on after the end"),
+    ("JSON array without elements", b"[]", None, "holds no queries"),
+    ("CSV without rows", b"query_id,text\n", None, "holds no queries"),
+    ("CSV without a header", b"q1,who?\nq2,what?\n", 2, "lacks the field 'query_id'"),
+    ("CSV, a cell too many", b"query_id,text\nq1,who?\nq2,what, now?\n", 3, "the header has 2 columns, this row 3"),
+    ("CSV, a cell too few", b"query_id,text\nq1\n", 2, "the header has 2 columns, this row 1"),
+    ("CSV, empty line inside", b"query_id,text\n\nq1,who?\n", 2, "is empty where a row was expected"),
+    ("CSV, column twice", b"query_id,text,text\nq1,a,b\n", 1, "the header names column 'text' twice"),
+    ("CSV, open quote", b'query_id,text\nq1,"who?\nq2,what?\n', 2, "no valid row: unexpected end of data"),
+    ("CSV, stray quote", b'query_id,text\nq1,"who"?\n', 2, "quote=none"),
+    ("CSV, list of answers", b'query_id,text,answers\nq1,who?,"[\'a\']"\n', 2, 'begins with "[" but is no JSON list'),
+    ("CSV, after a quoted line end", b'query_id,text\nq1,"who\n?"\nq1,x\n', 4, "is there twice (first on line 2)"),
+]
+
+DOCS: list[Case] = [
+    ("broken JSON", D1 + b"{\n", 2, "no valid JSON"),
+    ("id missing", D1 + obj(title="x", text="y"), 2, "this doc lacks the field 'doc_id'"),
+    ("id a number", D1 + obj(doc_id=12, text="y"), 2, "ids are strings, write \"12\""),
+    ("id with a space", D1 + obj(_id="a b", text="y"), 2, "'_id' 'a b' holds white space"),
+    ("id twice", D1 + D1, 2, "doc 'd1' is there twice (first on line 1)"),
+    ("text missing", D1 + obj(doc_id="d2", title="x"), 2, "lacks the field 'text'"),
+    ("text null", D1 + obj(doc_id="d2", text=None), 2, "'text' must be a string, is null"),
+    ("title NaN", D1 + obj(doc_id="d2", text="x", title=float("nan")), 2, "must be a string, is the number nan"),
+    ("title a list", D1 + obj(doc_id="d2", text="x", title=[]), 2, "'title' must be a string, is a list"),
+    ("page id a number", D1 + obj(doc_id="d2", text="x", page_id=3), 2, "'page_id' is the number 3"),
+    ("no UTF-8", D1 + b'{"doc_id": "d2", "text": "\xff"}\n', 2, "is no UTF-8"),
+    ("two texts", D1 + obj(doc_id="d2", contents="x", body="y"), 2, "has 'contents' and 'body'"),
+    ("TSV without a header", b"d1\tme\nd2\tyou\n", 2, "lacks the field 'doc_id'"),
+    ("TSV without rows", b"doc_id\ttext\n", None, "holds no docs"),
+]
+
+
+def entry(*passages: object, **fields: object) -> bytes:
+    return obj(**{"question": "x", "ctxs": passages, **fields})
+
+
+P1, P2 = {"id": "1", "text": "a"}, {"id": "2", "text": "a"}
+DPR: list[Case] = [
+    ("empty", b"", None, "is empty; expected retrieval results"),
+    ("no entries", b"[]", None, "holds no entries"),
+    ("no question", b'[\n{"ctxs": []}]', 2, "lacks the field 'question'"),
+    ("question empty", entry(question=""), 1, "the text of query 'q1' is empty"),
+    ("no ctxs", entry() + obj(question="x"), 2, "'ctxs' must be a list of passages, is null"),
+    ("ctxs of strings", entry("a"), 1, "ctxs[0]: expected a JSON object, found a string"),
+    ("no text", entry(P1, {"id": "2"}), 1, "ctxs[1]: this passage lacks the field 'text'"),
+    ("id a number", entry({"id": 1, "text": "a"}), 1, "ctxs[0]: 'id' is the number 1"),
+    ("score NaN", entry({**P1, "score": float("nan")}), 1, "'score' must be a finite number, is nan"),
+    ("score a word", entry({**P1, "score": "high"}), 1, "'score' must be a finite number, is 'high'"),
+    ("score true", entry({**P1, "score": True}), 1, "'score' must be a finite number, is True"),
+    ("score missing in one", entry({**P1, "score": 1}, P2), 1, "ctxs[1]: some passages of this file have a 'score'"),
+    ("doc twice", entry(P1, P1), 1, "doc '1' is there twice for query 'q1'"),
+    ("doc with two texts", entry(P1) + entry({**P1, "text": "b"}), 2, "'1' has another title or text than before"),
+    ("query twice", entry(id="a") + entry(id="a"), 2, "query 'a' is there twice"),
+    ("reserved query id", entry(id="all"), 1, "'all' is reserved"),
+]
+
+
+def score(**fields: object) -> bytes:
+    return obj(**{"labeling": "l", "run": "r", "measure": "m", "query_id": "1", "value": 1, **fields})
+
+
+TOP = b"labeling,run,measure,query_id,value\n"
+TABLES: list[Case] = [
+    ("empty", b"", None, "is empty; expected a scores table (columns labeling, run, measure, query_id, value)"),
+    ("column missing", b"labeling,run,measure,query,value\n", None, "lacks column 'query_id' (it has: labeling, run"),
+    ("column missing, hint", b"labeling,run,measure,query-id,value\n", None, "Did you mean 'query-id'?"),
+    ("column twice", b"run,labeling,run,measure,query_id,value\na,b,c,d,e,1\n", 1, "names column 'run' twice"),
+    ("a word for a number", TOP + b"l,r,m,q1,0.5\nl,r,m,q2,high\n", 3, "column 'value': 'high' is no number"),
+    ("digits with underscores", TOP + b"l,r,m,q1,1_000\n", 2, "'1_000' is no number"),
+    ("infinite", TOP + b"l,r,m,q1,0.5\nl,r,m,q2,inf\n", 3, "'inf' is no number"),
+    ("too large", TOP + b"l,r,m,q1,1e999\n", 2, "is infinite"),
+    ("id empty", TOP + b"l,r,m,q1,0.5\nl,r,m,,0.5\n", 3, "column 'query_id': is empty"),
+    ("a cell too few", TOP + b"l,r,m,q1\n", 2, "the header has 5 columns, this row 4"),
+    ("a cell too many", TOP + b"l,r,P(a=1, b=2)@3,q1,1\n", 2, "the header has 5 columns, this row 6"),
+    ("empty line inside", TOP + b"\nl,r,m,q1,1\n", 2, "is empty where a row was expected"),
+    ("open quote", TOP + b'l,r,m,"q1,1\n', 2, "unexpected end of data"),
+    ("no UTF-8", TOP + b"l,r,m,q\xff,1\n", 2, "is no UTF-8"),
+    ("NUL", TOP + b"l,r,m,q\0,1\n", 2, "holds a NUL character"),
+    ("JSON, id a number", score(query_id=1), 1, "column 'query_id': must be a string, is the number 1"),
+    ("JSON, id null", score(query_id=None), 1, "column 'query_id': must be a string, is null"),
+    ("JSON, value true", score(value=True), 1, "column 'value': must be a number, is true"),
+    ("JSON, value a list", score(value=[1]), 1, "column 'value': must be a number, is a list"),
+    ("JSON, further field", score() + score(x=2), 2, "has a field 'x' that earlier records lack"),
+    ("Parquet cut off", b"PAR1" + b"\0" * 40, None, "is no readable Parquet file"),
+]
+# fmt: on
+
+
+def cases(table: list[Case]) -> list[object]:
+    assert len({case[0] for case in table}) == len(table)
+    return [pytest.param(*case[1:], id=case[0].replace(" ", "-")) for case in table]
+
+
+@pytest.mark.parametrize(("content", "line", "reason"), cases(QUERIES))
+def test_a_bad_query_file_is_an_error_with_its_line(
+    content: bytes, line: int | None, reason: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "queries"
+    path.write_bytes(content)
+    error = fails(read_queries, path)
+    assert (error.line, reason in error.reason) == (line, True), error
+
+
+@pytest.mark.parametrize("memory_limit", [0, 1 << 30], ids=["disk", "memory"])
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
+@pytest.mark.parametrize(("content", "line", "reason"), cases(DOCS))
+def test_a_bad_doc_file_is_an_error_with_its_line(
+    content: bytes, line: int | None, reason: str, packed: bool, memory_limit: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "docs"
+    path.write_bytes(gzip.compress(content) if packed else content)
+    error = fails(lambda p: read_docs(p, memory_limit=memory_limit), path)
+    assert (error.line, reason in error.reason) == (line, True), error
+
+
+@pytest.mark.parametrize(("content", "line", "reason"), cases(DPR))
+def test_bad_retrieval_json_is_an_error_with_its_line(
+    content: bytes, line: int | None, reason: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "nq.json"
+    path.write_bytes(content)
+    error = fails(read_dpr, path)
+    assert (error.line, reason in error.reason) == (line, True), error
+
+
+@pytest.mark.parametrize(("content", "line", "reason"), cases(TABLES))
+def test_a_bad_table_is_an_error_with_its_line(content: bytes, line: int | None, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_bytes(content)
+    error = fails(scores, path)
+    assert (error.line, reason in error.reason) == (line, True), error
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        ({"query_id": [1]}, "column 'query_id' of the quality table holds numbers; ids and names are strings"),
+        ({"query_id": [None]}, "column 'query_id' of the quality table, row 1: is empty"),
+        ({"query_id": [b"q"]}, "row 1: b'q' is no string"),
+        ({"depth": [1.5]}, "column 'depth' of the quality table, row 1: 1.5 is no whole number"),
+        ({"depth": [None]}, "row 1: nan is no whole number"),
+        ({"value": ["x"]}, "column 'value' of the quality table is not numeric"),
+        ({"value": [-math.inf]}, "row 1: is infinite"),
+        ({"run": None}, "lacks column 'run'"),
+    ],
+)
+def test_a_bad_parquet_table_is_an_error_with_column_and_row(
+    columns: dict[str, list[object] | None], reason: str, tmp_path: Path
+) -> None:
+    good = {"run": ["r"], "depth": [1], "model": ["m"], "query_id": ["q"], "metric": ["em"], "value": [1.0]}
+    path = tmp_path / "quality.parquet"
+    pq.write_table(pa.table({c: v for c, v in {**good, **columns}.items() if v is not None}), path)
+    error = fails(lambda p: read_table(QUALITY, p), path)
+    assert reason in error.reason
+
+
+def test_a_bad_record_in_parquet_is_named_by_its_row(tmp_path: Path) -> None:
+    path = tmp_path / "docs.parquet"
+    pq.write_table(pa.table({"doc_id": ["1", "2", "1"], "text": ["a", "b", "c"]}), path)
+    for limit in (0, 1 << 30):
+        error = fails(lambda p, limit=limit: read_docs(p, memory_limit=limit), path)
+        assert error.reason == "row 3: doc '1' is there twice (first on row 1)"
+
+
+def test_a_table_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "scores.parquet"
+    schema = pa.schema([(c, pa.string()) for c in SCORES.columns], metadata={"judgekit.schema_version": "999"})
+    pq.write_table(schema.empty_table(), path)
+    assert "was written by a newer judgekit (schema version 999" in str(fails(scores, path))
+
+
+READERS = [read_queries, read_docs, read_dpr, scores]
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_a_missing_file_is_named_with_what_was_expected_and_what_is_like_it(
+    read: Callable[[Path], object], tmp_path: Path
+) -> None:
+    (tmp_path / "data.jsonl").touch()
+    assert "there is no such file; expected" in str(fails(read, tmp_path / "other"))
+    assert "Did you mean 'data.jsonl'?" in str(fails(read, tmp_path / "date.jsonl"))
+    assert "There is no folder" in str(fails(read, tmp_path / "no" / "data.jsonl"))
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_a_folder_is_no_file(read: Callable[[Path], object], tmp_path: Path) -> None:
+    assert "is a folder" in str(fails(read, tmp_path))
+
+
+@pytest.mark.parametrize("read", READERS)
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_is_refused_because_files_are_read_twice(read: Callable[[Path], object], tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    keep = os.open(path, os.O_RDWR)
+    try:
+        assert "is a pipe or device" in str(fails(read, path))
+    finally:
+        os.close(keep)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="backslashes are separators there")
+def test_a_windows_path_gets_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "queries.jsonl").write_bytes(Q1)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=r"Did you mean 'data/queries\.jsonl'"):
+        read_queries("data\\queries.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("format", "reason"),
+    [
+        ("jsonn", "there is no data format 'jsonn'"),
+        ("jsonl(key=x)", "no option 'key'"),
+        ("jsonl(", "cannot read 'jsonl('"),
+        ("csv(quote=single)", "expected quote=none"),
+    ],
+)
+def test_a_format_that_does_not_exist_is_wrong_usage(format: str, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "queries.jsonl"
+    path.write_bytes(Q1)
+    with pytest.raises(UsageError) as caught:
+        read_queries(path, format)
+    assert reason in str(caught.value)
+
+
+def test_a_told_format_is_held_to(tmp_path: Path) -> None:
+    path = tmp_path / "queries"
+    path.write_bytes(b"query_id,text\nq1,who?\n")
+    assert "no valid JSON" in str(fails(lambda p: read_queries(p, "jsonl"), path))
+    assert "no readable Parquet" in str(fails(lambda p: read_queries(p, "parquet"), path))

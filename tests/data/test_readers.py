@@ -1,0 +1,286 @@
+"""Queries and docs are recognised in every format and dialect, and read back as they were written."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+from collections.abc import Callable, Iterator
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit.data import records
+from judgekit.data.disk import DiskDocs
+from judgekit.data.documents import Doc, MemoryDocs, Query
+from judgekit.data.fields import id_problem
+from judgekit.data.readers import read_docs, read_dpr, read_queries, write_docs, write_queries
+from judgekit.data.tables import ALL
+from judgekit.errors import DataError
+
+QUERY = Query("007", "who wrote it?", ("Ann", "A. B."))
+DOC = Doc("NA", "text, with a comma", "Title", "p1")
+Q = {"query_id": "007", "text": "who wrote it?", "answers": ["Ann", "A. B."]}
+D = {"doc_id": "NA", "text": "text, with a comma", "title": "Title", "page_id": "p1"}
+
+ENCODINGS: dict[str, Callable[[str], bytes]] = {
+    "plain": str.encode,
+    "gzip": lambda text: gzip.compress(text.encode()),
+    "byte order mark": lambda text: text.encode("utf-8-sig"),
+    "CRLF": lambda text: text.replace("\n", "\r\n").encode(),
+    "no last line end": lambda text: text.rstrip("\n").encode(),
+    "empty lines at the end": lambda text: text.encode() + b"\n \n",
+}
+encodings = pytest.mark.parametrize("encode", ENCODINGS.values(), ids=[name.replace(" ", "-") for name in ENCODINGS])
+either_way = pytest.mark.parametrize("memory_limit", [0, 1 << 30], ids=["disk", "memory"])
+
+
+def line(**fields: object) -> str:
+    return json.dumps(fields) + "\n"
+
+
+@encodings
+@pytest.mark.parametrize(
+    ("content", "format"),
+    [
+        (line(**Q), "auto"),
+        (line(**Q), "jsonl"),
+        (json.dumps([Q], indent=2), "auto"),
+        (json.dumps([Q]), "json"),
+        (line(_id="007", text="who wrote it?", metadata={"x": [1, 2.5, None]}, answers=["Ann", "A. B."]), "auto"),
+        (line(id="007", question="who wrote it?", answer=["Ann", "A. B."]), "auto"),
+        (line(qid="007", query="who wrote it?", references=["Ann", "A. B."]), "auto"),
+        (line(**Q, id=7, question="another field of that meaning"), "auto"),
+        (line(a="007", b="who wrote it?", c=["Ann", "A. B."]), "auto(id=a, text=b, answers=c)"),
+        (line(**{**Q, "text": "other"}, body="who wrote it?"), "jsonl(text=body)"),
+        ('query_id,text,answers\n007,who wrote it?,"[""Ann"", ""A. B.""]"\n', "auto"),
+        ('query_id\ttext\tanswers\n007\twho wrote it?\t"[""Ann"", ""A. B.""]"\n', "auto"),
+        ('query_id\ttext\tanswers\n007\twho wrote it?\t["Ann", "A. B."]\n', "tsv(quote=none)"),
+        ('007\twho wrote it?\t["Ann", "A. B."]\n', "tsv(header='id, text, answers', quote=none)"),
+    ],
+)
+def test_queries_are_recognised(content: str, format: str, encode: Callable[[str], bytes], tmp_path: Path) -> None:
+    path = tmp_path / "queries.dat"
+    path.write_bytes(encode(content))
+    assert read_queries(path, format) == {"007": QUERY}
+
+
+@either_way
+@encodings
+@pytest.mark.parametrize(
+    ("content", "format"),
+    [
+        (line(**D), "auto"),
+        (json.dumps([D], indent=2), "auto"),
+        (line(_id="NA", text="text, with a comma", title="Title", page_id="p1", metadata={}), "auto"),
+        (line(id="NA", contents="text, with a comma", title="Title", wikipedia_id="p1"), "auto"),
+        (line(pid="NA", passage="text, with a comma", title="Title", page_id="p1"), "auto"),
+        (line(key="NA", text="text, with a comma", head="Title", page="p1"), "jsonl(id=key, title=head, page=page)"),
+        ('doc_id,text,title,page_id\nNA,"text, with a comma",Title,p1\n', "auto"),
+        ("id\ttext\ttitle\tpage_id\nNA\ttext, with a comma\tTitle\tp1\n", "auto"),
+        ("NA\ttext, with a comma\tTitle\tp1\n", "tsv(header='id,text,title,page_id')"),
+    ],
+)
+def test_docs_are_recognised(
+    content: str, format: str, encode: Callable[[str], bytes], memory_limit: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "docs.dat"
+    path.write_bytes(encode(content))
+    docs = read_docs(path, format, memory_limit=memory_limit)
+    assert isinstance(docs, DiskDocs if memory_limit == 0 else MemoryDocs)
+    assert docs.get(["NA"]) == [DOC]
+
+
+@pytest.mark.parametrize(
+    ("content", "answers"),
+    [
+        (line(id="q", text="x"), ()),
+        (line(id="q", text="x", answers=None), ()),
+        (line(id="q", text="x", answers=[]), ()),
+        (line(id="q", text="x", answer="a bare string"), ("a bare string",)),
+        (line(id="q", text="x", answers=["a", "a"]), ("a", "a")),
+        ("id,text,answers\nq,x,\n", ()),
+        ("id,text,answers\nq,x,1999\n", ("1999",)),
+        ("id,text\nq,x\n", ()),
+    ],
+)
+def test_reference_answers_may_be_absent_one_or_several(content: str, answers: tuple[str, ...], tmp_path: Path) -> None:
+    path = tmp_path / "queries"
+    path.write_text(content)
+    assert read_queries(path)["q"].answers == answers
+
+
+def test_queries_keep_the_order_of_their_file(tmp_path: Path) -> None:
+    path = tmp_path / "queries"
+    path.write_text("".join(line(id=i, text="x") for i in ("b", "10", "9", "a")))
+    assert list(read_queries(path)) == ["b", "10", "9", "a"]
+
+
+@either_way
+def test_parquet_is_read_as_a_file_and_as_a_folder_of_parts(memory_limit: int, tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    pq.write_table(pa.table({"doc_id": ["a"], "text": ["x"], "title": [None]}), folder / "part-0.parquet")
+    pq.write_table(pa.table({"doc_id": ["b"], "text": ["y"]}), folder / "part-1.parquet")
+    (folder / "_SUCCESS").touch()
+    both = read_docs(folder, memory_limit=memory_limit)
+    assert list(both) == [Doc("a", "x"), Doc("b", "y")]
+    assert list(read_docs(folder / "part-1.parquet", memory_limit=memory_limit)) == [Doc("b", "y")]
+    pq.write_table(pa.table({"query_id": ["a"], "text": ["x"], "answers": [["1", "2"]]}), tmp_path / "queries.parquet")
+    assert read_queries(tmp_path / "queries.parquet") == {"a": Query("a", "x", ("1", "2"))}
+
+
+def test_a_third_party_format_is_used_when_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "queries.colon"
+    path.write_text("q1: who?\nq2: what?\nq1: again\n")
+    point = EntryPoint("colon", f"{__name__}:colon", "judgekit.formats")
+    monkeypatch.setattr(EntryPoint, "load", lambda self: colon)
+    monkeypatch.setattr(records, "entry_points", lambda group: [point] if group == "judgekit.formats" else [])
+    with pytest.raises(DataError, match=r"line 3: query 'q1' is there twice \(first on line 1\)"):
+        read_queries(path, "colon")
+
+
+def colon(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    for number, text in enumerate(path.read_text().splitlines(), 1):
+        yield number, dict(zip(("id", "text"), text.split(": "), strict=True))
+
+
+# What has been written is read back, whatever the ids and texts are.
+
+text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
+strange = st.sampled_from(
+    ["007", "NA", "nan", "null", "1e5", "None", "-1", "#", "a,b", 'q"uote', "é", "日本", "{", "[x"]
+)
+ids = st.one_of(strange, text).filter(lambda i: id_problem(i) is None and i != ALL)
+answer = text.filter(lambda a: bool(a.strip()))
+queries = st.builds(Query, ids, text.filter(lambda t: bool(t.strip())), st.lists(answer, max_size=3).map(tuple))
+docs = st.builds(Doc, ids, text, text, st.none() | ids)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("written")
+
+
+@pytest.mark.parametrize("name", ["queries.jsonl", "queries.jsonl.gz"])
+@settings(max_examples=40)
+@given(found=st.lists(queries, min_size=1, unique_by=lambda q: q.query_id))
+def test_queries_read_back_as_they_were_written(name: str, found: list[Query], folder: Path) -> None:
+    write_queries(found, folder / name)
+    assert list(read_queries(folder / name).values()) == found
+    write_queries(read_queries(folder / name), folder / name)
+    assert list(read_queries(folder / name).values()) == found
+
+
+@either_way
+@pytest.mark.parametrize("name", ["docs.jsonl", "docs.jsonl.gz"])
+@settings(max_examples=40)
+@given(found=st.lists(docs, min_size=1, unique_by=lambda d: d.doc_id))
+def test_docs_read_back_as_they_were_written(name: str, memory_limit: int, found: list[Doc], folder: Path) -> None:
+    write_docs(found, folder / name)
+    again = read_docs(folder / name, memory_limit=memory_limit)
+    assert list(again) == found
+    assert again.get([d.doc_id for d in reversed(found)]) == found[::-1]
+    assert len(again) == len(found)
+    assert all(d.doc_id in again for d in found)
+
+
+# A collection on disk behaves like one in memory.
+
+
+@either_way
+def test_an_unknown_doc_is_named(memory_limit: int, tmp_path: Path) -> None:
+    write_docs([DOC], tmp_path / "docs.jsonl")
+    docs = read_docs(tmp_path / "docs.jsonl", memory_limit=memory_limit)
+    assert "d2" not in docs
+    assert 5 not in docs
+    with pytest.raises(DataError, match="doc 'd2' is not in the collection"):
+        docs.get(["NA", "d2"])
+
+
+def test_a_large_collection_stays_on_disk_by_its_size(tmp_path: Path) -> None:
+    path, packed = tmp_path / "docs.jsonl", tmp_path / "docs.jsonl.gz"
+    write_docs([DOC], path)
+    write_docs([DOC], packed)
+    assert isinstance(read_docs(path, memory_limit=path.stat().st_size), MemoryDocs)
+    assert isinstance(read_docs(path, memory_limit=path.stat().st_size - 1), DiskDocs)
+    assert isinstance(read_docs(packed, memory_limit=4 * packed.stat().st_size), MemoryDocs)
+    assert isinstance(read_docs(packed, memory_limit=4 * packed.stat().st_size - 1), DiskDocs)
+
+
+def test_docs_on_disk_can_be_read_by_several_threads(tmp_path: Path) -> None:
+    found = [Doc(str(i), f"text {i}" * 50) for i in range(200)]
+    write_docs(found, tmp_path / "docs.jsonl")
+    docs = read_docs(tmp_path / "docs.jsonl", memory_limit=0)
+    wrong: list[Doc] = []
+
+    def read() -> None:
+        for doc in found:
+            wrong.extend(d for d in docs.get([doc.doc_id]) if d != doc)
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.parametrize("change", [b"", b'{"doc_id": "other", "text": ""}\n', b"\xff" * 100])
+def test_a_file_that_changes_under_its_reader_is_an_error(change: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "docs.jsonl"
+    write_docs([DOC], path)
+    docs = read_docs(path, memory_limit=0)
+    path.write_bytes(change)
+    with pytest.raises(DataError, match="changed while it was in use"):
+        docs.get(["NA"])
+
+
+# The retrieval JSON of DPR and FiD.
+
+ENTRIES = [
+    {
+        "question": "who?",
+        "answers": ["Ann"],
+        "ctxs": [
+            {"id": "wiki:1", "title": "A", "text": "one", "score": "81.5", "hasanswer": True},
+            {"id": "wiki:2", "title": "B", "text": "two", "score": "80", "hasanswer": False},
+        ],
+    },
+    {"question": "who?", "answers": [], "ctxs": [{"id": "wiki:1", "title": "A", "text": "one", "score": 1e-3}]},
+    {"question": "what?", "ctxs": []},
+]
+
+
+@encodings
+@pytest.mark.parametrize("lines", [False, True], ids=["array", "lines"])
+def test_retrieval_json_holds_queries_docs_and_a_run(
+    lines: bool, encode: Callable[[str], bytes], tmp_path: Path
+) -> None:
+    path = tmp_path / "dense.nq.json"
+    path.write_bytes(encode("".join(line(**e) for e in ENTRIES) if lines else json.dumps(ENTRIES, indent=1)))
+    queries, docs, run = read_dpr(path)
+    assert list(queries.values()) == [Query("q1", "who?", ("Ann",)), Query("q2", "who?"), Query("q3", "what?")]
+    assert list(docs) == [Doc("wiki:1", "one", "A"), Doc("wiki:2", "two", "B")]
+    assert run.name == "dense"
+    assert run.frame().values.tolist() == [["q1", "wiki:1", 81.5], ["q1", "wiki:2", 80.0], ["q2", "wiki:1", 1e-3]]
+    assert read_queries(path) == queries
+    assert list(read_docs(path)) == list(docs)
+    assert read_dpr(path, "mine")[2].name == "mine"
+
+
+def test_passages_without_ids_and_scores_get_an_id_by_content_and_keep_their_order(tmp_path: Path) -> None:
+    a, b = {"title": "A", "text": "one"}, {"title": "", "text": "A\none"}
+    path = tmp_path / "fid.json"
+    path.write_text(
+        json.dumps([{"id": "x", "question": "q", "ctxs": [a]}, {"id": "y", "question": "q", "ctxs": [b, a]}])
+    )
+    _, docs, run = read_dpr(path)
+    first, second = run.top("y")
+    assert docs.get([first, second]) == [Doc(first, "A\none"), Doc(second, "one", "A")]
+    assert run.top("x") == [second]

@@ -1,0 +1,140 @@
+"""Files are opened whatever their packing, and written whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.data.streams import lines, open_atomic, open_text, read_bytes, write_atomic
+from judgekit.errors import DataError
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("streams") / "file"
+
+
+@given(content=st.binary(), packed=st.booleans())
+def test_gzip_is_recognised_by_content(content: bytes, packed: bool, path: Path) -> None:
+    if content.startswith(
+        (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf", b"PK", b"BZh", b"\x28\xb5", b"\xfd7")
+    ):
+        return
+    path.write_bytes(gzip.compress(content) if packed else content)
+    assert read_bytes(path) == content
+
+
+@given(
+    texts=st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\n\r"))),
+    windows=st.booleans(),
+)
+def test_lines_know_their_number_and_where_they_start(texts: list[str], windows: bool, path: Path) -> None:
+    end = "\r\n" if windows else "\n"
+    content = "".join(text + end for text in texts).encode()
+    path.write_bytes(content)
+    found = list(lines(path))
+    if content.startswith(b"\xef\xbb\xbf"):
+        return
+    assert [line.text for line in found] == texts
+    assert [line.number for line in found] == list(range(1, len(texts) + 1))
+    assert all(content[line.start :].startswith(line.text.encode()) for line in found)
+    assert "".join(line.text for line in lines(path, ends=True)).encode() == content
+
+
+def test_only_a_line_feed_ends_a_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes("a\u2028b\x85c\x0cd\re\nf".encode())
+    assert [line.text for line in lines(tmp_path / "file")] == ["a\u2028b\x85c\x0cd\re", "f"]
+
+
+def test_a_byte_order_mark_is_dropped_at_the_beginning_only(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes("\ufeffa\n\ufeffb\n".encode())
+    assert [line.text for line in lines(tmp_path / "file")] == ["a", "\ufeffb"]
+    with open_text(tmp_path / "file") as stream:
+        assert stream.read() == "a\n\ufeffb\n"
+    assert read_bytes(tmp_path / "file") == "a\n\ufeffb\n".encode()
+
+
+def test_text_that_is_no_utf8_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"caf\xe9")
+    with pytest.raises(DataError, match="is no UTF-8 text"), open_text(tmp_path / "file") as stream:
+        stream.read()
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="the superuser may read everything")
+def test_a_file_without_permission_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch(mode=0)
+    with pytest.raises(DataError, match="Permission denied"):
+        read_bytes(tmp_path / "file")
+
+
+# Writing.
+
+
+def test_what_is_written_replaces_what_was_there_and_leaves_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "file.txt"
+    write_atomic(path, "one\r\n")
+    assert path.read_bytes() == b"one\r\n"
+    write_atomic(path, b"two")
+    assert path.read_bytes() == b"two"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_new_file_has_the_permissions_that_the_user_set(tmp_path: Path) -> None:
+    write_atomic(tmp_path / "one", "")
+    (tmp_path / "other").touch()
+    assert (tmp_path / "one").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_a_name_that_ends_in_gz_is_compressed_the_same_way_each_time(tmp_path: Path) -> None:
+    for name in ("a.gz", "b.gz"):
+        write_atomic(tmp_path / name, "text")
+    assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == b"text"
+    assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["file", "file.gz"])
+def test_nothing_is_seen_before_the_end_and_an_exception_leaves_the_old_file(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+
+    def interrupted() -> None:
+        with open_atomic(path) as stream:
+            stream.write(b"half")
+            assert not path.exists() or path.read_bytes() == b"old"
+            raise KeyboardInterrupt
+
+    for before in ([], [path]):
+        for file in before:
+            file.write_bytes(b"old")
+        with pytest.raises(KeyboardInterrupt):
+            interrupted()
+        assert list(tmp_path.iterdir()) == before
+    assert path.read_bytes() == b"old"
+
+
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("file")
+    write_atomic(tmp_path / "link", "text")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_text() == "text"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/null"), reason="no devices here")
+def test_a_device_is_written_and_not_replaced() -> None:
+    write_atomic("/dev/null", "text")
+    assert not Path("/dev/null").is_file()
+
+
+def test_what_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(DataError, match="is a folder; a file was to be written there"):
+        write_atomic(tmp_path, "text")
+    with pytest.raises(DataError, match="cannot be written: "):
+        write_atomic(tmp_path / "file" / "below", "text")
+    with pytest.raises(DataError, match="cannot be written: File name too long"):
+        write_atomic(tmp_path / ("x" * 300), "text")
