@@ -11,9 +11,10 @@ from typing import Any, Final
 
 from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.fields import DOC, QUERY, Names, Source
+from judgekit.data.ordering import Ties
 from judgekit.data.records import Record, kind_of, records
 from judgekit.data.runs import Run
-from judgekit.data.streams import head
+from judgekit.data.streams import head, stem
 from judgekit.data.tables import ALL
 from judgekit.errors import DataError
 from judgekit.spec import Spec
@@ -25,15 +26,18 @@ _PASSAGE: Final[Names] = {**DOC, "id": ("id", "doc_id", "passage_id", "docid")}
 _MARK: Final = re.compile(rb'"ctxs"\s*:\s*\[')
 
 
-def is_dpr(path: str | Path) -> bool:
-    """Return whether a file looks like the retrieval JSON of DPR and FiD (its first records have ``ctxs``)."""
-    if Path(path).is_dir():
-        return False
-    start = head(path, "a data file")
+def is_dpr(path: str | Path, expected: str) -> bool:
+    """Return whether a file looks like the retrieval JSON of DPR and FiD (its first records have ``ctxs``).
+
+    ``expected`` is what the caller reads otherwise, for the error message where there is no such file.
+    """
+    start = head(path, expected)
     return start.lstrip()[:1] in (b"[", b"{") and bool(_MARK.search(start))
 
 
-def read_dpr(path: str | Path, name: str | None = None) -> tuple[dict[str, Query], MemoryDocs, Run]:
+def read_dpr(
+    path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DESC
+) -> tuple[dict[str, Query], MemoryDocs, Run]:
     """Read queries, docs and the run from a list of ``{question, answers, ctxs: [{id, title, text, score}]}``.
 
     A JSON array or JSON lines, plain or gzip. Entries without an id are numbered ``q1, q2, …`` in the order of the
@@ -43,7 +47,8 @@ def read_dpr(path: str | Path, name: str | None = None) -> tuple[dict[str, Query
 
     Args:
         path: the file.
-        name: the run's name; the file's stem by default.
+        name: the run's name; by default the file's name without its endings.
+        ties: how documents with equal scores are ordered.
 
     Raises:
         DataError: an entry is not of that form, an id is there twice, one doc id has two texts, or some passages
@@ -94,10 +99,11 @@ def read_dpr(path: str | Path, name: str | None = None) -> tuple[dict[str, Query
     if not queries:
         raise DataError("holds no entries", path)
     run = Run(
-        path.name.split(".")[0] if name is None else name,
+        name or stem(path),
         [query_id for query_id, _, _ in rows],
         [doc_id for _, doc_id, _ in rows],
         [score for _, _, score in rows],
+        ties=ties,
     )
     return queries, MemoryDocs(docs.values()), run
 

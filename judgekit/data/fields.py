@@ -6,7 +6,6 @@ judgekit's own names come first, those of BEIR and other common collections next
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,10 +13,10 @@ from typing import Any, Final, Self
 
 from judgekit.data.documents import Doc, Query
 from judgekit.data.records import Record, kind_of
-from judgekit.data.tables import ALL
+from judgekit.data.tables import ALL, id_problem
 from judgekit.errors import DataError, nearest
 
-__all__ = ["DOC", "QUERY", "Names", "Source", "doc_of", "id_problem", "query_of"]
+__all__ = ["DOC", "QUERY", "Names", "Source", "doc_of", "query_of"]
 
 Names = Mapping[str, tuple[str, ...]]
 """The names under which each field may be found; the first is judgekit's own."""
@@ -33,17 +32,6 @@ DOC: Final[Names] = {
     "title": ("title",),
     "page": ("page_id", "wikipedia_id"),
 }
-
-_UNFIT: Final = re.compile(r"[\s\0]")
-
-
-def id_problem(text: str) -> str | None:
-    """Return why a string cannot be the id of a query or doc, or None."""
-    if not text:
-        return "is empty"
-    if _UNFIT.search(text):
-        return f"{text!r} holds white space, which a TREC file cannot hold"
-    return None
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,7 @@ import io
 import math
 import re
 from pathlib import Path
-from typing import Any, Final
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Final
 
 from judgekit.data.parts import TableWriter, read_parts
 from judgekit.data.records import kind_of, records, sniff
@@ -21,6 +19,9 @@ from judgekit.data.streams import lines, open_atomic, open_text, read_bytes, wri
 from judgekit.data.tables import Table
 from judgekit.errors import DataError, UsageError
 from judgekit.spec import parse
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["TableWriter", "open_atomic", "open_text", "read_bytes", "read_table", "write_atomic", "write_table"]
 
@@ -42,6 +43,8 @@ def read_table(table: Table, path: str | Path, format: str = "auto") -> pd.DataF
         DataError: the file is missing or is no such table; text files with line, Parquet with row.
         UsageError: there is no such format.
     """
+    import pandas as pd
+
     path, spec = Path(path), parse(format)
     expected = f"a {table.name} table (columns {', '.join(table.columns)})"
     name = sniff(path, expected) if spec.name == "auto" else spec.name
@@ -137,6 +140,8 @@ def write_table(frame: pd.DataFrame, path: str | Path, table: Table | None = Non
         DataError: the rows are no such table, or the file cannot be written.
         UsageError: the name ends otherwise.
     """
+    import pandas as pd
+
     path = Path(path)
     name = path.name.removesuffix(".gz")
     if table is not None:

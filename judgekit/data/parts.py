@@ -7,13 +7,14 @@ import re
 import shutil
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from judgekit.data.streams import file_error, sync_folder, temporary
 from judgekit.data.tables import SCHEMA_VERSION, Table
 from judgekit.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["TableWriter", "parquet_parts", "read_parts"]
 
@@ -41,6 +42,7 @@ def read_parts(table: Table, path: Path, expected: str) -> pd.DataFrame:
     Raises:
         DataError: a part is unreadable, no such table, or written by a newer version; it is named.
     """
+    import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
 

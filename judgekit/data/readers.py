@@ -37,6 +37,8 @@ __all__ = ["read_docs", "read_dpr", "read_queries", "write_docs", "write_queries
 MEMORY_LIMIT: Final = 256 << 20
 """Bytes of a collection's file above which it stays on disk; compressed files count fourfold."""
 
+_EXPECTED: Final = "{} records (JSON lines, JSON, CSV, TSV or Parquet)"
+
 
 def _open(path: Path, format: str, names: Names, what: str) -> tuple[Source, Iterator[Record]]:
     spec = parse(format)
@@ -46,12 +48,12 @@ def _open(path: Path, format: str, names: Names, what: str) -> tuple[Source, Ite
             known = ", ".join([*names, "header", "quote"])
             raise UsageError(f"format {format!r}: no option {key!r} (there are: {known}).{nearest(key, names)}")
     fields = {key: (str(chosen[key]),) if key in chosen else known for key, known in names.items()}
-    name, found = records(path, spec, f"{what} records (JSON lines, JSON, CSV, TSV or Parquet)")
+    name, found = records(path, spec, _EXPECTED.format(what))
     return Source(path, name, fields, what), found
 
 
-def _dpr(path: Path, format: str) -> bool:
-    return format == "dpr" or (format == "auto" and is_dpr(path))
+def _dpr(path: Path, format: str, what: str) -> bool:
+    return format == "dpr" or (format == "auto" and not path.is_dir() and is_dpr(path, _EXPECTED.format(what)))
 
 
 def read_queries(path: str | Path, format: str = "auto") -> Queries:
@@ -70,7 +72,7 @@ def read_queries(path: str | Path, format: str = "auto") -> Queries:
         UsageError: there is no such format or option.
     """
     path = Path(path)
-    if _dpr(path, format):
+    if _dpr(path, format, "query"):
         return read_dpr(path)[0]
     queries: dict[str, Query] = {}
     where: dict[str, int] = {}
@@ -102,7 +104,7 @@ def read_docs(path: str | Path, format: str = "auto", *, memory_limit: int = MEM
         UsageError: there is no such format or option.
     """
     path = Path(path)
-    if _dpr(path, format):
+    if _dpr(path, format, "doc"):
         return read_dpr(path)[1]
     source, found = _open(path, format, DOC, "doc")
     if _size(path, source.format) > memory_limit:

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import BinaryIO, Final, NamedTuple, cast
 
 from judgekit.errors import DataError, nearest
 
@@ -19,16 +19,21 @@ __all__ = [
     "Line",
     "file_error",
     "head",
+    "is_gzip",
     "lines",
     "open_atomic",
     "open_binary",
     "open_text",
     "read_bytes",
+    "stem",
+    "sync_folder",
+    "temporary",
     "write_atomic",
 ]
 
-_BOM = b"\xef\xbb\xbf"
-_FOREIGN = {
+_BOM: Final = b"\xef\xbb\xbf"
+_ENDINGS: Final = (".trec", ".run", ".txt", ".qrels", ".qrel", ".tsv", ".csv", ".parquet", ".jsonl", ".json")
+_FOREIGN: Final = {
     b"PK\x03\x04": "a zip archive",
     b"\x28\xb5\x2f\xfd": "compressed with zstd",
     b"\xfd7zXZ\x00": "compressed with xz",
@@ -162,6 +167,13 @@ def lines(path: str | Path, expected: str = "a text file", *, ends: bool = False
                 raise DataError("holds a NUL character", path, number)
             yield Line(number, start, text if ends else text.removesuffix("\n").removesuffix("\r"))
             start += len(raw)
+
+
+def stem(path: str | Path) -> str:
+    """Return a file's name without the endings that say what it is: ``bm25`` for ``runs/bm25.trec.gz``."""
+    name = Path(path).name.removesuffix(".gz")
+    ending = next((e for e in _ENDINGS if name.endswith(e) and name != e), "")
+    return name.removesuffix(ending)
 
 
 def temporary(path: Path) -> Path:

@@ -6,6 +6,7 @@ tool means the same everywhere. Column names are those of ir_measures.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -31,6 +32,7 @@ __all__ = [
     "SCORES",
     "Status",
     "Table",
+    "id_problem",
 ]
 
 SCHEMA_VERSION: Final = 1
@@ -38,6 +40,17 @@ SCHEMA_VERSION: Final = 1
 
 ALL: Final = "all"
 """Reserved id: as query_id the mean over queries, as run the mean over runs (or about all runs together)."""
+
+_UNFIT: Final = re.compile(r"[\s\0]")
+
+
+def id_problem(text: str) -> str | None:
+    """Return why a string cannot be the id of a query or doc, or None."""
+    if not text:
+        return "is empty"
+    if _UNFIT.search(text):
+        return f"{text!r} holds white space, which a TREC file cannot hold"
+    return None
 
 
 class Status(StrEnum):

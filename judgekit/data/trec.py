@@ -18,11 +18,12 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from judgekit.data.columns import numbers, strings
+from judgekit.data.dpr import is_dpr, read_dpr
 from judgekit.data.labelings import STATUSES, Labeling, Scale
 from judgekit.data.ordering import Ties
 from judgekit.data.runs import Run
-from judgekit.data.streams import head, lines, open_binary, write_atomic
-from judgekit.data.tables import ALL, Status
+from judgekit.data.streams import head, lines, open_binary, stem, write_atomic
+from judgekit.data.tables import ALL, Status, id_problem
 from judgekit.errors import DataError, UsageError, nearest
 
 __all__ = ["missing_path", "read_qrels", "read_run", "stem", "write_qrels", "write_run"]
@@ -65,11 +66,10 @@ _MISSING_HEAD: Final = "query_id\tdoc_id\tstatus"
 _WORD: Final = re.compile(r"[^ \t\r\f\v]+")
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_ENDINGS: Final = (".trec", ".run", ".txt", ".qrels", ".qrel", ".tsv", ".csv", ".parquet", ".jsonl", ".json")
 
 
 def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DESC) -> Run:
-    """Read a TREC run file.
+    """Read a TREC run file, or the run in the retrieval JSON of DPR and FiD (see `judgekit.data.dpr`).
 
     The rank column is ignored: the score decides, and the tie rule.
 
@@ -83,6 +83,8 @@ def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DE
             its document is there twice for its query (with file and line).
     """
     path = Path(path)
+    if is_dpr(path, _RUN.expected):
+        return read_dpr(path, name, ties)[2]
     columns = _columns(path, _RUN)
     try:
         return Run(name or stem(path), columns.queries, columns.docs, columns.values, ties=ties)
@@ -126,13 +128,6 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
     except DataError as error:
         _scan(path, _QRELS, lambda text: scale.problem(float(text)))
         raise DataError(error.reason, side if missing else path) from None
-
-
-def stem(path: str | Path) -> str:
-    """Return a file's name without the endings that say what it is: ``bm25`` for ``runs/bm25.trec.gz``."""
-    name = Path(path).name.removesuffix(".gz")
-    ending = next((e for e in _ENDINGS if name.endswith(e) and name != e), "")
-    return name.removesuffix(ending)
 
 
 def missing_path(qrels: str | Path) -> Path:
@@ -294,5 +289,6 @@ def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = 
 
 
 def _check_word(text: str, path: str | Path) -> None:
-    if not text or text.split() != [text]:
-        raise DataError(f"the id {text!r} cannot stand in a TREC file: it is empty or holds white space", path)
+    problem = id_problem(text)
+    if problem:
+        raise DataError(f"the id of a query or doc {problem}", path)

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from judgekit.data import records
 from judgekit.data.disk import DiskDocs
 from judgekit.data.documents import Doc, MemoryDocs, Query
-from judgekit.data.fields import id_problem
 from judgekit.data.readers import read_docs, read_dpr, read_queries, write_docs, write_queries
-from judgekit.data.tables import ALL
+from judgekit.data.tables import ALL, id_problem
+from judgekit.data.trec import read_run
 from judgekit.errors import DataError
 
 QUERY = Query("007", "who wrote it?", ("Ann", "A. B."))
@@ -267,8 +267,9 @@ def test_retrieval_json_holds_queries_docs_and_a_run(
     queries, docs, run = read_dpr(path)
     assert list(queries.values()) == [Query("q1", "who?", ("Ann",)), Query("q2", "who?"), Query("q3", "what?")]
     assert list(docs) == [Doc("wiki:1", "one", "A"), Doc("wiki:2", "two", "B")]
-    assert run.name == "dense"
+    assert run.name == "dense.nq"
     assert run.frame().values.tolist() == [["q1", "wiki:1", 81.5], ["q1", "wiki:2", 80.0], ["q2", "wiki:1", 1e-3]]
+    assert read_run(path).frame().equals(run.frame())
     assert read_queries(path) == queries
     assert list(read_docs(path)) == list(docs)
     assert read_dpr(path, "mine")[2].name == "mine"
