@@ -89,14 +89,20 @@ class Grid:
 
 
 def grids(results: Results, headline: str = "concordance") -> list[Grid]:
-    """Return every slice of the comparison as labelings x measures, that of the primary cell first.
+    """Return the slices of the comparison as labelings x measures, that of the primary cell first.
+
+    Single runs come with the primary cell only.
 
     Args:
         results: whose comparison is shaped.
         headline: the coefficient up front in each cell.
     """
+    frame = results.comparison
+    here = (frame["depth"] == results.primary.depth) & (frame["quality_metric"] == results.primary.quality_metric)
+    # Single runs are shown for the primary cell only, and can be the bulk of the table.
+    frame = frame[(frame["run"] == results.primary.run) | (here & (frame["level"] == results.primary.level))]
     parts: dict[Slice, dict[tuple[str, str], list[dict[str, Any]]]] = {}
-    for row in records(results.comparison):
+    for row in records(frame):
         where = (row["level"], row["depth"], row["quality_metric"], row["model"], row["run"])
         part = Slice(*where, dataset=row.get("dataset", ""))
         parts.setdefault(part, {}).setdefault((row["labeling"], row["measure"]), []).append(row)

@@ -6,9 +6,7 @@ requests, so that a document or a model cannot do anything with it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +15,11 @@ import pandas as pd
 from markupsafe import Markup
 
 from judgekit.data.files import write_atomic
-from judgekit.report import figures, paper, svg, words
-from judgekit.report.grids import Cell, Grid, grids, is_primary, records
+from judgekit.report import figures, paper, pictures, svg, words
+from judgekit.report.grids import Grid, grids, is_primary, records
 from judgekit.report.model import Cost, LabelingInfo, Results
 from judgekit.report.needs import missing, shares
+from judgekit.report.pictures import tokens
 
 __all__ = ["render", "write_html"]
 
@@ -70,18 +69,18 @@ def _context(results: Results) -> dict[str, Any]:
     order = {info.name: i for i, info in enumerate(results.labelings)}
     for name in dict.fromkeys(results.comparison["labeling"]):
         order.setdefault(str(name), len(order))
-    main = primary[0] if primary else None
+    keys = ["" if i == 0 else f"-{i + 1}" for i in range(len(primary))]
+    drawn = list(zip(primary, keys, strict=True))
     return {
         "main": primary,
         "others": _by_level(others[:MOST_TABLES]),
         "left_out": max(0, len(others) - MOST_TABLES),
         "flags": words.FLAGS,
         "undefined": words.UNDEFINED,
-        "figure_measure": "" if main is None else _figure_measure(results, main),
         "markers": {name: _swatch(i) for name, i in order.items()},
-        "forest": _forest(results, main, every, order),
-        "by_depth": _by_depth(results, main, every, order),
-        "frontier": _frontier(results, main, order),
+        "forests": [pictures.forest(results, g, every, order, f"forest{key}") for g, key in drawn],
+        "by_depth": [p for g, key in drawn if (p := pictures.by_depth(results, g, every, order, f"depth{key}"))],
+        "frontiers": [p for g, key in drawn if (p := pictures.frontier(results, g, order, f"frontier{key}"))],
         "coefficients": _coefficients(primary),
         "per_run": paper.per_run(results),
         "matrix": paper.matrix(results),
@@ -97,94 +96,6 @@ def _context(results: Results) -> dict[str, Any]:
 def _swatch(index: int) -> Markup:
     point = svg.marker(8, 8, index, size=5)
     return svg.tag("svg", point, viewBox="0 0 16 16", width=16, height=16, aria_hidden="true")
-
-
-def _measure_at(measure: str, depth: int) -> str:
-    """The same measure at another cutoff, if it has one."""
-    name, at, _ = measure.rpartition("@")
-    return f"{name}@{depth}" if at else measure
-
-
-def _figure_measure(results: Results, main: Grid) -> str:
-    """The measure that the figures show: the primary one, or the first where the verdict is about each best one."""
-    return results.primary.measure if results.primary.measure in main.measures else main.measures[0]
-
-
-def _forest(results: Results, main: Grid | None, every: list[Grid], order: dict[str, int]) -> Markup | None:
-    if main is None:
-        return None
-    measure = _figure_measure(results, main)
-    cells = [main.cells[name, measure] for name in main.labelings if (name, measure) in main.cells]
-    if not cells:
-        return None
-    cells.sort(key=lambda c: (c.constructed, -c.value if c.defined else math.inf))
-    runs: dict[str, list[Cell]] = {c.labeling: [] for c in cells}
-    for single in every:
-        if single.part.run != main.part.run and replace(single.part, run=main.part.run) == main.part:
-            for name, row in runs.items():
-                if (name, measure) in single.cells:
-                    row.append(single.cells[name, measure])
-    told = "; ".join(f"{c.labeling} {words.number(c.value)} {words.interval(c.low, c.high)}".rstrip() for c in cells)
-    return figures.forest("forest", cells, runs, order, f"{measure}: {told}.")
-
-
-def _by_depth(results: Results, main: Grid | None, every: list[Grid], order: dict[str, int]) -> Markup | None:
-    if main is None:
-        return None
-    measure = _figure_measure(results, main)
-    series: dict[str, list[tuple[int, Cell]]] = {}
-    for g in sorted(every, key=lambda g: g.part.depth):
-        depth = g.part.depth
-        if depth < 1 or replace(g.part, depth=main.part.depth) != main.part:
-            continue
-        here = _measure_at(measure, depth)
-        for name in g.labelings:
-            if (name, here) in g.cells:
-                series.setdefault(name, []).append((depth, g.cells[name, here]))
-    depths = {k for row in series.values() for k, c in row if c.defined}
-    if len(depths) < 2:
-        return None
-    told = "; ".join(
-        f"{name}: " + ", ".join(f"{words.number(c.value)} at {k}" for k, c in row) for name, row in series.items()
-    )
-    return figures.by_depth("depth", series, order, told + ".")
-
-
-def _frontier(results: Results, main: Grid | None, order: dict[str, int]) -> dict[str, Any] | None:
-    """The figure, with what could not be placed in it."""
-    if main is None:
-        return None
-    measure = _figure_measure(results, main)
-    cells = {n: main.cells[n, measure] for n in main.labelings if (n, measure) in main.cells}
-    costs = {i.name: i for i in results.labelings if i.name in cells and cells[i.name].defined}
-    automatic = [i for i in costs.values() if not i.people]
-    unit, of = _unit(automatic, results.currency)
-    known = {i.name: c for i in automatic if (c := of(i.spending.standalone)) is not None}
-    if len(known) < 2 or not any(known.values()):
-        return None
-    free = [n for n in known if not cells[n].constructed]
-    best = {n for n in free if not any(_dominates(m, n, known, cells) for m in free if m != n)}
-    points = [figures.Point(cells[n], c, n in best) for n, c in known.items()]
-    whole = [c for a in results.answers if (c := of(a.spending.standalone)) is not None]
-    told = "; ".join(f"{n} costs {words.count(c)} {unit} for {words.number(cells[n].value)}" for n, c in known.items())
-    picture = figures.frontier("frontier", points, unit, sum(whole) if whole else None, order, told + ".")
-    return {"picture": picture, "unplaced": [n for n in cells if n not in known], "unit": unit}
-
-
-def _dominates(other: str, name: str, cost: dict[str, float], cells: dict[str, Cell]) -> bool:
-    """Whether ``other`` is at most as dear and at least as good, and better in one of the two."""
-    a, b = (cost[other], -cells[other].value), (cost[name], -cells[name].value)
-    return a[0] <= b[0] and a[1] <= b[1] and a != b
-
-
-def _unit(infos: list[LabelingInfo], currency: str) -> tuple[str, Any]:
-    """The most telling unit in which every labeling's cost is known: money, else tokens, else requests."""
-    spent = [i.spending.standalone for i in infos]
-    if spent and all(c.money is not None for c in spent):
-        return currency or "money", lambda c: c.money
-    if spent and all(c.prompt_tokens is not None and c.completion_tokens is not None for c in spent):
-        return "tokens", _tokens
-    return "requests", lambda c: float(c.requests)
 
 
 def _coefficients(grids: list[Grid]) -> dict[str, Any]:
@@ -223,19 +134,14 @@ def _by_level(members: list[Grid]) -> list[tuple[str, list[Grid]]]:
     return [(level, [g for g in members if g.part.level == level]) for level in levels]
 
 
-def _tokens(cost: Cost) -> int | None:
-    known = cost.prompt_tokens is not None and cost.completion_tokens is not None
-    return (cost.prompt_tokens or 0) + (cost.completion_tokens or 0) if known else None
-
-
 def _ratio(results: Results) -> Callable[[Cost], str]:
     """Return a function that gives the tokens of a cost as a share of answering end to end with all models."""
-    parts = [_tokens(a.spending.standalone) for a in results.answers]
+    parts = [tokens(a.spending.standalone) for a in results.answers]
     whole = sum(p for p in parts if p is not None)
 
     def ratio(cost: Cost) -> str:
-        tokens = _tokens(cost)
-        return words.UNKNOWN if tokens is None or None in parts or not whole else f"{tokens / whole:.0%}"
+        mine = tokens(cost)
+        return words.UNKNOWN if mine is None or None in parts or not whole else f"{mine / whole:.0%}"
 
     return ratio
 

@@ -64,7 +64,9 @@ def table_1(frame: pd.DataFrame, labelings: Sequence[str] = ()) -> PerRun:
     present = set(zip(frame["labeling"], frame["measure"], strict=True))
     measures = list(dict.fromkeys(frame["measure"]))
     rows = tuple((n, m) for n in names for m in measures if (n, m) in present)
-    columns = tuple(dict.fromkeys(zip(frame["dataset"], frame["run"], strict=True)))
+    held = set(zip(frame["dataset"], frame["run"], strict=True))
+    runs = list(dict.fromkeys(frame["run"]))
+    columns = tuple((d, run) for d in dict.fromkeys(frame["dataset"]) for run in runs if (d, run) in held)
     keys = ("labeling", "measure", "dataset", "run", "coefficient")
     cells = {
         tuple(row[k] for k in keys): (_text(row["value"], row["undefined_reason"]), row["undefined_reason"])
@@ -87,9 +89,10 @@ def per_run(results: Results) -> PerRun | None:
         & (frame["depth"] == primary.depth)
         & (frame["quality_metric"] == primary.quality_metric)
     )
-    if primary.model:
-        chosen &= frame["model"] == primary.model
-    return table_1(frame[chosen], [i.name for i in results.labelings]) if chosen.any() else None
+    if not chosen.any():
+        return None
+    chosen &= frame["model"] == (primary.model or frame["model"][chosen].iloc[0])
+    return table_1(frame[chosen], [i.name for i in results.labelings])
 
 
 @dataclass(frozen=True, slots=True)

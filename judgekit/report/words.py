@@ -6,6 +6,8 @@ import math
 import re
 from typing import Final
 
+from judgekit.metrics.catalog import DEFINITIONS
+
 __all__ = [
     "FLAGS",
     "clean",
@@ -48,27 +50,6 @@ FLAGS: Final[dict[str, tuple[str, str]]] = {
 
 _BIDI: Final = "[\u202a-\u202e\u2066-\u2069]"
 _CONTROL: Final = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff\ud800-\udfff]|{_BIDI}")
-
-_REWARDS: Final[dict[str, str]] = {
-    "P": "how much of what is shown is relevant; suits support bots, where everything near the top is read",
-    "R": "how much of what is relevant is found; suits medical, legal and academic search",
-    "F1": "precision and recall in balance",
-    "Success": "whether anything relevant is shown at all; suits answers that need one good passage",
-    "RR": "how early the first relevant document stands; suits search for a single answer",
-    "AP": "relevant documents found early, each of them; suits lists that are read to some depth",
-    "DCG": "graded relevance near the top, not normalised",
-    "nDCG": "graded relevance near the top, against the best possible order; suits graded material",
-    "AUC": "relevant documents scored above the others, at any depth",
-    "MeanRank": "the rank of the first relevant document (lower is better)",
-    "ERR": "a reader who stops at the first satisfying document; suits graded, navigational search",
-    "RBP": "a patient reader who goes on to the next document with a fixed probability",
-    "Rprec": "precision at as many documents as are relevant",
-    "Bpref": "relevant documents above judged non-relevant ones; made for incomplete labels",
-    "Judged": "how many of the shown documents have a label at all (a check, no quality)",
-    "SetP": "precision of the retrieved set, whatever its order",
-    "SetR": "recall of the retrieved set, whatever its order",
-    "SetF": "precision and recall of the retrieved set in balance",
-}
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -171,5 +152,6 @@ def marks(flags: str) -> str:
 
 
 def rewards(measure: str) -> str:
-    """Return what a measure rewards in a line, or "" for one that is not known here."""
-    return _REWARDS.get(re.split(r"[(@]", measure, maxsplit=1)[0], "")
+    """Return what a measure rewards in a line, or "" for one that is not in judgekit's catalogue."""
+    definition = DEFINITIONS.get(re.split(r"[(@]", measure, maxsplit=1)[0])
+    return definition.rewards if definition else ""

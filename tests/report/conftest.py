@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Callable
+from html.parser import HTMLParser
 from typing import Any
 
 import pandas as pd
@@ -201,3 +203,83 @@ def hostile() -> str:
         "\" onmouseover='alert(3)' x=`y` {{ 7*7 }} {% raw %} javascript:alert(4) [red]loud[/red] [link=https://evil]x[/link]"
         " &amp; &#60; ]]> <!-- \u202egnp.exe\u2066 \x00\x07\x1b[31m\x9b"
     )
+
+
+VOID = {"meta", "br", "hr", "img", "link", "input"}
+
+
+class Outline(HTMLParser):
+    """Checks nesting while parsing; collects tags, attributes, texts, ids and table rows."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.stack: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.attributes: list[tuple[str, str, str]] = []
+        self.text: list[str] = []
+        self.rows: list[list[str]] = []
+        self.problems: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if len({name for name, _ in attrs}) != len(attrs):
+            self.problems.append(f"an attribute of <{tag}> is there twice")
+        if tag not in VOID:
+            self.stack.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.stack or self.stack[-1] != tag:
+            self.problems.append(f"</{tag}> at {self.getpos()} closes {self.stack[-3:]}")
+        else:
+            self.stack.pop()
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+        if self.rows and {"td", "th"} & set(self.stack):
+            self.rows[-1][-1] += data
+
+    @property
+    def whole(self) -> str:
+        return " ".join(self.text)
+
+
+def parse_page(page: str) -> Outline:
+    parser = Outline()
+    parser.feed(page)
+    parser.close()
+    assert parser.problems == []
+    assert parser.stack == []
+    return parser
+
+
+@pytest.fixture
+def outline() -> Callable[[str], Outline]:
+    """Parse a page, holding it to be well formed."""
+    return parse_page
+
+
+def poisoned(value: Any, text: str) -> Any:
+    """Put the text at the front of every string of a result."""
+    if isinstance(value, pd.DataFrame):
+        columns = {c: value[c].map(lambda v: text + v) if value[c].dtype == "str" else value[c] for c in value.columns}
+        return pd.DataFrame(columns)
+    if isinstance(value, str):
+        return text + value
+    if dataclasses.is_dataclass(value):
+        return type(value)(**{f.name: poisoned(getattr(value, f.name), text) for f in dataclasses.fields(value)})
+    if isinstance(value, tuple):
+        return tuple(poisoned(v, text) for v in value)
+    if isinstance(value, dict):
+        return {poisoned(k, text): poisoned(v, text) for k, v in value.items()}
+    return value
+
+
+@pytest.fixture
+def poison() -> Callable[[Any, str], Any]:
+    """Put a text at the front of every string of a result."""
+    return poisoned

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections import Counter
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pandas as pd
@@ -15,59 +13,8 @@ import pytest
 from judgekit import report
 from judgekit.report.model import Example, Section
 
-VOID = {"meta", "br", "hr", "img", "link", "input"}
 
-
-class Outline(HTMLParser):
-    """Checks nesting while parsing; collects tags, attributes, texts, ids and table rows."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.stack: list[str] = []
-        self.tags: Counter[str] = Counter()
-        self.attributes: list[tuple[str, str, str]] = []
-        self.text: list[str] = []
-        self.rows: list[list[str]] = []
-        self.problems: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags[tag] += 1
-        self.attributes += [(tag, name, value or "") for name, value in attrs]
-        if len({name for name, _ in attrs}) != len(attrs):
-            self.problems.append(f"an attribute of <{tag}> is there twice")
-        if tag not in VOID:
-            self.stack.append(tag)
-        if tag == "tr":
-            self.rows.append([])
-        if tag in ("td", "th"):
-            self.rows[-1].append("")
-
-    def handle_endtag(self, tag: str) -> None:
-        if not self.stack or self.stack[-1] != tag:
-            self.problems.append(f"</{tag}> at {self.getpos()} closes {self.stack[-3:]}")
-        else:
-            self.stack.pop()
-
-    def handle_data(self, data: str) -> None:
-        self.text.append(data)
-        if self.rows and {"td", "th"} & set(self.stack):
-            self.rows[-1][-1] += data
-
-    @property
-    def whole(self) -> str:
-        return " ".join(self.text)
-
-
-def outline(page: str) -> Outline:
-    parser = Outline()
-    parser.feed(page)
-    parser.close()
-    assert parser.problems == []
-    assert parser.stack == []
-    return parser
-
-
-def test_the_page_is_well_formed_and_every_id_is_unique_and_every_anchor_leads_somewhere(make_results):
+def test_the_page_is_well_formed_and_every_id_is_unique_and_every_anchor_leads_somewhere(make_results, outline):
     page = outline(report.render(make_results()))
     ids = [value for _, name, value in page.attributes if name == "id"]
     assert len(ids) == len(set(ids))
@@ -81,7 +28,7 @@ def test_the_page_is_well_formed_and_every_id_is_unique_and_every_anchor_leads_s
     assert targets <= set(ids)
 
 
-def test_the_page_refers_to_nothing_outside_of_itself(make_results):
+def test_the_page_refers_to_nothing_outside_of_itself(make_results, outline):
     text = report.render(make_results())
     page = outline(text)
     assert {
@@ -99,7 +46,7 @@ def test_the_same_results_give_the_same_bytes(make_results, tmp_path: Path):
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
 
 
-def test_hostile_texts_in_every_field_stay_texts(make_results, hostile):
+def test_hostile_texts_in_every_field_stay_texts(make_results, poison, hostile, outline):
     plain = outline(report.render(make_results(note="a")))
     text = report.render(poison(make_results(), hostile))
     page = outline(text)
@@ -113,30 +60,14 @@ def test_hostile_texts_in_every_field_stay_texts(make_results, hostile):
     assert "{{ 7*7 }}" in page.whole
 
 
-def poison(value, text):
-    """Put the text at the front of every string of a result."""
-    if isinstance(value, pd.DataFrame):
-        columns = {c: value[c].map(lambda v: text + v) if value[c].dtype == "str" else value[c] for c in value.columns}
-        return pd.DataFrame(columns)
-    if isinstance(value, str):
-        return text + value
-    if dataclasses.is_dataclass(value):
-        return type(value)(**{f.name: poison(getattr(value, f.name), text) for f in dataclasses.fields(value)})
-    if isinstance(value, tuple):
-        return tuple(poison(v, text) for v in value)
-    if isinstance(value, dict):
-        return {poison(k, text): poison(v, text) for k, v in value.items()}
-    return value
-
-
-def test_poison_reaches_every_text(make_results, hostile):
+def test_poison_reaches_every_text(make_results, poison, hostile):
     results = poison(make_results(), hostile)
     assert results.title.startswith(hostile)
     assert results.labelings[1].examples[0].raw.startswith(hostile)
     assert results.comparison["labeling"].str.startswith(hostile).all()
 
 
-def test_every_cell_of_the_primary_table_shows_the_tables_numbers(make_results):
+def test_every_cell_of_the_primary_table_shows_the_tables_numbers(make_results, outline):
     results = make_results()
     rows = outline(report.render(results)).rows
     frame = results.comparison.query(
@@ -153,7 +84,7 @@ def test_every_cell_of_the_primary_table_shows_the_tables_numbers(make_results):
             assert f"[{cell['ci_low']:.3f}, {cell['ci_high']:.3f}]" in shown
 
 
-def test_an_undefined_value_is_said_to_be_undefined_with_its_reason(make_results):
+def test_an_undefined_value_is_said_to_be_undefined_with_its_reason(make_results, outline):
     frame = make_results().comparison
     hit = (frame["labeling"] == "judge") & (frame["measure"] == "AP@5")
     frame.loc[hit, ["value", "ci_low", "ci_high"]] = math.nan
@@ -176,18 +107,18 @@ def test_absent_sections_leave_no_trace(make_results):
     assert "How many queries are needed" not in text
 
 
-def test_the_note_stands_before_everything_else(make_results):
+def test_the_note_stands_before_everything_else(make_results, outline):
     whole = outline(report.render(make_results(note="No LLM was involved."))).whole
     assert whole.index("No LLM was involved.") < whole.index("Verdict")
 
 
-def test_raw_replies_of_missing_labels_can_be_read(make_results):
+def test_raw_replies_of_missing_labels_can_be_read(make_results, outline):
     whole = outline(report.render(make_results())).whole
     assert "The passage talks about bridges." in whole
     assert "HTTP 500: internal error" in whole
 
 
-def test_a_section_of_another_room_is_drawn_with_its_table(make_results):
+def test_a_section_of_another_room_is_drawn_with_its_table(make_results, outline):
     table = pd.DataFrame({"name": ["a"], "share": [0.25], "n": [1200]})
     page = outline(report.render(make_results(sections=(Section("Extra <b>", "Some words.", table),))))
     assert ["a", "0.250", "1,200"] in page.rows

@@ -1,0 +1,32 @@
+"""What a real browser makes of a hostile page."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from judgekit import report
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update", "--dump-dom",
+)  # fmt: skip
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
+def test_a_browser_builds_the_same_elements_from_hostile_texts(make_results, poison, hostile, tmp_path: Path, outline):
+    trees = []
+    for name, results in (("plain", make_results(note="a")), ("hostile", poison(make_results(note="a"), hostile))):
+        page = tmp_path / f"{name}.html"
+        report.write_html(results, page)
+        command = [str(BROWSER), *FLAGS, f"--user-data-dir={tmp_path / name}", page.as_uri()]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        trees.append(outline(done.stdout))
+    plain, dumped = trees
+    assert set(dumped.tags) <= set(plain.tags)
+    assert {name for _, name, _ in dumped.attributes} <= {name for _, name, _ in plain.attributes}
+    assert "<script>alert(1)</script>" in dumped.whole

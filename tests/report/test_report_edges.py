@@ -1,0 +1,134 @@
+"""Results at the edges: nothing there, nothing defined, nothing known of the cost."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markupsafe import Markup
+from rich.console import Console
+
+from judgekit import report
+from judgekit.data.tables import COMPARISON, SCORES
+from judgekit.report import svg, words
+from judgekit.report.model import QUALITY_MEANS, Cost, Facts, Primary, Spending, Verdict
+
+
+def shown(results) -> tuple[str, str]:
+    out = io.StringIO()
+    report.print_tables(results, Console(file=out))
+    return report.render(results), out.getvalue()
+
+
+def test_results_with_nothing_in_them_still_make_a_page(make_results, outline):
+    results = make_results(
+        comparison=COMPARISON.empty(), labelings=(), answers=(), verdict=Verdict("Nothing can be said."), models=None,
+        facts=Facts(0, 0, 0, 0), scores=SCORES.empty(), quality=QUALITY_MEANS.empty(), settings="", warnings=(),
+        differences=None, agreement=None, sections=(),
+    )  # fmt: skip
+    page, text = shown(results)
+    whole = outline(page).whole
+    assert "Nothing can be said." in whole
+    assert "The comparison has no row for the primary cell." in whole
+    assert "Nothing can be said." in text
+
+
+def test_one_labeling_one_measure_one_depth_one_run(make_results, outline):
+    frame = make_results().comparison
+    one = frame.query("labeling == 'judge' and measure == 'nDCG@5' and run == 'bm25' and quality_metric == 'em'")
+    primary = Primary("nDCG@5", "em", "query", 5, "reader-small", "bm25")
+    page, text = shown(make_results(comparison=one, primary=primary))
+    value = f"{one[one['coefficient'] == 'concordance']['value'].iloc[0]:.3f}"
+    assert outline(page).rows[1][1].startswith(value)
+    assert value in text
+    assert 'id="depth' not in page
+
+
+def test_a_comparison_without_any_value_says_why_everywhere(make_results, outline):
+    frame = make_results().comparison.assign(value=math.nan, ci_low=math.nan, ci_high=math.nan)
+    frame["undefined_reason"] = "quality is constant"
+    page, text = shown(make_results(comparison=frame))
+    assert "undefined: quality is constant" in outline(page).whole
+    assert "undefined: quality is constant" in text
+    assert "nan" not in text.lower().split()
+
+
+def test_a_verdict_about_each_labelings_best_measure_marks_no_column(make_results):
+    primary = dataclasses.replace(make_results().primary, measure="")
+    page, text = shown(make_results(primary=primary))
+    assert '<span class="tag">primary</span>' not in page
+    assert "nDCG@5*" not in text
+
+
+def test_unknown_costs_are_a_dash_and_partly_known_ones_a_lower_bound(make_results, outline):
+    results = make_results()
+    unknown = dataclasses.replace(results.labelings[1], spending=Spending(Cost(4812)))
+    partly = dataclasses.replace(
+        results.labelings[2], spending=Spending(Cost(4812, 900, 40, 0.5, 12.0, unreported=3), Cost())
+    )
+    page, text = shown(make_results(labelings=(unknown, partly)))
+    rows = outline(page).rows
+    assert ["judge", "4,812", "–", "–", "–", "–", "–"] in rows
+    assert ["erag", "4,812", "≥ 900", "≥ 40", "12.0 s", "≥ 0.50 USD", "0%"] in rows
+    assert "≥ 0.50 USD" in text
+
+
+def test_a_labeling_that_no_other_beats_is_on_the_frontier(make_results):
+    page = report.render(make_results())
+    assert "the steps join the labelings that no other one beats" in page
+    assert "Without a known cost: provenance." in page
+
+
+def test_a_labeling_of_the_comparison_that_nothing_is_known_of_is_shown(make_results):
+    page, text = shown(make_results(labelings=()))
+    assert "erag" in text
+    assert "<bdi>erag</bdi>" in page
+
+
+def test_single_runs_beyond_the_primary_cell_stay_in_the_file(make_results):
+    page = report.render(make_results())
+    assert page.count("<h4>") == 3
+    assert "Each run on its own" in page
+
+
+@given(st.text())
+def test_cleaned_text_has_no_control_characters_and_is_stable(text: str):
+    cleaned = words.clean(text)
+    assert words.clean(cleaned) == cleaned
+    assert not any(ord(c) < 32 and c not in "\t\n" for c in cleaned)
+    cleaned.encode()
+
+
+@given(st.floats(allow_infinity=False))
+def test_a_number_is_never_written_as_minus_nought_or_nan(value: float):
+    text = words.number(value)
+    assert text != "-0.000"
+    assert "nan" not in text
+    assert math.isnan(value) or math.isclose(float(text), value, abs_tol=0.0005 + 1e-12)
+
+
+@given(st.text(), st.text())
+def test_no_text_can_leave_an_svg_element_or_attribute(text: str, value: str):
+    made = svg.tag("text", text, class_=value)
+    inside = made.removeprefix("<text").removesuffix("</text>")
+    assert isinstance(made, Markup)
+    assert inside.count("<") == 0
+    assert made.count('"') == 2
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1), st.integers(2, 10))
+def test_an_axis_holds_all_its_values_and_few_ticks(values: list[float], ticks: int):
+    low, high, step = svg.nice(values, ticks=ticks)
+    assert low <= min(values) + 1e-9
+    assert max(values) - 1e-9 <= high
+    assert step > 0
+    assert (high - low) / step <= 2 * ticks + 3
+
+
+@pytest.mark.parametrize(("cells", "expected"), [(20, "judge(prompt=binary)"), (8, "judge(p…"), (1, "…")])
+def test_long_names_are_cut_in_figures_only(cells: int, expected: str):
+    assert svg.cut("judge(prompt=binary)", cells) == expected

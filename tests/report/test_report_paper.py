@@ -1,0 +1,75 @@
+"""The eRAG paper's own Table 1, drawn by the report, shows the paper's numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pandas as pd
+
+from judgekit import report
+from judgekit.data.tables import COMPARISON
+from judgekit.report.model import Primary
+from judgekit.report.paper import matrix, table_1
+
+
+def published(shared: Path) -> pd.DataFrame:
+    rows = json.loads((shared / "vectors" / "erag_table1.json").read_text())
+    frame = pd.DataFrame(rows, columns=["labeling", "measure", "run", "dataset", "coefficient", "value"])
+    frame["coefficient"] = frame["coefficient"].map({"tau": "tau_b", "rho": "rho"})
+    frame["value"] = frame["value"].astype(float)
+    frame["undefined_reason"] = frame["value"].isna().map({True: "not applicable: no short answer", False: ""})
+    return frame
+
+
+def test_the_published_table_keeps_its_480_cells(shared: Path):
+    frame = published(shared)
+    table = table_1(frame)
+    assert len(frame) == len(table.cells) == 480
+    assert len(table.columns) == 10
+    assert len(table.labelings) == 4
+    for row in frame.itertuples():
+        text, _ = table.cell((row.labeling, row.measure), (row.dataset, row.run), row.coefficient)
+        assert text == ("not applicable" if math.isnan(row.value) else f"{row.value:.3f}")
+
+
+def test_the_page_draws_the_published_table_with_data_sets_over_runs(shared: Path, make_results, outline):
+    frame = published(shared).assign(
+        level="query", depth=50, quality_metric="em", model="t5", ci_low=math.nan, ci_high=math.nan, ci_method="", n=0,
+        flags="",
+    )  # fmt: skip
+    results = make_results(
+        comparison=COMPARISON.check(frame), primary=Primary("P", "em", "query", 50, "t5"), labelings=(), models=None
+    )
+    rows = outline(report.render(results)).rows
+    header = next(i for i, row in enumerate(rows) if row[:2] == ["Labeling", "Measure"] and row[2:4] == ["τ", "ρ"])
+    assert rows[header - 2][1:] == list(dict.fromkeys(frame["dataset"]))
+    assert rows[header - 1][1:] == [run for _ in range(5) for run in dict.fromkeys(frame["run"])]
+    shown = [cell for row in rows[header + 1 : header + 25] for cell in row[-20:]]
+    values = [f"{v:.3f}" for v in frame["value"] if not math.isnan(v)]
+    assert sorted(c for c in shown if not c.startswith("not applicable")) == sorted(values)
+    assert sum(c.startswith("not applicable") for c in shown) == 480 - len(values)
+
+
+def test_a_combination_that_is_not_in_the_table_stays_empty():
+    frame = pd.DataFrame(
+        [("a", "P", "bm25", "tau_b", 0.5), ("b", "P", "dense", "tau_b", 0.25)],
+        columns=["labeling", "measure", "run", "coefficient", "value"],
+    )
+    table = table_1(frame, ["b", "a"])
+    assert table.rows == (("b", "P"), ("a", "P"))
+    assert table.cell(("a", "P"), ("", "bm25"), "tau_b") == ("0.500", "")
+    assert table.cell(("a", "P"), ("", "dense"), "tau_b") == ("", "")
+
+
+def test_the_matrix_marks_the_same_model_on_both_sides(make_results, outline):
+    models = pd.DataFrame(
+        [("judge", "small", "small", 0.7, 0.6, 0.8), ("judge", "small", "large", 0.6, math.nan, math.nan)],
+        columns=["labeling", "label_model", "answer_model", "value", "ci_low", "ci_high"],
+    )
+    results = make_results(models=models)
+    [table] = matrix(results)
+    assert table.answer_models == ("small", "large")
+    rows = outline(report.render(results)).rows
+    assert ["small", "0.700 [0.600, 0.800] same model", "0.600 "] in rows
