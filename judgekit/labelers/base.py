@@ -14,23 +14,33 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, get_args, runtime_checkable
 
-from judgekit.data.documents import Doc, Query, Unit
+from judgekit.data.documents import Doc, Docs, Fields, Query, Unit
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError, nearest
 from judgekit.llm.types import Endpoint, Outcome, Request
+from judgekit.options import Options
 from judgekit.spec import Spec, Value, parse
 
-if TYPE_CHECKING:
-    from judgekit.data.documents import Fields
-
-__all__ = ["Context", "Label", "Labeler", "Needs", "Unit", "build", "checked", "kinds", "options"]
+__all__ = [
+    "Context",
+    "Label",
+    "Labeler",
+    "Needs",
+    "Unit",
+    "build",
+    "checked",
+    "kinds",
+    "options",
+    "read_fields",
+    "spell_fields",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +50,8 @@ class Label:
     Attributes:
         raw: the text that the label was read from, if any.
         reason: why there is no label, as a sentence.
+        extra: further columns of the labels table, numbers or texts: how often a vote was shown, its interval, the
+            share of repeats that disagree, the answer that a utility label rates.
     """
 
     query_id: str
@@ -48,6 +60,7 @@ class Label:
     status: Status = Status.OK
     raw: str = ""
     reason: str = ""
+    extra: Mapping[str, float | str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +69,8 @@ class Needs:
 
     Attributes:
         references: whether it needs reference answers.
-        endpoint: the LLM that is asked, if any.
+        endpoint: the LLM that is asked, if any; the first one of a jury.
+        jury: all LLMs of a jury, where several are asked.
         outcome_metric: the answer metric that it shares with the outcome (utility), if any.
         outcome_prompt: the answer prompt that it shares with the outcome, if any.
         people: whether the labels were made by people.
@@ -64,6 +78,7 @@ class Needs:
 
     references: bool = False
     endpoint: Endpoint | None = None
+    jury: tuple[Endpoint, ...] = ()
     outcome_metric: str | None = None
     outcome_prompt: str | None = None
     people: bool = False
@@ -109,6 +124,11 @@ class Context(Protocol):
     @property
     def fields(self) -> Fields:
         """How documents are rendered unless the labeler's spelling says otherwise."""
+        ...
+
+    @property
+    def docs(self) -> Docs | None:
+        """The collection, for a labeler that has to look up documents outside of the pool; None without one."""
         ...
 
     def endpoint(self, name: str | None) -> Endpoint:
@@ -190,9 +210,18 @@ def options(spec: Spec, known: Iterable[str]) -> dict[str, Value]:
     Raises:
         UsageError: an option is unknown; the message suggests the nearest.
     """
-    known = sorted(known)
-    for key in spec.options:
-        if key not in known:
-            have = ", ".join(known) or "none"
-            raise UsageError(f"{spec}: no option {key!r} (there are: {have}).{nearest(key, known)}")
-    return dict(spec.options)
+    return dict(Options(spec, known).values)
+
+
+def read_fields(options: Options, context: Context) -> Fields:
+    """Return how documents are rendered: as the spelling says (``fields=text``), else as the context does."""
+    return options.choice("fields", context.fields, get_args(Fields))  # type: ignore[return-value]  # one of Fields
+
+
+def spell_fields(fields: Fields, default: Fields) -> dict[str, tuple[Value, Value]]:
+    """Return the option ``fields`` for `judgekit.options.spelling`.
+
+    It is left out only where title and text are rendered and that is the context's rule too: a labeling's name
+    says what its labels were made from.
+    """
+    return {"fields": (fields, "title+text" if default == "title+text" else "")}

@@ -1,0 +1,219 @@
+"""End-to-end answering: from a query and its top documents to an answer, as a pure program over units.
+
+Utility labels come from the same code with one document, so that their requests and those of answering at k = 1 are
+the same bytes and share their replies through the store.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Final, Literal, Protocol, get_args
+
+from judgekit.answers.budget import fit
+from judgekit.answers.normalize import normalize
+from judgekit.answers.reading import Answer, read_answer
+from judgekit.data.documents import Doc, Fields, Unit
+from judgekit.data.tables import Status
+from judgekit.errors import UsageError
+from judgekit.llm.asking import Asker, cut_off, settled
+from judgekit.llm.prompts import Prompt, find_prompt, load_prompt, neutral, passages
+from judgekit.llm.types import Endpoint, Outcome, Request
+from judgekit.options import Options
+from judgekit.spec import Spec, Value
+
+__all__ = ["Answerer", "Mode", "Order", "make_answerer"]
+
+_OPTIONS: Final = ("order", "seed", "context_tokens", "mode", "closed_prompt", "merge_prompt")
+
+Order = Literal["ranked", "reversed", "shuffled"]
+"""How documents stand in the prompt: best first, best last, or shuffled by a seed."""
+
+Mode = Literal["together", "vote", "merge"]
+"""All documents in one prompt; or one request per document and the answers merged, by vote or by the model."""
+
+
+class Context(Protocol):
+    """What is asked for while an answerer is being built; a labeler's context is one."""
+
+    @property
+    def fields(self) -> Fields:
+        """How documents are rendered."""
+        ...
+
+    def path(self, text: str) -> Path:
+        """Resolve the path of a file."""
+        ...
+
+
+@dataclass(frozen=True)
+class Answerer:
+    """Answers a query from its documents with one prompt of one endpoint.
+
+    Attributes:
+        endpoint: the downstream LLM.
+        prompt: an answer prompt with ``{passages}``; its closed-book sibling serves queries without documents.
+        fields: how documents are rendered.
+        order: how they stand in the prompt.
+        seed: for ``order="shuffled"``. The order of two documents depends on nothing but seed, query and themselves.
+        context_tokens: the most tokens (by our estimate) that the documents may take, or None.
+        mode: ``together``, or per document and then merged by ``vote`` or by ``merge``, a further request.
+        merge_prompt: the prompt for ``mode="merge"``.
+        closed_prompt: the prompt where there is no document; that which the prompt names by default.
+    """
+
+    endpoint: Endpoint
+    prompt: Prompt
+    fields: Fields = "title+text"
+    order: Order = "ranked"
+    seed: int = 0
+    context_tokens: int | None = None
+    mode: Mode = "together"
+    merge_prompt: Prompt | None = None
+    closed_prompt: Prompt | None = None
+
+    def __post_init__(self) -> None:
+        prompt = self.prompt
+        if prompt.kind != "answer" or "passages" not in prompt.placeholders:
+            raise UsageError(f"the prompt {prompt.name!r} does not answer from passages, as answering needs")
+        if self.context_tokens is not None and self.context_tokens < 1:
+            raise UsageError(f"context_tokens must be at least 1, is {self.context_tokens}")
+        if self.closed_prompt is None:
+            object.__setattr__(self, "closed_prompt", load_prompt(prompt.closed_book))
+        if self.mode == "merge" and self.merge_prompt is None:
+            object.__setattr__(self, "merge_prompt", load_prompt("merge"))
+        closed, merge = self._closed.prompt, self.merge_prompt
+        if closed.kind != "answer" or "passages" in closed.placeholders:
+            raise UsageError(f"the prompt {closed.name!r} is no closed-book prompt: it shows passages")
+        if merge is not None and merge.kind != "merge":
+            raise UsageError(f"the prompt {merge.name!r} does not merge answers, it is of kind {merge.kind}")
+        for other in (closed, *([merge] if merge else [])):
+            if other.output.type != prompt.output.type:
+                raise UsageError(
+                    f"the prompt {other.name!r} gives a {other.output.type} answer, {prompt.name!r} a"
+                    f" {prompt.output.type} one"
+                )
+
+    @cached_property
+    def _open(self) -> Asker:
+        return Asker(self.endpoint, self.prompt)
+
+    @cached_property
+    def _closed(self) -> Asker:
+        assert self.closed_prompt is not None  # filled in when built
+        return Asker(self.endpoint, self.closed_prompt)
+
+    def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
+        """Return the next wave: the question; again, with more room, what was cut off; the merging of answers."""
+        calls = self._calls(unit)
+        if not replies:
+            return [self._ask(unit, docs) for docs in calls]
+        again = cut_off(replies[: len(calls)])
+        if again and len(replies) == len(calls):
+            return [self._ask(unit, calls[i], more=True) for i in again]
+        if self.mode != "merge" or len(calls) == 1:
+            return []
+        candidates = self._candidates(replies, len(calls))
+        merging = replies[len(calls) + len(again) :]
+        if len(candidates) < 2 or len(merging) > 1 or (merging and not cut_off(merging)):
+            return []
+        return [self._merge(unit, candidates, more=bool(merging))]
+
+    def answer(self, unit: Unit, replies: Sequence[Outcome], /) -> Answer:
+        """Return the answer, once `requests` has no more to ask."""
+        calls = self._calls(unit)
+        if len(calls) == 1:
+            output = self.prompt.output if unit.docs else self._closed.prompt.output
+            answer = read_answer(settled(replies, 1)[0], output)
+        else:
+            answer = self._merged(replies, len(calls))
+        if self.context_tokens is None:
+            return answer
+        cuts = [fit(docs, self.fields, self.context_tokens) for docs in calls]
+        return replace(answer, cut_docs=sum(c.cut_docs for c in cuts), cut_tokens=sum(c.cut_tokens for c in cuts))
+
+    def shown(self, unit: Unit) -> tuple[Doc, ...]:
+        """Return the documents as one prompt shows them: cut to the budget, in the order asked for."""
+        docs = fit(unit.docs, self.fields, self.context_tokens).docs
+        if self.order == "reversed":
+            return docs[::-1]
+        if self.order == "shuffled":
+            return tuple(sorted(docs, key=lambda doc: self._draw(unit.query.query_id, doc.doc_id)))
+        return docs
+
+    def _draw(self, query_id: str, doc_id: str) -> bytes:
+        return hashlib.sha256(f"{self.seed}\0{query_id}\0{doc_id}".encode()).digest()
+
+    def _calls(self, unit: Unit) -> list[tuple[Doc, ...]]:
+        """Return the documents of each request of the first wave; one document each where answers are merged."""
+        return [unit.docs] if self.mode == "together" or not unit.docs else [(doc,) for doc in unit.docs]
+
+    def _ask(self, unit: Unit, docs: tuple[Doc, ...], more: bool = False) -> Request:
+        values = {"question": neutral(unit.query.text)}
+        shown = self.shown(Unit(unit.query, docs))
+        if not shown:
+            return self._closed.request(values, more=more)
+        return self._open.request({**values, "passages": passages(shown, self.fields)}, more=more)
+
+    def _candidates(self, replies: Sequence[Outcome], calls: int) -> list[str]:
+        """Return the distinct answers per document that are no abstentions, those of the best documents first."""
+        answers = [read_answer(outcome, self.prompt.output) for outcome in settled(replies, calls)]
+        return list({normalize(a.text): a.text for a in reversed(answers) if a.text and not a.abstained}.values())[::-1]
+
+    def _merge(self, unit: Unit, candidates: Sequence[str], more: bool) -> Request:
+        assert self.merge_prompt is not None  # filled in when built
+        listed = "\n".join(f"<answer>{neutral(text)}</answer>" for text in candidates)
+        values = {"question": neutral(unit.query.text), "answers": listed}
+        return Asker(self.endpoint, self.merge_prompt).request(values, more=more)
+
+    def _merged(self, replies: Sequence[Outcome], calls: int) -> Answer:
+        """Merge the answers per document. One that could not be had makes the whole missing: it was asked for."""
+        answers = [read_answer(outcome, self.prompt.output) for outcome in settled(replies, calls)]
+        raw = json.dumps([a.raw for a in answers], ensure_ascii=False)
+        missing = [a for a in answers if a.status is not Status.OK]
+        if missing:
+            reason = f"{len(missing)} of {calls} documents gave no answer: {missing[0].reason}"
+            return Answer("", missing[0].status, raw, reason)
+        merging = replies[calls + len(cut_off(replies[:calls])) :]
+        if merging:
+            assert self.merge_prompt is not None  # filled in when built
+            return read_answer(settled(merging, 1)[0], self.merge_prompt.output)
+        votes = Counter(normalize(a.text) for a in answers if not a.abstained)
+        if not votes:
+            return replace(answers[0], raw=raw)
+        winner = max(votes.values())
+        return replace(next(a for a in answers if votes[normalize(a.text)] == winner and not a.abstained), raw=raw)
+
+
+def make_answerer(
+    endpoint: Endpoint, prompt: str, context: Context, options: Mapping[str, Value] | None = None
+) -> Answerer:
+    """Build an answerer from the name (or path) of its prompt and its options.
+
+    Args:
+        endpoint: the downstream LLM.
+        prompt: a shipped prompt's name or the path of a user's own.
+        context: says how documents are rendered, and resolves paths.
+        options: ``order``, ``seed``, ``context_tokens``, ``mode``, ``closed_prompt`` and ``merge_prompt``.
+
+    Raises:
+        UsageError: an option is unknown or makes no sense.
+    """
+    given = Options(Spec("answers", tuple((options or {}).items())), _OPTIONS)
+    closed, merge = given.text("closed_prompt"), given.text("merge_prompt")
+    return Answerer(
+        endpoint,
+        find_prompt(prompt, context.path),
+        context.fields,
+        given.choice("order", "ranked", get_args(Order)),  # type: ignore[arg-type]  # one of Order
+        given.whole("seed", 0, 0),
+        given.whole("context_tokens", 0, 1) if "context_tokens" in given else None,
+        given.choice("mode", "together", get_args(Mode)),  # type: ignore[arg-type]  # one of Mode
+        find_prompt(merge, context.path) if merge else None,
+        find_prompt(closed, context.path) if closed else None,
+    )

@@ -1,0 +1,146 @@
+"""Whether a text holds an answer: as a sequence of tokens, or as normalised whole words.
+
+Both rules prepare a text once and an answer once, so that a pair costs little more than a plain substring search:
+an answer's longest word is looked for first, and only a text that has it is cut into words, once.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import regex
+
+__all__ = ["Phrase", "TokenText", "WordText", "token_phrase", "word_phrase"]
+
+_SEP: Final = "\x1f"
+"""Stands between words; a control character, which is part of no word."""
+
+_TOKEN: Final = regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]")
+"""The tokens of DPR's evaluation: runs of letters, digits and marks; every other visible character by itself."""
+
+_WORD: Final = regex.compile(r"[^\s—―]+")
+_LEADING: Final = regex.compile(r"^[^\p{L}\p{N}\p{M}_]+")
+_TRAILING: Final = regex.compile(r"[.,;:'\"”»)\]}…!?]+$")
+_KEPT: Final = frozenset("!?")
+_PLAIN: Final = str.maketrans("‘’‐‑", "''--")
+_ARTICLES: Final = frozenset({"a", "an", "the"})
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """An answer, prepared.
+
+    Attributes:
+        probe: its longest word; a text without it does not hold the answer.
+        marked: its words, with `_SEP` around each.
+        mark: the ``!`` or ``?`` that it ends in, which a text must have in that place (``Jeopardy!``).
+        size: the number of its words.
+    """
+
+    probe: str
+    marked: str
+    mark: str = ""
+    size: int = 1
+
+
+def token_phrase(answer: str) -> Phrase | None:
+    """Prepare an answer for `TokenText`; None if it has no token."""
+    return _phrase(_TOKEN.findall(_decomposed(answer)))
+
+
+def word_phrase(answer: str) -> Phrase | None:
+    """Prepare an answer for `WordText`; None if nothing of it is left."""
+    words = _words(_composed(answer))
+    return _phrase([w for w, _ in words], words[-1][1][:1] if words else "")
+
+
+def _phrase(words: list[str], mark: str = "") -> Phrase | None:
+    if not words:
+        return None
+    return Phrase(max(words, key=len), _SEP + _SEP.join(words) + _SEP, mark, len(words))
+
+
+class TokenText:
+    """A text in which answers are found as sequences of tokens, as DPR evaluates.
+
+    Case-folded and in Unicode's decomposed form (NFD). ``5`` is not in ``25``, and ``C++`` is not in ``C + +b`` only
+    because of its last token.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._folded = _decomposed(text)
+
+    @cached_property
+    def _marked(self) -> str:
+        return _SEP + _SEP.join(_TOKEN.findall(self._folded)) + _SEP
+
+    def holds(self, phrase: Phrase) -> bool:
+        """Whether the answer's tokens stand in the text, one behind the other."""
+        return phrase.probe in self._folded and phrase.marked in self._marked
+
+
+class WordText:
+    """A text in which answers are found as whole words under a normalisation that is SQuAD's but for symbols.
+
+    Lower case (folded), articles dropped, punctuation dropped before a word and, where it is a sentence's, behind
+    it. Symbols inside or at the end of a word are kept, unlike in SQuAD: ``N/A`` is not ``n a``, ``C++`` is not
+    ``c``, ``2.5`` is not ``25``. An answer that ends in ``!`` or ``?`` wants it in the text.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._folded = _composed(text)
+
+    @cached_property
+    def _words(self) -> list[tuple[str, str]]:
+        return _words(self._folded)
+
+    @cached_property
+    def _marked(self) -> str:
+        return _SEP + _SEP.join([w for w, _ in self._words]) + _SEP
+
+    def holds(self, phrase: Phrase) -> bool:
+        """Whether the answer's words stand in the text, one behind the other."""
+        if phrase.probe not in self._folded or phrase.marked not in self._marked:
+            return False
+        return not phrase.mark or self._marked_end(phrase)
+
+    def _marked_end(self, phrase: Phrase) -> bool:
+        start = self._marked.find(phrase.marked)
+        while start >= 0:
+            last = self._marked.count(_SEP, 0, start) + phrase.size - 1
+            if phrase.mark in self._words[last][1]:
+                return True
+            start = self._marked.find(phrase.marked, start + 1)
+        return False
+
+
+def _decomposed(text: str) -> str:
+    """Return ``text`` case-folded in NFD."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFD", unicodedata.normalize("NFD", text).casefold())
+
+
+def _composed(text: str) -> str:
+    """Return ``text`` case-folded in NFKC, with plain apostrophes and hyphens."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).translate(_PLAIN)
+
+
+def _words(folded: str) -> list[tuple[str, str]]:
+    """Return the words of a folded text and the ``!`` and ``?`` behind each; articles are left out."""
+    words: list[tuple[str, str]] = []
+    for found in _WORD.findall(folded):
+        word, marks = found, ""
+        if not found.isalnum():
+            tail = _TRAILING.search(found)
+            if tail:
+                word, marks = found[: tail.start()], "".join(c for c in tail[0] if c in _KEPT)
+            word = _LEADING.sub("", word)
+        if word and word not in _ARTICLES:
+            words.append((word, marks))
+    return words

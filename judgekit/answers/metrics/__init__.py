@@ -1,0 +1,1 @@
+"""The answer metrics, one file each; see `judgekit.answers.quality`."""

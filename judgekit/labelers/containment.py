@@ -1,0 +1,182 @@
+"""Containment: a document is relevant if one of the reference answers stands in it. Free, and often wrong."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import ClassVar, Final, Literal, Protocol, Self, get_args
+
+import regex
+
+from judgekit.answers.matching import Phrase, TokenText, WordText, token_phrase, word_phrase
+from judgekit.data.documents import Doc, Fields, Query, render
+from judgekit.data.labelings import Scale
+from judgekit.data.tables import Status
+from judgekit.errors import DataError
+from judgekit.labelers.base import Context, Label, Needs, Unit, read_fields, spell_fields
+from judgekit.llm.types import Outcome, Request
+from judgekit.options import Options, spelling
+from judgekit.spec import Spec
+
+__all__ = ["Containment"]
+
+Match = Literal["tokens", "normalized", "regex"]
+
+_CLASSES: Final = ("yes", "no", "true", "false", "supports", "refutes", "not enough info")
+_CACHED_DOCS: Final = 1 << 14
+_PATTERN_SECONDS: Final = 1.0
+
+
+class _Text(Protocol):
+    def holds(self, phrase: Phrase, /) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Containment:
+    """Relevance 1 if any reference answer stands in the document's text, else 0.
+
+    Not applicable to a query without reference answers, or whose answers are all classes (yes, no, SUPPORTS, …),
+    shorter than ``min_length`` or longer than ``max_words``: a class is stated nowhere, and a long answer nowhere in
+    the same words, so that 0 would say nothing about the document.
+
+    Attributes:
+        match: ``tokens`` as DPR evaluates, ``normalized`` whole words with their symbols, or ``regex``, where the
+            answers are patterns, as in TREC QA.
+        min_length: answers of fewer letters and digits are not looked for.
+        max_words: answers of more words are not looked for.
+        classes: further answers that are classes, separated by ``|``.
+        fields: how documents are rendered.
+    """
+
+    kind: ClassVar[str] = "containment"
+    match: Match = "tokens"
+    min_length: int = 1
+    max_words: int = 20
+    classes: str = ""
+    fields: Fields = "title+text"
+    default_fields: Fields = field(default="title+text", compare=False, repr=False)
+    _prepared: Callable[[Doc], _Text] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # A memo of a pure function, so that a document of many queries is prepared once: no state that shows.
+        text: Callable[[str], _Text] = WordText if self.match == "normalized" else TokenText
+        memo = lru_cache(maxsize=_CACHED_DOCS)(lambda doc: text(render(doc, self.fields)))
+        object.__setattr__(self, "_prepared", memo)
+
+    @classmethod
+    def make(cls, spec: Spec, context: Context) -> Self:
+        """Build it from its spelling."""
+        options = Options(spec, ("match", "min_length", "max_words", "classes", "fields"))
+        return cls(
+            options.choice("match", "tokens", get_args(Match)),  # type: ignore[arg-type]  # one of Match
+            options.whole("min_length", 1, 1),
+            options.whole("max_words", 20, 1),
+            options.text("classes", "") if "classes" in options else "",
+            read_fields(options, context),
+            context.fields,
+        )
+
+    @property
+    def spec(self) -> Spec:
+        """The canonical spelling."""
+        return spelling(
+            self.kind,
+            {
+                "match": (self.match, "tokens"),
+                "min_length": (self.min_length, 1),
+                "max_words": (self.max_words, 20),
+                "classes": (self.classes, ""),
+                **spell_fields(self.fields, self.default_fields),
+            },
+        )
+
+    @property
+    def scale(self) -> Scale:
+        """Binary."""
+        return Scale("binary")
+
+    @property
+    def needs(self) -> Needs:
+        """Reference answers, and nothing else."""
+        return Needs(references=True)
+
+    def units(self, query: Query, docs: Sequence[Doc]) -> Iterable[Unit]:
+        """Return all docs of the query as one unit, so that its answers are prepared once."""
+        return [Unit(query, tuple(docs))]
+
+    def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
+        """Return []: nothing is asked."""
+        return []
+
+    def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
+        """Return one label per doc; ``raw`` is the answer that was found.
+
+        Raises:
+            DataError: an answer is no regular expression, where it has to be one.
+        """
+        query = unit.query
+        answers, reason = self._answers(query)
+        if not answers:
+            return [Label(query.query_id, d.doc_id, None, Status.NOT_APPLICABLE, "", reason) for d in unit.docs]
+        if self.match == "regex":
+            return self._search(unit, answers)
+        prepare = word_phrase if self.match == "normalized" else token_phrase
+        phrases = [(p, a) for a in answers if (p := prepare(a)) is not None]
+        if not phrases:
+            reason = "no reference answer has a letter or digit to look for"
+            return [Label(query.query_id, d.doc_id, None, Status.NOT_APPLICABLE, "", reason) for d in unit.docs]
+        return [self._find(query, doc, phrases) for doc in unit.docs]
+
+    def _find(self, query: Query, doc: Doc, phrases: Sequence[tuple[Phrase, str]]) -> Label:
+        text = self._prepared(doc)
+        for phrase, answer in phrases:
+            if text.holds(phrase):
+                return Label(query.query_id, doc.doc_id, 1.0, Status.OK, answer)
+        return Label(query.query_id, doc.doc_id, 0.0)
+
+    def _answers(self, query: Query) -> tuple[list[str], str]:
+        """Return the answers to look for, and the reason where there are none."""
+        if not query.answers:
+            return [], "the query has no reference answer"
+        if self.match == "regex":
+            return list(query.answers), ""
+        classes = {*_CLASSES, *(c.strip().casefold() for c in self.classes.split("|"))}
+        open_answers = [a for a in query.answers if a.strip(" .!").casefold() not in classes]
+        if not open_answers:
+            return [], "the reference answers are classes, such as yes or no"
+        long_enough = [a for a in open_answers if sum(c.isalnum() for c in a) >= self.min_length]
+        if not long_enough:
+            return [], f"no reference answer has {self.min_length} letters or digits"
+        short = [a for a in long_enough if len(a.split()) <= self.max_words]
+        return short, "" if short else f"every reference answer is longer than {self.max_words} words"
+
+    def _search(self, unit: Unit, answers: Sequence[str]) -> list[Label]:
+        query = unit.query
+        patterns = []
+        for answer in answers:
+            try:
+                patterns.append(regex.compile(_nfc(answer), regex.IGNORECASE | regex.MULTILINE))
+            except regex.error as error:
+                raise DataError(f"query {query.query_id!r}: {answer!r} is no regular expression: {error}") from None
+        return [self._search_one(query, doc, patterns) for doc in unit.docs]
+
+    def _search_one(self, query: Query, doc: Doc, patterns: Sequence[regex.Pattern[str]]) -> Label:
+        text = _nfc(render(doc, self.fields))
+        for pattern in patterns:
+            try:
+                found = pattern.search(text, timeout=_PATTERN_SECONDS)
+            except TimeoutError:
+                reason = f"the pattern {pattern.pattern!r} took more than {_PATTERN_SECONDS:g} s"
+                return Label(query.query_id, doc.doc_id, None, Status.FAILED, "", reason)
+            if found:
+                return Label(query.query_id, doc.doc_id, 1.0, Status.OK, found[0])
+        return Label(query.query_id, doc.doc_id, 0.0)
+
+
+def _nfc(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+LABELER = Containment

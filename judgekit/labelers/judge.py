@@ -1,0 +1,252 @@
+"""LLM judges: a prompt asks how relevant a document is, and the reply's verdict is the label."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Self, get_args
+
+from judgekit.data.documents import Doc, Fields, Query
+from judgekit.data.labelings import Scale
+from judgekit.data.tables import Status
+from judgekit.errors import UsageError
+from judgekit.labelers.base import Context, Label, Needs, Unit, read_fields, spell_fields
+from judgekit.llm.asking import Asker, cut_off, settled
+from judgekit.llm.logprobs import distribution
+from judgekit.llm.prompts import Prompt, find_prompt, neutral, passages
+from judgekit.llm.types import Endpoint, Failure, Outcome, Reply, Request
+from judgekit.llm.verdict import Unread, read_outcome
+from judgekit.options import Options, spelling
+from judgekit.spec import Spec
+
+__all__ = ["Judge"]
+
+Reading = Literal["text", "logprobs"]
+Vote = Literal["majority", "mean"]
+
+
+@dataclass(frozen=True)
+class _Voice:
+    """One voter's verdict on one pair: a relevance, or why there is none; and what was said."""
+
+    relevance: float | None
+    said: str
+    unread: Unread | None = None
+    mass: float | None = None
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Asks one or several LLMs with one prompt how relevant each document is.
+
+    The label is what the prompt file declares for the verdict: yes is 1, a grade is itself. With log-probabilities
+    it is the expected relevance, and so is the mean of several voices, both taken to [0, 1] by the prompt's least
+    and largest relevance. A label exists if more than half of the voices gave a verdict; a tie of a majority vote
+    goes to the smaller relevance.
+
+    Attributes:
+        endpoints: the LLMs, one voice each, or ``samples`` voices.
+        prompt: a judge prompt.
+        read: the verdict from the ``text`` or from the ``logprobs`` of its tokens.
+        samples: voices per endpoint. More than one are drawn at temperature 1, unless the endpoint or
+            ``temperature`` says otherwise.
+        repeats: how often the same request is made to see whether the verdict flips. The label is the first verdict,
+            so that it is the same label as without repeats; ``extra["flips"]`` is the share of the later ones that
+            differ from it.
+        vote: how several voices become one label.
+        temperature: overrides the endpoint's and the prompt's.
+        top_logprobs: how many alternatives to ask for; some servers give at most 5.
+        fields: how documents are rendered.
+        endpoint_name, model, jury, prompt_name: as spelled.
+    """
+
+    kind: ClassVar[str] = "judge"
+    endpoints: tuple[Endpoint, ...]
+    prompt: Prompt
+    read: Reading = "text"
+    samples: int = 1
+    repeats: int = 1
+    vote: Vote = "majority"
+    temperature: float | None = None
+    top_logprobs: int = 20
+    fields: Fields = "title+text"
+    endpoint_name: str | None = None
+    model: str | None = None
+    jury: str | None = None
+    prompt_name: str = "binary"
+    default_fields: Fields = field(default="title+text", compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.prompt.kind != "judge":
+            raise UsageError(f"{self.spec}: the prompt {self.prompt.name!r} judges no relevance ({self.prompt.kind})")
+        if self.repeats > 1 and (self.samples > 1 or len(self.endpoints) > 1):
+            raise UsageError(f"{self.spec}: repeats are of one verdict, so they go with neither samples nor a jury")
+
+    @classmethod
+    def make(cls, spec: Spec, context: Context) -> Self:
+        """Build it from its spelling."""
+        options = Options(
+            spec,
+            (
+                *("endpoint", "model", "jury", "prompt", "read", "samples", "repeats", "vote", "temperature"),
+                *("top_logprobs", "fields"),
+            ),
+        )
+        name, jury, model = options.text("endpoint"), options.text("jury"), options.text("model")
+        if jury is not None and (name is not None or model is not None):
+            raise UsageError(f"{spec}: jury names the endpoints, so endpoint and model cannot be given with it")
+        names = [name] if jury is None else [part.strip() for part in jury.split("+")]
+        if len(set(names)) != len(names):
+            raise UsageError(f"{spec}: an endpoint is in the jury twice (for several votes of one say samples=n)")
+        endpoints = tuple(context.endpoint(n) for n in names)
+        if model is not None:
+            endpoints = tuple(replace(e, model=model) for e in endpoints)
+        prompt_name = options.text("prompt", "binary")
+        return cls(
+            endpoints,
+            find_prompt(prompt_name, context.path),
+            options.choice("read", "text", get_args(Reading)),  # type: ignore[arg-type]  # one of Reading
+            options.whole("samples", 1, 1),
+            options.whole("repeats", 1, 1),
+            options.choice("vote", "majority", get_args(Vote)),  # type: ignore[arg-type]  # one of Vote
+            options.number("temperature", 0.0),
+            options.whole("top_logprobs", 20, 2),
+            read_fields(options, context),
+            name,
+            model,
+            jury,
+            prompt_name,
+            context.fields,
+        )
+
+    @property
+    def spec(self) -> Spec:
+        """The canonical spelling."""
+        return spelling(
+            self.kind,
+            {
+                "endpoint": (self.endpoint_name, None),
+                "model": (self.model, None),
+                "jury": (self.jury, None),
+                "prompt": (self.prompt_name, "binary"),
+                "read": (self.read, "text"),
+                "samples": (self.samples, 1),
+                "repeats": (self.repeats, 1),
+                "vote": (self.vote, "majority"),
+                "temperature": (self.temperature, None),
+                "top_logprobs": (self.top_logprobs, 20),
+                **spell_fields(self.fields, self.default_fields),
+            },
+        )
+
+    @property
+    def _voices(self) -> int:
+        return len(self.endpoints) * self.samples
+
+    @property
+    def scale(self) -> Scale:
+        """The prompt's; ``unit`` for expected values and means."""
+        mean = self._voices > 1 and self.vote == "mean"
+        declared = self.prompt.output.scale
+        return Scale("unit") if self.read == "logprobs" or mean or declared is None else declared
+
+    @property
+    def needs(self) -> Needs:
+        """The LLMs that are asked."""
+        jury = self.endpoints if len(self.endpoints) > 1 else ()
+        return Needs(endpoint=self.endpoints[0], jury=jury)
+
+    @cached_property
+    def _askers(self) -> list[tuple[Asker, int]]:
+        """Whom to ask, and as which sample: one entry per request of the first wave."""
+        asked = []
+        for endpoint in self.endpoints:
+            params: dict[str, Any] = {}
+            if self.read == "logprobs":
+                params.update(logprobs=True, top_logprobs=self.top_logprobs)
+            if self.temperature is not None:
+                params["temperature"] = self.temperature
+            elif self.samples > 1 and "temperature" not in endpoint.params:
+                params["temperature"] = 1.0
+            asker = Asker(endpoint, self.prompt, params)
+            asked += [(asker, sample) for sample in range(self.samples * self.repeats)]
+        return asked
+
+    @cached_property
+    def _unit_scaled(self) -> dict[int, float]:
+        """The relevance of each verdict, taken to [0, 1]."""
+        relevance = self.prompt.output.relevance
+        low, high = min(relevance.values()), max(relevance.values())
+        return {verdict: (value - low) / (high - low) for verdict, value in relevance.items()}
+
+    def units(self, query: Query, docs: Sequence[Doc]) -> Iterable[Unit]:
+        """Return one unit per doc."""
+        return [Unit(query, (doc,)) for doc in docs]
+
+    def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
+        """Return one request per voice; then again, with more room, those whose replies were cut off."""
+        asked = self._askers
+        if replies:
+            again = cut_off(replies) if len(replies) == len(asked) else ()
+            if not again:
+                return []
+            asked = [self._askers[i] for i in again]
+        values = {"question": neutral(unit.query.text), "passages": passages(unit.docs, self.fields)}
+        return [asker.request(values, sample=sample, more=bool(replies)) for asker, sample in asked]
+
+    def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
+        """Return the label of the unit's doc."""
+        outcomes = settled(replies, len(self._askers))
+        voices = [
+            self._voice(outcome, asker.endpoint) for outcome, (asker, _) in zip(outcomes, self._askers, strict=True)
+        ]
+        first = voices[0]
+        label = Label(unit.query.query_id, unit.docs[0].doc_id, first.relevance, raw=first.said)
+        if len(voices) == 1:
+            if first.unread is not None:
+                return [replace(label, status=first.unread.status, reason=first.unread.reason)]
+            return [label if first.mass is None else replace(label, extra={"mass": first.mass})]
+        label = replace(label, raw=json.dumps([voice.said for voice in voices], ensure_ascii=False))
+        return [self._repeated(label, voices) if self.repeats > 1 else self._voted(label, voices)]
+
+    def _voice(self, outcome: Outcome, endpoint: Endpoint) -> _Voice:
+        form = self.prompt.output.form
+        said = "" if isinstance(outcome, Failure) else outcome.text
+        if self.read == "logprobs" and isinstance(outcome, Reply) and outcome.refusal is None:
+            chances = distribution(outcome, form, endpoint)
+            if isinstance(chances, Unread):
+                return _Voice(None, said, chances)
+            return _Voice(min(1.0, max(0.0, chances.mean(self._unit_scaled))), said, mass=chances.mass)
+        verdict = read_outcome(outcome, form)
+        if isinstance(verdict, Unread):
+            return _Voice(None, said, verdict)
+        mean = self._voices > 1 and self.vote == "mean"
+        relevance = self._unit_scaled if mean else self.prompt.output.relevance
+        return _Voice(float(relevance[verdict.value]), said)
+
+    def _repeated(self, label: Label, voices: Sequence[_Voice]) -> Label:
+        first, later = voices[0], [v.relevance for v in voices[1:] if v.relevance is not None]
+        if first.unread is not None:
+            return replace(label, status=first.unread.status, reason=first.unread.reason)
+        flips = sum(v != first.relevance for v in later) / len(later) if later else math.nan
+        return replace(label, extra={"flips": flips, "repeats": float(len(later))})
+
+    def _voted(self, label: Label, voices: Sequence[_Voice]) -> Label:
+        votes = [v.relevance for v in voices if v.relevance is not None]
+        if 2 * len(votes) <= len(voices):
+            unread = next(v.unread for v in voices if v.unread is not None)
+            reason = f"only {len(votes)} of {len(voices)} voices gave a verdict: {unread.reason}"
+            return replace(label, relevance=None, status=unread.status, reason=reason)
+        counts = Counter(votes)
+        winner = min(counts, key=lambda value: (-counts[value], value))
+        mean = self.vote == "mean" or self.read == "logprobs"
+        extra = {"votes": float(len(votes)), "agreement": counts[winner] / len(votes)}
+        relevance = math.fsum(votes) / len(votes) if mean else winner
+        return replace(label, relevance=relevance, status=Status.OK, extra=extra)
+
+
+LABELER = Judge

@@ -1,0 +1,79 @@
+"""Asking one prompt of one endpoint, and asking once more where the reply was cut off.
+
+Everything that puts a prompt file to an endpoint (judges, answers, correctness) makes its requests here, so that
+the same question in the same words always is the same request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+from judgekit.llm.prompts import Prompt
+from judgekit.llm.types import Endpoint, Outcome, Reply, Request, chat
+
+__all__ = ["Asker", "cut_off", "settled"]
+
+_GROWTH: Final = 8
+"""How much more room a reply gets that was cut off: enough for a model that thinks aloud first."""
+
+_ROOMS: Final = ("max_tokens", "max_completion_tokens")
+_ROOM: Final = 256
+
+
+@dataclass(frozen=True)
+class Asker:
+    """A prompt put to an endpoint.
+
+    The request's parameters are, each before the next: ``params``, the endpoint's own, the prompt's, temperature 0.
+
+    Attributes:
+        endpoint: where to ask.
+        prompt: what to ask.
+        params: fields of the request body that go before all others.
+    """
+
+    endpoint: Endpoint
+    prompt: Prompt
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def _fields(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The fields of the body besides model and messages: as first asked, and with more room."""
+        fields = {"temperature": 0, **self.prompt.params}
+        said = {**self.endpoint.params, **self.params}
+        if any(room in said for room in _ROOMS):
+            fields.pop("max_tokens", None)
+        fields.update(said)
+        room = next((r for r in _ROOMS if r in fields), "max_tokens")
+        return fields, {**fields, room: _GROWTH * int(fields.get(room) or _ROOM)}
+
+    def request(self, values: Mapping[str, str], *, sample: int = 0, more: bool = False) -> Request:
+        """Return the request with the prompt's placeholders filled in.
+
+        Args:
+            values: text per placeholder, `neutral` already.
+            sample: tells repeated samples of one request apart.
+            more: whether to give the reply more room, after one that was cut off.
+        """
+        return chat(self.endpoint, self.prompt.messages(values), sample=sample, **self._fields[more])
+
+
+def cut_off(outcomes: Sequence[Outcome]) -> list[int]:
+    """Return which outcomes of a first wave are replies that were cut off; a second wave asks these again."""
+    return [i for i, outcome in enumerate(outcomes) if isinstance(outcome, Reply) and outcome.finish_reason == "length"]
+
+
+def settled(replies: Sequence[Outcome], first: int) -> list[Outcome]:
+    """Return the ``first`` outcomes with those of the second wave in the places of the cut-off ones.
+
+    A second attempt that failed altogether leaves the cut-off reply in its place.
+    """
+    outcomes = list(replies[:first])
+    if len(replies) > first:
+        for index, again in zip(cut_off(outcomes), replies[first:], strict=False):
+            if isinstance(again, Reply):
+                outcomes[index] = again
+    return outcomes
