@@ -61,7 +61,7 @@ class Verdict:
     """What can be said.
 
     Attributes:
-        text: the paragraph.
+        sentences: the paragraph, the sentence that matters most first.
         primary: the cell that it is about.
         best: the labeling with the highest concordance; None where no statement is possible.
         winner: ``best`` where it is better than every other labeling beyond chance, else None.
@@ -78,7 +78,7 @@ class Verdict:
         excluded: labelings that do not take part, with the reason.
     """
 
-    text: str
+    sentences: tuple[str, ...]
     primary: Primary
     best: str | None
     winner: str | None
@@ -91,6 +91,11 @@ class Verdict:
     queries_now: int
     queries_needed: Mapping[str, int | None]
     excluded: Mapping[str, str]
+
+    @property
+    def text(self) -> str:
+        """The paragraph."""
+        return " ".join(self.sentences)
 
     def __str__(self) -> str:
         return self.text
@@ -119,15 +124,15 @@ def decide(
     cheapest = _cheapest(ranked, gaps, margin)
     tau_first = max(ranked, key=lambda c: (c.tau_b if math.isfinite(c.tau_b) else -2.0, c.value))
     verdict = Verdict(
-        "", primary, best.labeling, best.labeling if clear else None, tuple(c.labeling for c in ranked), worse, open_,
+        (), primary, best.labeling, best.labeling if clear else None, tuple(c.labeling for c in ranked), worse, open_,
         tau_first is not best, cheapest, margin, queries, needed, dict(excluded),
     )  # fmt: skip
-    return replace(verdict, text=_words(verdict, ranked, gaps, tau_first))
+    return replace(verdict, sentences=_words(verdict, ranked, gaps, tau_first))
 
 
 def _nothing(primary: Primary, margin: float, queries: int, excluded: Mapping[str, str], why: str) -> Verdict:
-    text = f"No verdict on {primary}. {why}" + _left_out(excluded)
-    return Verdict(text, primary, None, None, (), (), (), False, None, margin, queries, {}, dict(excluded))
+    sentences = (f"No verdict on {primary}.", why, *_left_out(excluded))
+    return Verdict(sentences, primary, None, None, (), (), (), False, None, margin, queries, {}, dict(excluded))
 
 
 def _needed(gap: Difference, queries: int) -> int | None:
@@ -148,7 +153,9 @@ def _cheapest(ranked: Sequence[Candidate], gaps: Mapping[str, Difference], margi
     return None
 
 
-def _words(verdict: Verdict, ranked: Sequence[Candidate], gaps: Mapping[str, Difference], tau_first: Candidate) -> str:
+def _words(
+    verdict: Verdict, ranked: Sequence[Candidate], gaps: Mapping[str, Difference], tau_first: Candidate
+) -> tuple[str, ...]:
     best = ranked[0]
     chance = np.round(100 * best.value)
     parts = [
@@ -175,8 +182,8 @@ def _words(verdict: Verdict, ranked: Sequence[Candidate], gaps: Mapping[str, Dif
     for name, needed in verdict.queries_needed.items():
         if needed is not None:
             parts.append(f"About {needed:,} queries would settle it against {name!r} if the difference is as it looks.")
-    return " ".join(parts) + _left_out(verdict.excluded)
+    return (*parts, *_left_out(verdict.excluded))
 
 
-def _left_out(excluded: Mapping[str, str]) -> str:
-    return "".join(f" {name!r} takes no part: {why}." for name, why in excluded.items())
+def _left_out(excluded: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(f"{name!r} takes no part: {why}." for name, why in excluded.items())
