@@ -38,6 +38,7 @@ class DataConfig(_Section):
     depth: Positive
     fields: Fields = "title+text"
     query_log: str | None = None
+    limit: Positive | None = None
 
 
 class EndpointConfig(_Section):
@@ -160,6 +161,10 @@ class Config(_Section):
     def resolve(self, text: str) -> Path:
         """Return a path of the file, relative paths being relative to the file's folder; ``~`` is the home."""
         return self.path.parent / os.path.expanduser(text)
+
+    def limited(self, limit: int) -> Config:
+        """Return the experiment on the first ``limit`` queries."""
+        return self.model_copy(update={"data": self.data.model_copy(update={"limit": limit})})
 
     def toml(self) -> str:
         """Return the file with every default written out."""

@@ -1,0 +1,101 @@
+"""The experiment file is read strictly: a mistake is a sentence that names the file, the key and the nearest word."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgekit.config import load, parse_config
+from judgekit.errors import ConfigError
+
+GOOD = """
+[data]
+queries = "queries.jsonl"
+docs = "docs.jsonl"
+depth = 10
+[runs]
+bm25 = "runs/bm25.trec"
+[endpoints.local]
+base_url = "http://localhost:8000/v1"
+model = "my-model"
+api_key_env = "MY_KEY"
+concurrency = 64
+[[labelers]]
+name = "erag"
+kind = "utility"
+endpoint = "local"
+quality = "em"
+[answers]
+endpoint = "local"
+depths = [5, 1, 10, 5]
+[prices."org/model"]
+prompt = 0.5
+completion = 1.5
+"""
+
+
+def _content(*replacements: tuple[str, str]) -> dict[str, Any]:
+    text = GOOD
+    for old, new in replacements:
+        assert old in text
+        text = text.replace(old, new)
+    return tomllib.loads(text)
+
+
+def test_a_good_file_is_read_with_its_defaults() -> None:
+    config = parse_config(_content(), Path("dir/experiment.toml"))
+    assert config.answers.depths == [1, 5, 10]
+    assert config.answers.metrics == ["em", "f1"]
+    assert str(config.labelers[0].spec) == "utility(endpoint=local, quality=em)"
+    assert config.resolve("queries.jsonl") == Path("dir/queries.jsonl")
+    assert config.resolve("/tmp/queries.jsonl") == Path("/tmp/queries.jsonl")
+
+
+def test_the_resolved_file_reads_back_as_the_same_experiment() -> None:
+    config = parse_config(_content(), Path("experiment.toml"))
+    assert parse_config(tomllib.loads(config.toml()), Path("experiment.toml")) == config
+
+
+@pytest.mark.parametrize(
+    ("replacement", "words"),
+    [
+        (("concurrency =", "concurency ="), "[endpoints.local.concurency]*Did you mean 'concurrency'?"),
+        (("[answers]", "[anwsers]"), "[anwsers]*Did you mean 'answers'?"),
+        (("depth = 10", 'depth = "ten"'), "[data.depth]*integer; got 'ten'"),
+        (("depth = 10", "depth = 0"), "[data.depth]*greater than or equal to 1; got 0"),
+        (
+            ("depth = 10", "depth = 5"),
+            "answers.depths goes to 10, but data.depth pools only the top 5*raise data.depth",
+        ),
+        (('docs = "docs.jsonl"', ""), "[data.docs] is needed and missing"),
+        (("bm25 =", "all ="), "[runs]*a run cannot be named 'all'"),
+        (("http://localhost", "localhost"), "[endpoints.local.base_url]*must start with http:// or https://"),
+        (("concurrency = 64", "max_retries = -1"), "[endpoints.local.max_retries]"),
+        (('kind = "utility"', "kind = 3"), "[labelers.0.kind]"),
+        (('quality = "em"', "quality = [1]"), "[labelers.0] option 'quality' must be a text, a number or true/false"),
+        (("depths = [5, 1, 10, 5]", "depths = []"), "[answers.depths]"),
+        (("depths = [5, 1, 10, 5]", "depths = [0]"), "[answers.depths.0]"),
+    ],
+)
+def test_a_mistake_is_a_sentence_that_names_the_key(replacement: tuple[str, str], words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_config(_content(replacement), Path("experiment.toml"))
+    message = str(caught.value)
+    assert message.startswith("experiment.toml: ")
+    position = 0
+    for part in words.split("*"):
+        position = message.index(part, position) + len(part)
+
+
+def test_a_missing_file_and_a_file_that_is_no_toml_are_sentences(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"nowhere\.toml: there is no such experiment file"):
+        load(tmp_path / "nowhere.toml")
+    bad = tmp_path / "bad.toml"
+    bad.write_text("[data\n")
+    with pytest.raises(ConfigError, match=r"bad\.toml: is not TOML: .*line 1"):
+        load(bad)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load(tmp_path)
