@@ -1,0 +1,309 @@
+"""The stages label, answer, score: the one code behind the command line, the Python API and the experiment.
+
+Each takes values and returns values; none reads a file, prints, or knows where its requests are served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from judgekit.answers.answerer import Answerer, make_answerer
+from judgekit.answers.quality import Answered, Metric, Score
+from judgekit.answers.quality import metric as answer_metric
+from judgekit.data.checks import check_runs
+from judgekit.data.documents import Docs, Fields, Queries, Unit
+from judgekit.data.labelings import Labeling
+from judgekit.data.pool import pool
+from judgekit.data.readers import read_docs, read_queries
+from judgekit.data.runs import Run
+from judgekit.data.tables import ALL, LABELS, QUALITY
+from judgekit.data.trec import read_run
+from judgekit.errors import ConfigError, UsageError, nearest
+from judgekit.labelers.base import Label, Labeler, checked
+from judgekit.llm.types import Endpoint
+from judgekit.spec import Value
+
+if TYPE_CHECKING:
+    from judgekit.llm.session import Session
+    from judgekit.metrics import Evaluation, Measure
+
+__all__ = [
+    "Answering",
+    "Collection",
+    "Resources",
+    "answer",
+    "answer_units",
+    "answering",
+    "at_depths",
+    "label",
+    "label_units",
+    "read_collection",
+    "score",
+    "units_to_answer",
+]
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What labelers may ask for while they are built: endpoints by name, files, the rendering of documents."""
+
+    endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
+    base: Path = Path()
+    fields: Fields = "title+text"
+    docs: Docs | None = None
+
+    def endpoint(self, name: str | None) -> Endpoint:
+        """Return the endpoint of that name, or the only one if ``name`` is None.
+
+        Raises:
+            ConfigError: there is none of that name, or none at all, or several and no name was given.
+        """
+        have = ", ".join(self.endpoints) or "none"
+        if name is None:
+            if len(self.endpoints) == 1:
+                return next(iter(self.endpoints.values()))
+            problem = "several endpoints are defined: say which" if self.endpoints else "no endpoint is defined"
+            raise ConfigError(f"an LLM is needed and {problem} (endpoints: {have})")
+        if name not in self.endpoints:
+            raise ConfigError(f"there is no endpoint {name!r} (endpoints: {have}).{nearest(name, self.endpoints)}")
+        return self.endpoints[name]
+
+    def path(self, text: str) -> Path:
+        """Return a file's path, relative ones being relative to ``base``."""
+        return self.base / Path(text).expanduser()
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Queries, documents and runs that belong together, and the depth of the pool.
+
+    Attributes:
+        queries: all queries of the experiment, in file order.
+        docs: the documents.
+        runs: the runs, cut to ``depth`` and to the queries.
+        depth: how many documents per run and query are pooled.
+    """
+
+    queries: Queries
+    docs: Docs
+    runs: tuple[Run, ...]
+    depth: int
+
+    @classmethod
+    def make(
+        cls, queries: Queries, docs: Docs, runs: Sequence[Run], depth: int, limit: int | None = None
+    ) -> Collection:
+        """Check that the parts fit together, take the first ``limit`` queries, and cut the runs to ``depth``.
+
+        Raises:
+            DataError: a run holds a query or a document that the collection lacks, or nothing at all.
+        """
+        runs = [run.cut(depth) for run in runs]
+        check_runs(runs, queries, docs)
+        if limit is not None:
+            queries = {q: queries[q] for q in list(queries)[:limit]}
+            runs = [run.only(queries) for run in runs]
+        return cls(queries, docs, tuple(runs), depth)
+
+    @cached_property
+    def pairs(self) -> dict[str, list[str]]:
+        """The pooled doc ids per query: what every labeler labels."""
+        return pool(self.runs, self.queries, self.depth)
+
+    @property
+    def n_pairs(self) -> int:
+        """The number of pooled pairs."""
+        return sum(map(len, self.pairs.values()))
+
+
+def read_collection(
+    queries: Path, docs: Path, runs: Mapping[str, Path], depth: int, limit: int | None = None
+) -> Collection:
+    """Read queries, documents and TREC runs, and check that they fit together.
+
+    Raises:
+        DataError: a file cannot be read or does not fit to the others.
+    """
+    read = [read_run(path, name) for name, path in runs.items()]
+    return Collection.make(read_queries(queries), read_docs(docs), read, depth, limit)
+
+
+def label_units(labeler: Labeler, collection: Collection) -> Iterator[Unit]:
+    """Yield the units that a labeler cuts the pool into, query by query."""
+    for query_id, doc_ids in collection.pairs.items():
+        if doc_ids:
+            yield from labeler.units(collection.queries[query_id], collection.docs.get(doc_ids))
+
+
+async def label(labeler: Labeler, collection: Collection, session: Session, name: str | None = None) -> Labeling:
+    """Label every pair of the pool.
+
+    Raises:
+        StoppedError: the endpoint or the budget ended the run; the replies so far are in the store.
+    """
+    name = name or str(labeler.spec)
+    labels: list[Label] = []
+    units = label_units(labeler, collection)
+    async for unit, outcomes in session.resolve(units, labeler, stage=f"label {name}", total=None):
+        labels.extend(checked(labeler, unit, outcomes))
+    return labeling(name, labeler, labels)
+
+
+def labeling(name: str, labeler: Labeler, labels: Sequence[Label]) -> Labeling:
+    """Return labels as a labeling on the labeler's declared scale, with what they hold extra as further columns."""
+    frame = pd.DataFrame(
+        {
+            "query_id": [x.query_id for x in labels],
+            "doc_id": [x.doc_id for x in labels],
+            "relevance": np.array([np.nan if x.relevance is None else x.relevance for x in labels], dtype=np.float64),
+            "status": [x.status.value for x in labels],
+            "raw": [x.raw for x in labels],
+            "reason": [x.reason for x in labels],
+        }
+    )
+    for column in sorted({key for x in labels for key in x.extra}):
+        frame[column] = [x.extra.get(column) for x in labels]
+    return Labeling(name, labeler.scale, frame if labels else LABELS.empty())
+
+
+_Asked = tuple[str, int]
+"""A run's name and a depth."""
+
+
+@dataclass(frozen=True)
+class Answering:
+    """How queries are answered end to end, and how the answers are rated."""
+
+    answerer: Answerer
+    metrics: tuple[Metric, ...]
+
+
+def answering(
+    resources: Resources,
+    *,
+    endpoint: str | None = None,
+    prompt: str = "answer-short",
+    metrics: Sequence[str] = ("em", "f1"),
+    options: Mapping[str, Value] | None = None,
+) -> Answering:
+    """Build the answerer and the answer metrics from their names.
+
+    Raises:
+        ConfigError, UsageError: there is no such endpoint, prompt, metric or option.
+    """
+    answerer = make_answerer(resources.endpoint(endpoint), prompt, resources, dict(options or {}))
+    return Answering(answerer, tuple(answer_metric(name, resources) for name in metrics))
+
+
+def answer_units(
+    collection: Collection, depths: Sequence[int], closed_book: bool = True
+) -> dict[tuple[str, tuple[str, ...]], list[_Asked]]:
+    """Return what has to be answered: (query id, doc ids in order) and the (run, depth) pairs that ask for it.
+
+    Lists that two runs or depths share are answered once. Closed-book answering has depth 0 and run ``all``.
+    """
+    asked: dict[tuple[str, tuple[str, ...]], list[_Asked]] = {}
+    for query_id in collection.queries:
+        if closed_book:
+            asked.setdefault((query_id, ()), []).append((ALL, 0))
+        for depth in depths:
+            for run in collection.runs:
+                asked.setdefault((query_id, tuple(run.top(query_id, depth))), []).append((run.name, depth))
+    return asked
+
+
+def units_to_answer(collection: Collection, asked: Iterable[tuple[str, tuple[str, ...]]]) -> Iterator[Unit]:
+    """Yield a unit for every (query id, doc ids)."""
+    return (Unit(collection.queries[q], tuple(collection.docs.get(docs))) for q, docs in asked)
+
+
+async def answer(
+    answering: Answering,
+    collection: Collection,
+    depths: Sequence[int],
+    session: Session,
+    *,
+    closed_book: bool = True,
+) -> pd.DataFrame:
+    """Answer every query from the top k documents of every run, for every depth k, and say how good the answers are.
+
+    Returns:
+        The quality table, sorted by run, depth, query and metric: one row per run, depth, query and metric, with
+        the answer, whether it abstains, and how many estimated tokens did not fit into the context budget.
+
+    Raises:
+        StoppedError: the endpoint or the budget ended the run; the replies so far are in the store.
+    """
+    answerer = answering.answerer
+    asked = answer_units(collection, depths, closed_book)
+    units = units_to_answer(collection, asked)
+    found: dict[Answered, list[_Asked]] = {}
+    async for unit, outcomes in session.resolve(units, answerer, stage="answer", total=len(asked)):
+        answered = Answered(unit.query, answerer.answer(unit, outcomes))
+        found.setdefault(answered, []).extend(asked[unit.query.query_id, tuple(d.doc_id for d in unit.docs)])
+    rows: list[dict[str, object]] = []
+    for metric in answering.metrics:
+        async for answered, score in _rate(metric, list(found), session):
+            result = answered.answer
+            for run, depth in found[answered]:
+                rows.append(
+                    {
+                        "run": run,
+                        "depth": depth,
+                        "model": answerer.endpoint.model,
+                        "query_id": answered.query.query_id,
+                        "metric": metric.name,
+                        "value": np.nan if score.value is None else score.value,
+                        "answer": result.text,
+                        "status": score.status.value,
+                        "reason": score.reason,
+                        "abstained": int(result.abstained),
+                        "cut_tokens": result.cut_tokens,
+                    }
+                )
+    keys = ["run", "depth", "query_id", "metric"]
+    return QUALITY.check(pd.DataFrame(rows).sort_values(keys, ignore_index=True) if rows else QUALITY.empty())
+
+
+async def _rate(metric: Metric, units: Sequence[Answered], session: Session) -> AsyncIterator[tuple[Answered, Score]]:
+    if metric.endpoint is None:
+        for unit in units:
+            yield unit, metric.read(unit, [])
+    else:
+        stage = f"rate {metric.name}"
+        async for unit, outcomes in session.resolve(units, metric, stage=stage, total=len(units)):
+            yield unit, metric.read(unit, outcomes)
+
+
+def at_depths(measures: Iterable[Measure], depths: Sequence[int]) -> list[Measure]:
+    """Return the measures, each that can have a cutoff and has none being taken at every answer depth."""
+    out: list[Measure] = []
+    for measure in measures:
+        out.extend(
+            [measure.at(k) for k in depths] if measure.definition.cutoff and measure.cutoff is None else [measure]
+        )
+    return list(dict.fromkeys(out))
+
+
+def score(
+    collection: Collection, labelings: Sequence[Labeling], measures: Sequence[Measure], missing: str = "undefined"
+) -> Evaluation:
+    """Score all runs under all labelings, over all queries of the experiment."""
+    from judgekit.metrics import evaluate
+
+    if not labelings:
+        raise UsageError("there is no labeling to score the runs with")
+    return evaluate(
+        collection.runs,
+        labelings,
+        measures,
+        query_ids=list(collection.queries),
+        depth=collection.depth,
+    )

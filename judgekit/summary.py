@@ -1,0 +1,263 @@
+"""From what the stages returned to what the report shows: needs, health, costs, facts, warnings."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from judgekit import __version__
+from judgekit.data.tables import SCORES, Status
+from judgekit.report.model import (
+    QUALITY_MEANS,
+    Answers,
+    Cost,
+    Example,
+    Facts,
+    LabelingInfo,
+    Primary,
+    Results,
+    RunFacts,
+    Spending,
+    Verdict,
+)
+
+if TYPE_CHECKING:
+    from judgekit.analysis import Comparison
+    from judgekit.answers.answerer import Answerer
+    from judgekit.data.labelings import Labeling
+    from judgekit.experiment import Prepared
+    from judgekit.labelers.base import Labeler
+    from judgekit.llm.session import Session
+    from judgekit.llm.usage import Amount, Usage
+    from judgekit.metrics import Evaluation
+
+__all__ = ["by_construction", "costs", "kinship", "missing", "quality_means", "summarise"]
+
+_EXAMPLES = 5
+_LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "openai", "diskcache")
+OFFLINE_NOTE = (
+    "No LLM was involved: the built-in offline stand-in judged and answered. These numbers show how judgekit works,"
+    " not which labeling is better."
+)
+
+
+def kinship(labeler: Labeler, answerer: Answerer) -> str:
+    """Return ``same model`` or ``same family`` where a labeling asks the LLM that also answers, else ``""``."""
+    judge, reader = labeler.needs.endpoint, answerer.endpoint
+    if judge is None:
+        return ""
+    if judge.model == reader.model:
+        return "same model"
+    return "same family" if judge.family and judge.family == reader.family else ""
+
+
+def by_construction(prepared: Prepared) -> set[tuple[str, str, str]]:
+    """Return the (labeling, answer model, answer metric) whose labels at k = 1 are the outcome itself.
+
+    Utility labels made with the outcome's own LLM, prompt and metric: P@1 and Success@1 are the answer quality.
+    """
+    answerer = prepared.answering.answerer
+    same: set[tuple[str, str, str]] = set()
+    for name, labeler in prepared.labelers.items():
+        needs = labeler.needs
+        judge = needs.endpoint
+        if judge is None or (judge.identity, judge.model) != (answerer.endpoint.identity, answerer.endpoint.model):
+            continue
+        same |= {
+            (name, answerer.endpoint.model, metric.name)
+            for metric in prepared.answering.metrics
+            if needs.outcome_metric == metric.name and needs.outcome_prompt == answerer.prompt.name
+        }
+    return same
+
+
+def costs(labelings: Mapping[str, Labeling], session: Session) -> pd.DataFrame:
+    """Return the standalone cost of each labeling: requests, tokens, and money (NaN where it is unknown)."""
+    rows = []
+    for name in labelings:
+        amount = session.usage(f"label {name}").standalone
+        rows.append(
+            {
+                "labeling": name,
+                "requests": amount.requests,
+                "prompt_tokens": amount.prompt_tokens,
+                "completion_tokens": amount.completion_tokens,
+                "money": amount.money,
+            }
+        )
+    return pd.DataFrame(rows).astype({"money": "float64"})
+
+
+def missing(labelings: Mapping[str, Labeling], quality: pd.DataFrame) -> tuple[str, ...]:
+    """Return a line for each labeling and run that something is missing from, with the counts by reason."""
+    lines = []
+    for name, labeling in labelings.items():
+        counts = {s: n for s, n in labeling.counts().items() if n and s not in _EXCUSED}
+        if counts:
+            lines.append(f"labels of {name}: {_listed(counts)} (see labels/)")
+    lost = quality[~quality["status"].isin(_EXCUSED)]
+    for (run, depth), rows in lost.groupby(["run", "depth"]):
+        first = rows.drop_duplicates("query_id")
+        lines.append(
+            f"answers of {run} at depth {depth}: {_listed(dict(first['status'].value_counts()))} (see answers/)"
+        )
+    return tuple(lines)
+
+
+_EXCUSED = (Status.OK.value, Status.NOT_APPLICABLE.value)
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{n:,} {status}" for status, n in counts.items())
+
+
+def _cost(amount: Amount, wall_s: float | None) -> Cost:
+    asked = amount.requests > 0
+    known = asked and amount.unreported < amount.requests
+    return Cost(
+        amount.requests,
+        amount.prompt_tokens if known or not asked else None,
+        amount.completion_tokens if known or not asked else None,
+        amount.money if asked else 0.0,
+        wall_s,
+    )
+
+
+def _spending(usage: Usage) -> Spending:
+    """Wall time is known for what was sent now only; replayed requests took theirs in an earlier run."""
+    standalone = usage.wall_s if not usage.cached else None
+    return Spending(
+        _cost(usage.standalone, standalone), _cost(usage.incurred, usage.wall_s), usage.cached, usage.failed
+    )
+
+
+def _labeling(name: str, prepared: Prepared, labeling: Labeling, usage: Usage) -> LabelingInfo:
+    labeler = prepared.labelers[name]
+    needs, table, scale = labeler.needs, labeling.table, labeling.scale
+    ok = table["status"] == Status.OK.value
+    lost = table[~table["status"].isin(_EXCUSED)].head(_EXAMPLES)
+    threshold = scale.min_rel
+    return LabelingInfo(
+        name=name,
+        kind=labeler.kind,
+        spelling=str(labeler.spec),
+        scale=str(scale),
+        references=needs.references,
+        people=needs.people,
+        endpoint=needs.endpoint.name if needs.endpoint else "",
+        model=needs.endpoint.model if needs.endpoint else "",
+        prompt=str(labeler.spec.options.get("prompt", "")),
+        kinship=kinship(labeler, prepared.answering.answerer),
+        outcome_metric=needs.outcome_metric or "",
+        outcome_prompt=needs.outcome_prompt or "",
+        counts=labeling.counts(),
+        relevant=None if threshold is None else int((table["relevance"][ok] >= threshold).sum()),
+        mean=float(table["relevance"][ok].mean()) if ok.any() else None,
+        examples=_examples(lost["query_id"], lost["doc_id"], lost["status"], lost["reason"], lost["raw"]),
+        spending=_spending(usage),
+    )
+
+
+def _examples(*columns: pd.Series) -> tuple[Example, ...]:
+    return tuple(Example(*map(str, row)) for row in zip(*columns, strict=True))
+
+
+def quality_means(quality: pd.DataFrame) -> pd.DataFrame:
+    """Return mean answer quality per run, depth, model and metric, with the counts behind it."""
+    rows = []
+    for (run, depth, model, metric), part in quality.groupby(["run", "depth", "model", "metric"], sort=True):
+        defined = part["value"].notna()
+        rows.append(
+            {
+                "run": run,
+                "depth": depth,
+                "model": model,
+                "metric": metric,
+                "value": part["value"][defined].mean(),
+                "n": int(defined.sum()),
+                "abstained": int(part["abstained"].sum()),
+                "missing": int((~part["status"].isin(_EXCUSED)).sum()),
+                "not_applicable": int((part["status"] == Status.NOT_APPLICABLE.value).sum()),
+            }
+        )
+    return QUALITY_MEANS.check(pd.DataFrame(rows))
+
+
+def _answers(prepared: Prepared, quality: pd.DataFrame, usage: Usage) -> Answers:
+    answerer = prepared.answering.answerer
+    single = quality[quality["metric"] == quality["metric"].iloc[0]] if len(quality) else quality
+    lost = single[~single["status"].isin(_EXCUSED)].head(_EXAMPLES)
+    where = lost["run"] + ", top " + lost["depth"].astype("str")
+    return Answers(
+        model=answerer.endpoint.model,
+        endpoint=answerer.endpoint.name,
+        prompt=answerer.prompt.name,
+        counts={status.value: int((single["status"] == status.value).sum()) for status in Status},
+        examples=_examples(lost["query_id"], where, lost["status"], lost["reason"], lost["answer"]),
+        spending=_spending(usage),
+    )
+
+
+def _facts(prepared: Prepared, evaluation: Evaluation) -> Facts:
+    collection, config = prepared.collection, prepared.config
+    runs = []
+    for run in collection.runs:
+        lengths = [len(run.top(q)) for q in collection.queries]
+        runs.append(
+            RunFacts(
+                name=run.name,
+                queries=sum(n > 0 for n in lengths),
+                missing=sum(n == 0 for n in lengths),
+                short=sum(0 < n < collection.depth for n in lengths),
+            )
+        )
+    return Facts(
+        queries=len(collection.queries),
+        docs=len(collection.docs),
+        depth=collection.depth,
+        pool_pairs=collection.n_pairs,
+        runs=tuple(runs),
+        seed=config.analysis.seed,
+        resamples=config.analysis.resamples,
+        versions={
+            "judgekit": __version__,
+            "Python": platform.python_version(),
+            **{library: version(library) for library in _LIBRARIES},
+        },
+    )
+
+
+def summarise(
+    prepared: Prepared,
+    labelings: Mapping[str, Labeling],
+    quality: pd.DataFrame,
+    evaluation: Evaluation,
+    comparison: Comparison,
+    session: Session,
+) -> Results:
+    """Return everything that the report shows."""
+    config, verdict = prepared.config, comparison.verdict
+    endpoints = [labeler.needs.endpoint for labeler in prepared.labelers.values()]
+    endpoints.append(prepared.answering.answerer.endpoint)
+    offline = any(endpoint is not None and endpoint.offline for endpoint in endpoints)
+    primary = verdict.primary
+    return Results(
+        title=config.path.stem,
+        comparison=comparison.table,
+        labelings=tuple(
+            _labeling(name, prepared, labeling, session.usage(f"label {name}")) for name, labeling in labelings.items()
+        ),
+        answers=(_answers(prepared, quality, session.usage("answer")),),
+        primary=Primary(primary.measure or "", primary.metric, primary.level, primary.depth, primary.model),
+        verdict=Verdict(headline=verdict.sentences[0], details=verdict.sentences[1:]),
+        facts=_facts(prepared, evaluation),
+        scores=SCORES.check(evaluation.means()),
+        quality=quality_means(quality),
+        settings=config.toml(),
+        note=OFFLINE_NOTE if offline else "",
+        warnings=(*comparison.warnings, *dict.fromkeys(session.notes)),
+    )
