@@ -1,1 +1,28 @@
 """The command line: parse, call, print; the only place that draws progress."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line and leave with its exit code.
+
+    0: all done; 1: finished with missing labels or answers (listed); 2: wrong usage or bad input; 3: stopped by
+    the endpoint or the budget; 130: interrupted. Every error that judgekit raises on purpose becomes a sentence.
+    """
+    from judgekit.cli.app import app
+    from judgekit.errors import JudgekitError
+
+    try:
+        app(args=None if argv is None else list(argv), prog_name="judgekit")
+    except JudgekitError as error:
+        sys.stderr.write(f"judgekit: {error}\n")
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # The reader of our output (head, less) went away: nothing is wrong, and nobody is left to be told.
+        sys.stderr.close()
+        sys.exit(0)

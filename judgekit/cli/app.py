@@ -1,0 +1,45 @@
+"""All commands, in the order in which a newcomer needs them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from judgekit import __version__
+from judgekit.cli import flow, info, stages
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="judgekit",
+    help="Choose how to label retrieval results: which labeling's metrics predict the quality of the answers?",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"judgekit {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
+) -> None:
+    """Choose how to label retrieval results: which labeling's metrics predict the quality of the answers?"""
+
+
+app.command()(flow.demo)
+app.command()(flow.run)
+app.command()(stages.label)
+app.command()(stages.answer)
+app.command()(stages.score)
+app.command()(stages.compare)
+app.command()(flow.report)
+app.command()(info.measures)
+app.command()(info.labelers)
+app.add_typer(info.prompts, name="prompts")

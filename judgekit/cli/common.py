@@ -1,0 +1,208 @@
+"""What all commands share: options, errors as sentences, and the drawing of progress."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from judgekit.errors import UsageError
+from judgekit.progress import Event, Progress
+from judgekit.spec import split_named
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
+
+    from judgekit.llm.types import Endpoint
+
+__all__ = [
+    "ApiKeyEnv",
+    "BaseUrl",
+    "Cache",
+    "CacheMode",
+    "Concurrency",
+    "DocsFile",
+    "Limit",
+    "Mode",
+    "Model",
+    "QueriesFile",
+    "Quiet",
+    "Runs",
+    "console",
+    "endpoints",
+    "leave",
+    "named",
+    "progress",
+    "store_path",
+]
+
+QueriesFile = Annotated[Path, typer.Option("--queries", help="Queries: JSONL with query_id, text, answers.")]
+DocsFile = Annotated[Path, typer.Option("--docs", help="Documents: JSONL with doc_id, text, title.")]
+Runs = Annotated[list[str], typer.Option("--run", metavar="[NAME=]FILE", help="A TREC run; repeat for several.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Use only the first N queries.")]
+Cache = Annotated[
+    Path | None,
+    typer.Option("--cache", envvar="JUDGEKIT_CACHE", help="Folder of the reply store (default: user cache folder)."),
+]
+
+
+class Mode(StrEnum):
+    """What is done with the store of replies."""
+
+    ON = "on"
+    OFF = "off"
+    READ_ONLY = "read-only"
+    REFRESH = "refresh"
+
+
+CacheMode = Annotated[Mode, typer.Option(help="Store: use it, leave it, write nothing to it, or ask all again.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Draw no progress.")]
+BaseUrl = Annotated[str | None, typer.Option(help="OpenAI-compatible server, e.g. http://localhost:8000/v1.")]
+Model = Annotated[str | None, typer.Option(help="Model id to ask there.")]
+ApiKeyEnv = Annotated[str | None, typer.Option(metavar="VAR", help="Name of the variable that holds the key.")]
+Concurrency = Annotated[int, typer.Option(min=1, help="The most requests in flight at once.")]
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a rich console that neither truncates nor colours what is not shown on a terminal."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    # A pipe has no width: 80 columns would cut tables, so lines are as long as they need to be.
+    return Console(stderr=stderr, width=None if stream.isatty() else 200, soft_wrap=not stream.isatty())
+
+
+def named(items: list[str], what: str) -> dict[str, Path]:
+    """Read ``[NAME=]FILE`` arguments; the file's stem is the default name.
+
+    Raises:
+        UsageError: two files have the same name.
+    """
+    out: dict[str, Path] = {}
+    for item in items:
+        name, file = split_named(item)
+        path = Path(file)
+        name = name or path.name.removesuffix(".gz").rsplit(".", 1)[0]
+        if name in out:
+            raise UsageError(f"two {what}s are named {name!r} ({out[name]} and {path}): name them, {what}=NAME=FILE")
+        out[name] = path
+    return out
+
+
+def endpoints(
+    base_url: str | None, model: str | None, api_key_env: str | None = None, concurrency: int = 16
+) -> dict[str, Endpoint]:
+    """Return the one endpoint that the options describe, or none.
+
+    Raises:
+        UsageError: the endpoint is half described.
+    """
+    from judgekit.llm.types import Endpoint
+
+    if base_url is None and model is None:
+        return {}
+    if base_url is None or model is None:
+        raise UsageError("--base-url and --model belong together: an endpoint needs both")
+    return {"default": Endpoint("default", base_url, model, api_key_env, concurrency=concurrency)}
+
+
+def store_path(cache: Path | None) -> Path:
+    """Return the folder of the reply store: the option or variable, else the user's cache folder."""
+    from judgekit.llm.store import default_store_path
+
+    return default_store_path() if cache is None else cache
+
+
+def leave(missing: int, what: str, where: Path) -> None:
+    """Leave with exit code 1 if something could not be had, saying how much and where it is listed."""
+    if missing:
+        verb = "is" if missing == 1 else "are"
+        noun = what.removesuffix("s") if missing == 1 else what
+        sys.stderr.write(
+            f"judgekit: {missing:,} {noun} {verb} missing; the reasons are in {where}."
+            " Run the same command again: only these are asked for.\n"
+        )
+        raise typer.Exit(1)
+
+
+@contextmanager
+def progress(quiet: bool = False) -> Iterator[Progress]:
+    """Draw events: a bar per stage on a terminal, one line per finished stage otherwise; all on stderr."""
+    if quiet:
+        yield lambda event: None
+    elif sys.stderr.isatty():
+        drawer = _Bars()
+        with drawer.bars:
+            yield drawer
+    else:
+        yield _Lines()
+
+
+def _details(event: Event) -> str:
+    parts = [f"{event.sent:,} sent", f"{event.cached:,} from the store"]
+    if event.failed:
+        parts.append(f"{event.failed:,} failed")
+    return ", ".join(parts) if event.sent or event.cached or event.failed else ""
+
+
+class _Bars:
+    def __init__(self) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bars
+
+        self.bars: Bars = Bars(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[details]}"),
+            console=console(stderr=True),
+        )
+        self.tasks: dict[str, TaskID] = {}
+        self.started: dict[str, float] = {}
+        self.notes: set[str] = set()
+
+    def __call__(self, event: Event) -> None:
+        if event.stage not in self.tasks:
+            self.tasks[event.stage] = self.bars.add_task(event.stage, total=event.total, rate="", details="")
+            self.started[event.stage] = time.monotonic()
+        seconds = time.monotonic() - self.started[event.stage]
+        self.bars.update(
+            self.tasks[event.stage],
+            completed=event.done,
+            total=event.total,
+            rate=f"{event.done / seconds:,.0f}/s" if seconds > 0.5 else "",
+            details=_details(event),
+        )
+        if event.note and event.note not in self.notes:
+            self.notes.add(event.note)
+            self.bars.console.print(f"note: {event.note}", markup=False)
+
+
+class _Lines:
+    def __init__(self) -> None:
+        self.started: dict[str, float] = {}
+        self.finished: set[str] = set()
+        self.notes: set[str] = set()
+
+    def __call__(self, event: Event) -> None:
+        started = self.started.setdefault(event.stage, time.monotonic())
+        if event.note and event.note not in self.notes:
+            self.notes.add(event.note)
+            sys.stderr.write(f"note: {event.note}\n")
+        if event.total is not None and event.done >= event.total and event.stage not in self.finished:
+            self.finished.add(event.stage)
+            details = _details(event)
+            seconds = time.monotonic() - started
+            sys.stderr.write(f"{event.stage}: {event.done:,} in {seconds:.1f} s{', ' + details if details else ''}\n")
+        sys.stderr.flush()

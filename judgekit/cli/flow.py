@@ -1,0 +1,108 @@
+"""``demo``, ``run`` and ``report``: the whole flow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from judgekit.cli.common import Cache, CacheMode, Limit, Mode, Quiet, console, progress
+
+if TYPE_CHECKING:
+    from judgekit.experiment import Outcome, StagePlan
+
+__all__ = ["demo", "report", "run"]
+
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results.")]
+
+
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")] = Path("judgekit-demo"),
+    quiet: Quiet = False,
+) -> None:
+    """Run the whole flow on the bundled sample, offline: no LLM, no network, no key."""
+    from judgekit.experiment import run as run_experiment
+    from judgekit.sample import EXPERIMENT
+
+    with progress(quiet) as draw:
+        outcome = run_experiment(EXPERIMENT, out=out, cache=out / "cache", progress=draw)
+    _show(outcome)
+
+
+def run(
+    experiment: Annotated[Path, typer.Argument(help="The experiment file (TOML).")],
+    out: Out = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what it would take; send nothing.")] = False,
+    limit: Limit = None,
+    cache: Cache = None,
+    cache_mode: CacheMode = Mode.ON,
+    max_requests: Annotated[int | None, typer.Option(min=0, help="Stop before sending more requests.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=0, help="Stop before using more tokens.")] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0, help="Stop before spending more (needs [prices]).")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run an experiment file from top to bottom: label, answer, score, compare, report."""
+    from judgekit import experiment as experiments
+    from judgekit.llm.usage import Budget
+
+    config = experiments.load(experiment)
+    if limit is not None:
+        config = config.limited(limit)
+    budget = Budget(max_requests=max_requests, max_tokens=max_tokens, max_cost=max_cost)
+    if dry_run:
+        _show_plan(experiments.plan(config, cache=cache))
+        return
+    out = out or Path("judgekit-out") / experiment.stem
+    with progress(quiet) as draw:
+        outcome = experiments.run(config, out=out, cache=cache, mode=cache_mode.value, budget=budget, progress=draw)
+    _show(outcome)
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="A results folder of `judgekit run`.")],
+) -> None:
+    """Draw report.html and the tables again from a results folder."""
+    from judgekit import report as reports
+
+    results = reports.load(folder)
+    page = folder / "report.html"
+    reports.write_html(results, page)
+    reports.print_tables(results, console())
+    console().print(f"\nreport: {page}", markup=False)
+
+
+def _show(outcome: Outcome) -> None:
+    from judgekit import report as reports
+
+    out = console()
+    reports.print_tables(outcome.results, out)
+    out.print(f"\nresults: {outcome.folder}\nreport:  {outcome.folder / 'report.html'}", markup=False, highlight=False)
+    if outcome.missing:
+        err = console(stderr=True)
+        err.print("\nFinished, but not everything could be had (run again to ask only for these):", markup=False)
+        for line in outcome.missing:
+            err.print(f"  {line}", markup=False)
+        raise typer.Exit(1)
+
+
+def _show_plan(plans: list[StagePlan]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("stage")
+    for title in ("units", "requests", "in the store", "to send", "prompt tokens (est.)"):
+        table.add_column(title, justify="right")
+    for item in plans:
+        plan = item.plan
+        least = "at least " if plan.at_least else ""
+        table.add_row(
+            item.stage,
+            f"{plan.units:,}",
+            f"{plan.requests:,}",
+            f"{plan.cached:,}",
+            f"{least}{plan.requests - plan.cached:,}",
+            f"{least}{plan.prompt_tokens:,}",
+        )
+    console().print(table)
+    console().print("Nothing was sent. Requests that two stages share are counted in both, and sent once.")

@@ -1,0 +1,306 @@
+"""``label``, ``answer``, ``score`` and ``compare``: one stage each, from files to files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from judgekit.cli.common import (
+    ApiKeyEnv,
+    BaseUrl,
+    Cache,
+    CacheMode,
+    Concurrency,
+    DocsFile,
+    Limit,
+    Mode,
+    Model,
+    QueriesFile,
+    Quiet,
+    Runs,
+    console,
+    endpoints,
+    leave,
+    named,
+    progress,
+    store_path,
+)
+from judgekit.data.ordering import Ties
+from judgekit.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from judgekit.data.labelings import Labeling
+    from judgekit.metrics import Evaluation
+
+__all__ = ["answer", "compare", "label", "score"]
+
+
+class Format(StrEnum):
+    """How a table is printed."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+
+
+class Missing(StrEnum):
+    """What a label that was asked for and not obtained does to the scores of its query."""
+
+    UNDEFINED = "undefined"
+    ZERO = "zero"
+    CONDENSE = "condense"
+    BOUNDS = "bounds"
+
+
+FormatOption = Annotated[Format, typer.Option("--format", help="How to print.")]
+
+
+def label(
+    spec: Annotated[str, typer.Argument(help="The labeler's spelling, e.g. containment or 'judge(prompt=graded)'.")],
+    queries: QueriesFile,
+    docs: DocsFile,
+    run: Runs,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="QRELS", help="TREC qrels file to write.")],
+    depth: Annotated[int, typer.Option(min=1, help="How many documents per run and query to label.")] = 10,
+    base_url: BaseUrl = None,
+    model: Model = None,
+    prompt: Annotated[str | None, typer.Option(help="A prompt's name or file (see `judgekit prompts list`).")] = None,
+    api_key_env: ApiKeyEnv = None,
+    concurrency: Concurrency = 16,
+    limit: Limit = None,
+    cache: Cache = None,
+    cache_mode: CacheMode = Mode.ON,
+    quiet: Quiet = False,
+) -> None:
+    """Label the pool of all runs once; write QRELS and, beside it, the labels with status and raw reply (Parquet)."""
+    from judgekit import stages
+    from judgekit.data.files import write_table
+    from judgekit.data.trec import write_qrels
+    from judgekit.labelers.base import build
+    from judgekit.llm.session import Session, run_sync
+    from judgekit.spec import Spec, parse
+
+    wanted = parse(spec)
+    if prompt is not None:
+        wanted = Spec(wanted.name, (*wanted.params, ("prompt", prompt)))
+    collection = stages.read_collection(queries, docs, named(run, "--run"), depth, limit)
+    resources = stages.Resources(endpoints(base_url, model, api_key_env, concurrency), docs=collection.docs)
+    labeler = build(wanted, resources)
+
+    async def work() -> Labeling:
+        async with Session(store_path(cache), mode=cache_mode.value, progress=draw) as session:
+            return await stages.label(labeler, collection, session)
+
+    with progress(quiet) as draw:
+        labeling = run_sync(work())
+    write_qrels(labeling, out)
+    table = out.with_name(f"{out.name}.parquet")
+    write_table(labeling.table, table)
+    told = ", ".join(f"{n:,} {status}" for status, n in labeling.counts().items() if n) or "no pairs"
+    console().print(f"{labeler.spec}: {told}\nqrels:  {out}\nlabels: {table}", markup=False, highlight=False)
+    leave(int(labeling.missing.sum()), "labels", table)
+
+
+def answer(
+    queries: QueriesFile,
+    docs: DocsFile,
+    run: Runs,
+    depth: Annotated[list[int], typer.Option(min=1, help="Answer from the top DEPTH; repeat for several.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Quality table to write (.parquet or .csv).")],
+    metric: Annotated[list[str] | None, typer.Option(help="Answer metric; repeat [default: em, f1].")] = None,
+    prompt: Annotated[
+        str, typer.Option(help="A prompt's name or file (see `judgekit prompts list`).")
+    ] = "answer-short",
+    closed_book: Annotated[bool, typer.Option(help="Also answer without any document (depth 0).")] = True,
+    base_url: BaseUrl = None,
+    model: Model = None,
+    api_key_env: ApiKeyEnv = None,
+    concurrency: Concurrency = 16,
+    limit: Limit = None,
+    cache: Cache = None,
+    cache_mode: CacheMode = Mode.ON,
+    quiet: Quiet = False,
+) -> None:
+    """Answer every query from the top k documents of every run, and say how good the answers are."""
+    from judgekit import stages
+    from judgekit.data.files import write_table
+    from judgekit.data.tables import Status
+    from judgekit.llm.session import Session, run_sync
+
+    resources = stages.Resources(endpoints(base_url, model, api_key_env, concurrency))
+    answering = stages.answering(resources, prompt=prompt, metrics=metric or ["em", "f1"])
+    collection = stages.read_collection(queries, docs, named(run, "--run"), max(depth), limit)
+
+    async def work() -> pd.DataFrame:
+        async with Session(store_path(cache), mode=cache_mode.value, progress=draw) as session:
+            return await stages.answer(answering, collection, sorted(set(depth)), session, closed_book=closed_book)
+
+    with progress(quiet) as draw:
+        table = run_sync(work())
+    write_table(table, out)
+    means = table.groupby(["run", "depth", "metric"])["value"].mean().unstack()
+    console().print(f"{means.round(4).to_string()}\n\nquality: {out}", markup=False, highlight=False)
+    lost = ~table["status"].isin([Status.OK.value, Status.NOT_APPLICABLE.value])
+    leave(int(lost.sum()), "answers", out)
+
+
+def score(
+    run: Runs,
+    qrels: Annotated[list[str], typer.Option("--qrels", metavar="[NAME=]FILE", help="TREC qrels; repeat for several.")],
+    measures: Annotated[str, typer.Option("--measures", "-m", help="E.g. 'nDCG@10 P@5 AP'.")] = "nDCG@10 AP RR P@5",
+    scale: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=SCALE", help="Scale of a qrels file: binary, grades:3, unit or signed."),
+    ] = None,
+    per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Also the value of every query.")] = False,
+    ties: Annotated[Ties, typer.Option(help="How documents with equal scores are ordered.")] = Ties.DOC_DESC,
+    missing: Annotated[Missing, typer.Option(help="What a missing label does to a query.")] = Missing.UNDEFINED,
+    format: FormatOption = Format.TABLE,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Score table to write (.parquet or .csv).")] = None,
+) -> None:
+    """Score TREC runs under TREC qrels, as `trec_eval -c` does: any measure, any scale, floats and missing labels."""
+    from judgekit.data.labelings import Scale
+    from judgekit.data.trec import read_qrels, read_run
+    from judgekit.metrics import evaluate, parse_measures
+
+    wanted = parse_measures(measures)
+    files = named(qrels, "--qrels")
+    scales = {name: Scale.parse(text) for name, text in _scales(scale or [], files).items()}
+    labelings = [read_qrels(path, name, scales.get(name)) for name, path in files.items()]
+    runs = [read_run(path, name, ties) for name, path in named(run, "--run").items()]
+    evaluation = evaluate(runs, labelings, wanted)
+    if per_query or out is not None or format is not Format.TABLE:
+        import pandas as pd
+
+        table = evaluation.means()
+        if per_query:
+            table = pd.concat([table, evaluation.scores()], ignore_index=True)
+        if out is not None:
+            from judgekit.data.files import write_table
+
+            write_table(table, out)
+        if format is not Format.TABLE or per_query:
+            show(table, format)
+    if format is Format.TABLE and not per_query:
+        _means(evaluation)
+    for line in _remarks(evaluation, labelings):
+        console(stderr=True).print(f"note: {line}", markup=False, highlight=False)
+
+
+def _means(evaluation: Evaluation) -> None:
+    """Print means with runs and labelings as rows and measures as columns; needs no pandas, which is slow to load."""
+    from rich.table import Table
+
+    names = list(dict.fromkeys(mean.measure for mean in evaluation.summary))
+    table = Table(box=None, pad_edge=False)
+    for title in ("labeling", "run"):
+        table.add_column(title)
+    for name in names:
+        table.add_column(name, justify="right")
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for mean in evaluation.summary:
+        value = "-" if mean.value != mean.value else f"{mean.value:.4f}"
+        rows.setdefault((mean.labeling, mean.run), {})[mean.measure] = value
+    for key, values in rows.items():
+        table.add_row(*key, *(values[name] for name in names))
+    console().print(table)
+
+
+def _remarks(evaluation: Evaluation, labelings: Sequence[Labeling]) -> Iterator[str]:
+    """Yield what a reader of the means has to know, once each."""
+    seen: set[str] = set()
+    for mean in evaluation.summary:
+        lines = []
+        if mean.reason:
+            lines.append(f"{mean.measure} is undefined under {mean.labeling}: {mean.reason}")
+        if mean.missing:
+            lines.append(
+                f"{mean.labeling}: {mean.missing:,} of {mean.queries:,} queries are undefined: labels are missing"
+            )
+        if mean.not_in_run:
+            lines.append(
+                f"{mean.run} lacks {mean.not_in_run:,} of the {mean.queries:,} queries of {mean.labeling}: they score 0"
+            )
+        for line in lines:
+            if line not in seen:
+                seen.add(line)
+                yield line
+
+
+def _scales(items: list[str], files: dict[str, Path]) -> dict[str, str]:
+    scales: dict[str, str] = {}
+    for item in items:
+        name, _, scale = item.rpartition("=")
+        if not name and len(files) == 1:
+            name = next(iter(files))
+        if name not in files:
+            have = ", ".join(files)
+            raise UsageError(f"--scale {item}: there are no qrels {name!r} (there are: {have}).{nearest(name, files)}")
+        scales[name] = scale
+    return scales
+
+
+def show(table: pd.DataFrame, format: Format) -> None:
+    """Print a table: aligned, as CSV, or as JSON records; floats with all their digits but in the aligned form."""
+    if format is Format.CSV:
+        typer.echo(table.to_csv(index=False), nl=False)
+    elif format is Format.JSON:
+        typer.echo(table.to_json(orient="records", double_precision=15, force_ascii=False, indent=1))
+    else:
+        text = table.to_string(index=False, float_format=lambda x: f"{x:.4f}", na_rep="-")
+        typer.echo(text)
+
+
+def compare(
+    scores: Annotated[list[Path], typer.Option("--scores", help="Score table with values per query; repeat.")],
+    quality: Annotated[list[Path], typer.Option("--quality", help="Quality table; repeat for several.")],
+    level: Annotated[
+        list[str] | None, typer.Option(help="query, within-query or system; repeat [default: query].")
+    ] = None,
+    measure: Annotated[list[str] | None, typer.Option(help="Only these measures; repeat.")] = None,
+    metric: Annotated[list[str] | None, typer.Option(help="Only these answer metrics; repeat.")] = None,
+    depth: Annotated[list[int] | None, typer.Option(help="Only these answer depths; repeat.")] = None,
+    primary: Annotated[str | None, typer.Option(help="The measure that the verdict is about.")] = None,
+    primary_metric: Annotated[str | None, typer.Option(help="The answer metric that it is about.")] = None,
+    margin: Annotated[float, typer.Option(help="How much worse still counts as not worse (concordance).")] = 0.05,
+    resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 1,
+    format: FormatOption = Format.TABLE,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Comparison table to write (.csv or .parquet).")
+    ] = None,
+) -> None:
+    """Say how well each labeling's scores follow the quality of the answers. The tables may be anybody's."""
+    import pandas as pd
+
+    from judgekit.analysis import compare as compare_tables
+    from judgekit.data.files import read_table, write_table
+    from judgekit.data.tables import QUALITY, SCORES
+
+    comparison = compare_tables(
+        pd.concat([read_table(SCORES, path) for path in scores], ignore_index=True),
+        pd.concat([read_table(QUALITY, path) for path in quality], ignore_index=True),
+        levels=level or ["query"],
+        measures=measure,
+        metrics=metric,
+        depths=depth,
+        primary=primary,
+        primary_metric=primary_metric,
+        primary_level=(level or ["query"])[0],
+        margin=margin,
+        resamples=resamples,
+        seed=seed,
+    )
+    if out is not None:
+        write_table(comparison.table, out)
+    show(comparison.wide() if format is Format.TABLE else comparison.table, format)
+    for warning in comparison.warnings:
+        console(stderr=True).print(f"note: {warning}", markup=False, highlight=False)
+    if format is Format.TABLE:
+        console().print(f"\n{comparison.verdict}", markup=False, highlight=False)
