@@ -8,7 +8,7 @@ section out. Texts are never trusted: the pages escape all of them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import pandas as pd
@@ -28,6 +28,7 @@ __all__ = [
     "Section",
     "Spending",
     "Verdict",
+    "settled",
 ]
 
 QUALITY_MEANS: Final = Table(
@@ -37,6 +38,25 @@ QUALITY_MEANS: Final = Table(
 )
 """Mean answer quality per run, depth, model and metric: ``n`` queries have a value; how many answers abstained, are
 missing (no usable reply), or have no value because the metric does not apply. Closed book is depth 0, run ``all``."""
+
+
+def settled(frame: pd.DataFrame | None) -> pd.DataFrame | None:
+    """Return a table with bool, int, float and string columns only, so that it survives being saved as JSON.
+
+    Missing numbers become NaN (ints with gaps become floats), missing texts "".
+    """
+    if frame is None:
+        return None
+    columns: dict[str, pd.Series] = {}
+    for name in frame.columns:
+        column = frame[name].reset_index(drop=True)
+        if not pd.api.types.is_numeric_dtype(column.dtype):
+            columns[str(name)] = column.map(lambda value: "" if pd.isna(value) else str(value)).astype("str")
+        elif column.isna().any() or pd.api.types.is_float_dtype(column.dtype):
+            columns[str(name)] = column.astype("float64")
+        else:
+            columns[str(name)] = column.astype("bool" if pd.api.types.is_bool_dtype(column.dtype) else "int64")
+    return pd.DataFrame(columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +193,8 @@ class Verdict:
     Attributes:
         headline: one sentence.
         details: further sentences.
-        best: labelings that cannot be told apart from the best one, the best first; one is a winner, none is
-            "nothing can be said".
+        best: the labeling with the highest concordance and those that cannot be told apart from it; one alone is a
+            winner, none means that nothing can be said. The primary table marks them.
         cheapest: the cheapest labeling that is not worse by more than the margin, if one was sought and found.
     """
 
@@ -228,6 +248,9 @@ class Section:
     text: str = ""
     table: pd.DataFrame | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "table", settled(self.table))
+
 
 @dataclass(frozen=True)
 class Results:
@@ -276,3 +299,9 @@ class Results:
         object.__setattr__(self, "comparison", COMPARISON.check(self.comparison))
         object.__setattr__(self, "scores", SCORES.check(self.scores))
         object.__setattr__(self, "quality", QUALITY_MEANS.check(self.quality))
+        for name in ("differences", "agreement", "models"):
+            object.__setattr__(self, name, settled(getattr(self, name)))
+        runs = list(dict.fromkeys(self.comparison["run"]))
+        if self.primary.run == ALL and len(runs) == 1:
+            # With a single run there is no mean over runs: that run's own rows are the comparison.
+            object.__setattr__(self, "primary", replace(self.primary, run=str(runs[0])))

@@ -123,7 +123,7 @@ def _legend(part: Grid, primary: str) -> Iterator[Text]:
     if part.methods:
         yield Text(f"[low, high]: 95 % interval ({', '.join(part.methods)}), n = {part.sizes}", style="dim")
     for flag in part.flags:
-        mark, meaning = FLAGS.get(flag, ("!", flag))
+        mark, meaning = FLAGS.get(flag, ("!", flag.replace("_", " ")))
         yield Text(clean(f"{mark} {meaning}"), style="dim")
     for reason in part.reasons:
         yield Text(clean(f"{UNDEFINED}: {reason}"), style="dim")

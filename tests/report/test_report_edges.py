@@ -89,6 +89,22 @@ def test_a_labeling_of_the_comparison_that_nothing_is_known_of_is_shown(make_res
     assert "<bdi>erag</bdi>" in page
 
 
+def test_a_single_run_needs_no_mean_over_runs(make_results):
+    frame = make_results().comparison.query("run == 'bm25'")
+    assert make_results(comparison=frame).primary.run == "bm25"
+    assert make_results().primary.run == "all"
+
+
+def test_the_primary_table_marks_the_best_and_the_cheapest_labeling(make_results, outline):
+    def names(best: tuple[str, ...], cheapest: str | None) -> list[str]:
+        verdict = dataclasses.replace(make_results().verdict, best=best, cheapest=cheapest)
+        return [row[0] for row in outline(report.render(make_results(verdict=verdict))).rows[1:5]]
+
+    assert names((), None) == ["containment", "judge", "erag", "provenance"]
+    assert names(("erag",), "judge") == ["containment", "judge cheapest that will do", "erag best", "provenance"]
+    assert names(("erag", "judge"), None)[1:3] == ["judge among the best", "erag among the best"]
+
+
 def test_single_runs_beyond_the_primary_cell_stay_in_the_file(make_results):
     page = report.render(make_results())
     assert page.count("<h4>") == 3

@@ -12,6 +12,7 @@ import pytest
 
 from judgekit import report
 from judgekit.errors import DataError
+from judgekit.report.model import Section
 
 
 def assert_same(a: object, b: object) -> None:
@@ -44,6 +45,30 @@ def test_optional_sections_may_be_absent(make_results, tmp_path: Path):
     results = make_results(differences=None, agreement=None, models=None, sections=(), note="")
     report.save(results, tmp_path)
     assert_same(results, report.load(tmp_path))
+
+
+def test_tables_of_other_rooms_may_have_any_columns_and_gaps(make_results, tmp_path: Path):
+    table = pd.DataFrame(
+        {
+            "label": pd.Series(["a", None], dtype=object),
+            "mixed": pd.Series([1, "x"], dtype=object),
+            "count": pd.Series([1, None], dtype="Int64"),
+            "whole": pd.Series([1, 2], dtype="Int32"),
+            "share": [math.nan, math.inf],
+            "yes": [True, False],
+            "kind": pd.Categorical(["u", "v"]),
+            7: [1, 2],
+        }
+    )
+    table.index = pd.Index([5, 9])
+    results = make_results(agreement=table, sections=(Section("s", "", table), Section("t")))
+    report.save(results, tmp_path)
+    loaded = report.load(tmp_path)
+    assert_same(results, loaded)
+    assert report.render(results) == report.render(loaded)
+    assert list(loaded.agreement.dtypes.astype(str)) == [
+        "str", "str", "float64", "int64", "float64", "bool", "str", "int64"
+    ]  # fmt: skip
 
 
 def test_hostile_and_broken_texts_survive_saving(make_results, hostile, tmp_path: Path):
