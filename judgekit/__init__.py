@@ -1,3 +1,112 @@
-"""judgekit: which way of labelling retrieval results predicts the quality of the answers?"""
+"""judgekit: which way of labelling retrieval results predicts the quality of the answers?
+
+The public API; everything is imported on first use, so that ``import judgekit`` is quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from judgekit.analysis import Comparison, compare
+    from judgekit.api import answer, label, score
+    from judgekit.data import (
+        Doc,
+        Labeling,
+        MemoryDocs,
+        Query,
+        Run,
+        Scale,
+        Status,
+        read_docs,
+        read_dpr,
+        read_qrels,
+        read_queries,
+        read_run,
+        read_table,
+        write_qrels,
+        write_run,
+        write_table,
+    )
+    from judgekit.errors import JudgekitError
+    from judgekit.experiment import plan, run
+    from judgekit.llm.types import Endpoint
+    from judgekit.llm.usage import Budget
+    from judgekit.metrics import Measure, evaluate, parse_measure
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "Budget": "llm.usage",
+    "Comparison": "analysis",
+    "Doc": "data",
+    "Endpoint": "llm.types",
+    "JudgekitError": "errors",
+    "Labeling": "data",
+    "Measure": "metrics",
+    "MemoryDocs": "data",
+    "Query": "data",
+    "Run": "data",
+    "Scale": "data",
+    "Status": "data",
+    "answer": "api",
+    "compare": "analysis",
+    "evaluate": "metrics",
+    "label": "api",
+    "parse_measure": "metrics",
+    "plan": "experiment",
+    "read_docs": "data",
+    "read_dpr": "data",
+    "read_qrels": "data",
+    "read_queries": "data",
+    "read_run": "data",
+    "read_table": "data",
+    "run": "experiment",
+    "score": "api",
+    "write_qrels": "data",
+    "write_run": "data",
+    "write_table": "data",
+}
+
+__all__ = [
+    "Budget",
+    "Comparison",
+    "Doc",
+    "Endpoint",
+    "JudgekitError",
+    "Labeling",
+    "Measure",
+    "MemoryDocs",
+    "Query",
+    "Run",
+    "Scale",
+    "Status",
+    "answer",
+    "compare",
+    "evaluate",
+    "label",
+    "parse_measure",
+    "plan",
+    "read_docs",
+    "read_dpr",
+    "read_qrels",
+    "read_queries",
+    "read_run",
+    "read_table",
+    "run",
+    "score",
+    "write_qrels",
+    "write_run",
+    "write_table",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"judgekit.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -151,7 +151,7 @@ async def label(labeler: Labeler, collection: Collection, session: Session, name
     name = name or str(labeler.spec)
     labels: list[Label] = []
     units = label_units(labeler, collection)
-    async for unit, outcomes in session.resolve(units, labeler, stage=f"label {name}", total=None):
+    async for unit, outcomes in session.resolve(units, labeler, stage=f"label {name}", total=collection.n_pairs):
         labels.extend(checked(labeler, unit, outcomes))
     return labeling(name, labeler, labels)
 

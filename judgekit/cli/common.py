@@ -6,9 +6,8 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -52,17 +51,7 @@ Cache = Annotated[
     Path | None,
     typer.Option("--cache", envvar="JUDGEKIT_CACHE", help="Folder of the reply store (default: user cache folder)."),
 ]
-
-
-class Mode(StrEnum):
-    """What is done with the store of replies."""
-
-    ON = "on"
-    OFF = "off"
-    READ_ONLY = "read-only"
-    REFRESH = "refresh"
-
-
+Mode = Literal["on", "off", "read-only", "refresh"]
 CacheMode = Annotated[Mode, typer.Option(help="Store: use it, leave it, write nothing to it, or ask all again.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Draw no progress.")]
 BaseUrl = Annotated[str | None, typer.Option(help="OpenAI-compatible server, e.g. http://localhost:8000/v1.")]

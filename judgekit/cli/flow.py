@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.cli.common import Cache, CacheMode, Limit, Mode, Quiet, console, progress
+from judgekit.cli.common import Cache, CacheMode, Limit, Quiet, console, progress
 
 if TYPE_CHECKING:
     from judgekit.experiment import Outcome, StagePlan
@@ -36,7 +36,7 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what it would take; send nothing.")] = False,
     limit: Limit = None,
     cache: Cache = None,
-    cache_mode: CacheMode = Mode.ON,
+    cache_mode: CacheMode = "on",
     max_requests: Annotated[int | None, typer.Option(min=0, help="Stop before sending more requests.")] = None,
     max_tokens: Annotated[int | None, typer.Option(min=0, help="Stop before using more tokens.")] = None,
     max_cost: Annotated[float | None, typer.Option(min=0, help="Stop before spending more (needs [prices]).")] = None,
@@ -55,7 +55,7 @@ def run(
         return
     out = out or Path("judgekit-out") / experiment.stem
     with progress(quiet) as draw:
-        outcome = experiments.run(config, out=out, cache=cache, mode=cache_mode.value, budget=budget, progress=draw)
+        outcome = experiments.run(config, out=out, cache=cache, mode=cache_mode, budget=budget, progress=draw)
     _show(outcome)
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -17,7 +16,6 @@ from judgekit.cli.common import (
     Concurrency,
     DocsFile,
     Limit,
-    Mode,
     Model,
     QueriesFile,
     Quiet,
@@ -29,7 +27,6 @@ from judgekit.cli.common import (
     progress,
     store_path,
 )
-from judgekit.data.ordering import Ties
 from judgekit.errors import UsageError, nearest
 
 if TYPE_CHECKING:
@@ -41,23 +38,9 @@ if TYPE_CHECKING:
 __all__ = ["answer", "compare", "label", "score"]
 
 
-class Format(StrEnum):
-    """How a table is printed."""
-
-    TABLE = "table"
-    CSV = "csv"
-    JSON = "json"
-
-
-class Missing(StrEnum):
-    """What a label that was asked for and not obtained does to the scores of its query."""
-
-    UNDEFINED = "undefined"
-    ZERO = "zero"
-    CONDENSE = "condense"
-    BOUNDS = "bounds"
-
-
+Format = Literal["table", "csv", "json"]
+TieRule = Literal["doc-desc", "doc-desc-32", "doc-asc", "run-order"]
+Missing = Literal["undefined", "zero", "condense", "bounds"]
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print.")]
 
 
@@ -75,7 +58,7 @@ def label(
     concurrency: Concurrency = 16,
     limit: Limit = None,
     cache: Cache = None,
-    cache_mode: CacheMode = Mode.ON,
+    cache_mode: CacheMode = "on",
     quiet: Quiet = False,
 ) -> None:
     """Label the pool of all runs once; write QRELS and, beside it, the labels with status and raw reply (Parquet)."""
@@ -94,7 +77,7 @@ def label(
     labeler = build(wanted, resources)
 
     async def work() -> Labeling:
-        async with Session(store_path(cache), mode=cache_mode.value, progress=draw) as session:
+        async with Session(store_path(cache), mode=cache_mode, progress=draw) as session:
             return await stages.label(labeler, collection, session)
 
     with progress(quiet) as draw:
@@ -124,7 +107,7 @@ def answer(
     concurrency: Concurrency = 16,
     limit: Limit = None,
     cache: Cache = None,
-    cache_mode: CacheMode = Mode.ON,
+    cache_mode: CacheMode = "on",
     quiet: Quiet = False,
 ) -> None:
     """Answer every query from the top k documents of every run, and say how good the answers are."""
@@ -138,7 +121,7 @@ def answer(
     collection = stages.read_collection(queries, docs, named(run, "--run"), max(depth), limit)
 
     async def work() -> pd.DataFrame:
-        async with Session(store_path(cache), mode=cache_mode.value, progress=draw) as session:
+        async with Session(store_path(cache), mode=cache_mode, progress=draw) as session:
             return await stages.answer(answering, collection, sorted(set(depth)), session, closed_book=closed_book)
 
     with progress(quiet) as draw:
@@ -159,13 +142,14 @@ def score(
         typer.Option(metavar="NAME=SCALE", help="Scale of a qrels file: binary, grades:3, unit or signed."),
     ] = None,
     per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Also the value of every query.")] = False,
-    ties: Annotated[Ties, typer.Option(help="How documents with equal scores are ordered.")] = Ties.DOC_DESC,
-    missing: Annotated[Missing, typer.Option(help="What a missing label does to a query.")] = Missing.UNDEFINED,
-    format: FormatOption = Format.TABLE,
+    ties: Annotated[TieRule, typer.Option(help="How documents with equal scores are ordered.")] = "doc-desc",
+    missing: Annotated[Missing, typer.Option(help="What a missing label does to a query.")] = "undefined",
+    format: FormatOption = "table",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Score table to write (.parquet or .csv).")] = None,
 ) -> None:
     """Score TREC runs under TREC qrels, as `trec_eval -c` does: any measure, any scale, floats and missing labels."""
     from judgekit.data.labelings import Scale
+    from judgekit.data.ordering import Ties
     from judgekit.data.trec import read_qrels, read_run
     from judgekit.metrics import evaluate, parse_measures
 
@@ -173,9 +157,9 @@ def score(
     files = named(qrels, "--qrels")
     scales = {name: Scale.parse(text) for name, text in _scales(scale or [], files).items()}
     labelings = [read_qrels(path, name, scales.get(name)) for name, path in files.items()]
-    runs = [read_run(path, name, ties) for name, path in named(run, "--run").items()]
+    runs = [read_run(path, name, Ties(ties)) for name, path in named(run, "--run").items()]
     evaluation = evaluate(runs, labelings, wanted)
-    if per_query or out is not None or format is not Format.TABLE:
+    if per_query or out is not None or format != "table":
         import pandas as pd
 
         table = evaluation.means()
@@ -185,9 +169,9 @@ def score(
             from judgekit.data.files import write_table
 
             write_table(table, out)
-        if format is not Format.TABLE or per_query:
+        if format != "table" or per_query:
             show(table, format)
-    if format is Format.TABLE and not per_query:
+    if format == "table" and not per_query:
         _means(evaluation)
     for line in _remarks(evaluation, labelings):
         console(stderr=True).print(f"note: {line}", markup=False, highlight=False)
@@ -248,9 +232,9 @@ def _scales(items: list[str], files: dict[str, Path]) -> dict[str, str]:
 
 def show(table: pd.DataFrame, format: Format) -> None:
     """Print a table: aligned, as CSV, or as JSON records; floats with all their digits but in the aligned form."""
-    if format is Format.CSV:
+    if format == "csv":
         typer.echo(table.to_csv(index=False), nl=False)
-    elif format is Format.JSON:
+    elif format == "json":
         typer.echo(table.to_json(orient="records", double_precision=15, force_ascii=False, indent=1))
     else:
         text = table.to_string(index=False, float_format=lambda x: f"{x:.4f}", na_rep="-")
@@ -271,7 +255,7 @@ def compare(
     margin: Annotated[float, typer.Option(help="How much worse still counts as not worse (concordance).")] = 0.05,
     resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 1,
-    format: FormatOption = Format.TABLE,
+    format: FormatOption = "table",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Comparison table to write (.csv or .parquet).")
     ] = None,
@@ -299,8 +283,8 @@ def compare(
     )
     if out is not None:
         write_table(comparison.table, out)
-    show(comparison.wide() if format is Format.TABLE else comparison.table, format)
+    show(comparison.wide() if format == "table" else comparison.table, format)
     for warning in comparison.warnings:
         console(stderr=True).print(f"note: {warning}", markup=False, highlight=False)
-    if format is Format.TABLE:
+    if format == "table":
         console().print(f"\n{comparison.verdict}", markup=False, highlight=False)

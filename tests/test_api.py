@@ -1,0 +1,22 @@
+"""The public names are what they say they are, and are there without importing anything slow."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import judgekit
+
+
+def test_the_public_names_are_sorted_and_all_there() -> None:
+    assert judgekit.__all__ == sorted(judgekit.__all__)
+    for name in judgekit.__all__:
+        assert getattr(judgekit, name) is not None
+    assert set(judgekit.__all__) <= set(dir(judgekit))
+
+
+def test_importing_judgekit_imports_nothing_slow() -> None:
+    code = "import sys, judgekit, judgekit.cli.app; print([m for m in sys.modules if m in sys.argv[1:]])"
+    slow = ["pandas", "scipy", "openai", "pyarrow", "numpy", "aiohttp", "httpx2", "diskcache", "jinja2"]
+    out = subprocess.run([sys.executable, "-c", code, *slow], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
