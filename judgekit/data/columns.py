@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 Ints = npt.NDArray[np.int64]
+N = TypeVar("N", bound=np.generic)
 
 
 def strings(values: object) -> pa.StringArray:
@@ -64,7 +65,7 @@ def _from_python(values: object) -> pa.Array | pa.ChunkedArray:
     return pa.Array.from_buffers(pa.string(), len(encoded), [None, offsets, data])
 
 
-def numbers(array: pa.Array | pa.ChunkedArray, dtype: type[np.generic]) -> npt.NDArray[np.generic]:
+def numbers(array: pa.Array | pa.ChunkedArray, dtype: type[N]) -> npt.NDArray[N]:
     """Return the values of an Arrow array without nulls as a numpy array, without a copy where it can."""
     if isinstance(array, pa.ChunkedArray):
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
@@ -99,14 +100,14 @@ def codes(ids: pa.StringArray) -> tuple[list[str], npt.NDArray[np.int32], Ints]:
     runs = pc.run_end_encode(ids)
     coded = runs.values.dictionary_encode()
     bounds = np.concatenate([[0], numbers(runs.run_ends, np.int32)]).astype(np.int64)
-    return coded.dictionary.to_pylist(), numbers(coded.indices, np.int32), bounds  # type: ignore[return-value]
+    return coded.dictionary.to_pylist(), numbers(coded.indices, np.int32), bounds
 
 
 def find(ids: pa.StringArray, among: pa.StringArray) -> npt.NDArray[np.int32]:
     """Return for each id its index in ``among`` (distinct ids), or -1."""
     if not len(among) or not len(ids):
         return np.full(len(ids), -1, np.int32)
-    return numbers(pc.index_in(ids, value_set=among).fill_null(-1), np.int32)  # type: ignore[return-value]
+    return numbers(pc.index_in(ids, value_set=among).fill_null(-1), np.int32)
 
 
 def fingerprints(ids: pa.StringArray) -> npt.NDArray[np.uint64]:
