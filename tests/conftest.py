@@ -6,8 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# A busy machine is no failure.
+settings.register_profile("judgekit", deadline=None)
+settings.load_profile("judgekit")
 
 
 @pytest.fixture(autouse=True)
