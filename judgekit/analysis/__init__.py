@@ -2,16 +2,23 @@
 
 from judgekit.analysis.coefficients import COEFFICIENTS, attainable_tau_b, coefficients
 from judgekit.analysis.compare import Comparison, compare
+from judgekit.analysis.construction import Answering, kinship, same_by_construction
+from judgekit.analysis.flags import FLAGS
 from judgekit.analysis.levels import LEVELS
-from judgekit.analysis.verdict import Primary, Verdict
+from judgekit.analysis.primary import Primary
+from judgekit.analysis.verdict import Verdict
 
 __all__ = [
     "COEFFICIENTS",
+    "FLAGS",
     "LEVELS",
+    "Answering",
     "Comparison",
     "Primary",
     "Verdict",
     "attainable_tau_b",
     "coefficients",
     "compare",
+    "kinship",
+    "same_by_construction",
 ]

@@ -4,19 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
 
+from judgekit.analysis.coefficients import coefficients
+from judgekit.analysis.construction import Answering, kinship, same_by_construction
+from judgekit.analysis.cost import check_costs, cost_order, frontier
+from judgekit.analysis.differences import DIFFERENCE_COLUMNS, Difference, difference, holm, steiger, williams
+from judgekit.analysis.flags import Flagger
 from judgekit.analysis.inputs import Inputs, Pairing, Panel
-from judgekit.analysis.levels import LEVELS, Estimate, query_level
-from judgekit.analysis.measures import cutoff_of
+from judgekit.analysis.levels import LEVELS, METHOD, MIN_RUNS, Estimate, Resamples, estimates, paired_draws
+from judgekit.analysis.primary import Primary, settle
 from judgekit.analysis.resampling import interval, resample_matrix
-from judgekit.analysis.verdict import Candidate, Primary, Verdict, decide
+from judgekit.analysis.verdict import Candidate, Verdict, decide
 from judgekit.data.tables import ALL, COMPARISON
-from judgekit.errors import UsageError, nearest
+from judgekit.errors import DataError, UsageError, nearest
+from judgekit.progress import Event, Progress, silent
+
+if TYPE_CHECKING:
+    from judgekit.labelers.base import Needs
 
 __all__ = ["Comparison", "compare"]
+
+_KEYS: Final = ("labeling", "measure", "run", "level", "depth", "quality_metric", "model")
 
 
 @dataclass(frozen=True)
@@ -26,18 +39,27 @@ class Comparison:
     Attributes:
         table: one row per coefficient, columns of `judgekit.data.tables.COMPARISON`.
         verdict: the verdict on the primary cell.
+        differences: one row per pair of labelings and coefficient, for the quality of the primary cell: difference,
+            interval, p, p by Holm over all pairs of the same cell and coefficient, and per run Williams' t and
+            Steiger's z for r and rho.
+        details: one row per cell: how many queries went in, what share of its cases each labeling lacks, the largest
+            tau-b attainable with the same values, the share of resamples without a concordance.
+        costs: cost beside the concordance of the primary cell, with the frontier.
         warnings: sentences for the user.
         settings: what the numbers depend on: resamples, seed, confidence, margin.
     """
 
     table: pd.DataFrame
     verdict: Verdict
+    differences: pd.DataFrame
+    details: pd.DataFrame
+    costs: pd.DataFrame
     warnings: tuple[str, ...]
-    settings: Mapping[str, object] = field(default_factory=dict)
+    settings: Mapping[str, float] = field(default_factory=dict)
 
     def wide(self) -> pd.DataFrame:
         """Return the table with one row per cell and a column per coefficient."""
-        keys = ["labeling", "measure", "run", "level", "depth", "quality_metric", "model", "n"]
+        keys = [*_KEYS, "n"]
         wide = self.table.pivot(index=keys, columns="coefficient", values="value").reset_index()
         order = [name for name in ("concordance", "tau_b", "rho", "r", "tau_ap", "rbo") if name in wide.columns]
         return pd.DataFrame(wide[[*keys, *order]].rename_axis(columns=None))
@@ -66,7 +88,11 @@ def compare(
     pairing: Pairing = "matched",
     lower: Collection[str] = (),
     costs: pd.DataFrame | None = None,
+    needs: Mapping[str, Needs] | None = None,
+    answering: Mapping[str, Answering] | None = None,
     by_construction: Collection[tuple[str, str, str]] = (),
+    notes: pd.DataFrame | None = None,
+    progress: Progress = silent,
 ) -> Comparison:
     """Compare how well the scores under each labeling follow answer quality.
 
@@ -90,192 +116,258 @@ def compare(
         confidence: of the intervals.
         resamples: number of bootstrap resamples of the queries, the same for everything.
         seed: of the resamples.
-        pairing: ``matched`` compares a measure at cutoff c with quality at depth c only.
+        pairing: ``matched`` compares a measure at cutoff c with quality at depth c only; ``all`` also the others,
+            flagged.
         lower: measures, beside those known, whose small values are the good ones.
         costs: standalone cost per labeling: ``labeling`` and any of ``requests``, ``prompt_tokens``,
-            ``completion_tokens``, ``money``.
-        by_construction: (labeling, model, metric) whose labels are the outcome at depth 1, see
-            `same_by_construction`.
+            ``completion_tokens``, ``money``, ``wall_s``.
+        needs: what each labeling needs and sees, by name.
+        answering: how each model's answers were had, by the name in the quality table; with ``needs`` this finds
+            the outcome by construction and labelings that ask the answering model.
+        by_construction: further (labeling, model, metric) whose labels are the outcome at depth 1.
+        notes: counts ``ties`` and ``unjudged`` per (labeling, run, measure), for flags.
+        progress: is told about every panel (measure x metric x model x depth).
 
     Raises:
         DataError: the tables cannot be read or have nothing to compare.
         UsageError: something asked for does not exist.
     """
-    for level in [*(levels or ()), *([primary_level] if primary_level else ())]:
-        if level not in LEVELS:
-            raise UsageError(f"there is no level {level!r} (there are: {', '.join(LEVELS)}).{nearest(level, LEVELS)}")
+    if not 0 < confidence < 1 or not 0 <= margin <= 0.5:
+        raise UsageError(f"confidence must lie in (0, 1) and margin in [0, 0.5], not {confidence} and {margin}")
     inputs = Inputs.read(
         scores, quality, labelings=labelings, runs=runs, measures=measures, metrics=metrics, models=models, lower=lower
     )
-    weights = resample_matrix(len(inputs.queries), resamples, seed)
-    cell, warnings = _primary(
-        inputs, primary, primary_metric, primary_model, primary_level, primary_depth, depths, pairing
+    plan = list(inputs.plan(depths, pairing))
+    wanted, level, warnings = _levels(levels, primary_level, len(inputs.runs))
+    cell, choices = settle(
+        inputs, plan, measure=primary, metric=primary_metric, model=primary_model, level=level, depth=primary_depth
     )
-    warnings = [*inputs.warnings, *warnings]
-    rows: list[dict[str, object]] = []
-    found: list[tuple[Panel, Estimate]] = []
-    for panel in inputs.panels(depths, pairing):
-        warnings += _left_out(panel)
-        for estimate in query_level(panel, weights):
-            rows += _rows(panel, estimate, "query", confidence, by_construction)
-            if _is_primary(panel, estimate, cell):
-                found.append((panel, estimate))
-    table = pd.DataFrame(rows, columns=list(COMPARISON.columns)) if rows else COMPARISON.empty()
-    verdict = _verdict(found, cell, margin, confidence, costs, by_construction)
-    settings = {"resamples": resamples, "seed": seed, "confidence": confidence, "margin": margin}
-    return Comparison(COMPARISON.check(table), verdict, tuple(dict.fromkeys(warnings)), settings)
+    known = same_by_construction(needs or {}, answering or {}, inputs.metrics) | set(by_construction)
+    work = _Work(
+        inputs=inputs,
+        cell=cell,
+        levels=wanted,
+        resamples=Resamples(resample_matrix(len(inputs.queries), resamples, seed), seed),
+        confidence=confidence,
+        flagger=Flagger(inputs, by_construction=known, needs=needs, answering=answering, notes=notes),
+    )
+    for done, key in enumerate(plan):
+        progress(Event("compare", done, len(plan)))
+        work.panel(inputs.panel(*key))
+    progress(Event("compare", len(plan), len(plan)))
+    price = check_costs(costs)
+    verdict = work.verdict(margin, cost_order(price), needs or {}, answering or {})
+    values = {c.labeling: c.concordance for c in work.candidates({}, {}, {})[0]}
+    return Comparison(
+        table=COMPARISON.check(pd.DataFrame(work.rows, columns=list(COMPARISON.columns))),
+        verdict=verdict,
+        differences=pd.DataFrame(work.differences, columns=list(DIFFERENCE_COLUMNS)),
+        details=pd.DataFrame(work.details),
+        costs=frontier(price, values),
+        warnings=tuple(dict.fromkeys([*inputs.warnings, *warnings, *choices, *work.warnings])),
+        settings={"resamples": resamples, "seed": seed, "confidence": confidence, "margin": margin},
+    )
 
 
-def _primary(
-    inputs: Inputs,
-    measure: str | None,
-    metric: str | None,
-    model: str | None,
-    level: str | None,
-    depth: int | None,
-    depths: Sequence[int] | None,
-    pairing: Pairing,
-) -> tuple[Primary, list[str]]:
-    """Settle the primary cell; a choice that had to be made for the user is a warning."""
-    warnings: list[str] = []
+def _levels(asked: Sequence[str] | None, primary: str | None, runs: int) -> tuple[tuple[str, ...], str, list[str]]:
+    """Return the levels to work out, in their order, the primary one, and sentences on what is left out.
 
-    def choose(what: str, given: str | None, have: Sequence[str]) -> str:
-        if given is not None:
-            if given not in have:
-                raise UsageError(
-                    f"the primary {what} {given!r} is not in the tables (there are: {', '.join(have)})."
-                    f"{nearest(given, have)}"
-                )
-            return given
-        if len(have) > 1:
-            warnings.append(f"The verdict is about {what} {have[0]!r}, the first of {', '.join(have)}.")
-        return have[0]
+    Raises:
+        UsageError: there is no such level.
+        DataError: the primary level needs several runs and there is one.
+    """
+    for level in [*(asked or ()), *([primary] if primary else ())]:
+        if level not in LEVELS:
+            raise UsageError(f"there is no level {level!r} (there are: {', '.join(LEVELS)}).{nearest(level, LEVELS)}")
+    chosen = primary or ("query" if not asked or "query" in asked else asked[0])
+    wanted = {*(asked or LEVELS), chosen}
+    alone = [level for level in LEVELS if level in wanted and level != "query" and runs < 2]
+    if chosen in alone:
+        raise DataError(f"the {chosen} level compares runs, and only one has both scores and quality")
+    warnings = [f"There is only one run, so nothing at the {' and '.join(alone)} level."] if asked and alone else []
+    return tuple(level for level in LEVELS if level in wanted and level not in alone), chosen, warnings
 
-    if measure is not None:
-        measure = choose("measure", measure, inputs.measures)
-    metric = choose("metric", metric, inputs.metrics)
-    model = choose("model", model, inputs.models)
-    cutoff = None if measure is None else cutoff_of(measure)
-    if depth is None:
-        possible = [
-            panel.depth
-            for panel in inputs.panels(depths, pairing)
-            if panel.metric == metric and panel.model == model and measure in (None, panel.measure)
+
+@dataclass
+class _Work:
+    """Collects the rows panel by panel; draws are dropped with their panel but for the primary cell's."""
+
+    inputs: Inputs
+    cell: Primary
+    levels: tuple[str, ...]
+    resamples: Resamples
+    confidence: float
+    flagger: Flagger
+    rows: list[dict[str, object]] = field(default_factory=list)
+    details: list[dict[str, object]] = field(default_factory=list)
+    differences: list[dict[str, object]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    primary: list[tuple[Panel, Estimate]] = field(default_factory=list)
+
+    def panel(self, panel: Panel) -> None:
+        """Work out one panel at all levels."""
+        self.warnings += [
+            f"{panel.labelings[index]!r} has no value for {panel.measure} in {panel.cost[index]:.1%} of the cases"
+            f" (depth {panel.depth}, {panel.metric}, {panel.model}); it is left out of the joint comparison."
+            for index in range(len(panel.labelings))
+            if index not in panel.joint
         ]
-        depth = cutoff if cutoff in possible else max(possible, default=cutoff or 0)
-    run = inputs.runs[0] if len(inputs.runs) == 1 else ALL
-    return Primary(measure, metric, model, depth, level or "query", run), warnings
+        for level in self.levels:
+            found = list(estimates(panel, level, self.resamples))
+            for estimate in found:
+                self._estimate(panel, estimate, level)
+                if level == self.cell.level and estimate.run == self.cell.run and self.cell.holds(panel):
+                    self.primary.append((panel, estimate))
+            if self.cell.same_quality(panel):
+                self._differences(panel, level, [e for e in found if e.labeling in panel.joint])
 
+    def _key(self, panel: Panel, level: str, run: str) -> dict[str, object]:
+        return {
+            "measure": panel.measure,
+            "run": run,
+            "level": level,
+            "depth": panel.depth,
+            "quality_metric": panel.metric,
+            "model": panel.model,
+        }
 
-def _is_primary(panel: Panel, estimate: Estimate, cell: Primary) -> bool:
-    same = (panel.metric, panel.model, panel.depth, estimate.run) == (cell.metric, cell.model, cell.depth, cell.run)
-    return same and cell.measure in (None, panel.measure)
-
-
-def _left_out(panel: Panel) -> list[str]:
-    return [
-        f"{panel.labelings[index]!r} has no value for {panel.measure} in {panel.cost[index]:.1%} of the cases (depth"
-        f" {panel.depth}, {panel.metric}, {panel.model}); it is left out of the joint comparison."
-        for index in range(len(panel.labelings))
-        if index not in panel.joint
-    ]
-
-
-def _rows(
-    panel: Panel,
-    estimate: Estimate,
-    level: str,
-    confidence: float,
-    by_construction: Collection[tuple[str, str, str]],
-) -> list[dict[str, object]]:
-    flags = _flags(panel, estimate, by_construction)
-    out: list[dict[str, object]] = []
-    for name, value, draws in zip(estimate.names, estimate.values, estimate.draws, strict=True):
-        limits = interval(float(value), draws, confidence, "percentile")
-        out.append(
+    def _estimate(self, panel: Panel, estimate: Estimate, level: str) -> None:
+        labeling = panel.labelings[estimate.labeling]
+        key = {"labeling": labeling, **self._key(panel, level, estimate.run)}
+        common = self.flagger.cell(panel, estimate, level)
+        undefined = 1.0
+        for name, value, draws in zip(estimate.names, estimate.values, estimate.draws, strict=True):
+            n = estimate.queries if level == "system" else estimate.n
+            found = interval(float(value), draws, self.confidence, METHOD[level][name], n)
+            undefined = min(undefined, found.undefined)
+            flags = [*common, *self.flagger.coefficient(estimate, level, name, found.method)]
+            self.rows.append(
+                {
+                    **key,
+                    "coefficient": name,
+                    "value": float(value),
+                    "ci_low": found.low,
+                    "ci_high": found.high,
+                    "ci_method": found.method,
+                    "n": estimate.n,
+                    "undefined_reason": estimate.reason,
+                    "flags": ";".join(flags),
+                }
+            )
+        self.details.append(
             {
-                "labeling": panel.labelings[estimate.labeling],
-                "measure": panel.measure,
-                "run": estimate.run,
-                "level": level,
-                "depth": panel.depth,
-                "quality_metric": panel.metric,
-                "model": panel.model,
-                "coefficient": name,
-                "value": float(value),
-                "ci_low": limits.low,
-                "ci_high": limits.high,
-                "ci_method": limits.method,
+                **key,
                 "n": estimate.n,
-                "undefined_reason": estimate.reason,
-                "flags": ";".join(flags),
+                "queries": estimate.queries,
+                "lacking": float(panel.cost[estimate.labeling]),
+                "tau_b_max": estimate.attainable,
+                "undefined_resamples": undefined,
             }
         )
-    return out
 
+    def _differences(self, panel: Panel, level: str, found: Sequence[Estimate]) -> None:
+        """Compare all pairs of labelings with each other, run by run; Holm over the pairs of one coefficient."""
+        for run in dict.fromkeys(e.run for e in found):
+            mine = [e for e in found if e.run == run and not e.reason]
+            names = mine[0].names if mine else ()
+            for index, name in enumerate(names):
+                pairs = list(combinations(mine, 2))
+                gaps = [self._gap(a, b, index, level) for a, b in pairs]
+                for (a, b), gap, adjusted in zip(pairs, gaps, holm([g.p for g in gaps]), strict=True):
+                    row = {
+                        "first": panel.labelings[a.labeling],
+                        "second": panel.labelings[b.labeling],
+                        **self._key(panel, level, run),
+                        "coefficient": name,
+                        "difference": gap.value,
+                        "ci_low": gap.low,
+                        "ci_high": gap.high,
+                        "ci_method": gap.method,
+                        "p": gap.p,
+                        "p_holm": adjusted,
+                        "n": a.n,
+                    }
+                    if level == "query" and run != ALL and name in ("rho", "r"):
+                        row |= _by_formula(panel, a, b, name)
+                    self.differences.append(row)
 
-def _flags(panel: Panel, estimate: Estimate, by_construction: Collection[tuple[str, str, str]]) -> list[str]:
-    flags = []
-    if panel.depth == 1 and (panel.labelings[estimate.labeling], panel.model, panel.metric) in by_construction:
-        flags.append("by_construction")
-    if estimate.labeling not in panel.joint:
-        flags.append("left_out")
-    if not panel.matched:
-        flags.append("unmatched_depth")
-    return flags
+    def _gap(self, one: Estimate, other: Estimate, index: int, level: str) -> Difference:
+        draws = paired_draws(one, other, index, self.resamples)
+        value = float(one.values[index] - other.values[index])
+        return difference(value, draws, self.confidence, min(one.n, other.n), level)
 
+    def candidates(
+        self, order: Mapping[str, int], needs: Mapping[str, Needs], answering: Mapping[str, Answering]
+    ) -> tuple[list[Candidate], dict[str, list[Estimate]], dict[str, str]]:
+        """Return who takes part in the verdict, with their estimates (one per measure), and who does not and why."""
+        taking: dict[str, list[Estimate]] = {}
+        excluded: dict[str, str] = {}
+        for panel, estimate in self.primary:
+            name = panel.labelings[estimate.labeling]
+            if self.flagger.is_outcome(panel, name):
+                excluded[name] = "its labels are the outcome by construction"
+            elif estimate.labeling not in panel.joint:
+                excluded.setdefault(name, f"it has no value in {panel.cost[estimate.labeling]:.0%} of the cases")
+            elif estimate.reason:
+                excluded.setdefault(name, estimate.reason)
+            else:
+                taking.setdefault(name, []).append(estimate)
+        how = answering.get(self.cell.model)
+        found = [
+            Candidate(
+                name,
+                max(float(e.values[0]) for e in mine),
+                max(float(e.values[1]) for e in mine),
+                order.get(name),
+                _remark(name, needs[name], how) if how is not None and name in needs else "",
+            )
+            for name, mine in taking.items()
+        ]
+        return found, taking, {name: why for name, why in excluded.items() if name not in taking}
 
-def _verdict(
-    found: Sequence[tuple[Panel, Estimate]],
-    cell: Primary,
-    margin: float,
-    confidence: float,
-    costs: pd.DataFrame | None,
-    by_construction: Collection[tuple[str, str, str]],
-) -> Verdict:
-    per_labeling: dict[str, list[Estimate]] = {}
-    excluded: dict[str, str] = {}
-    queries = 0
-    for panel, estimate in found:
-        name = panel.labelings[estimate.labeling]
-        flags = _flags(panel, estimate, by_construction)
-        if "by_construction" in flags:
-            excluded[name] = "its labels are the outcome by construction"
-        elif "left_out" in flags:
-            excluded[name] = "it has no value on too many queries"
-        elif estimate.reason:
-            excluded.setdefault(name, f"no coefficient is defined ({estimate.reason})")
-        else:
-            per_labeling.setdefault(name, []).append(estimate)
-            queries = max(queries, estimate.n)
-    order = _cost_order(costs)
-    candidates = [
-        Candidate(
-            name,
-            max(float(e.values[0]) for e in estimates),
-            np.max([e.draws[0] for e in estimates], axis=0),
-            max(float(e.values[1]) for e in estimates),
-            order.get(name),
+    def verdict(
+        self,
+        margin: float,
+        order: Mapping[str, int],
+        needs: Mapping[str, Needs],
+        answering: Mapping[str, Answering],
+    ) -> Verdict:
+        """Return the verdict on the primary cell."""
+        found, taking, excluded = self.candidates(order, needs, answering)
+        level = self.cell.level
+
+        def gap(one: str, other: str) -> Difference:
+            first, second = taking[one], taking[other]
+            if len(first) == len(second) == 1:
+                return self._gap(first[0], second[0], 0, level)
+            value = max(float(e.values[0]) for e in first) - max(float(e.values[0]) for e in second)
+            draws = np.max([e.draws[0] for e in first], axis=0) - np.max([e.draws[0] for e in second], axis=0)
+            return difference(value, draws, self.confidence, min(e.n for e in [*first, *second]), level)
+
+        runs = len(self.inputs.runs)
+        obstacle = (
+            f"The system level needs at least {MIN_RUNS} runs, and there are {runs}; its numbers are descriptive only."
+            if level == "system" and runs < MIN_RUNS
+            else ""
         )
-        for name, estimates in per_labeling.items()
-    ]
-    excluded = {name: why for name, why in excluded.items() if name not in per_labeling}
-    return decide(candidates, cell, margin=margin, queries=queries, level=confidence, excluded=excluded)
+        queries = max((e.queries if level == "system" else e.n for mine in taking.values() for e in mine), default=0)
+        return decide(found, gap, self.cell, margin=margin, queries=queries, excluded=excluded, obstacle=obstacle)
 
 
-def _cost_order(costs: pd.DataFrame | None) -> dict[str, int]:
-    """Return each labeling's position by cost: by money where all have a price, else tokens, else requests."""
-    if costs is None or costs.empty:
-        return {}
-    frame = costs.set_index("labeling")
-    keys: pd.Series | None = None
-    if "money" in frame and frame["money"].notna().all():
-        keys = frame["money"]
-    elif {"prompt_tokens", "completion_tokens"} <= set(frame.columns):
-        keys = frame["prompt_tokens"] + frame["completion_tokens"]
-    elif "requests" in frame:
-        keys = frame["requests"]
-    if keys is None:
-        return {}
-    ranks = keys.rank(method="dense")
-    return {str(name): int(rank) for name, rank in ranks.dropna().items()}
+def _remark(name: str, need: Needs, how: Answering) -> str:
+    kin = kinship(need, how)
+    if kin == "same model":
+        return f"Note that {name!r} asks the very model whose answers it predicts."
+    return f"Note that {name!r} asks a model of the answering model's family." if kin else ""
+
+
+def _by_formula(panel: Panel, one: Estimate, other: Estimate, name: str) -> dict[str, object]:
+    """Return Williams' t and Steiger's z for one run, where the correlations of the two with each other matter too."""
+    row = panel.runs.index(one.run)
+    where = panel.defined(one.labeling)[row]
+    index = one.names.index(name)
+    between = coefficients(panel.scores[one.labeling, row, where], panel.scores[other.labeling, row, where])[name]
+    correlations = float(one.values[index]), float(other.values[index]), between
+    t, p = williams(*correlations, one.n)
+    z, q = steiger(*correlations, one.n)
+    return {"williams_t": t, "williams_p": p, "steiger_z": z, "steiger_p": q}

@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.resampling import UNDEFINED_SHARE
+from judgekit.analysis.resampling import UNDEFINED_SHARE, p_from_draws, student, t_quantile
 
-__all__ = ["Difference", "difference", "holm"]
+__all__ = ["DIFFERENCE_COLUMNS", "Difference", "difference", "holm", "steiger", "williams"]
+
+DIFFERENCE_COLUMNS: Final = {
+    "first": "str",
+    "second": "str",
+    "measure": "str",
+    "run": "str",
+    "level": "str",
+    "depth": "int",
+    "quality_metric": "str",
+    "model": "str",
+    "coefficient": "str",
+    "difference": "float",
+    "ci_low": "float",
+    "ci_high": "float",
+    "ci_method": "str",
+    "p": "float",
+    "p_holm": "float",
+    "williams_t": "float",
+    "williams_p": "float",
+    "steiger_z": "float",
+    "steiger_p": "float",
+    "n": "int",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +48,7 @@ class Difference:
         p: two-sided p-value of no difference, NaN where undefined.
         se: standard error.
         upper: one-sided 95 % upper bound.
+        method: how the interval was made, "" where undefined.
     """
 
     value: float
@@ -31,22 +57,44 @@ class Difference:
     p: float
     se: float
     upper: float
+    method: str
 
 
-def difference(first: float, second: float, draws: Floats, level: float) -> Difference:
-    """Return the difference of two estimates whose paired resampled differences are ``draws``, shape (B,)."""
-    from scipy.special import ndtr, ndtri
+def difference(value: float, draws: Floats, confidence: float, n: int, level: str) -> Difference:
+    """Return what the paired resampled differences ``draws``, shape (B,), say of a difference.
 
-    value = first - second
+    At system level the percentiles of the draws are taken, elsewhere their standard error with Student's t.
+
+    Args:
+        value: the difference of the estimates.
+        draws: the difference on every resample, NaN where undefined.
+        confidence: of the two-sided interval.
+        n: how many queries the estimates are over.
+        level: ``query``, ``within-query`` or ``system``.
+    """
+    from scipy.special import stdtr
+
     defined = draws[np.isfinite(draws)]
     if not np.isfinite(value) or len(defined) < (1 - UNDEFINED_SHARE) * len(draws):
-        return Difference(value, np.nan, np.nan, np.nan, np.nan, np.nan)
-    se = float(np.std(defined, ddof=1))
+        return Difference(value, np.nan, np.nan, np.nan, np.nan, np.nan, "")
+    if level == "system":
+        low, high, upper = np.quantile(defined, [(1 - confidence) / 2, (1 + confidence) / 2, 0.95])
+        se = float(np.std(defined, ddof=1))
+        return Difference(
+            value,
+            min(low, value),
+            max(high, value),
+            p_from_draws(defined),
+            se,
+            max(upper, value),
+            "shrunken-percentile",
+        )
+    low, high = student(value, defined, confidence, n)
+    se = (high - low) / 2 / t_quantile((1 + confidence) / 2, n)
     if se == 0:
-        return Difference(value, value, value, 1.0 if value == 0 else 0.0, 0.0, value)
-    half = float(ndtri((1 + level) / 2)) * se
-    p = 2 * float(ndtr(-abs(value) / se))
-    return Difference(value, value - half, value + half, p, se, value + float(ndtri(0.95)) * se)
+        return Difference(value, value, value, 1.0 if value == 0 else 0.0, 0.0, value, "t")
+    p = 2 * float(stdtr(max(n - 1, 1), -abs(value) / se))
+    return Difference(value, low, high, p, se, value + t_quantile(0.95, n) * se, "t")
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -58,3 +106,59 @@ def holm(p_values: Sequence[float]) -> list[float]:
     steps = p[order] * np.arange(len(order), 0, -1)
     out[order] = np.minimum(np.maximum.accumulate(steps), 1)
     return [float(value) for value in out]
+
+
+def williams(r_jk: float, r_jh: float, r_kh: float, n: int) -> tuple[float, float]:
+    """Return Williams' t and its two-sided p for two correlations that share the variable j (Steiger, 1980, eq. 7).
+
+    Args:
+        r_jk: correlation of the outcome with the first labeling.
+        r_jh: correlation of the outcome with the second.
+        r_kh: correlation of the two labelings.
+        n: number of cases.
+
+    Returns:
+        (t, p); NaN where a correlation is or n < 4.
+
+    >>> round(williams(0.2, 0.5, 0.1, 315)[0], 5)
+    -4.49499
+    """
+    from scipy.special import stdtr
+
+    determinant = 1 - r_jk**2 - r_jh**2 - r_kh**2 + 2 * r_jk * r_jh * r_kh
+    mean = (r_jk + r_jh) / 2
+    if n < 4 or not math.isfinite(determinant):
+        return math.nan, math.nan
+    below = 2 * (n - 1) / (n - 3) * max(determinant, 0.0) + mean**2 * (1 - r_kh) ** 3
+    if below <= 0:
+        return math.nan, math.nan
+    t = (r_jk - r_jh) * math.sqrt((n - 1) * (1 + r_kh) / below)
+    return t, 2 * float(stdtr(n - 3, -abs(t)))
+
+
+def steiger(r_jk: float, r_jh: float, r_kh: float, n: int) -> tuple[float, float]:
+    """Return Steiger's z (1980, eq. 14: Fisher's z with the mean correlation in the covariance) and its two-sided p.
+
+    Args:
+        r_jk: correlation of the outcome with the first labeling.
+        r_jh: correlation of the outcome with the second.
+        r_kh: correlation of the two labelings.
+        n: number of cases.
+
+    Returns:
+        (z, p); NaN where a correlation is, or is 1, or n < 4.
+
+    >>> round(steiger(0.2, 0.5, 0.1, 315)[0], 5)
+    -4.41518
+    """
+    from scipy.special import ndtr
+
+    if n < 4 or not max(abs(r_jk), abs(r_jh)) < 1 or not math.isfinite(r_kh):
+        return math.nan, math.nan
+    mean = (r_jk + r_jh) / 2
+    psi = r_kh * (1 - 2 * mean**2) - mean**2 / 2 * (1 - 2 * mean**2 - r_kh**2)
+    shared = psi / (1 - mean**2) ** 2
+    if not shared < 1:
+        return math.nan, math.nan
+    z = (math.atanh(r_jk) - math.atanh(r_jh)) * math.sqrt((n - 3) / (2 - 2 * shared))
+    return z, 2 * float(ndtr(-abs(z)))

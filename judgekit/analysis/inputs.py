@@ -200,13 +200,17 @@ class Inputs:
         """The answer depths above 0, ascending."""
         return tuple(sorted({depth for _, _, depth in self.quality if depth > 0}))
 
+    def scores(self, measure: str) -> Floats:
+        """Return the scores of a measure, shape (L, R, Q), turned round where small ones are good."""
+        where, values = self._scores[measure]
+        shape = (len(self.labelings), len(self.runs), len(self.queries))
+        return _fill(where, -values if lower_is_better(measure, self._lower) else values, shape)
+
     def panel(self, measure: str, metric: str, model: str, depth: int) -> Panel:
         """Return the panel of a measure and a kind of quality that both exist."""
-        shape = (len(self.labelings), len(self.runs), len(self.queries))
-        where, values = self._scores[measure]
-        scores = _fill(where, -values if lower_is_better(measure, self._lower) else values, shape)
-        present = np.zeros(shape, dtype=np.bool_)
-        present.reshape(-1)[where] = True
+        scores = self.scores(measure)
+        present = np.zeros(scores.shape, dtype=np.bool_)
+        present.reshape(-1)[self._scores[measure][0]] = True
         quality = self.quality[metric, model, depth]
         asked = present.any(axis=0) & np.isfinite(quality)
         return Panel(
@@ -214,8 +218,12 @@ class Inputs:
             cutoff_of(measure) in (None, depth),
         )  # fmt: skip
 
-    def panels(self, depths: Sequence[int] | None = None, pairing: Pairing = "matched") -> Iterator[Panel]:
-        """Yield every panel: a measure at cutoff c with quality at depth c, one without a cutoff at each depth.
+    def plan(
+        self, depths: Sequence[int] | None = None, pairing: Pairing = "matched"
+    ) -> Iterator[tuple[str, str, str, int]]:
+        """Yield (measure, metric, model, depth) of every panel.
+
+        A measure at cutoff c meets quality at depth c, one without a cutoff quality at each depth.
 
         Raises:
             UsageError: a depth asked for has no quality.
@@ -230,7 +238,7 @@ class Inputs:
                 fits = pairing == "all" or cutoff_of(measure) in (None, depth)
                 if depth > 0 and fits and (depths is None or depth in depths):
                     found = True
-                    yield self.panel(measure, metric, model, depth)
+                    yield measure, metric, model, depth
         if not found:
             raise DataError(
                 f"no measure can be paired with quality: the measures are {_some(self.measures)} and the answer depths"

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final
 
 from judgekit.errors import UsageError
+from judgekit.metrics import Measure, parse_measure
 from judgekit.spec import parse
 
-__all__ = ["cutoff_of", "lower_is_better"]
-
-_LOWER: Final = frozenset({"MeanRank"})
+__all__ = ["cutoff_of", "known_measure", "lower_is_better"]
 
 
-def cutoff_of(measure: str) -> int | None:
-    """Return the cutoff of a measure's spelling; None if it has none or is a user's own name of another form."""
+def known_measure(text: str) -> Measure | None:
+    """Return the measure of a spelling; None for a user's own."""
     try:
-        return parse(measure).cutoff
+        return parse_measure(text)
     except UsageError:
         return None
 
 
-def lower_is_better(measure: str, named: Collection[str] = ()) -> bool:
-    """Return whether small values are good: of a measure named by the user, or known to be of that kind."""
-    if measure in named:
-        return True
+def cutoff_of(text: str) -> int | None:
+    """Return the cutoff of a measure's spelling, also of a user's own measure; None if it has none."""
+    measure = known_measure(text)
+    if measure is not None:
+        return measure.cutoff
     try:
-        return parse(measure).name in _LOWER
+        return parse(text).cutoff
     except UsageError:
-        return False
+        return None
+
+
+def lower_is_better(text: str, named: Collection[str] = ()) -> bool:
+    """Return whether small values are good: of a measure named by the user, or known to be of that kind."""
+    measure = known_measure(text)
+    return text in named or (measure is not None and measure.lower_is_better)

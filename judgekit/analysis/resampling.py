@@ -1,7 +1,8 @@
-"""The one resample matrix, and the intervals and tests made from what it yields.
+"""The one resample matrix, and the intervals made from what it yields.
 
 Every statistic of a comparison is worked out on the same resamples of the queries, so that differences between
-labelings, measures and models are paired.
+labelings, measures and models are paired. Which method is used where was chosen by measured coverage, see
+`judgekit.analysis.coverage`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from judgekit.analysis.coefficients import Floats
 from judgekit.errors import UsageError
 
-__all__ = ["METHODS", "UNDEFINED_SHARE", "Interval", "interval", "resample_matrix"]
+__all__ = ["METHODS", "UNDEFINED_SHARE", "Interval", "interval", "p_from_draws", "resample_matrix", "t_quantile"]
 
 UNDEFINED_SHARE: Final = 0.05
 """With a larger share of resamples on which a coefficient is undefined, its interval is undefined too."""
@@ -54,20 +55,69 @@ class Interval:
     undefined: float
 
 
-def percentile(value: float, draws: Floats, level: float) -> tuple[float, float]:
-    """Return the central quantiles of the draws."""
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+def t_quantile(probability: float, n: int) -> float:
+    """Return the quantile of Student's t with n - 1 degrees of freedom."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(max(n - 1, 1), probability))
+
+
+def _spread(draws: Floats, n: int) -> float:
+    """Return the standard error: the draws' standard deviation, with the factor that makes it unbiased for a mean."""
+    return float(np.std(draws, ddof=1) * np.sqrt(n / max(n - 1, 1)))
+
+
+def student(value: float, draws: Floats, level: float, n: int) -> tuple[float, float]:
+    """Return value +- t times the bootstrap standard error."""
+    half = t_quantile((1 + level) / 2, n) * _spread(draws, n)
+    return value - half, value + half
+
+
+def fisher(value: float, draws: Floats, level: float, n: int) -> tuple[float, float]:
+    """Return a t interval on Fisher's z scale, for coefficients in [-1, 1]; z of +-1 is cut at 1 - 1/n^2."""
+    edge = 1 - 1 / max(n, 2) ** 2
+    z = np.arctanh(np.clip(np.append(draws, value), -edge, edge))
+    low, high = np.tanh(student(float(z[-1]), z[:-1], level, n))
     return float(low), float(high)
 
 
-METHODS: Final[dict[str, Callable[[float, Floats, float], tuple[float, float]]]] = {"percentile": percentile}
+def arcsine(value: float, draws: Floats, level: float, n: int) -> tuple[float, float]:
+    """Return a t interval on the arcsine scale, for proportions in [0, 1]."""
+    angles = np.arcsin(np.clip(2 * np.append(draws, value) - 1, -1, 1))
+    ends = np.clip(student(float(angles[-1]), angles[:-1], level, n), -np.pi / 2, np.pi / 2)
+    low, high = (np.sin(ends) + 1) / 2
+    return float(low), float(high)
 
 
-def interval(value: float, draws: Floats, level: float, method: str) -> Interval:
-    """Return the interval of an estimate from its resampled values, shape (B,), NaN where undefined."""
+def percentile(value: float, draws: Floats, level: float, n: int) -> tuple[float, float]:
+    """Return the central quantiles of the draws, widened to hold the value."""
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    return min(float(low), value), max(float(high), value)
+
+
+METHODS: Final[dict[str, Callable[[float, Floats, float, int], tuple[float, float]]]] = {
+    "t": student,
+    "fisher-t": fisher,
+    "arcsine-t": arcsine,
+    "percentile": percentile,
+    "shrunken-percentile": percentile,
+}
+"""The interval methods by the name that the comparison table gives. ``shrunken-percentile`` is the percentile
+interval of the draws of `judgekit.analysis.shrinkage`."""
+
+
+def interval(value: float, draws: Floats, level: float, method: str, n: int) -> Interval:
+    """Return the interval of an estimate over n queries from its resampled values, shape (B,), NaN where undefined."""
     defined = draws[np.isfinite(draws)]
     undefined = 1 - len(defined) / max(len(draws), 1)
     if not np.isfinite(value) or undefined > UNDEFINED_SHARE:
         return Interval(np.nan, np.nan, "", undefined)
-    low, high = METHODS[method](value, defined, level)
+    low, high = METHODS[method](value, defined, level, n)
     return Interval(low, high, method, undefined)
+
+
+def p_from_draws(draws: Floats) -> float:
+    """Return the two-sided p-value of no difference from draws of a difference; draws of exactly 0 speak for it."""
+    below, above = float(np.mean(draws <= 0)), float(np.mean(draws >= 0))
+    floor = 1 / (len(draws) + 1)
+    return min(1.0, 2 * max(min(below, above), floor))

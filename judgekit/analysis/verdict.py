@@ -3,41 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-import numpy as np
+from judgekit.analysis.differences import Difference, holm
+from judgekit.analysis.primary import Primary
 
-from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.differences import Difference, difference, holm
-
-__all__ = ["Candidate", "Primary", "Verdict", "decide"]
+__all__ = ["Candidate", "Verdict", "decide"]
 
 ALPHA: Final = 0.05
 POWER: Final = 0.8
-
-
-@dataclass(frozen=True, slots=True)
-class Primary:
-    """The one cell that the verdict is about.
-
-    Attributes:
-        measure: None means the best measure of each labeling, chosen anew inside every resample.
-    """
-
-    measure: str | None
-    metric: str
-    model: str
-    depth: int
-    level: str
-    run: str
-
-    def __str__(self) -> str:
-        measure = self.measure or "the best measure of each labeling"
-        return (
-            f"{measure} against {self.metric} of {self.model}'s answers from {self.depth} documents, {self.level} level"
-        )
+_FAR: Final = 100
+"""A number of queries more than so many times those at hand is not worth naming."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +23,17 @@ class Candidate:
     """A labeling that takes part in the verdict.
 
     Attributes:
-        value: its concordance; draws: the same on every resample, shape (B,).
-        tau_b: its tau-b; order: position by cost, the cheapest first, None where the cost is unknown.
+        labeling: its name.
+        concordance, tau_b: its values in the primary cell.
+        order: position by cost, the cheapest 1; None where the cost is unknown.
+        remark: a sentence on what it shares with the outcome, or "".
     """
 
     labeling: str
-    value: float
-    draws: Floats
+    concordance: float
     tau_b: float
     order: int | None = None
+    remark: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,40 +41,49 @@ class Verdict:
     """What can be said.
 
     Attributes:
-        sentences: the paragraph, the sentence that matters most first.
+        headline: the outcome in one sentence.
+        details: further sentences.
         primary: the cell that it is about.
         best: the labeling with the highest concordance; None where no statement is possible.
         winner: ``best`` where it is better than every other labeling beyond chance, else None.
         ranking: labelings by concordance, the best first.
-        worse: labelings that the best is told apart from (Holm over the comparisons with the best).
-        not_told_apart: the others.
-        tau_order_differs: whether tau-b would put another labeling first.
-        cheapest: the cheapest labeling that is not worse than the best by more than the margin, if costs are known.
+        worse: labelings that the best is told apart from.
+        not_told_apart: the others, the best first.
+        tau_first: the labeling that tau-b would put first, if that is another one.
+        cheapest: the cheapest labeling that is not worse than the best by more than the margin; None where costs
+            are unknown or none can be shown to be.
         margin: that margin, in concordance.
-        queries_now: queries that the statement rests on.
-        queries_needed: per labeling that the best is not told apart from, how many queries would tell them apart
-            with power .8 if the difference seen is the true one; None where it would take more than a hundred
-            times as many as there are.
-        excluded: labelings that do not take part, with the reason.
+        queries: queries that the statement rests on.
+        queries_needed: per labeling that the best is not told apart from, how many queries would do it with power .8
+            if the difference seen is the true one; None where that is more than a hundred times those at hand.
+        excluded: labelings that take no part, with the reason.
+        differences: the best minus each other labeling.
     """
 
-    sentences: tuple[str, ...]
+    headline: str
     primary: Primary
-    best: str | None
-    winner: str | None
-    ranking: tuple[str, ...]
-    worse: tuple[str, ...]
-    not_told_apart: tuple[str, ...]
-    tau_order_differs: bool
-    cheapest: str | None
     margin: float
-    queries_now: int
-    queries_needed: Mapping[str, int | None]
-    excluded: Mapping[str, str]
+    queries: int
+    details: tuple[str, ...] = ()
+    best: str | None = None
+    winner: str | None = None
+    ranking: tuple[str, ...] = ()
+    worse: tuple[str, ...] = ()
+    not_told_apart: tuple[str, ...] = ()
+    tau_first: str | None = None
+    cheapest: str | None = None
+    queries_needed: Mapping[str, int | None] = field(default_factory=dict)
+    excluded: Mapping[str, str] = field(default_factory=dict)
+    differences: Mapping[str, Difference] = field(default_factory=dict, repr=False)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The headline, then the details."""
+        return (self.headline, *self.details)
 
     @property
     def text(self) -> str:
-        """The paragraph."""
+        """The whole paragraph."""
         return " ".join(self.sentences)
 
     def __str__(self) -> str:
@@ -103,36 +92,55 @@ class Verdict:
 
 def decide(
     candidates: Sequence[Candidate],
+    gap: Callable[[str, str], Difference],
     primary: Primary,
     *,
     margin: float,
     queries: int,
-    level: float,
     excluded: Mapping[str, str],
+    obstacle: str = "",
 ) -> Verdict:
-    """Return the verdict over the labelings that take part."""
-    ranked = sorted(candidates, key=lambda c: (-c.value, c.labeling))
-    if not ranked:
-        return _nothing(primary, margin, queries, excluded, "No labeling has a concordance in this cell.")
+    """Return the verdict over the labelings that take part.
+
+    A winner is named only where the labeling with the highest concordance differs from every single other one at
+    the 5 % level (an intersection-union test: no correction is needed, as all must be rejected). Without a winner,
+    those that it differs from are found with Holm's correction.
+
+    Args:
+        candidates: the labelings that take part.
+        gap: returns the paired difference in concordance of two of them.
+        primary: the cell.
+        margin: what the user accepts to lose by a cheaper labeling.
+        queries: queries that the estimates rest on.
+        excluded: labelings that take no part, with the reason.
+        obstacle: a sentence that says why there can be no verdict at all, or "".
+    """
+    ranked = sorted(candidates, key=lambda c: (-c.concordance, c.labeling))
+    out = tuple(f"{name!r} takes no part: {why}." for name, why in sorted(excluded.items()))
+    base = Verdict("", primary, margin, queries, excluded=dict(excluded), ranking=tuple(c.labeling for c in ranked))
+    if obstacle or not ranked:
+        why = obstacle or "No labeling has a concordance there."
+        return replace(base, headline=f"No verdict on {primary}: {why[0].lower()}{why[1:]}", details=out)
     best, others = ranked[0], ranked[1:]
-    gaps = {o.labeling: difference(best.value, o.value, best.draws - o.draws, level) for o in others}
-    adjusted = dict(zip(gaps, holm([gap.p for gap in gaps.values()]), strict=True))
-    clear = bool(others) and all(gap.p <= ALPHA and gap.value > 0 for gap in gaps.values())
-    worse = tuple(gaps) if clear else tuple(name for name, p in adjusted.items() if p <= ALPHA)
+    gaps = {other.labeling: gap(best.labeling, other.labeling) for other in others}
+    known = {name: d for name, d in gaps.items() if math.isfinite(d.p)}
+    clear = bool(gaps) and len(known) == len(gaps) and all(d.p <= ALPHA and d.value > 0 for d in known.values())
+    adjusted = dict(zip(known, holm([d.p for d in known.values()]), strict=True))
+    worse = tuple(name for name in gaps if clear or (adjusted.get(name, 1.0) <= ALPHA and gaps[name].value > 0))
     open_ = tuple(name for name in gaps if name not in worse)
-    needed = {name: _needed(gaps[name], queries) for name in open_}
-    cheapest = _cheapest(ranked, gaps, margin)
-    tau_first = max(ranked, key=lambda c: (c.tau_b if math.isfinite(c.tau_b) else -2.0, c.value))
-    verdict = Verdict(
-        (), primary, best.labeling, best.labeling if clear else None, tuple(c.labeling for c in ranked), worse, open_,
-        tau_first is not best, cheapest, margin, queries, needed, dict(excluded),
-    )  # fmt: skip
-    return replace(verdict, sentences=_words(verdict, ranked, gaps, tau_first))
-
-
-def _nothing(primary: Primary, margin: float, queries: int, excluded: Mapping[str, str], why: str) -> Verdict:
-    sentences = (f"No verdict on {primary}.", why, *_left_out(excluded))
-    return Verdict(sentences, primary, None, None, (), (), (), False, None, margin, queries, {}, dict(excluded))
+    by_tau = max(ranked, key=lambda c: (c.tau_b if math.isfinite(c.tau_b) else -2.0, c.concordance))
+    verdict = replace(
+        base,
+        best=best.labeling,
+        winner=best.labeling if clear else None,
+        worse=worse,
+        not_told_apart=open_,
+        tau_first=None if by_tau is best else by_tau.labeling,
+        cheapest=_cheapest(ranked, gaps, margin),
+        queries_needed={name: _needed(gaps[name], queries) for name in open_},
+        differences=gaps,
+    )
+    return replace(verdict, headline=_headline(verdict, best), details=(*_details(verdict, ranked, primary), *out))
 
 
 def _needed(gap: Difference, queries: int) -> int | None:
@@ -142,48 +150,67 @@ def _needed(gap: Difference, queries: int) -> int | None:
     if not (gap.se > 0 and gap.value > 0):
         return None
     times = ((float(ndtri(1 - ALPHA / 2)) + float(ndtri(POWER))) * gap.se / gap.value) ** 2
-    return math.ceil(queries * times) if times <= 100 else None
+    return max(math.ceil(queries * times), queries + 1) if times <= _FAR else None
 
 
 def _cheapest(ranked: Sequence[Candidate], gaps: Mapping[str, Difference], margin: float) -> str | None:
-    known = sorted((c for c in ranked if c.order is not None), key=lambda c: (c.order, -c.value))
-    for candidate in known:
-        if candidate is ranked[0] or gaps[candidate.labeling].upper <= margin:
-            return candidate.labeling
+    """Return the first by cost, of those with a known cost, that is the best or shown to be within the margin."""
+    known = sorted((c.order, -c.concordance, c.labeling) for c in ranked if c.order is not None)
+    for _, _, name in known:
+        if name == ranked[0].labeling or gaps[name].upper <= margin:
+            return name
     return None
 
 
-def _words(
-    verdict: Verdict, ranked: Sequence[Candidate], gaps: Mapping[str, Difference], tau_first: Candidate
-) -> tuple[str, ...]:
-    best = ranked[0]
-    chance = np.round(100 * best.value)
-    parts = [
-        f"On {verdict.queries_now} queries ({verdict.primary}), the scores of {best.labeling!r} follow answer quality"
-        f" best: of two cases whose answers differ in quality they favour the better one in {chance:.0f} of 100"
-        f" (concordance {best.value:.3f}; chance is 50)."
-    ]
+def _headline(verdict: Verdict, best: Candidate) -> str:
+    share = f"favours the better of two answers {100 * best.concordance:.0f} times in 100 (chance: 50)"
+    where = f"{verdict.primary}, {verdict.queries:,} queries"
     if verdict.winner:
-        worse = ", ".join(repr(name) for name in verdict.worse)
-        parts.append(f"It is better than {worse} beyond chance.")
-    elif gaps:
-        parts.append("That is no proof that it is the best.")
-        parts.append(f"It cannot be told apart from {', '.join(map(repr, verdict.not_told_apart))}.")
-        if verdict.worse:
-            parts.append(f"It is better than {', '.join(map(repr, verdict.worse))} beyond chance.")
-    else:
-        parts.append("There is nothing to compare it with.")
-    if verdict.tau_order_differs:
-        parts.append(f"Kendall's tau-b would put {tau_first.labeling!r} first.")
-    if verdict.cheapest and verdict.cheapest != best.labeling:
-        parts.append(
-            f"The cheapest that is not worse by more than {verdict.margin:g} in concordance is {verdict.cheapest!r}."
+        return f"{best.labeling!r} predicts answer quality best: it {share}; {where}."
+    if not verdict.differences:
+        return f"{best.labeling!r} is the only labeling that can be looked at: it {share}; {where}."
+    tied = _names([best.labeling, *verdict.not_told_apart])
+    return (
+        f"There is no winner: {tied} cannot be told apart; {where}. {best.labeling!r}, ahead in this sample, {share}."
+    )
+
+
+def _details(verdict: Verdict, ranked: Sequence[Candidate], primary: Primary) -> list[str]:
+    best = ranked[0]
+    values = {c.labeling: c.concordance for c in ranked}
+    out = []
+    if verdict.worse:
+        listed = _names(verdict.worse, lambda n: f"{n!r} ({values[n]:.3f})")
+        out.append(f"{best.labeling!r} (concordance {best.concordance:.3f}) is better beyond chance than {listed}.")
+    if verdict.tau_first is not None:
+        out.append(
+            f"Kendall's tau-b would put {verdict.tau_first!r} first: it also punishes scores that are finer than the"
+            " quality."
         )
-    for name, needed in verdict.queries_needed.items():
-        if needed is not None:
-            parts.append(f"About {needed:,} queries would settle it against {name!r} if the difference is as it looks.")
-    return (*parts, *_left_out(verdict.excluded))
+    if verdict.cheapest is not None:
+        if verdict.cheapest == best.labeling:
+            out.append(f"No cheaper labeling is shown to be within {verdict.margin:g} of it in concordance.")
+        else:
+            out.append(
+                f"The cheapest labeling that is not worse by more than {verdict.margin:g} in concordance (one-sided"
+                f" 95 %) is {verdict.cheapest!r} ({values[verdict.cheapest]:.3f})."
+            )
+    if primary.level == "system":
+        if verdict.not_told_apart:
+            out.append("More runs, rather than more queries, would settle what is open.")
+    else:
+        for name, needed in verdict.queries_needed.items():
+            if needed is None:
+                out.append(f"From {name!r} it is too close for any affordable number of queries to settle.")
+            else:
+                out.append(
+                    f"About {needed:,} queries would settle it against {name!r} (power {POWER:g}), if the difference"
+                    f" is what it seems ({verdict.differences[name].value:+.3f})."
+                )
+    out += [c.remark for c in ranked if c.remark and c.labeling in (best.labeling, verdict.cheapest)]
+    return out
 
 
-def _left_out(excluded: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(f"{name!r} takes no part: {why}." for name, why in excluded.items())
+def _names(names: Sequence[str], write: Callable[[str], str] = repr) -> str:
+    written = [write(name) for name in names]
+    return written[0] if len(written) == 1 else f"{', '.join(written[:-1])} and {written[-1]}"

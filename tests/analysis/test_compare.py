@@ -115,7 +115,7 @@ def test_means_are_ignored_and_only_means_are_an_error():
     [
         ({"levels": ["querry"]}, "Did you mean 'query'"),
         ({"measures": ["nDCG@6"]}, "no measure 'nDCG@6'"),
-        ({"depths": [7]}, "no quality at depth 7"),
+        ({"depths": [7]}, "there is no quality at depth 7"),
         ({"primary": "P@5"}, "'P@5'"),
         ({"primary_metric": "f1"}, "'f1'"),
         ({"resamples": 5}, "at least 100"),

@@ -1,0 +1,64 @@
+"""What a labeling shares with the outcome: which cells are the outcome by construction, who judges whom."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from judgekit.labelers.base import Needs
+    from judgekit.llm.types import Endpoint
+
+__all__ = ["Answering", "kinship", "same_by_construction"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """How the answers of one model were had.
+
+    Attributes:
+        endpoint: where they were asked for.
+        prompt: with which answer prompt.
+    """
+
+    endpoint: Endpoint
+    prompt: str
+
+
+def same_by_construction(
+    needs: Mapping[str, Needs], answering: Mapping[str, Answering], metrics: Collection[str]
+) -> set[tuple[str, str, str]]:
+    """Return the (labeling, model, metric) whose labels are the outcome at depth 1.
+
+    A utility label is the quality of the answer from one document. With the answers' own LLM, prompt and metric the
+    answer from the top 1 is that very answer: P@1 and Success@1 are the outcome and all other measures of depth 1 a
+    function of it and the pool.
+
+    Args:
+        needs: what each labeling needs, by name.
+        answering: how each model's answers were had, by the name in the quality table.
+        metrics: the answer metrics of the quality table.
+    """
+    return {
+        (labeling, model, metric)
+        for labeling, need in needs.items()
+        for model, how in answering.items()
+        for metric in metrics
+        if need.outcome_metric == metric and need.outcome_prompt == how.prompt and _same(need.endpoint, how.endpoint)
+    }
+
+
+def kinship(need: Needs, how: Answering) -> str:
+    """Return ``same model`` or ``same family`` where a labeling asks the LLM that gives the answers, else ""."""
+    endpoint = need.endpoint
+    if endpoint is None or endpoint.offline:
+        return ""
+    if endpoint.model == how.endpoint.model:
+        return "same model"
+    same_family = endpoint.family is not None and endpoint.family == how.endpoint.family
+    return "same family" if same_family else ""
+
+
+def _same(one: Endpoint | None, other: Endpoint) -> bool:
+    return one is not None and (one.identity, one.model) == (other.identity, other.model)

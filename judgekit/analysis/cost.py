@@ -1,0 +1,78 @@
+"""Cost beside concordance: an order by cost, and the frontier of what is not both dearer and worse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from judgekit.data.tables import Table
+from judgekit.errors import DataError
+
+__all__ = ["COSTS", "check_costs", "cost_order", "frontier"]
+
+COSTS: Final = Table(
+    "costs",
+    {"labeling": "str"},
+    {"requests": "float", "prompt_tokens": "float", "completion_tokens": "float", "money": "float", "wall_s": "float"},
+)
+"""Standalone cost per labeling: what it would take with an empty store. NaN is unknown, never 0."""
+
+
+def check_costs(costs: pd.DataFrame | None) -> pd.DataFrame:
+    """Return the costs as a checked table with all columns; empty if there are none.
+
+    Raises:
+        DataError: a labeling is there twice or a cost is negative.
+    """
+    frame = COSTS.empty() if costs is None else COSTS.check(costs)
+    twice = frame["labeling"][frame["labeling"].duplicated()]
+    if len(twice):
+        raise DataError(f"the costs table has two rows for labeling {twice.iloc[0]!r}")
+    columns = {name: frame.get(name, np.nan) for name in COSTS.optional}
+    frame = pd.DataFrame({"labeling": frame["labeling"], **columns})
+    if (frame[list(COSTS.optional)] < 0).any(axis=None):
+        raise DataError("the costs table holds a negative cost")
+    return frame
+
+
+def _basis(costs: pd.DataFrame) -> pd.Series:
+    """Return what labelings are ordered by: money if known for all, else tokens, else requests."""
+    tokens = costs["prompt_tokens"] + costs["completion_tokens"]
+    for column in (costs["money"], tokens, costs["requests"]):
+        if len(column) and column.notna().all():
+            return column
+    return costs["requests"]
+
+
+def cost_order(costs: pd.DataFrame) -> dict[str, int]:
+    """Return each labeling's position by cost, the cheapest 1, equal costs alike; without those of unknown cost."""
+    ranks = _basis(costs).rank(method="dense")
+    return {str(n): int(r) for n, r in zip(costs["labeling"], ranks, strict=True) if np.isfinite(r)}
+
+
+def frontier(costs: pd.DataFrame, concordance: Mapping[str, float]) -> pd.DataFrame:
+    """Return costs beside concordance with a column ``frontier``: nothing cheaper or as cheap is better.
+
+    Args:
+        costs: a checked costs table.
+        concordance: value per labeling in the primary cell.
+
+    Returns:
+        One row per labeling that has a concordance, the cheapest first, those of unknown cost last:
+        ``labeling, requests, prompt_tokens, completion_tokens, money, wall_s, concordance, frontier``.
+    """
+    frame = pd.DataFrame({"labeling": list(concordance), "concordance": list(concordance.values())})
+    frame = frame.merge(costs, on="labeling", how="left")
+    order = cost_order(frame)
+    rank = frame["labeling"].map(order).astype("float64")
+    best = [
+        bool(np.isfinite(r)) and not ((rank <= r) & (frame["concordance"] > value)).any()
+        and not ((rank < r) & (frame["concordance"] >= value)).any()
+        for r, value in zip(rank, frame["concordance"], strict=True)
+    ]  # fmt: skip
+    frame = frame.assign(frontier=best, _rank=rank.fillna(np.inf))
+    frame = frame.sort_values(["_rank", "concordance", "labeling"], ascending=[True, False, True], ignore_index=True)
+    return frame[["labeling", *COSTS.optional, "concordance", "frontier"]]

@@ -1,0 +1,139 @@
+"""Flags: what a reader has to know next to a number."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from judgekit.analysis.construction import Answering, kinship
+from judgekit.analysis.coverage import uncovered
+from judgekit.analysis.inputs import Inputs, Panel
+from judgekit.analysis.levels import MIN_RUNS, Estimate
+from judgekit.analysis.measures import known_measure
+from judgekit.data.tables import ALL
+from judgekit.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from judgekit.labelers.base import Needs
+
+__all__ = ["FEW_VALUES", "FLAGS", "Flagger"]
+
+FEW_VALUES: Final = 3
+
+FLAGS: Final[dict[str, str]] = {
+    "by_construction": "the labels are the outcome itself at depth 1 (same LLM, prompt and metric); no verdict uses it",
+    "equals_outcome": "the scores equal the quality on every query",
+    "left_out": "undefined on more than 5 % of the cases: looked at on its own queries, not compared jointly",
+    "unmatched_depth": "the measure's cutoff is not the number of documents that the answers were made from",
+    "recall_is_success": "recall equals success on every query: the labels know one relevant document or one run only",
+    "binary_binary": "scores and quality are both binary: tau-b, rho and r are one number, without ranking information",
+    "few_values": f"the scores take {FEW_VALUES} values or fewer on some run, so that many pairs are tied",
+    "ties_at_cutoff": "some queries have documents of equal score on both sides of the cutoff",
+    "unjudged": "some of the documents looked at were never judged and count as not relevant",
+    "few_runs": f"fewer than {MIN_RUNS} runs: descriptive only, no verdict",
+    "same_model": "the labeling asks the model whose answers it predicts",
+    "same_family": "the labeling asks a model of the answering model's family",
+    "constant_resamples": "constant on more than 5 % of the resamples, so that there is no interval",
+    "coverage": "in the simulation intervals of this kind covered less than 93 % or more than 97 % (see the docs)",
+}
+"""What each flag in the comparison table means."""
+
+
+class Flagger:
+    """Knows what to flag.
+
+    Args:
+        inputs: the tables.
+        by_construction: (labeling, model, metric) whose labels are the outcome at depth 1.
+        needs: what each labeling needs, by name.
+        answering: how each model's answers were had.
+        notes: rows (labeling, run, measure) with counts ``ties`` and ``unjudged`` where known.
+    """
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        *,
+        by_construction: Collection[tuple[str, str, str]] = (),
+        needs: Mapping[str, Needs] | None = None,
+        answering: Mapping[str, Answering] | None = None,
+        notes: pd.DataFrame | None = None,
+    ) -> None:
+        self._inputs = inputs
+        self._by_construction = frozenset(by_construction)
+        self._needs = needs or {}
+        self._answering = answering or {}
+        self._noted: dict[str, set[tuple[str, str, str]]] = {"ties": set(), "unjudged": set()}
+        if notes is not None:
+            keys = ["labeling", "run", "measure"]
+            lacking = [key for key in keys if key not in notes.columns]
+            if lacking:
+                raise DataError(f"the notes table lacks column {lacking[0]!r}")
+            for column, found in self._noted.items():
+                if column in notes.columns:
+                    rows = notes.loc[notes[column] > 0, keys]
+                    found.update((str(a), str(b), str(c)) for a, b, c in rows.itertuples(index=False))
+        self._degenerate = self._recall_is_success()
+
+    def is_outcome(self, panel: Panel, labeling: str) -> bool:
+        """Return whether a cell is the outcome by construction."""
+        return panel.depth == 1 and (labeling, panel.model, panel.metric) in self._by_construction
+
+    def cell(self, panel: Panel, estimate: Estimate, level: str) -> list[str]:
+        """Return the flags of all coefficients of a cell."""
+        index, name = estimate.labeling, panel.labelings[estimate.labeling]
+        rows = [i for i, run in enumerate(panel.runs) if estimate.run in (ALL, run)]
+        where = panel.defined(index)
+        pairs = [(panel.scores[index, i, where[i]], panel.quality[i, where[i]]) for i in rows]
+        pairs = [(score, quality) for score, quality in pairs if len(score)]
+        distinct = [len(np.unique(score)) for score, _ in pairs]
+        found = {
+            "by_construction": self.is_outcome(panel, name),
+            "equals_outcome": bool(pairs) and all(np.array_equal(score, quality) for score, quality in pairs),
+            "left_out": index not in panel.joint,
+            "unmatched_depth": not panel.matched,
+            "recall_is_success": all((name, panel.runs[i], panel.measure) in self._degenerate for i in rows),
+            "binary_binary": level == "query"
+            and bool(pairs)
+            and all(n <= 2 and len(np.unique(quality)) <= 2 for n, (_, quality) in zip(distinct, pairs, strict=True)),
+            "few_values": level == "query" and 1 < min(distinct, default=0) <= FEW_VALUES,
+            "ties_at_cutoff": any((name, panel.runs[i], panel.measure) in self._noted["ties"] for i in rows),
+            "unjudged": any((name, panel.runs[i], panel.measure) in self._noted["unjudged"] for i in rows),
+            "few_runs": level == "system" and estimate.n < MIN_RUNS,
+        }
+        if name in self._needs and panel.model in self._answering:
+            kin = kinship(self._needs[name], self._answering[panel.model])
+            found |= {"same_model": kin == "same model", "same_family": kin == "same family"}
+        return [flag for flag, there in found.items() if there]
+
+    def coefficient(self, estimate: Estimate, level: str, name: str, method: str) -> list[str]:
+        """Return the flags of one coefficient, given the method of its interval, "" if it has none."""
+        if not estimate.reason and not method:
+            return ["constant_resamples"]
+        if method and uncovered(level, name, estimate.queries, estimate.n if level == "system" else None):
+            return ["coverage"]
+        return []
+
+    def _recall_is_success(self) -> set[tuple[str, str, str]]:
+        """Return the (labeling, run, measure) of recalls and successes that agree on every query."""
+        by_key: dict[tuple[str, object, int | None], str] = {}
+        for text in self._inputs.measures:
+            measure = known_measure(text)
+            if measure is not None and measure.name in ("R", "Success"):
+                by_key[measure.name, measure.option("rel"), measure.cutoff] = text
+        found: set[tuple[str, str, str]] = set()
+        for (kind, rel, cutoff), recall in by_key.items():
+            success = by_key.get(("Success", rel, cutoff))
+            if kind != "R" or success is None:
+                continue
+            one, other = self._inputs.scores(recall), self._inputs.scores(success)
+            both = np.isfinite(one) & np.isfinite(other)
+            same = ((one == other) | ~both).all(axis=2) & both.any(axis=2)
+            for i, j in zip(*np.nonzero(same), strict=True):
+                for measure_name in (recall, success):
+                    found.add((self._inputs.labelings[i], self._inputs.runs[j], measure_name))
+        return found
