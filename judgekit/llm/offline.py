@@ -18,8 +18,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from judgekit.llm.offline_lexicon import words
-from judgekit.llm.offline_prompt import Prompt, read_prompt
-from judgekit.llm.offline_reader import Answer, Reader
+from judgekit.llm.offline_prompt import Prompt, PromptReader, content_text
+from judgekit.llm.offline_reader import Answer, Reader, choose, compare
 from judgekit.llm.types import Endpoint
 
 __all__ = ["MODEL", "OfflineTransport", "count_tokens"]
@@ -41,6 +41,7 @@ class OfflineTransport:
     """The transport of ``base_url = "offline:"``. Opens no socket, holds no key, never fails at random."""
 
     def __init__(self) -> None:
+        self._prompts = PromptReader()
         self._reader = Reader()
 
     async def send(self, endpoint: Endpoint, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
@@ -59,15 +60,20 @@ class OfflineTransport:
                 "code": refused.code,
             }
             status, reply = refused.status, {"error": error}
-        return status, _HEADERS, json.dumps(reply, ensure_ascii=False, separators=(",", ":")).encode()
+        return status, _HEADERS, json.dumps(reply, separators=(",", ":")).encode()
 
     async def aclose(self) -> None:
         """Nothing is open."""
 
     def _complete(self, request: Mapping[str, Any], body: bytes) -> dict[str, Any]:
         messages = request["messages"]
-        prompt = read_prompt(messages, request.get("response_format"))
-        answer = self._reader.read(prompt.question, prompt.passages)
+        prompt = self._prompts.read(messages, request.get("response_format"))
+        if prompt.references and prompt.answers:
+            answer = compare(prompt.answers[-1], prompt.references)
+        elif prompt.answers and not prompt.passages:
+            answer = choose(prompt.answers, prompt.instructions.abstain)
+        else:
+            answer = self._reader.read(prompt.question, prompt.passages)
         text, chances = _reply(prompt, answer)
         pieces = _PIECE.findall(text)
         limit = request.get("max_completion_tokens") or request.get("max_tokens") or len(pieces)
@@ -81,7 +87,7 @@ class OfflineTransport:
         if request.get("logprobs"):
             choice["logprobs"] = {"content": _logprobs(said, chances, request.get("top_logprobs") or 0)}
         copies = request.get("n") or 1
-        asked = sum(_MESSAGE_TOKENS + count_tokens(str(m["content"])) for m in messages)
+        asked = sum(_MESSAGE_TOKENS + count_tokens(content_text(m)) for m in messages)
         usage = {"prompt_tokens": asked, "completion_tokens": len(said) * copies}
         return {
             "id": f"chatcmpl-{hashlib.sha256(body).hexdigest()[:24]}",
@@ -143,21 +149,21 @@ def _checked(body: bytes) -> Mapping[str, Any]:
 
 
 def _reply(prompt: Prompt, answer: Answer) -> tuple[str, dict[str, float]]:
-    """Return the reply's text and the probabilities of what could stand in its deciding place, likeliest first."""
-    if prompt.task == "answer":
-        chosen = prompt.abstain if answer.span is None else answer.span
-        chances = {chosen: answer.confidence, prompt.abstain: 1.0 - answer.confidence}
-        if answer.span is None:
-            chances = {chosen: answer.confidence}
-    elif prompt.task == "judge":
-        chances = dict(zip(prompt.words, (answer.relevant, 1.0 - answer.relevant), strict=True))
+    """Return the reply's text and the probabilities of what could stand in its deciding place, what it says first."""
+    asked = prompt.instructions
+    if asked.task == "answer":
+        text = asked.abstain if answer.span is None else answer.span
+        chances = {asked.abstain: 1.0 - answer.confidence, text: answer.confidence}
+    elif asked.task == "judge":
+        chances = {"Yes": answer.relevant, "No": 1.0 - answer.relevant}
+        text = max(chances, key=chances.__getitem__)
     else:
-        chances = {str(g): _binomial(g, prompt.top, answer.relevant) for g in range(prompt.top + 1)}
-    chances = dict(sorted(chances.items(), key=lambda item: -item[1])) if prompt.task != "answer" else chances
-    text = next(iter(chances))
-    if prompt.fields is not None:
+        chances = {str(g): _binomial(g, asked.top, answer.relevant) for g in range(asked.top + 1)}
+        text = max(chances, key=chances.__getitem__)
+    chances = {text: chances[text], **{word: p for word, p in chances.items() if word != text}}
+    if asked.fields is not None:
         return json.dumps(_object(prompt, answer, text), ensure_ascii=False), chances
-    return prompt.marker + text, chances
+    return asked.marker + text, chances
 
 
 def _binomial(grade: int, top: int, p: float) -> float:
@@ -168,17 +174,18 @@ _VERDICT_KEYS: Final = words("answer relevant relevance score grade rating verdi
 
 
 def _object(prompt: Prompt, answer: Answer, text: str) -> dict[str, Any]:
-    fields = prompt.fields or {}
+    asked = prompt.instructions
+    fields = asked.fields or {}
     deciding = next((key for key in fields if key.lower() in _VERDICT_KEYS), list(fields)[-1])
     out: dict[str, Any] = {}
     for key, example in fields.items():
         if key != deciding:
             out[key] = round(answer.relevant, 3) if isinstance(example, (int, float)) else answer.sentence
-        elif prompt.task == "grade":
+        elif asked.task == "grade":
             out[key] = text if isinstance(example, str) else int(text)
-        elif prompt.task == "judge":
+        elif asked.task == "judge":
             lower = isinstance(example, str) and example.islower()
-            out[key] = (text.lower() if lower else text) if isinstance(example, str) else text == prompt.words[0]
+            out[key] = (text.lower() if lower else text) if isinstance(example, str) else text == "Yes"
         else:
             out[key] = text
     return out
@@ -194,7 +201,7 @@ def _logprobs(pieces: list[str], chances: Mapping[str, float], top: int) -> list
         options = [(piece, words[said])] if i == deciding and said else [(piece, _log(0.999))]
         if i == deciding:
             options += [(_PIECE.findall(word)[0], logprob) for word, logprob in words.items() if word != said]
-        entries = [{"token": t, "logprob": p, "bytes": list(t.encode())} for t, p in options]
+        entries = [{"token": t, "logprob": p, "bytes": list(t.encode(errors="surrogatepass"))} for t, p in options]
         out.append({**entries[0], "top_logprobs": entries[:top]})
     return out
 

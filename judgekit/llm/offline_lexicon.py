@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 __all__ = [
     "HEADS",
-    "MEASURED",
+    "MEASURES",
     "MONTHS",
     "NUMBER_WORDS",
+    "PAYING",
     "PLACE_WORDS",
     "QUESTION_WORDS",
     "RELATIONS",
     "STOPWORDS",
     "UNITS",
+    "VERBS",
+    "WEEKDAYS",
     "words",
 ]
 
@@ -25,66 +29,97 @@ def words(text: str) -> frozenset[str]:
 
 
 STOPWORDS: Final = words("""
-    a about above after again against all also although am an and another any are as at be became because become been
-    before being below between both but by can could did do does doing done down during each either else ever every few
-    for from further get gets got had has have having he her here hers him his how however i if in into is it its
-    itself just like made make makes many may me might more most much must my near no nor not now of off on once one
-    only onto or other others our out over own per rather same shall she should since so some still such than that the
-    their theirs them themselves then there these they this those through thus to together too toward towards under
-    until up upon us very was we well were what when where whether which while who whom whose why will with within
-    without would yet you your
+    a about above across after again against all along already also although always am among an and another any anybody
+    anyone are around as at be became because become been before behind being below beneath beside besides between
+    beyond both but by can cannot could despite did do does doing done down during each either else even ever every
+    everybody everyone everything except few for from further get gets got had has have having he hence her here hers
+    him his how however i if in inside instead into is it its itself just least less like made make makes many may me
+    might more most mostly much must my near nearly neither never no nobody none nor not nothing now of off often on
+    once one only onto or other others otherwise our out outside over own per perhaps quite rather round same shall she
+    should since so some somebody something soon still such than that the their theirs them themselves then there
+    therefore these they this those though through throughout thus till to today together too toward towards under
+    unless unlike until up upon us very was we well were what when where whereas whether which while who whoever whom
+    whose why will with within without would yet you your
     """)
 """Words that carry no evidence of their own."""
 
 RELATIONS: Final = (
-    "found founder foundation establish create creation start begin began begun launch",
-    "open opening inaugurate",
-    "build built construct erect builder",
-    "design designer architect draw drew drawn",
+    "founded founder foundation establish create creation start begin began begun launch",
+    "open opening opened inaugurate",
+    "build built construct erect builder factory plant",
+    "design designer architect draw drew drawn plan planned",
     "write wrote written author writer pen",
     "invent invention inventor devise develop developer",
-    "discover discovery discoverer find spot",
+    "discover discovery discoverer find found notice",
     "compose composer composition",
     "paint painter painting",
-    "win won winner winning victory beat",
-    "die died death dead",
+    "win won winner winning victory beat defeat defeated lose lost",
+    "prize award medal",
+    "die died death dead drown drowned life lives",
     "born birth birthplace",
-    "lead led leader head chair",
+    "lead led leader head chair manage management manager command captain",
     "replace replacement succeed successor supersede",
-    "name named call called known nickname",
-    "large largest big biggest greatest great",
-    "high highest tall tallest height",
+    "name named call called known nickname title",
+    "large largest big biggest greatest great main",
+    "high highest tall tallest height rise",
     "long longest length",
     "deep deepest depth",
-    "wide width broad",
-    "heavy weigh weight weighs",
-    "cost price pay paid fee charge",
+    "wide width broad diameter",
+    "heavy weigh weight",
+    "cost price pay paid fee charge toll expensive spend spent",
+    "money allowance budget sum",
     "teach taught teacher",
-    "sell sold sale",
+    "sell sold sale turnover",
     "buy bought purchase",
     "hold held holds host hosted",
     "close closed closing shut",
-    "end ended finish finished last lasted",
-    "locate located lie lies lay stand stands stood situated",
-    "old oldest age aged",
+    "end ended finish finished complete completed",
+    "locate located lie lies lay stand stands stood situated base based",
     "run ran runs operate operated",
-    "grow grew grown cultivate",
-    "make maker manufacture produce producer production",
-    "need require requires required must",
-    "allow allowed permit permitted",
-    "allowance entitle entitled",
-    "speed fast fastest",
-    "hour hours hourly",
-    "year annual annually yearly",
-    "day daily days",
-    "colour color coloured",
-    "song single track",
+    "grow grew grown cultivate grower",
+    "maker manufacture produce producer production",
+    "need require required requirement",
+    "allow allowed permit permitted entitle entitled",
+    "speed fast fastest quick",
+    "year annual yearly",
+    "day daily",
+    "people inhabitant population resident",
+    "holiday leave vacation",
+    "staff employee worker workforce",
+    "trip journey travel crossing",
+    "job profession occupation trade",
     "doctor physician",
-    "ship vessel boat",
+    "ship vessel boat steamer",
     "film movie",
-    "car vehicle automobile",
-    "employee staff worker",
+    "car vehicle automobile motorist driver",
+    "picture photograph image",
+    "publish publisher published publication print",
+    "colour color coloured",
+    "hot hottest heat warm",
+    "eat feed food meal",
+    "orbit round",
+    "new newest latest",
+    "old oldest age aged",
+    "sink sank sunk",
+    "town city",
+    "guarantee guaranteed warranty",
+    "store stored keep kept",
+    "delete deleted deletion",
+    "restore recover recoverable",
 )
+"""Groups of words that say much the same; each group is one word class. A word belongs to its first group."""
+
+VERBS: Final = words("""
+    asked began believe belong bring brought came carried carries carry come comes consist consists consume counted cut
+    drew fall falls feel fell felt flew flow flows follow followed follows gave give given gives go goes gone grew held
+    help holds join joins keep keeps kept know known knows laid lasts lay lead leads learnt leave leaves left let lets
+    lie lies live lived lives look looks lost lower lowers met move moves need needed needs paid pay pays put puts ran
+    reach reached reaches read refuse refused rise rises rose run runs said sail sails sat save saved saw say says seen
+    sell sells send sends sent serve served serves set sets show shown shows sit sits sold speak spoke stand stands
+    start started starts stay stayed stays stood stop stopped stops take taken takes tell tells think thought told took
+    try turn turned turns use used uses want wanted wants went win wins won work worked works write writes wrote
+    """)
+"""Common verb forms, which end a noun phrase."""
 
 NUMBER_WORDS: Final = words("""
     one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
@@ -93,35 +128,81 @@ NUMBER_WORDS: Final = words("""
     """)
 
 MONTHS: Final = words("january february march april may june july august september october november december")
-UNITS: Final = words("""
-    % percent kilometres kilometers kilometre kilometer km metres meters metre meter m centimetres centimeters
-    centimetre cm millimetres millimeters mm miles mile feet foot inches inch hectares acres tonnes tonne tons ton
-    kilograms kilogram kg grams gram pounds pound litres liters litre liter ml millilitres hours hour minutes minute
-    seconds second days day weeks week months month years year centuries euros euro dollars dollar cents crowns degrees
-    degree watts kilowatts megawatts volts knots gigabytes megabytes gb mb bits bytes hertz beats floors storeys people
-    members square cubic working per times
+WEEKDAYS: Final = words("""
+    monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays
+    sundays
     """)
 
-HEADS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(words("year decade century"), "year"),
-    **dict.fromkeys(words("date day month season"), "date"),
-    **dict.fromkeys(words("percentage percent share proportion"), "quantity"),
-    **dict.fromkeys(
-        words("temperature price cost fee amount height length depth width speed weight distance age duration"),
-        "quantity",
-    ),
-    **dict.fromkeys(words("number"), "number"),
-    **dict.fromkeys(
-        words("""
-        person man woman king queen emperor president minister mayor author writer poet novelist composer singer
-        musician band artist painter sculptor architect engineer scientist physicist chemist astronomer inventor
-        explorer director actor chef captain founder player driver rider colleague manager editor keeper clockmaker
-        city town village country state county island river lake mountain sea ocean street square harbour port
-        continent region language planet moon team club company university museum newspaper ship
-        """),
-        "name",
-    ),
+_DIMENSIONS: Final = {
+    "length": "kilometres kilometers kilometre kilometer km metres meters metre meter m centimetres centimeters"
+    " centimetre cm millimetres millimeters mm miles mile feet foot inches inch",
+    "area": "hectares acres square",
+    "mass": "tonnes tonne tons ton kilograms kilogram kg grams gram pounds pound",
+    "volume": "litres liters litre liter ml millilitres cubic",
+    "time": "hours hour minutes minute seconds second days day weeks week months month years year decades centuries",
+    "money": "euros euro dollars dollar cents cent crowns guilders",
+    "heat": "degrees degree celsius fahrenheit",
+    "power": "watts kilowatts megawatts volts hertz bars bar",
+    "data": "gigabytes megabytes gb mb kb bits bytes",
+    "share": "% percent",
+    "count": "people members floors storeys inhabitants spectators messages",
 }
-MEASURED: Final = words("long tall far much old heavy fast deep high wide large big hot cold late often thick loud")
-QUESTION_WORDS: Final = words("who whom whose when where what which why how many much name")
+UNITS: Final[Mapping[str, str]] = MappingProxyType(
+    {u: dim for dim, units in _DIMENSIONS.items() for u in units.split()}
+)
+"""What a unit measures: ``metres`` is ``length``."""
+
+MEASURES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            words("tall far deep high wide large big thick height length depth width distance diameter"), "length"
+        ),
+        **dict.fromkeys(words("heavy weight mass"), "mass"),
+        **dict.fromkeys(
+            words("old quickly often soon late age duration guarantee period notice leave holiday"), "time"
+        ),
+        **dict.fromkeys(words("expensive money price cost fee allowance budget turnover toll wage spend"), "money"),
+        **dict.fromkeys(words("hot cold temperature point"), "heat"),
+        **dict.fromkeys(words("percentage percent share proportion part"), "share"),
+        **dict.fromkeys(words("water milk"), "volume"),
+        **dict.fromkeys(words("size"), "data"),
+        "long": "length time",
+        "speed": "length",
+        "pressure": "power",
+        **dict.fromkeys(words("much fast amount"), ""),
+    }
+)
+"""What a question wants to have measured: ``How tall`` a ``length``, ``How long`` that or a ``time``, "" anything."""
+
+HEADS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **dict.fromkeys(words("year decade century"), "year"),
+        **dict.fromkeys(words("date day month season"), "date"),
+        **dict.fromkeys(words("weekday"), "weekday"),
+        **dict.fromkeys(words("number population capacity"), "number"),
+        **dict.fromkeys(words("port version code"), "code"),
+        **dict.fromkeys(
+            words("""
+            person man woman king queen emperor president minister mayor author writer poet novelist composer singer
+            musician band artist painter sculptor architect engineer scientist physicist chemist astronomer inventor
+            explorer director actor chef captain founder player driver rider colleague manager editor keeper clockmaker
+            """),
+            "person",
+        ),
+        **dict.fromkeys(
+            words("""
+            city town village country nation state county island river lake mountain sea ocean street square harbour
+            continent region language planet moon team club company university museum newspaper ship book novel volcano
+            prize award licence computer publisher name nickname title
+            """),
+            "name",
+        ),
+    }
+)
+"""The answer type of ``What NOUN`` and ``Which NOUN``."""
+
+PAYING: Final = words("pay pays paid cost costs spend charge charged earn earned")
+"""Verbs that ask for a sum of money."""
+
+QUESTION_WORDS: Final = words("who whom whose when where what which why how many much")
 PLACE_WORDS: Final = words("in at on near from to outside into off beside under behind")

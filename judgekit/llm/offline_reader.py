@@ -12,12 +12,14 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
-from judgekit.llm.offline_lexicon import HEADS, MEASURED, PLACE_WORDS, QUESTION_WORDS
-from judgekit.llm.offline_text import Candidate, Sentence, sentences, stem, tokenize
+from judgekit.llm.offline_lexicon import PLACE_WORDS, words
+from judgekit.llm.offline_question import Question, read_question
+from judgekit.llm.offline_text import Candidate, Sentence, sentences, tokenize
 
-__all__ = ["Answer", "Reader"]
+__all__ = ["Answer", "Reader", "choose", "compare"]
 
 COVERAGE: Final = 0.60
 """Share of the span's score that the question words found in and around its sentence have."""
@@ -25,17 +27,22 @@ NEARNESS: Final = 0.22
 """Share of the distance between the span and these words."""
 FIT: Final = 0.18
 """Share of the answer type."""
-ANSWER_FROM: Final = 0.42
+IN_TITLE: Final = 0.75
+"""What a question word counts that only the title has; in the sentence itself it counts 1."""
+BEFORE: Final = 0.40
+"""What it counts if only the sentence before has it."""
+ANSWER_FROM: Final = 0.32
 """Least coverage with which a span is answered; below it the model abstains."""
 RELEVANT_FROM: Final = 0.50
 """Overlap at which a passage is as likely relevant as not."""
 STEEPNESS: Final = 11.0
 """How fast the probability rises around that point."""
-SAG: Final = 0.10
+SAG: Final = 0.16
 """Share of the attention that is lost in the middle of a prompt with three passages or more."""
-ECHO: Final = 0.05
+ECHO: Final = 0.10
 """Bonus for every doubling of the number of passages that give the same answer."""
-CACHED_PASSAGES: Final = 4096
+CACHED: Final = 4096
+"""How many questions and passages are kept analysed."""
 
 _FIT: Final[Mapping[str, Mapping[str, float]]] = {
     "person": {"name": 1.0},
@@ -43,20 +50,24 @@ _FIT: Final[Mapping[str, Mapping[str, float]]] = {
     "place": {"name": 0.9, "phrase": 0.35},
     "date": {"date": 1.0, "year": 0.7},
     "year": {"year": 1.0},
+    "weekday": {"weekday": 1.0},
     "number": {"number": 1.0},
-    "quantity": {"quantity": 1.0, "number": 0.45},
+    "code": {"number": 0.9, "name": 0.6},
+    "quantity": {"quantity": 1.0, "number": 0.4},
     "thing": {"phrase": 0.7, "name": 0.75, "quantity": 0.3},
 }
-_VERBAL: Final = ("ed", "ing", "ly")
+_INTRODUCTIONS: Final = words("is was are were called of a an the with")
+_VERBAL: Final = ("ed", "ing")
 _ARTICLE = re.compile(r"^(?:the|a|an)\s+", re.IGNORECASE)
+_HEADING = re.compile(r"\A([^\n]{1,120})\n(?=.*\S)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The best span (None: nothing fits well enough), its score, and how relevant the passages look.
+    """What the model makes of a prompt.
 
     Attributes:
-        span: the answer's text, or None.
+        span: the answer's text; None where nothing fits well enough.
         confidence: probability that the model gives to its own answer or abstention.
         relevant: probability that the passages are relevant.
         sentence: the sentence with the most overlap, "" without passages.
@@ -68,103 +79,90 @@ class Answer:
     sentence: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Passage:
+class _Passage(NamedTuple):
     title: frozenset[str]
     sentences: tuple[Sentence, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """Word classes with prior weights, the answer type, the noun asked for, the things counted, the last word."""
-
-    terms: Mapping[str, float]
-    expects: str
-    head: str
-    counted: frozenset[str]
-    ends: str
+class _Span(NamedTuple):
+    score: float
+    coverage: float
+    text: str
 
 
 class Reader:
-    """Reads prompts. Keeps the analysis of the passages seen last, which changes the speed and nothing else."""
+    """Answers and judges. Keeps the analysis of what it saw last, which changes the speed and nothing else."""
 
     def __init__(self) -> None:
-        self._passages: dict[tuple[str, str], _Passage] = {}
+        self._question = lru_cache(maxsize=CACHED)(read_question)
+        self._passage = lru_cache(maxsize=CACHED)(_analyse)
 
     def read(self, question: str, passages: Sequence[tuple[str, str]]) -> Answer:
         """Answer a question from (title, text) passages in prompt order."""
-        asked = _question(question)
+        asked = self._question(question)
         read = [self._passage(title, text) for title, text in passages]
         everything = [s for p in read for s in p.sentences]
         if not asked.terms or not everything:
             return Answer(None, 0.99, 0.01, "")
         weights = _weights(asked, everything)
-        best_by_passage: list[tuple[float, str]] = []
-        overlap, where = 0.0, everything[0].text
-        spans: list[tuple[float, float, str]] = []
+        relevant, overlap, where = 0.0, -1.0, ""
+        spans: list[_Span] = []
         for index, passage in enumerate(read):
             attention = _attention(index, len(read))
-            covers = _coverages(passage, weights)
+            covers = [attention * cover for cover in _coverages(passage, weights)]
+            span = _best_span(passage, covers, asked, weights)
+            if span is not None:
+                spans.append(span)
             here = max(covers, default=0.0)
-            if here * attention > overlap:
-                overlap, where = here * attention, passage.sentences[covers.index(here)].text
-            best = _best_span(passage, covers, asked, weights, attention)
-            if best is not None:
-                spans.append(best)
-            best_by_passage.append((_relevance(passage, here, best, weights), where))
-        relevant = max(p for p, _ in best_by_passage)
-        if not spans:
+            if here > overlap and passage.sentences:
+                overlap, where = here, passage.sentences[covers.index(here)].text
+            relevant = max(relevant, _relevance(passage, here, span, weights))
+        best = _vote(spans)
+        if best is None or best.coverage < ANSWER_FROM:
             return Answer(None, _sigmoid(STEEPNESS * (ANSWER_FROM - overlap)), relevant, where)
-        score, cover, text = _vote(spans)
-        if cover < ANSWER_FROM:
-            return Answer(None, _sigmoid(STEEPNESS * (ANSWER_FROM - cover)), relevant, where)
-        return Answer(text, _sigmoid(STEEPNESS * (score - 0.5)), relevant, where)
-
-    def _passage(self, title: str, text: str) -> _Passage:
-        key = (title, text)
-        known = self._passages.get(key)
-        if known is None:
-            if len(self._passages) >= CACHED_PASSAGES:
-                self._passages.clear()
-            known = _Passage(frozenset(t.stem for t in tokenize(title) if t.stem), tuple(sentences(text)))
-            self._passages[key] = known
-        return known
+        return Answer(best.text, _sigmoid(STEEPNESS * (best.score - 0.5)), relevant, where)
 
 
-def _question(text: str) -> _Question:
-    tokens = [t for t in tokenize(text) if t.word]
-    words = [t.text.lower() for t in tokens]
-    at = next((i for i, w in enumerate(words) if w in QUESTION_WORDS), 0)
-    first = words[at] if words else ""
-    second = words[at + 1] if at + 1 < len(words) else ""
-    expects, head, counted = "thing", "", frozenset[str]()
-    if first in ("who", "whom", "whose"):
-        expects = "person"
-    elif first == "when":
-        expects = "date"
-    elif first == "where":
-        expects = "place"
-    elif first == "how" and second == "many":
-        expects, counted = "number", frozenset(t.stem for t in tokens[at + 2 : at + 4] if t.stem)
-    elif first == "how" and second in MEASURED:
-        expects, head = "quantity", second
-    elif first in ("what", "which"):
-        nouns = words[at + 1 : at + 5]
-        head = next((w for w in nouns if w in HEADS), "")
-        # "What is the height of", "which northern city": the noun stands within a few words of the question word.
-        expects = HEADS.get(head, "thing")
-    terms: dict[str, float] = {}
-    for i, token in enumerate(tokens):
-        if not token.stem or token.text.lower() in QUESTION_WORDS:
-            continue
-        prior = 1.5 if token.text[0].isdigit() or (token.capital and i > 0) else 1.0
-        if token.text.lower() == head:
-            prior = 0.35
-        terms[token.stem] = max(prior, terms.get(token.stem, 0.0))
-    return _Question(terms, expects, stem(head) if head else "", counted, words[-1] if words else "")
+def choose(answers: Sequence[str], abstain: str) -> Answer:
+    """Choose what most of the proposed answers say, the earlier where they are even; abstentions do not count."""
+    said: dict[str, list[str]] = {}
+    for answer in answers:
+        if answer and _key(answer) != _key(abstain):
+            said.setdefault(_key(answer), []).append(answer)
+    if not said:
+        return Answer(None, 0.9, 0.0, "")
+    most = max(said.values(), key=len)
+    return Answer(most[0], len(most) / (1.0 + sum(map(len, said.values()))), 1.0, "")
 
 
-def _weights(question: _Question, everything: Sequence[Sentence]) -> dict[str, float]:
+def compare(answer: str, references: Sequence[str]) -> Answer:
+    """Judge an answer by the words that it shares with the nearest reference."""
+    said = _content_words(answer)
+    overlap = 0.0
+    for reference in references:
+        wanted = _content_words(reference)
+        shared = len(said & wanted)
+        overlap = max(overlap, 2.0 * shared / (len(said) + len(wanted)) if shared else 0.0)
+    return Answer(None, 0.9, _sigmoid(STEEPNESS * (overlap - 0.5)), answer)
+
+
+def _key(answer: str) -> str:
+    return _ARTICLE.sub("", answer.strip(" .")).lower()
+
+
+def _content_words(text: str) -> frozenset[str]:
+    return frozenset(t.stem for t in tokenize(text) if t.stem)
+
+
+def _analyse(title: str, text: str) -> _Passage:
+    heading = _HEADING.match(text)
+    if heading and heading[1][-1] not in ".!?:":
+        # The title may stand above the text instead of in an attribute.
+        title, text = f"{title} {heading[1]}", text[heading.end() :]
+    return _Passage(_content_words(title), tuple(sentences(text)))
+
+
+def _weights(question: Question, everything: Sequence[Sentence]) -> dict[str, float]:
     total = len(everything)
     raw = {
         term: prior * math.log(1.0 + (total + 1.0) / (sum(term in s.positions for s in everything) + 0.5))
@@ -179,7 +177,7 @@ def _attention(index: int, count: int) -> float:
 
 
 def _coverages(passage: _Passage, weights: Mapping[str, float]) -> list[float]:
-    """Share of the question's weight in each sentence; what only the title or the sentence before has counts less."""
+    """Return each sentence's share of the question's weight; long sentences lose a little."""
     out: list[float] = []
     before: Mapping[str, list[int]] = {}
     for sentence in passage.sentences:
@@ -189,47 +187,39 @@ def _coverages(passage: _Passage, weights: Mapping[str, float]) -> list[float]:
             if term in here:
                 total += weight
             elif term in passage.title:
-                total += 0.75 * weight
+                total += IN_TITLE * weight
             elif term in before:
-                total += 0.4 * weight
+                total += BEFORE * weight
         out.append(total / (1.0 + 0.006 * max(0, len(sentence.tokens) - 24)))
         before = here
     return out
 
 
-def _relevance(
-    passage: _Passage, here: float, best: tuple[float, float, str] | None, weights: Mapping[str, float]
-) -> float:
+def _relevance(passage: _Passage, here: float, span: _Span | None, weights: Mapping[str, float]) -> float:
     whole = sum(w for t, w in weights.items() if t in passage.title or any(t in s.positions for s in passage.sentences))
-    overlap = 0.6 * here + 0.3 * whole + (0.1 if best is not None else 0.0)
+    overlap = 0.5 * here + 0.2 * whole + 0.3 * (0.0 if span is None else span.score)
     return _sigmoid(STEEPNESS * (overlap - RELEVANT_FROM))
 
 
 def _best_span(
-    passage: _Passage,
-    covers: Sequence[float],
-    question: _Question,
-    weights: Mapping[str, float],
-    attention: float,
-) -> tuple[float, float, str] | None:
-    best: tuple[float, float, str] | None = None
+    passage: _Passage, covers: Sequence[float], question: Question, weights: Mapping[str, float]
+) -> _Span | None:
+    best: _Span | None = None
     fits = _FIT[question.expects]
-    for sentence, raw in zip(passage.sentences, covers, strict=True):
-        cover = raw * attention
-        if cover <= 0.0 or (best is not None and COVERAGE * cover + NEARNESS + FIT <= best[0]):
+    for sentence, cover in zip(passage.sentences, covers, strict=True):
+        # No span of this sentence could still win.
+        if cover <= 0.0 or (best is not None and COVERAGE * cover + NEARNESS + 2 * FIT <= best.score):
             continue
         found = [(i, weights[t]) for t, places in sentence.positions.items() if t in weights for i in places]
         for candidate in sentence.candidates:
-            fit = fits.get(candidate.kind, 0.0)
-            if not fit or (candidate.stems and candidate.stems <= weights.keys()):
+            kind = fits.get(candidate.kind)
+            if kind is None or (candidate.stems and candidate.stems <= weights.keys()):
                 continue
-            fit = _fit(fit, candidate, question, weights)
+            fit = kind + _adjustment(candidate, sentence, question, weights)
             near = sum(w * math.exp(-_distance(candidate, i) / 7.0) for i, w in found)
-            score = COVERAGE * cover + NEARNESS * near + FIT * fit
-            if question.counted and not _counts(candidate, sentence, question.counted):
-                score -= 0.12
-            if best is None or score > best[0]:
-                best = score, cover, candidate.text
+            score = COVERAGE * cover + NEARNESS * near + FIT * min(fit, 2.0)
+            if best is None or score > best.score:
+                best = _Span(score, cover, candidate.text)
     return best
 
 
@@ -240,42 +230,60 @@ def _distance(candidate: Candidate, position: int) -> int:
     return max(0, position - candidate.last) + 1
 
 
-def _fit(fit: float, candidate: Candidate, question: _Question, weights: Mapping[str, float]) -> float:
+def _adjustment(candidate: Candidate, sentence: Sentence, question: Question, weights: Mapping[str, float]) -> float:
+    """Return what speaks for a span of a fitting kind (positive) or against it."""
+    length = candidate.last - candidate.first + 1
+    # Any word has a capital letter at the start of a sentence.
+    fit = -0.5 if candidate.kind == "name" and candidate.first == 0 and length == 1 else 0.0
     if question.expects == "place":
         fit += 0.1 if candidate.after in PLACE_WORDS else -0.25
     elif question.expects == "person":
-        length = candidate.last - candidate.first + 1
-        fit -= 0.35 if candidate.after in ("in", "at", "the") else 0.0
+        fit -= 0.35 if candidate.after in ("in", "at", "the", "near") else 0.0
         fit += 0.1 if candidate.after == "by" else 0.0
-        fit -= 0.15 if length == 1 or length > 4 else 0.0
+        fit -= 0.15 if length == 1 or length > 3 else 0.0
+    elif question.expects == "quantity":
+        fit -= 1.5 if candidate.unit and question.measures and candidate.unit not in question.measures else 0.0
+        fit += 0.3 if question.head in sentence.positions else 0.0
+    elif question.expects == "number":
+        fit += _counting(candidate, sentence, question.counted)
     elif question.expects == "thing":
-        fit += 0.1 if candidate.after in ("is", "was", "are", "were", "called", "of", "a", "an", "the", "with") else 0.0
-        fit += 0.08 if candidate.kind == "phrase" and candidate.last > candidate.first else 0.0
-        fit -= 0.25 if candidate.first == candidate.last and candidate.text.endswith(_VERBAL) else 0.0
+        fit += 0.1 if candidate.after in _INTRODUCTIONS else 0.0
+        fit += 0.08 if candidate.kind == "phrase" and length > 1 else 0.0
+        fit -= 0.25 if length == 1 and candidate.text.endswith(_VERBAL) else 0.0
         # "What is it made of?": the answer tends to follow the same preposition.
         fit += 0.2 if candidate.after == question.ends else 0.0
-    if question.head and question.expects == "name" and question.head in candidate.stems:
-        fit += 0.15
-    if any(s in weights for s in candidate.stems):
-        fit -= 0.2
+    if (
+        question.head
+        and question.expects != "quantity"
+        and length > 1
+        and sentence.tokens[candidate.last].stem == question.head
+    ):
+        # "Which whale?" is answered by "a fin whale".
+        fit += 0.5
+    elif any(s in weights for s in candidate.stems):
+        fit -= 0.35
     return fit
 
 
-def _counts(candidate: Candidate, sentence: Sentence, counted: frozenset[str]) -> bool:
+def _counting(candidate: Candidate, sentence: Sentence, counted: frozenset[str]) -> float:
+    """``How many stops``: the number before ``stops`` is meant; ``one`` is more often a pronoun than a count."""
     behind = sentence.tokens[candidate.last + 1 : candidate.last + 5]
-    return any(t.stem in counted for t in behind)
+    fit = 0.3 if any(t.stem in counted for t in behind) else -0.3
+    return fit - 0.8 if candidate.text.lower() == "one" else fit
 
 
-def _vote(spans: Sequence[tuple[float, float, str]]) -> tuple[float, float, str]:
-    """Return the best (score, coverage, text), passages that say the same counting together."""
-    groups: dict[str, list[tuple[float, float, str]]] = {}
+def _vote(spans: Sequence[_Span]) -> _Span | None:
+    """Return the best span, passages that give the same answer counting together."""
+    groups: dict[str, list[_Span]] = {}
     for span in spans:
-        groups.setdefault(_ARTICLE.sub("", span[2]).lower(), []).append(span)
-    winners = []
+        groups.setdefault(_key(span.text), []).append(span)
+    best: _Span | None = None
     for group in groups.values():
-        score, cover, text = max(group, key=lambda s: s[0])
-        winners.append((score + ECHO * math.log2(len(group)), cover, text))
-    return max(winners, key=lambda s: s[0])
+        first = max(group, key=lambda s: s.score)
+        score = first.score + ECHO * math.log2(len(group))
+        if best is None or score > best.score:
+            best = first._replace(score=score)
+    return best
 
 
 def _sigmoid(x: float) -> float:

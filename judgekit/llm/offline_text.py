@@ -7,13 +7,13 @@ every question that is asked about it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from types import MappingProxyType
 from typing import Final
 
-from judgekit.llm.offline_lexicon import MONTHS, NUMBER_WORDS, RELATIONS, STOPWORDS, UNITS
+from judgekit.llm.offline_lexicon import MONTHS, NUMBER_WORDS, RELATIONS, STOPWORDS, UNITS, VERBS, WEEKDAYS
 
 __all__ = ["Candidate", "Sentence", "Token", "sentences", "stem", "tokenize"]
 
@@ -24,11 +24,11 @@ _YEAR = re.compile(r"(?:1\d|20)\d\d")
 _SUFFIXES: Final = ("ing", "ed", "ers", "er", "ors", "or", "ions", "ion", "ly")
 
 
-@lru_cache(maxsize=65536)
 def stem(word: str) -> str:
     """Return the class of a word: suffixes off, everyday synonyms of a relation under one name."""
     root = _root(word)
-    return _CLASSES.get(root, root)
+    # Irregular forms first: "found" is what a finder did, though "founded" loses its ending too.
+    return _FORMS.get(word.lower()) or _ROOTS.get(root, root)
 
 
 def _root(word: str) -> str:
@@ -48,11 +48,17 @@ def _root(word: str) -> str:
     return word[:-1] if word.endswith("e") and len(word) > 3 else word
 
 
-def _classes() -> Mapping[str, str]:
-    return MappingProxyType({_root(word): "=" + group.split()[0] for group in RELATIONS for word in group.split()})
+def _classes(form: Callable[[str], str]) -> Mapping[str, str]:
+    classes: dict[str, str] = {}
+    for group in RELATIONS:
+        members = group.split()
+        for word in members:
+            classes.setdefault(form(word), f"={members[0]}")
+    return MappingProxyType(classes)
 
 
-_CLASSES: Final = _classes()
+_FORMS: Final = _classes(str)
+_ROOTS: Final = _classes(_root)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +102,11 @@ class Candidate:
 
     Attributes:
         text: the span as it stands in the passage.
-        kind: ``name``, ``date``, ``year``, ``number``, ``quantity`` or ``phrase``.
+        kind: ``name``, ``date``, ``year``, ``weekday``, ``number``, ``quantity`` or ``phrase``.
         first, last: token positions in the sentence, inclusive.
         stems: the word classes in it.
         after: the lower-case word before it (``in``, ``by``, …), "" at the start.
+        unit: what the unit of a quantity measures (``length``, …), else "".
     """
 
     text: str
@@ -108,6 +115,7 @@ class Candidate:
     last: int
     stems: frozenset[str]
     after: str
+    unit: str = ""
 
 
 @dataclass(frozen=True)
@@ -136,11 +144,12 @@ class Sentence:
         found = [*self._dates(), *self._numbers(), *self._names(), *self._phrases()]
         return list({(c.first, c.last, c.kind): c for c in found}.values())
 
-    def _make(self, kind: str, first: int, last: int) -> Candidate:
+    def _make(self, kind: str, first: int, last: int, unit: str = "") -> Candidate:
         tokens = self.tokens
         before = tokens[first - 1].text.lower() if first else ""
         text = self.text[tokens[first].start : tokens[last].end]
-        return Candidate(text, kind, first, last, frozenset(t.stem for t in tokens[first : last + 1] if t.stem), before)
+        stems = frozenset(t.stem for t in tokens[first : last + 1] if t.stem)
+        return Candidate(text, kind, first, last, stems, before, unit)
 
     def _dates(self) -> list[Candidate]:
         found: list[Candidate] = []
@@ -157,6 +166,8 @@ class Sentence:
                 found.append(self._make("date", first, last))
             if _YEAR.fullmatch(token.text):
                 found.append(self._make("year", i, i))
+            if token.text.lower() in WEEKDAYS:
+                found.append(self._make("weekday", i, i))
         return found
 
     def _numbers(self) -> list[Candidate]:
@@ -171,18 +182,11 @@ class Sentence:
             while last + 1 < len(tokens) and tokens[last + 1].number:
                 last += 1
             found.append(self._make("number", i, last))
-            end = last
-            while end + 1 < len(tokens) and tokens[end + 1].text.lower() in UNITS and end - last < 3:
-                end += 1
-            if (
-                end > last
-                and tokens[end].text.lower() in ("per", "square", "cubic", "working")
-                and end + 1 < len(tokens)
-            ):
-                end += 1
-            first = i - 1 if i and tokens[i - 1].text in "€$£" else i
-            if end > last or first < i:
-                found.append(self._make("quantity", first, end))
+            unit = UNITS.get(tokens[last + 1].text.lower(), "") if last + 1 < len(tokens) else ""
+            if unit:
+                found.append(self._make("quantity", i, last + 1, unit))
+            elif i and tokens[i - 1].text in "€$£":
+                found.append(self._make("quantity", i - 1, last, "money"))
             i = last + 1
         return found
 
@@ -191,28 +195,32 @@ class Sentence:
         tokens = self.tokens
         i = 0
         while i < len(tokens):
-            if not (tokens[i].capital and tokens[i].word) or (tokens[i].text.lower() in STOPWORDS):
+            if not self._names_something(i):
                 i += 1
                 continue
-            last = i
+            last = short = i
             while last + 1 < len(tokens):
                 step = 1
                 while last + step < len(tokens) and tokens[last + step].text in ("of", "the", "de", "van", "von", "la"):
                     step += 1
-                after = tokens[last + step] if last + step < len(tokens) else None
-                if (
-                    after is None
-                    or step > 3
-                    or not after.word
-                    or not (after.capital or (step == 1 and after.text.isdigit()))
-                ):
+                if step > 3 or last + step >= len(tokens):
                     break
-                if after.capital and after.text.lower() in STOPWORDS:
+                if not (self._names_something(last + step) or (step == 1 and tokens[last + 1].text.isdigit())):
                     break
                 last += step
+                short = last if step == 1 and short == last - 1 else short
             found.append(self._make("name", i, last))
+            if short < last:
+                # "Abebe Bikila of Ethiopia" names a person as well as all of it does.
+                found.append(self._make("name", i, short))
             i = last + 1
         return found
+
+    def _names_something(self, index: int) -> bool:
+        token = self.tokens[index]
+        lower = token.text.lower()
+        calendar = lower in MONTHS or lower in WEEKDAYS
+        return token.capital and token.word and lower not in STOPWORDS and not calendar and not token.number
 
     def _phrases(self) -> list[Candidate]:
         found: list[Candidate] = []
@@ -220,15 +228,19 @@ class Sentence:
         i = 0
         while i < len(tokens):
             last = i
-            while last < len(tokens) and tokens[last].stem and not tokens[last].number:
+            while last < len(tokens) and self._in_phrase(last):
                 last += 1
-            length = last - i
-            if length:
-                found.extend(
-                    self._make("phrase", max(i, last - size), last - 1) for size in (1, 2, 3) if size <= length
-                )
+            if last > i:
+                sizes = range(1, min(3, last - i) + 1)
+                found.extend(self._make("phrase", last - size, last - 1) for size in sizes)
             i = max(last, i + 1)
         return found
+
+    def _in_phrase(self, index: int) -> bool:
+        token = self.tokens[index]
+        lower = token.text.lower()
+        common = not token.capital or index == 0
+        return bool(token.stem) and common and not token.number and lower not in VERBS and not lower.endswith("ly")
 
 
 def sentences(text: str) -> list[Sentence]:

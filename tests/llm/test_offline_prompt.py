@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from judgekit.llm.offline_prompt import read_prompt
+from judgekit.llm.offline_prompt import Prompt, PromptReader
+
+
+def read_prompt(messages: list[dict[str, Any]]) -> Prompt:
+    return PromptReader().read(messages)
 
 
 def user(text: str) -> list[dict[str, str]]:
@@ -14,12 +20,12 @@ def user(text: str) -> list[dict[str, str]]:
 def test_question_passages_and_titles_are_read_wherever_the_roles_put_them() -> None:
     prompt = read_prompt(
         [
-            {"role": "system", "content": 'Use the passages. <passage title="A &amp; B">one &lt; two</passage>'},
+            {"role": "system", "content": 'Use the passages. <passage title="A &lt; B">one &lt; two</passage>'},
             {"role": "user", "content": "<passage>three</passage>\n<question>How many?</question>"},
         ]
     )
     assert prompt.question == "How many?"
-    assert prompt.passages == (("A & B", "one < two"), ("", "three"))
+    assert prompt.passages == (("A < B", "one < two"), ("", "three"))
 
 
 def test_a_mention_of_the_tags_is_no_question() -> None:
@@ -56,8 +62,8 @@ def test_text_parts_are_joined() -> None:
 )
 def test_the_task_is_read_off_the_instructions(instructions: str, task: str, top: int) -> None:
     prompt = read_prompt(user(f"{instructions}\n<question>From 0 to 9, yes or no?</question>"))
-    assert prompt.task == task
-    assert prompt.task != "grade" or prompt.top == top
+    assert prompt.instructions.task == task
+    assert task != "grade" or prompt.instructions.top == top
 
 
 @pytest.mark.parametrize(
@@ -70,9 +76,9 @@ def test_the_task_is_read_off_the_instructions(instructions: str, task: str, top
     ],
 )
 def test_the_abstention_is_the_phrase_in_quotes(instructions: str, phrase: str) -> None:
-    assert read_prompt(user(f"{instructions}\n<question>Who?</question>")).abstain == phrase
+    assert read_prompt(user(f"{instructions}\n<question>Who?</question>")).instructions.abstain == phrase
 
 
 def test_the_umbrela_form_is_kept() -> None:
     prompt = read_prompt(user("On a scale of 0 to 3, end with ##final score: a number.\n<query>who</query>"))
-    assert (prompt.task, prompt.marker) == ("grade", "##final score: ")
+    assert (prompt.instructions.task, prompt.instructions.marker) == ("grade", "##final score: ")
