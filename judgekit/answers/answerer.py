@@ -10,10 +10,10 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Final, Literal, Protocol, get_args
+from typing import Any, Final, Literal, Protocol, get_args
 
 from judgekit.answers.budget import fit
 from judgekit.answers.normalize import normalize
@@ -29,6 +29,7 @@ from judgekit.spec import Spec, Value
 
 __all__ = ["Answerer", "Mode", "Order", "make_answerer"]
 
+_MERGING: Final[Mapping[str, str]] = {"short": "merge", "long": "merge-long"}
 _OPTIONS: Final = ("order", "seed", "context_tokens", "mode", "closed_prompt", "merge_prompt")
 
 Order = Literal["ranked", "reversed", "shuffled"]
@@ -65,6 +66,7 @@ class Answerer:
         mode: ``together``, or per document and then merged by ``vote`` or by ``merge``, a further request.
         merge_prompt: the prompt for ``mode="merge"``.
         closed_prompt: the prompt where there is no document; that which the prompt names by default.
+        params: further fields of the request body.
     """
 
     endpoint: Endpoint
@@ -76,6 +78,7 @@ class Answerer:
     mode: Mode = "together"
     merge_prompt: Prompt | None = None
     closed_prompt: Prompt | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         prompt = self.prompt
@@ -86,7 +89,10 @@ class Answerer:
         if self.closed_prompt is None:
             object.__setattr__(self, "closed_prompt", load_prompt(prompt.closed_book))
         if self.mode == "merge" and self.merge_prompt is None:
-            object.__setattr__(self, "merge_prompt", load_prompt("merge"))
+            name = _MERGING.get(prompt.output.type)
+            if name is None:
+                raise UsageError(f"answers of type {prompt.output.type} are merged by mode=vote, not by a prompt")
+            object.__setattr__(self, "merge_prompt", load_prompt(name))
         closed, merge = self._closed.prompt, self.merge_prompt
         if closed.kind != "answer" or "passages" in closed.placeholders:
             raise UsageError(f"the prompt {closed.name!r} is no closed-book prompt: it shows passages")
@@ -101,12 +107,12 @@ class Answerer:
 
     @cached_property
     def _open(self) -> Asker:
-        return Asker(self.endpoint, self.prompt)
+        return Asker(self.endpoint, self.prompt, self.params)
 
     @cached_property
     def _closed(self) -> Asker:
         assert self.closed_prompt is not None  # filled in when built
-        return Asker(self.endpoint, self.closed_prompt)
+        return Asker(self.endpoint, self.closed_prompt, self.params)
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return the next wave: the question; again, with more room, what was cut off; the merging of answers."""
@@ -169,7 +175,7 @@ class Answerer:
         assert self.merge_prompt is not None  # filled in when built
         listed = "\n".join(f"<answer>{neutral(text)}</answer>" for text in candidates)
         values = {"question": neutral(unit.query.text), "answers": listed}
-        return Asker(self.endpoint, self.merge_prompt).request(values, more=more)
+        return Asker(self.endpoint, self.merge_prompt, self.params).request(values, more=more)
 
     def _merged(self, replies: Sequence[Outcome], calls: int) -> Answer:
         """Merge the answers per document. One that could not be had makes the whole missing: it was asked for."""

@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from judgekit.answers.reading import Answer
@@ -119,6 +120,10 @@ class Endpoints(Protocol):
 
     def endpoint(self, name: str | None) -> Endpoint:
         """Return the endpoint of that name, or the only one if ``name`` is None."""
+        ...
+
+    def path(self, text: str) -> Path:
+        """Resolve the path of a file."""
         ...
 
 

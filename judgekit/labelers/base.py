@@ -69,8 +69,8 @@ class Needs:
 
     Attributes:
         references: whether it needs reference answers.
-        endpoint: the LLM that is asked, if any; the first one of a jury.
-        jury: all LLMs of a jury, where several are asked.
+        endpoint: the LLM that is asked, if any.
+        further: further LLMs that are asked: the rest of a jury, the one that rates answers.
         outcome_metric: the answer metric that it shares with the outcome (utility), if any.
         outcome_prompt: the answer prompt that it shares with the outcome, if any.
         people: whether the labels were made by people.
@@ -78,7 +78,7 @@ class Needs:
 
     references: bool = False
     endpoint: Endpoint | None = None
-    jury: tuple[Endpoint, ...] = ()
+    further: tuple[Endpoint, ...] = ()
     outcome_metric: str | None = None
     outcome_prompt: str | None = None
     people: bool = False

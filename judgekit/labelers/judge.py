@@ -157,8 +157,7 @@ class Judge:
     @property
     def needs(self) -> Needs:
         """The LLMs that are asked."""
-        jury = self.endpoints if len(self.endpoints) > 1 else ()
-        return Needs(endpoint=self.endpoints[0], jury=jury)
+        return Needs(endpoint=self.endpoints[0], further=self.endpoints[1:])
 
     @cached_property
     def _askers(self) -> list[tuple[Asker, int]]:

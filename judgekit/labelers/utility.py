@@ -2,40 +2,68 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Final, Literal, Self, get_args
 
 from judgekit.answers.answerer import Answerer
-from judgekit.answers.quality import Metric, metric
+from judgekit.answers.quality import Answered, Metric, Score, metric
+from judgekit.answers.reading import Answer
 from judgekit.data.documents import Doc, Fields, Query
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
+from judgekit.errors import UsageError
 from judgekit.labelers.base import Context, Label, Needs, Unit, read_fields, spell_fields
+from judgekit.llm.asking import cut_off, play, settled
+from judgekit.llm.logprobs import begins
 from judgekit.llm.prompts import find_prompt
-from judgekit.llm.types import Outcome, Request
+from judgekit.llm.types import Outcome, Reply, Request
 from judgekit.options import Options, spelling
 from judgekit.spec import Spec
 
 __all__ = ["Utility"]
 
+Variant = Literal["quality", "gain", "signed-gain", "abstention", "attempt"]
+Reading = Literal["text", "logprobs"]
+
+_GAINS: Final = ("gain", "signed-gain")
+_TOP_LOGPROBS: Final = 20
+_LEAST_WORD: Final = 3
+
 
 @dataclass(frozen=True)
 class Utility:
-    """The quality of the answer that the downstream LLM gives from this document alone.
+    """What the downstream LLM makes of this document alone.
 
     Requests are made by the same code as those of answering end to end, so those of the answers from one document
     are the same, and are had once.
 
+    Variants:
+
+    * ``quality``: the quality of the answer, as in eRAG;
+    * ``gain``: the quality minus that of the answer without any document, not below 0; ``signed-gain`` as it is;
+    * ``abstention``: the probability that the model abstains on this document, the distraction signal of UDCG turned
+      round: a document about the wrong thing on which the model does not abstain is a distractor. ``attempt`` is 1
+      minus it, so that more is better. Neither needs references.
+
     Attributes:
         answerer: the downstream LLM with its prompt.
-        quality: the answer metric.
-        fields: how documents are rendered.
+        quality: the answer metric; None for abstention and attempt.
+        variant: see above.
+        read: for abstention and attempt: from the ``text``, 0 or 1 (or, with samples, a share), or from the
+            ``logprobs`` of the reply's first token.
+        samples: how many answers the label is the mean of. They are samples of the same request, so the endpoint's
+            temperature should be above 0. A label exists if more than half of them do.
     """
 
     kind: ClassVar[str] = "utility"
     answerer: Answerer
-    quality: Metric
+    quality: Metric | None
+    variant: Variant = "quality"
+    read: Reading = "text"
+    samples: int = 1
     endpoint_name: str | None = None
     prompt_name: str = "answer-short"
     default_fields: Fields = field(default="title+text", compare=False, repr=False)
@@ -43,17 +71,43 @@ class Utility:
     @classmethod
     def make(cls, spec: Spec, context: Context) -> Self:
         """Build it from its spelling."""
-        options = Options(spec, ("endpoint", "prompt", "quality", "context_tokens", "fields"))
+        options = Options(
+            spec, ("endpoint", "prompt", "quality", "variant", "read", "samples", "context_tokens", "fields")
+        )
+        variant = options.choice("variant", "quality", get_args(Variant))
+        read = options.choice("read", "text", get_args(Reading))
         name, prompt_name = options.text("endpoint"), options.text("prompt", "answer-short")
-        tokens = options.whole("context_tokens", 0, 1) if "context_tokens" in options else None
+        prompt = find_prompt(prompt_name, context.path)
+        params: dict[str, Any] = {}
+        rated = variant in ("quality", *_GAINS)
+        if not rated and "quality" in options:
+            raise UsageError(f"{spec}: the variant {variant} rates no answer, so quality cannot be given with it")
+        if read == "logprobs":
+            first = prompt.output.abstain.split()[0]
+            if rated:
+                raise UsageError(f"{spec}: read=logprobs is for the variants abstention and attempt")
+            if len(first) < _LEAST_WORD:
+                raise UsageError(
+                    f"{spec}: the abstention {prompt.output.abstain!r} of the prompt cannot be told by its first token"
+                )
+            params = {"logprobs": True, "top_logprobs": _TOP_LOGPROBS}
         answerer = Answerer(
             context.endpoint(name),
-            find_prompt(prompt_name, context.path),
+            prompt,
             read_fields(options, context),
-            context_tokens=tokens,
+            context_tokens=options.whole("context_tokens", 0, 1) if "context_tokens" in options else None,
+            params=params,
         )
-        quality = metric(options.text("quality", "em"), context)
-        return cls(answerer, quality, name, prompt_name, context.fields)
+        return cls(
+            answerer,
+            metric(options.text("quality", "em"), context) if rated else None,
+            variant,  # type: ignore[arg-type]  # one of Variant
+            read,  # type: ignore[arg-type]  # one of Reading
+            options.whole("samples", 1, 1),
+            name,
+            prompt_name,
+            context.fields,
+        )
 
     @property
     def spec(self) -> Spec:
@@ -63,7 +117,10 @@ class Utility:
             {
                 "endpoint": (self.endpoint_name, None),
                 "prompt": (self.prompt_name, "answer-short"),
-                "quality": (self.quality.name, "em"),
+                "quality": (self.quality.name if self.quality else None, "em"),
+                "variant": (self.variant, "quality"),
+                "read": (self.read, "text"),
+                "samples": (self.samples, 1),
                 "context_tokens": (self.answerer.context_tokens, None),
                 **spell_fields(self.answerer.fields, self.default_fields),
             },
@@ -71,39 +128,137 @@ class Utility:
 
     @property
     def scale(self) -> Scale:
-        """The metric's: ``binary`` for exact match and accuracy, ``unit`` otherwise."""
-        return self.quality.scale
+        """``binary`` for one exact match, accuracy or abstention, ``signed`` for signed gains, else ``unit``."""
+        if self.variant == "signed-gain":
+            return Scale("signed")
+        if self.variant == "gain" or self.samples > 1 or self.read == "logprobs":
+            return Scale("unit")
+        return self.quality.scale if self.quality else Scale("binary")
 
     @property
     def needs(self) -> Needs:
-        """The outcome's LLM, prompt and metric, and the metric's references."""
+        """The outcome's LLM and prompt, and where answers are rated its metric and the metric's references."""
+        rater = self.quality.endpoint if self.quality else None
         return Needs(
-            references=self.quality.needs_references,
+            references=self._needs_references,
             endpoint=self.answerer.endpoint,
-            outcome_metric=self.quality.name,
+            further=() if rater is None else (rater,),
+            outcome_metric=self.quality.name if self.quality else None,
             outcome_prompt=self.answerer.prompt.name,
         )
+
+    @property
+    def _needs_references(self) -> bool:
+        return self.quality is not None and self.quality.needs_references
 
     def units(self, query: Query, docs: Sequence[Doc]) -> Iterable[Unit]:
         """Return one unit per doc."""
         return [Unit(query, (doc,)) for doc in docs]
 
+    def _asked(self, unit: Unit) -> list[tuple[Unit, int]]:
+        """Return what is answered, as (unit, sample): from the document, then for gains without any."""
+        units = [unit, Unit(unit.query, ())] if self.variant in _GAINS else [unit]
+        return [(u, sample) for u in units for sample in range(self.samples)]
+
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
-        """Return what answering from the one document asks; nothing where the metric lacks its references."""
-        if self.quality.needs_references and not unit.query.answers:
+        """Return what answering from the one document asks; nothing where the metric lacks its references.
+
+        A metric that asks an LLM follows, one answer after the other.
+        """
+        if self._needs_references and not unit.query.answers:
             return []
-        return self.answerer.requests(unit, replies)
+        asked = self._asked(unit)
+        if not replies:
+            return [self._sampled(u, [], sample) for u, sample in asked]
+        again = cut_off(replies[: len(asked)])
+        if again and len(replies) == len(asked):
+            return [self._sampled(asked[i][0], [replies[i]], asked[i][1]) for i in again]
+        if self.quality is None or self.quality.endpoint is None:
+            return []
+        return self._rated(self.quality, unit, replies)[0]
+
+    def _sampled(self, unit: Unit, replies: Sequence[Outcome], sample: int) -> Request:
+        request = self.answerer.requests(unit, replies)[0]
+        return replace(request, sample=sample) if sample else request
+
+    def _answers(self, unit: Unit, replies: Sequence[Outcome]) -> list[Answer]:
+        asked = self._asked(unit)
+        outcomes = settled(replies[: len(asked) + len(cut_off(replies[: len(asked)]))], len(asked))
+        return [self.answerer.answer(u, [outcome]) for (u, _), outcome in zip(asked, outcomes, strict=True)]
+
+    def _rated(self, rate: Metric, unit: Unit, replies: Sequence[Outcome]) -> tuple[list[Request], list[Score]]:
+        """Return the next wave of rating the answers, or, if it is [], their qualities."""
+        asked = len(self._asked(unit))
+        used = asked + len(cut_off(replies[:asked]))
+        scores: list[Score] = []
+        for answer in self._answers(unit, replies):
+            answered = Answered(unit.query, answer)
+            wave, count = play(rate, answered, replies[used:])
+            if wave:
+                return wave, scores
+            scores.append(rate.read(answered, replies[used : used + count]))
+            used += count
+        return [], scores
 
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
-        """Return the label of the unit's doc; ``extra["answer"]`` is the answer that it rates."""
+        """Return the label of the unit's doc; ``extra["answer"]`` is the first answer that it rates."""
         query, doc = unit.query, unit.docs[0]
-        if self.quality.needs_references and not query.answers:
+        if self._needs_references and not query.answers:
             reason = "the query has no reference answer"
             return [Label(query.query_id, doc.doc_id, None, Status.NOT_APPLICABLE, "", reason)]
-        answer = self.answerer.answer(unit, replies)
-        score = self.quality.score(answer, query)
-        extra: dict[str, float | str] = {"answer": answer.text}
-        return [Label(query.query_id, doc.doc_id, score.value, score.status, answer.raw, score.reason, extra)]
+        answers = self._answers(unit, replies)
+        if self.quality is None:
+            scores = self._abstentions(unit, answers, replies)
+        elif self.quality.endpoint is None:
+            scores = [self.quality.score(answer, query) for answer in answers]
+        else:
+            scores = self._rated(self.quality, unit, replies)[1]
+        score = _mean(scores[: self.samples])
+        first = answers[0]
+        extra: dict[str, float | str] = {"answer": first.text}
+        if self.variant in _GAINS:
+            without = _mean(scores[self.samples :])
+            extra["closed_book_answer"] = answers[self.samples].text
+            if without.value is not None:
+                extra["closed_book"] = without.value
+            score = _gain(score, without, clipped=self.variant == "gain")
+        said = [answer.raw for answer in answers[: self.samples]]
+        raw = json.dumps(said, ensure_ascii=False) if self.samples > 1 else first.raw
+        return [Label(query.query_id, doc.doc_id, score.value, score.status, raw, score.reason, extra)]
+
+    def _abstentions(self, unit: Unit, answers: Sequence[Answer], replies: Sequence[Outcome]) -> list[Score]:
+        """Return how probable it is that the model abstains, or for ``attempt`` that it does not, per sample."""
+        phrase = self.answerer.prompt.output.abstain
+        scores: list[Score] = []
+        for answer, outcome in zip(answers, settled(replies, len(answers)), strict=True):
+            if answer.status is not Status.OK:
+                scores.append(Score(None, answer.status, answer.reason))
+                continue
+            chance = float(answer.abstained)
+            if self.read == "logprobs" and isinstance(outcome, Reply):
+                chance = begins(outcome, phrase, self.answerer.endpoint)
+            scores.append(Score(chance if self.variant == "abstention" else 1.0 - chance))
+        return scores
+
+
+def _mean(scores: Sequence[Score]) -> Score:
+    """Return the mean of those that are there, if they are more than half; else why the first other one is not."""
+    values = [score.value for score in scores if score.value is not None]
+    if 2 * len(values) > len(scores):
+        return Score(math.fsum(values) / len(values))
+    missing = next(score for score in scores if score.value is None)
+    if len(scores) == 1:
+        return missing
+    return missing._replace(reason=f"only {len(values)} of {len(scores)} answers were had: {missing.reason}")
+
+
+def _gain(score: Score, without: Score, *, clipped: bool) -> Score:
+    if score.value is None:
+        return score
+    if without.value is None:
+        return without._replace(reason=f"without a document: {without.reason}")
+    gain = score.value - without.value
+    return Score(max(0.0, gain) if clipped else gain)
 
 
 LABELER = Utility

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from judgekit.llm.prompts import Prompt
-from judgekit.llm.types import Endpoint, Outcome, Reply, Request, chat
+from judgekit.llm.types import Endpoint, Outcome, Program, Reply, Request, chat
 
-__all__ = ["Asker", "cut_off", "settled"]
+__all__ = ["Asker", "cut_off", "play", "settled"]
+
+U = TypeVar("U")
 
 _GROWTH: Final = 8
 """How much more room a reply gets that was cut off: enough for a model that thinks aloud first."""
@@ -77,3 +79,18 @@ def settled(replies: Sequence[Outcome], first: int) -> list[Outcome]:
             if isinstance(again, Reply):
                 outcomes[index] = again
     return outcomes
+
+
+def play(program: Program[U], unit: U, replies: Sequence[Outcome]) -> tuple[list[Request], int]:
+    """Run a program over the first of ``replies``, which are its own, and see how far it gets.
+
+    Returns:
+        The wave that it waits for, [] if it is done, and how many of the replies it has used. What follows them
+        belongs to whatever comes after this program.
+    """
+    used = 0
+    while True:
+        wave = program.requests(unit, replies[:used])
+        if not wave or used + len(wave) > len(replies):
+            return wave, used
+        used += len(wave)

@@ -11,11 +11,12 @@ from typing import Any, Final
 from judgekit.data.tables import Status
 from judgekit.errors import EndpointError
 from judgekit.llm.types import Endpoint, Reply
-from judgekit.llm.verdict import Form, Unread, Verdict, read, read_outcome
+from judgekit.llm.verdict import Form, Unread, read, read_outcome, without_reasoning
 
-__all__ = ["Distribution", "distribution"]
+__all__ = ["Distribution", "alternatives", "begins", "distribution"]
 
 _EDGES: Final = re.compile(r"^\W+|\W+$")
+_LEAST: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,41 +43,72 @@ def distribution(reply: Reply, form: Form, endpoint: Endpoint) -> Distribution |
     for that place. A token counts for the one verdict that it is or begins.
 
     Raises:
-        EndpointError: the reply states a verdict but comes without log-probabilities, or without alternatives.
-            Taking the text instead would pass off certainty as a probability.
+        EndpointError: the reply states a verdict but comes without log-probabilities, or none of alternatives.
     """
-    tokens = reply.logprobs or []
-    text = "".join(str(token.get("token", "")) for token in tokens)
-    verdict = read(text, form, reply.finish_reason) if tokens else read_outcome(reply, form)
+    text = _text(reply)
+    verdict = read_outcome(reply, form) if text is None else read(text, form, reply.finish_reason)
     if isinstance(verdict, Unread):
         return verdict
-    place = _place(tokens, verdict)
-    alternatives = tokens[place].get("top_logprobs") or [] if place is not None else []
-    if len(alternatives) < 2:
-        raise EndpointError(
-            f"endpoint {endpoint.name!r} (model {endpoint.model!r}) gives no log-probabilities"
-            + (" of alternative tokens" if tokens else "")
-            + ", which read=logprobs needs; use read=text or another endpoint"
-        )
     chances: dict[int, float] = {}
-    for token in {str(a.get("token", "")): a for a in alternatives}.values():
-        value = _stands_for(str(token.get("token", "")), form)
+    for token, chance in alternatives(reply, verdict.start, endpoint).items():
+        value = _stands_for(token, form)
         if value is not None:
-            chances[value] = chances.get(value, 0.0) + math.exp(min(0.0, float(token["logprob"])))
+            chances[value] = chances.get(value, 0.0) + chance
     mass = math.fsum(chances.values())
     if mass <= 0.0:
         return Unread(Status.UNPARSED, f"none of the likely tokens for the verdict is one (expected {form})")
     return Distribution({value: chance / mass for value, chance in chances.items()}, min(1.0, mass))
 
 
-def _place(tokens: Sequence[Mapping[str, Any]], verdict: Verdict) -> int | None:
-    """Return the index of the token in which the verdict begins."""
+def begins(reply: Reply, phrase: str, endpoint: Endpoint) -> float:
+    """Return the probability that the reply begins with ``phrase``, judged by its first token.
+
+    A token counts if it is the phrase or at least three letters of its beginning. Reasoning in ``<think>`` tags is
+    passed over.
+
+    Raises:
+        EndpointError: there are no log-probabilities, or none of alternatives.
+    """
+    text = without_reasoning(_text(reply) or reply.text)
+    wanted = _EDGES.sub("", phrase).casefold()
+    chances = alternatives(reply, len(text) - len(text.lstrip()), endpoint)
+    said = {token: _EDGES.sub("", token).casefold() for token in chances}
+    least = min(_LEAST, len(wanted))
+    return min(1.0, math.fsum(c for t, c in chances.items() if len(said[t]) >= least and wanted.startswith(said[t])))
+
+
+def alternatives(reply: Reply, start: int, endpoint: Endpoint) -> dict[str, float]:
+    """Return the probability of each token that could have stood where the token at ``start`` stands.
+
+    Args:
+        reply: the reply.
+        start: offset into the joined tokens of the reply.
+        endpoint: whom to blame.
+
+    Raises:
+        EndpointError: there are no log-probabilities, or none of alternatives. Taking the text instead would pass
+            off certainty as a probability.
+    """
     end = 0
-    for index, token in enumerate(tokens):
+    found: Sequence[Mapping[str, Any]] = ()
+    for token in reply.logprobs or ():
         end += len(str(token.get("token", "")))
-        if end > verdict.start:
-            return index
-    return None
+        if end > start:
+            found = token.get("top_logprobs") or ()
+            break
+    if len(found) < 2:
+        raise EndpointError(
+            f"endpoint {endpoint.name!r} (model {endpoint.model!r}) gives no log-probabilities"
+            + (" of alternative tokens" if reply.logprobs else "")
+            + ", which read=logprobs needs; use read=text or another endpoint"
+        )
+    return {str(t.get("token", "")): math.exp(min(0.0, float(t["logprob"]))) for t in found}
+
+
+def _text(reply: Reply) -> str | None:
+    """Return the reply's tokens joined, or None where it has none."""
+    tokens = reply.logprobs
+    return "".join(str(token.get("token", "")) for token in tokens) if tokens else None
 
 
 def _stands_for(token: str, form: Form) -> int | None:

@@ -1,0 +1,110 @@
+"""Correctness in the eyes of an LLM, which compares an answer with the references."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from judgekit.answers.quality import Answered, Endpoints, Score, unscored
+from judgekit.answers.reading import Answer
+from judgekit.data.documents import Query
+from judgekit.data.labelings import Scale
+from judgekit.data.tables import Status
+from judgekit.errors import UsageError
+from judgekit.llm.asking import Asker, cut_off, settled
+from judgekit.llm.prompts import Prompt, find_prompt, neutral
+from judgekit.llm.types import Endpoint, Outcome, Request
+from judgekit.llm.verdict import Unread, read_outcome
+from judgekit.options import Options, spelling
+from judgekit.spec import Spec
+
+__all__ = ["Correctness"]
+
+
+@dataclass(frozen=True)
+class Correctness:
+    """The verdict of an LLM on whether an answer says the same as a reference, read by the strict parser.
+
+    A prompt with grades gives the grade's share of the largest one. An abstention is not correct, and nothing is
+    asked about it.
+
+    Attributes:
+        asked: the LLM that compares.
+        prompt: a correctness prompt.
+    """
+
+    names: ClassVar[tuple[str, ...]] = ("correct",)
+    needs_references: ClassVar[bool] = True
+    asked: Endpoint
+    prompt: Prompt
+    endpoint_name: str | None = None
+    prompt_name: str = "correctness"
+
+    def __post_init__(self) -> None:
+        if self.prompt.kind != "correctness":
+            raise UsageError(f"{self.name}: the prompt {self.prompt.name!r} compares no answers ({self.prompt.kind})")
+
+    @classmethod
+    def make(cls, spec: Spec, endpoints: Endpoints | None) -> Self:
+        """Build it from its spelling."""
+        options = Options(spec, ("endpoint", "prompt"))
+        if endpoints is None:
+            raise UsageError(f"{spec} asks an LLM, and there is no endpoint here")
+        name, prompt = options.text("endpoint"), options.text("prompt", "correctness")
+        return cls(endpoints.endpoint(name), find_prompt(prompt, endpoints.path), name, prompt)
+
+    @property
+    def name(self) -> str:
+        """The canonical spelling."""
+        options = {"endpoint": (self.endpoint_name, None), "prompt": (self.prompt_name, "correctness")}
+        return str(spelling("correct", options))
+
+    @property
+    def scale(self) -> Scale:
+        """``binary`` for a yes/no prompt, ``unit`` for grades."""
+        return Scale("binary" if set(self.prompt.output.relevance.values()) == {0, 1} else "unit")
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The LLM that compares."""
+        return self.asked
+
+    def requests(self, unit: Answered, replies: Sequence[Outcome], /) -> list[Request]:
+        """Return the question whether the answer is correct; again, with more room, if the reply was cut off."""
+        if unscored(unit.answer, unit.query) or unit.answer.abstained:
+            return []
+        if replies and (len(replies) > 1 or not cut_off(replies)):
+            return []
+        references = "\n".join(f"<reference>{neutral(text)}</reference>" for text in unit.query.answers)
+        values = {
+            "question": neutral(unit.query.text),
+            "references": references,
+            "answer": neutral(unit.answer.text),
+        }
+        return [Asker(self.asked, self.prompt).request(values, more=bool(replies))]
+
+    def read(self, unit: Answered, replies: Sequence[Outcome], /) -> Score:
+        """Return the verdict, or why there is none."""
+        missing = unscored(unit.answer, unit.query)
+        if missing:
+            return missing
+        if unit.answer.abstained:
+            return Score(0.0)
+        verdict = read_outcome(settled(replies, 1)[0], self.prompt.output.form)
+        if isinstance(verdict, Unread):
+            return Score(None, verdict.status, verdict.reason)
+        relevance = self.prompt.output.relevance
+        low, high = min(relevance.values()), max(relevance.values())
+        return Score((relevance[verdict.value] - low) / (high - low), Status.OK)
+
+    def score(self, answer: Answer, query: Query) -> Score:
+        """Refuse: this metric asks an LLM.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError(f"{self.name} asks an LLM: resolve its requests and read the replies")
+
+
+METRIC = Correctness
