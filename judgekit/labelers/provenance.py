@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self, get_args
 
 from judgekit.data.documents import Doc, Query
-from judgekit.data.labelings import Scale
+from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.tables import Status
 from judgekit.data.trec import read_qrels
+from judgekit.errors import UsageError
 from judgekit.labelers.base import Context, Label, Needs, Unit
 from judgekit.llm.types import Outcome, Request
 from judgekit.options import Options, spelling
@@ -17,6 +18,7 @@ from judgekit.spec import Spec
 
 __all__ = ["Provenance"]
 
+Expand = Literal["none", "page", "title"]
 Judged = Mapping[tuple[str, str], tuple[float | None, Status]]
 """(query id, doc id) to relevance and status."""
 
@@ -25,41 +27,65 @@ Judged = Mapping[tuple[str, str], tuple[float | None, Status]]
 class Provenance:
     """The relevance that a qrels file gives a document; 0 for a pooled document that it does not list.
 
+    With ``expand`` a judgment counts for all documents of the same page, as in KILT, where every passage of a
+    positive page is positive: the page has the largest relevance of its documents. An id in the file that is no
+    document of the collection is taken for a page id (or a title) itself.
+
     Attributes:
         qrels: the file, as spelled.
-        judged: its labels.
-        declared: their scale.
+        expand: ``page`` goes by the documents' ``page_id``, ``title`` by their titles.
+        threshold: relevance from here on is 1, below it 0; 0 means that grades stay as they are.
+        declared: the scale as spelled (``grades:3``), "" to take it from the file.
+        file_scale: the scale of the file's values.
+        judged: the file's labels.
+        pages: relevance per (query id, page), for ``expand``.
     """
 
     kind: ClassVar[str] = "provenance"
     qrels: str
-    judged: Judged = field(repr=False)
-    declared: Scale
+    expand: Expand = "none"
+    threshold: int = 0
+    declared: str = ""
+    file_scale: Scale = field(default=Scale("binary"), repr=False)
+    judged: Judged = field(default_factory=dict, repr=False)
+    pages: Mapping[tuple[str, str], float] = field(default_factory=dict, repr=False)
 
     @classmethod
     def make(cls, spec: Spec, context: Context) -> Self:
         """Build it from its spelling; reads the file."""
-        options = Options(spec, ("qrels",))
+        options = Options(spec, ("qrels", "expand", "threshold", "scale"))
         name = options.required("qrels", "the file of existing judgments")
-        labeling = read_qrels(context.path(name))
-        binary = not labeling.declared and (labeling.scale.low, labeling.scale.high) == (0, 1)
-        judged = {
-            (q, d): (None if s != Status.OK.value else float(r), Status(s))
-            for q, d, r, s in zip(
-                labeling.query_ids, labeling.doc_ids, labeling.relevance, labeling.status, strict=True
-            )
-        }
-        return cls(name, judged, Scale("binary") if binary else labeling.scale)
+        declared = options.text("scale", "") if "scale" in options else ""
+        labeling = read_qrels(context.path(name), scale=Scale.parse(declared) if declared else None)
+        judged = judgments(labeling)
+        expand: Expand = options.choice("expand", "none", get_args(Expand))  # type: ignore[assignment]  # one of Expand
+        return cls(
+            name,
+            expand,
+            options.whole("threshold", 0, 1) if "threshold" in options else 0,
+            declared,
+            as_declared(labeling),
+            judged,
+            {} if expand == "none" else _pages(judged, expand, context, spec),
+        )
 
     @property
     def spec(self) -> Spec:
         """The canonical spelling."""
-        return spelling(self.kind, {"qrels": (self.qrels, None)})
+        return spelling(
+            self.kind,
+            {
+                "qrels": (self.qrels, None),
+                "expand": (self.expand, "none"),
+                "threshold": (self.threshold, 0),
+                "scale": (self.declared, ""),
+            },
+        )
 
     @property
     def scale(self) -> Scale:
-        """Binary where the file holds only 0 and 1, else its grades."""
-        return self.declared
+        """Binary where the file holds only 0 and 1 or there is a threshold, else the file's grades."""
+        return Scale("binary") if self.threshold else self.file_scale
 
     @property
     def needs(self) -> Needs:
@@ -76,12 +102,52 @@ class Provenance:
 
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
         """Return one label per doc."""
-        query_id = unit.query.query_id
-        labels = []
-        for doc in unit.docs:
-            relevance, status = self.judged.get((query_id, doc.doc_id), (0.0, Status.OK))
-            labels.append(Label(query_id, doc.doc_id, relevance, status))
-        return labels
+        return [self._label(unit.query.query_id, doc) for doc in unit.docs]
+
+    def _label(self, query_id: str, doc: Doc) -> Label:
+        relevance, status = self.judged.get((query_id, doc.doc_id), (0.0, Status.OK))
+        page = self.pages.get((query_id, _page(doc, self.expand))) if self.pages else None
+        if page is not None and (relevance is None or page > relevance):
+            relevance, status = page, Status.OK
+        if relevance is not None and self.threshold:
+            relevance = float(relevance >= self.threshold)
+        reason = "" if status is Status.OK else "missing in the qrels as well"
+        return Label(query_id, doc.doc_id, relevance, status, "", reason)
+
+
+def judgments(labeling: Labeling) -> dict[tuple[str, str], tuple[float | None, Status]]:
+    """Return a labeling's relevance and status per (query id, doc id)."""
+    columns = (labeling.query_ids, labeling.doc_ids, labeling.relevance, labeling.status)
+    return {
+        (q, d): (float(r) if s == Status.OK.value else None, Status(s)) for q, d, r, s in zip(*columns, strict=True)
+    }
+
+
+def as_declared(labeling: Labeling) -> Scale:
+    """Return a labeling's scale; binary where nobody declared one and all values are 0 or 1."""
+    scale = labeling.scale
+    return scale if labeling.declared or (scale.low, scale.high) != (0, 1) else Scale("binary")
+
+
+def _page(doc: Doc, expand: Expand) -> str:
+    return (doc.page_id or "") if expand == "page" else doc.title
+
+
+def _pages(judged: Judged, expand: Expand, context: Context, spec: Spec) -> dict[tuple[str, str], float]:
+    """Return the largest relevance per (query id, page) over the file's documents; "" is no page."""
+    if context.docs is None:
+        raise UsageError(f"{spec}: expand={expand} looks up the pages of documents, and there is no collection here")
+    listed = sorted({doc_id for _, doc_id in judged if doc_id in context.docs})
+    page_of = {doc.doc_id: _page(doc, expand) for doc in context.docs.get(listed)}
+    if listed and not any(page_of.values()) and len(listed) == len({d for _, d in judged}):
+        what = "page_id" if expand == "page" else "title"
+        raise UsageError(f"{spec}: none of the documents in the file has a {what}, so nothing can be expanded")
+    pages: dict[tuple[str, str], float] = {}
+    for (query_id, doc_id), (relevance, _) in judged.items():
+        page = page_of.get(doc_id, doc_id)
+        if page and relevance is not None:
+            pages[query_id, page] = max(relevance, pages.get((query_id, page), relevance))
+    return pages
 
 
 LABELER = Provenance

@@ -1,0 +1,287 @@
+"""Labels by people: grades, rankings by experts, and votes for the best of two or three."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Final, Literal, Self, get_args
+
+from judgekit.data.documents import Doc, Query
+from judgekit.data.labelings import Scale
+from judgekit.data.records import Record, records
+from judgekit.data.streams import head
+from judgekit.data.tables import Status
+from judgekit.data.trec import read_qrels
+from judgekit.errors import DataError
+from judgekit.labelers.base import Context, Label, Needs, Unit
+from judgekit.labelers.provenance import as_declared, judgments
+from judgekit.llm.types import Outcome, Request
+from judgekit.options import Options, spelling
+from judgekit.spec import Spec
+
+__all__ = ["Human", "wilson"]
+
+Form = Literal["auto", "grades", "ranking", "votes"]
+Unlisted = Literal["zero", "missing"]
+Pair = tuple[str, str]
+
+_Z: Final = 1.959963984540054
+"""The two-sided 95 % point of the normal distribution."""
+
+_EXPECTED: Final = (
+    "labels by people: a TREC qrels file, or CSV, TSV, JSON or Parquet with the columns query_id, doc_id, relevance"
+    " (grades), query_id, doc_id, rank (a ranking) or query_id, shown, chosen (votes)"
+)
+_COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
+    "grades": ("query_id", "doc_id", "relevance"),
+    "ranking": ("query_id", "doc_id", "rank"),
+    "votes": ("query_id", "shown", "chosen"),
+}
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What people said of a pair."""
+
+    relevance: float | None
+    status: Status = Status.OK
+    extra: Mapping[str, float | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Human:
+    """What people said of a document.
+
+    Three kinds of files, told apart by their columns:
+
+    * grades: TREC qrels, or ``query_id, doc_id, relevance``;
+    * a ranking by an expert: ``query_id, doc_id, rank`` with ranks from 1; of n ranked documents the one at rank r
+      has the gain n - r + 1, so that every ranked document is better than one that is not. Ties are allowed;
+    * votes: each row one showing, ``query_id, shown, chosen``. ``shown`` lists two or more doc ids, separated by
+      white space, ``|``, ``;`` or commas, or as a JSON list; ``chosen`` is one of them or ``none``. Relevance is
+      times chosen / times shown. ``extra`` has both counts and the 95 % Wilson interval, ``ci_low`` to ``ci_high``.
+
+    Attributes:
+        file: the file, as spelled.
+        form: which of the three it is; ``auto`` goes by its columns.
+        declared: the scale of grades as spelled, "" to take it from the values.
+        unlisted: a pooled document that the file does not list is not relevant (``zero``, as in trec_eval), or
+            ``missing``, which leaves the query's scores undefined. ``extra["judged"]`` tells them apart anyway.
+        file_scale: the scale of the values.
+        said: what people said, per (query id, doc id).
+    """
+
+    kind: ClassVar[str] = "human"
+    file: str
+    form: Form = "auto"
+    declared: str = ""
+    unlisted: Unlisted = "zero"
+    file_scale: Scale = field(default=Scale("binary"), repr=False)
+    said: Mapping[Pair, _Said] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def make(cls, spec: Spec, context: Context) -> Self:
+        """Build it from its spelling; reads the file."""
+        options = Options(spec, ("file", "form", "scale", "unlisted"))
+        name = options.required("file", "the file with what people said")
+        form = options.choice("form", "auto", get_args(Form))
+        declared = options.text("scale", "") if "scale" in options else ""
+        unlisted = options.choice("unlisted", "zero", get_args(Unlisted))
+        scale, said = _read(context.path(name), form, Scale.parse(declared) if declared else None)
+        return cls(name, form, declared, unlisted, scale, said)  # type: ignore[arg-type]  # checked by choice
+
+    @property
+    def spec(self) -> Spec:
+        """The canonical spelling."""
+        return spelling(
+            self.kind,
+            {
+                "file": (self.file, None),
+                "form": (self.form, "auto"),
+                "scale": (self.declared, ""),
+                "unlisted": (self.unlisted, "zero"),
+            },
+        )
+
+    @property
+    def scale(self) -> Scale:
+        """The grades' scale; grades up to the longest ranking; ``unit`` for votes."""
+        return self.file_scale
+
+    @property
+    def needs(self) -> Needs:
+        """People."""
+        return Needs(people=True)
+
+    def units(self, query: Query, docs: Sequence[Doc]) -> Iterable[Unit]:
+        """Return all docs of the query as one unit."""
+        return [Unit(query, tuple(docs))]
+
+    def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
+        """Return []: nothing is asked."""
+        return []
+
+    def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
+        """Return one label per doc."""
+        return [self._label(unit.query.query_id, doc.doc_id) for doc in unit.docs]
+
+    def _label(self, query_id: str, doc_id: str) -> Label:
+        said = self.said.get((query_id, doc_id))
+        if said is None:
+            if self.unlisted == "missing":
+                reason = "nobody was asked about this document"
+                return Label(query_id, doc_id, None, Status.FAILED, "", reason, {"judged": 0.0})
+            return Label(query_id, doc_id, 0.0, extra={"judged": 0.0})
+        reason = "" if said.status is Status.OK else "missing in the file as well"
+        return Label(query_id, doc_id, said.relevance, said.status, "", reason, {"judged": 1.0, **said.extra})
+
+
+def wilson(chosen: int, shown: int) -> tuple[float, float]:
+    """Return the 95 % Wilson score interval of a share: chosen out of shown, at least 1.
+
+    >>> low, high = wilson(1, 2)
+    >>> round(low, 4), round(high, 4)
+    (0.0945, 0.9055)
+    """
+    share, square = chosen / shown, _Z * _Z
+    middle = share + square / (2 * shown)
+    spread = _Z * math.sqrt(share * (1 - share) / shown + square / (4 * shown * shown))
+    scale = 1 + square / shown
+    return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
+
+
+def _read(path: Path, form: str, scale: Scale | None) -> tuple[Scale, dict[Pair, _Said]]:
+    first = (head(path, _EXPECTED).splitlines() or [b""])[0].split()
+    if form in ("auto", "grades") and len(first) == 4 and b"query_id" not in first and first[0][:1] not in b"{[":
+        labeling = read_qrels(path, scale=scale)
+        return as_declared(labeling), {pair: _Said(*label) for pair, label in judgments(labeling).items()}
+    rows = _Rows(path, form)
+    if rows.form == "votes":
+        return Scale("unit"), rows.votes()
+    return rows.ranking() if rows.form == "ranking" else rows.grades(scale)
+
+
+class _Rows:
+    """The records of a file, each checked."""
+
+    def __init__(self, path: Path, form: str) -> None:
+        self.path = path
+        self._records = records(path, Spec("auto"), _EXPECTED)[1]
+        self._first = next(self._records, None)
+        if self._first is None:
+            raise DataError(f"holds no rows; expected {_EXPECTED}", path)
+        columns = set(self._first.fields)
+        forms = [f for f in _COLUMNS if form in ("auto", f) and columns.issuperset(_COLUMNS[f])]
+        if len(forms) != 1:
+            have = ", ".join(map(str, self._first.fields))
+            raise DataError(f"has the columns {have}; expected {_EXPECTED}", path, self._first.line)
+        self.form = forms[0]
+
+    def __iter__(self) -> Iterator[Record]:
+        assert self._first is not None  # checked when built
+        yield self._first
+        yield from self._records
+
+    def error(self, record: Record, reason: str) -> DataError:
+        return DataError(reason, self.path, record.line)
+
+    def _text(self, record: Record, key: str) -> str:
+        value = record.fields.get(key)
+        if not isinstance(value, str) or not value.strip():
+            raise self.error(record, f"{key} must be a text, is {value!r}")
+        return value.strip()
+
+    def _pairs(self, key: str) -> Iterator[tuple[Record, Pair, float]]:
+        seen: set[Pair] = set()
+        for record in self:
+            pair = self._text(record, "query_id"), self._text(record, "doc_id")
+            if pair in seen:
+                raise self.error(record, f"query {pair[0]!r}, doc {pair[1]!r} is there twice")
+            seen.add(pair)
+            try:
+                number = float(record.fields.get(key))  # type: ignore[arg-type]  # a TypeError is an error like any
+            except (TypeError, ValueError):
+                number = math.nan
+            if not math.isfinite(number):
+                raise self.error(record, f"{key} must be a number, is {record.fields.get(key)!r}")
+            yield record, pair, number
+
+    def grades(self, scale: Scale | None) -> tuple[Scale, dict[Pair, _Said]]:
+        """Return the scale and what was said, where each row is a grade."""
+        said: dict[Pair, _Said] = {}
+        for record, pair, number in self._pairs("relevance"):
+            problem = scale.problem(number) if scale else None
+            if scale is None and number != int(number):
+                problem = f"{number:g} is no whole number: declare the scale of the file (e.g. scale=unit)"
+            if problem:
+                raise self.error(record, f"relevance {problem}")
+            said[pair] = _Said(number)
+        if scale is None:
+            values = [int(s.relevance or 0) for s in said.values()]
+            low, high = min(0, *values), max(1, *values)
+            scale = Scale("binary") if (low, high) == (0, 1) else Scale("grades", high, low)
+        return scale, said
+
+    def ranking(self) -> tuple[Scale, dict[Pair, _Said]]:
+        """Return the scale and what was said, where each row is a rank."""
+        rows = list(self._pairs("rank"))
+        sizes = Counter(query_id for _, (query_id, _), _ in rows)
+        said: dict[Pair, _Said] = {}
+        for record, pair, rank in rows:
+            n = sizes[pair[0]]
+            if rank != int(rank) or not 1 <= rank <= n:
+                raise self.error(record, f"rank must be a whole number from 1 to {n} (the query's rows), is {rank:g}")
+            said[pair] = _Said(n - rank + 1)
+        return Scale("grades", max(sizes.values())), said
+
+    def votes(self) -> dict[Pair, _Said]:
+        """Return what was said, where each row is a vote."""
+        shown: Counter[Pair] = Counter()
+        chosen: Counter[Pair] = Counter()
+        for record in self:
+            query_id, choice = self._text(record, "query_id"), self._text(record, "chosen")
+            doc_ids = self._shown(record)
+            if choice in doc_ids:
+                chosen[query_id, choice] += 1
+            elif choice.casefold() != "none":
+                raise self.error(record, f"chosen must be one of those shown or none, is {choice!r}")
+            shown.update((query_id, doc_id) for doc_id in doc_ids)
+        return {pair: _vote(chosen[pair], count) for pair, count in shown.items()}
+
+    def _shown(self, record: Record) -> list[str]:
+        value: Any = record.fields.get("shown")
+        if isinstance(value, str):
+            value = _listed(value)
+        good = isinstance(value, list) and all(isinstance(v, str) and v for v in value)
+        if not good or len(value) < 2 or len(set(value)) != len(value):
+            given = record.fields.get("shown")
+            raise self.error(record, f"shown must list two or more distinct doc ids, is {given!r}")
+        return list(value)
+
+
+def _listed(text: str) -> list[str]:
+    """Return the ids of a list in one cell: a JSON list, or separated by white space, else ``|``, ``;`` or ``,``."""
+    if text.lstrip().startswith("["):
+        try:
+            found = json.loads(text)
+        except ValueError:
+            found = []
+        return found if isinstance(found, list) else []
+    parts = text.split()
+    if len(parts) > 1:
+        return [part.rstrip(",;") for part in parts]
+    separator = next((s for s in "|;," if s in text), None)
+    return text.strip().split(separator) if separator else parts
+
+
+def _vote(chosen: int, shown: int) -> _Said:
+    low, high = wilson(chosen, shown)
+    extra: dict[str, float | str] = {"shown": float(shown), "chosen": float(chosen), "ci_low": low, "ci_high": high}
+    return _Said(chosen / shown, Status.OK, extra)
+
+
+LABELER = Human
