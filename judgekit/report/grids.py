@@ -52,6 +52,11 @@ class Cell:
         return not math.isnan(self.value)
 
     @property
+    def bare(self) -> bool:
+        """Whether there is a value without an interval."""
+        return self.defined and (math.isnan(self.low) or math.isnan(self.high))
+
+    @property
     def constructed(self) -> bool:
         """Whether the labels are the outcome by construction."""
         return "by_construction" in self.flags
@@ -70,6 +75,11 @@ class Grid:
     def flags(self) -> tuple[str, ...]:
         """The flags that occur in it, in order of first appearance."""
         return tuple(dict.fromkeys(f for cell in self.cells.values() for f in cell.flags))
+
+    @property
+    def bare(self) -> bool:
+        """Whether some value has no interval."""
+        return any(cell.bare for cell in self.cells.values())
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -91,7 +101,8 @@ class Grid:
 def grids(results: Results, headline: str = "concordance") -> list[Grid]:
     """Return the slices of the comparison as labelings x measures, that of the primary cell first.
 
-    Single runs come with the primary cell only.
+    Single runs come with the primary cell only. Labelings stand in the order of ``results.labelings``, measures in that
+    of ``results.scores``; others follow in order of appearance.
 
     Args:
         results: whose comparison is shaped.
@@ -107,11 +118,12 @@ def grids(results: Results, headline: str = "concordance") -> list[Grid]:
         part = Slice(*where, dataset=row.get("dataset", ""))
         parts.setdefault(part, {}).setdefault((row["labeling"], row["measure"]), []).append(row)
     order = [info.name for info in results.labelings]
+    ranks = {m: i for i, m in enumerate(dict.fromkeys(results.scores["measure"]))}
     found = []
     for part, rows in parts.items():
         present = dict.fromkeys(labeling for labeling, _ in rows)
         labelings = (*(n for n in order if n in present), *(n for n in present if n not in order))
-        measures = tuple(dict.fromkeys(measure for _, measure in rows))
+        measures = tuple(sorted(dict.fromkeys(measure for _, measure in rows), key=lambda m: ranks.get(m, len(ranks))))
         found.append(Grid(part, labelings, measures, {key: _cell(key, row, headline) for key, row in rows.items()}))
     return sorted(found, key=lambda g: not is_primary(g.part, results.primary))
 

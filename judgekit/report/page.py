@@ -77,6 +77,7 @@ def _context(results: Results) -> dict[str, Any]:
         "left_out": max(0, len(others) - MOST_TABLES),
         "flags": words.FLAGS,
         "undefined": words.UNDEFINED,
+        "no_interval": words.NO_INTERVAL,
         "markers": {name: _swatch(i) for name, i in order.items()},
         "forests": [pictures.forest(results, g, every, order, f"forest{key}") for g, key in drawn],
         "by_depth": [p for g, key in drawn if (p := pictures.by_depth(results, g, every, order, f"depth{key}"))],

@@ -47,13 +47,14 @@ class PerRun:
         return [(name, sum(1 for d, _ in self.columns if d == name)) for name in names]
 
 
-def table_1(frame: pd.DataFrame, labelings: Sequence[str] = ()) -> PerRun:
+def table_1(frame: pd.DataFrame, labelings: Sequence[str] = (), measures: Sequence[str] = ()) -> PerRun:
     """Shape comparison rows as Table 1: labelings x measures against runs x data sets, tau and rho.
 
     Args:
         frame: ``labeling, measure, run, coefficient, value``, optional ``dataset`` and ``undefined_reason``; one row
             per combination. A NaN whose reason starts with "not applicable" is written so.
-        labelings: the order of the labelings; others follow in order of appearance.
+        labelings: their order; others follow in order of appearance.
+        measures: likewise.
     """
     if "dataset" not in frame.columns:
         frame = frame.assign(dataset="")
@@ -62,7 +63,7 @@ def table_1(frame: pd.DataFrame, labelings: Sequence[str] = ()) -> PerRun:
     frame = frame[frame["coefficient"].isin(list(COEFFICIENTS))]
     names = [*labelings, *(n for n in dict.fromkeys(frame["labeling"]) if n not in labelings)]
     present = set(zip(frame["labeling"], frame["measure"], strict=True))
-    measures = list(dict.fromkeys(frame["measure"]))
+    measures = list(dict.fromkeys([*measures, *frame["measure"]]))
     rows = tuple((n, m) for n in names for m in measures if (n, m) in present)
     held = set(zip(frame["dataset"], frame["run"], strict=True))
     runs = list(dict.fromkeys(frame["run"]))
@@ -92,7 +93,7 @@ def per_run(results: Results) -> PerRun | None:
     if not chosen.any():
         return None
     chosen &= frame["model"] == (primary.model or frame["model"][chosen].iloc[0])
-    return table_1(frame[chosen], [i.name for i in results.labelings])
+    return table_1(frame[chosen], [i.name for i in results.labelings], list(results.scores["measure"]))
 
 
 @dataclass(frozen=True, slots=True)

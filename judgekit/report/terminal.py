@@ -21,6 +21,7 @@ from judgekit.report.model import Results, Spending
 from judgekit.report.needs import missing, shares
 from judgekit.report.words import (
     FLAGS,
+    NO_INTERVAL,
     UNDEFINED,
     clean,
     count,
@@ -111,8 +112,9 @@ def _cell(cell: Cell | None, *, compact: bool) -> Text:
         return Text(UNDEFINED, style="dim")
     mark = marks(" ".join(cell.flags))
     text = Text((f"{mark} " if mark else "") + number(cell.value), style="dim" if cell.constructed else "")
-    if cell.defined and (between := interval(cell.low, cell.high, short=compact)):
+    if cell.defined:
         text.append("\n" if compact else " ")
+        between = "no interval" if cell.bare else interval(cell.low, cell.high, short=compact)
         text.append(between, style="dim not bold")
     return text
 
@@ -122,6 +124,8 @@ def _legend(part: Grid, primary: str) -> Iterator[Text]:
         yield Text("* the primary measure, fixed in advance: the verdict is about it", style="dim")
     if part.methods:
         yield Text(f"[low, high]: 95 % interval ({', '.join(part.methods)}), n = {part.sizes}", style="dim")
+    if part.bare and part.methods:
+        yield Text(NO_INTERVAL, style="dim")
     for flag in part.flags:
         mark, meaning = FLAGS.get(flag, ("!", flag.replace("_", " ")))
         yield Text(clean(f"{mark} {meaning}"), style="dim")

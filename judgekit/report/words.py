@@ -24,6 +24,7 @@ __all__ = [
 
 UNDEFINED: Final = "undefined"
 UNKNOWN: Final = "–"
+NO_INTERVAL: Final = "no interval: too many resamples leave a series constant, or too few runs say nothing of others"
 
 FLAGS: Final[dict[str, tuple[str, str]]] = {
     "by_construction": (
