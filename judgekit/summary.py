@@ -253,7 +253,12 @@ def summarise(
         ),
         answers=(_answers(prepared, quality, session.usage("answer")),),
         primary=Primary(primary.measure or "", primary.metric, primary.level, primary.depth, primary.model),
-        verdict=Verdict(headline=verdict.sentences[0], details=verdict.sentences[1:]),
+        verdict=Verdict(
+            headline=verdict.sentences[0],
+            details=verdict.sentences[1:],
+            best=(verdict.best, *verdict.not_told_apart) if verdict.best and len(verdict.ranking) > 1 else (),
+            cheapest=verdict.cheapest,
+        ),
         facts=_facts(prepared, evaluation),
         scores=SCORES.check(evaluation.means()),
         quality=quality_means(quality),
