@@ -1,0 +1,90 @@
+"""Whatever is wrong with the input ends in a sentence that says what and where, and in exit code 2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Judgekit
+
+RUN = ["run", "experiment.toml", "--out", "results"]
+SCORE = ["score", "--run", "good.trec", "--qrels", "gold.qrels"]
+Change = Callable[[Path], object]
+
+
+def _edit(name: str, old: str, new: str) -> Change:
+    def change(folder: Path) -> None:
+        text = (folder / name).read_text()
+        assert old in text
+        (folder / name).write_text(text.replace(old, new, 1))
+
+    return change
+
+
+def _remove(name: str) -> Change:
+    return lambda folder: (folder / name).unlink()
+
+
+def _append(name: str, text: str) -> Change:
+    return lambda folder: (folder / name).write_text((folder / name).read_text() + text)
+
+
+CASES: list[tuple[str, Change, list[str], list[str]]] = [
+    ("experiment file missing", _remove("experiment.toml"), RUN, ["experiment.toml", "no such experiment file"]),
+    ("queries missing", _remove("queries.jsonl"), RUN, ["queries.jsonl"]),
+    ("docs missing", _remove("docs.jsonl"), RUN, ["docs.jsonl"]),
+    ("run missing", _remove("good.trec"), RUN, ["good.trec"]),
+    ("qrels missing", _remove("gold.qrels"), SCORE, ["gold.qrels"]),
+    ("a query line that is no JSON", _append("queries.jsonl", "{nope\n"), RUN, ["queries.jsonl", "line 7"]),
+    ("a doc line without text", _append("docs.jsonl", '{"doc_id": "x"}\n'), RUN, ["docs.jsonl", "line 19", "text"]),
+    ("a run line with five columns", _append("good.trec", "q0 Q0 d0a 1 2.0\n"), RUN, ["good.trec", "line 19"]),
+    ("a score that is no number", _append("good.trec", "q0 Q0 d5a 1 high x\n"), RUN, ["good.trec", "line 19", "high"]),
+    ("a score that is NaN", _append("good.trec", "q0 Q0 d5a 1 nan x\n"), RUN, ["good.trec", "line 19", "nan"]),
+    ("a pair twice in a run", _append("good.trec", "q0 Q0 d0a 1 9.0 x\n"), RUN, ["good", "q0", "d0a", "twice"]),
+    ("an unknown query", _append("good.trec", "q9 Q0 d0a 1 9.0 x\n"), RUN, ["good", "q9"]),
+    ("an unknown doc", _append("good.trec", "q0 Q0 d99 1 9.0 x\n"), RUN, ["good", "d99"]),
+    ("an empty run", lambda f: (f / "good.trec").write_text(""), RUN, ["good", "empty"]),
+    ("a pair twice in the qrels", _append("gold.qrels", "q0 0 d0a 1\n"), SCORE, ["gold", "q0", "d0a", "twice"]),
+    ("a qrels line too short", _append("gold.qrels", "q0 0 d0a\n"), SCORE, ["gold.qrels", "line 7"]),
+    ("an unknown key", _edit("experiment.toml", "depths =", "depth ="), RUN, ["answers.depth", "Did you mean 'depths'?"]),
+    ("a wrong type", _edit("experiment.toml", "depth = 4", 'depth = "four"'), RUN, ["data.depth", "'four'"]),
+    ("an unknown labeler", _edit("experiment.toml", '"judge"\nkind = "judge"', '"judge"\nkind = "jugde"'), RUN, ["labelers.1", "jugde", "Did you mean 'judge'?"]),
+    ("an unknown option", _edit("experiment.toml", 'kind = "judge"', 'kind = "judge"\npromt = "binary"'), RUN, ["labelers.1", "promt", "Did you mean 'prompt'?"]),
+    ("an unknown prompt", _edit("experiment.toml", 'kind = "judge"', 'kind = "judge"\nprompt = "binry"'), RUN, ["labelers.1", "binry", "binary"]),
+    ("an unknown endpoint", _edit("experiment.toml", 'kind = "judge"', 'kind = "judge"\nendpoint = "lokal"'), RUN, ["lokal", "Did you mean 'local'?"]),
+    ("an unknown measure", _edit("experiment.toml", '"nDCG", "P"', '"nDGC"'), RUN, ["metrics.measures", "nDGC", "nDCG"]),
+    ("an unknown answer metric", _edit("experiment.toml", "depths = [1, 4]", 'depths = [1, 4]\nmetrics = ["emm"]'), RUN, ["answers", "emm"]),
+    ("a primary measure that is not computed", _edit("experiment.toml", "resamples = 100", 'resamples = 100\nprimary = "R@4"'), RUN, ["analysis.primary", "R@4"]),
+    ("a variable that is not set", _edit("experiment.toml", '"offline:"\nmodel = "offline-1"', '"http://127.0.0.1:9/v1"\nmodel = "m"\napi_key_env = "JK_NO_SUCH_KEY"'), RUN, ["JK_NO_SUCH_KEY"]),
+    ("two labelers of one name", _append("experiment.toml", ""), ["score", "--run", "good.trec", "--run", "good.trec", "--qrels", "gold.qrels"], ["good.trec", "named"]),
+    ("half an endpoint", _append("experiment.toml", ""), ["label", "judge", "--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--out", "x.qrels", "--model", "m"], ["--base-url and --model"]),
+    ("no endpoint", _append("experiment.toml", ""), ["label", "judge", "--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--out", "x.qrels"], ["endpoint"]),
+    ("a scale for unknown qrels", _append("gold.qrels", ""), [*SCORE, "--scale", "golf=binary"], ["golf", "Did you mean 'gold'?"]),
+    ("a folder that holds no results", _append("gold.qrels", ""), ["report", "."], ["results folder"]),
+    ("fractions without a scale", _edit("gold.qrels", "d0a 1", "d0a 0.5"), SCORE, ["gold", "--scale"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "command", "words"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+def test_bad_input_ends_in_a_sentence(
+    judgekit: Judgekit, folder: Path, change: Change, command: list[str], words: list[str]
+) -> None:
+    change(folder)
+    said = judgekit(*command)
+    assert said.code == 2, said.err
+    assert "Traceback" not in said.err
+    for word in words:
+        assert word in said.err
+    assert not (folder / "results" / "report.html").exists()
+
+
+def test_scores_without_values_per_query_are_refused_with_the_option_that_helps(
+    judgekit: Judgekit, folder: Path
+) -> None:
+    assert judgekit(*SCORE, "--out", "means.csv").code == 0
+    (folder / "quality.csv").write_text("run,depth,model,query_id,metric,value\ngood,5,m,q0,em,1\ngood,5,m,q1,em,0\n")
+    said = judgekit("compare", "--scores", "means.csv", "--quality", "quality.csv")
+    assert said.code == 2
+    assert "--per-query" in said.err

@@ -1,0 +1,139 @@
+"""Each stage from files to files, and all of them together: what a user types, and what is there afterwards."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from judgekit.data.files import read_table
+from judgekit.data.tables import COMPARISON, LABELS, QUALITY, SCORES
+from tests.cli.conftest import Judgekit
+
+DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--run", "poor.trec"]
+OFFLINE = ["--base-url", "offline:", "--model", "offline-1"]
+
+
+def test_label_writes_qrels_and_beside_them_the_labels_with_status_and_raw_reply(
+    judgekit: Judgekit, folder: Path
+) -> None:
+    said = judgekit("label", "judge", *DATA, "--depth", 3, "--out", "judge.qrels", *OFFLINE)
+    assert said.code == 0, said.err
+    qrels = [line.split() for line in (folder / "judge.qrels").read_text().splitlines()]
+    labels = read_table(LABELS, folder / "judge.qrels.parquet")
+    assert len(qrels) == len(labels) == 18
+    assert set(labels["status"]) == {"ok"}
+    assert set(labels["raw"]) <= {"Yes", "No"}
+    assert {(q, d): float(r) for q, _, d, r in qrels} == {
+        (q, d): r for q, d, r in zip(labels["query_id"], labels["doc_id"], labels["relevance"], strict=True)
+    }
+
+
+def test_answer_writes_the_quality_table_of_every_run_depth_and_metric(judgekit: Judgekit, folder: Path) -> None:
+    said = judgekit("answer", *DATA, "--depth", 1, "--depth", 3, "--out", "quality.parquet", *OFFLINE)
+    assert said.code == 0, said.err
+    quality = read_table(QUALITY, folder / "quality.parquet")
+    assert len(quality) == 6 * 2 * (1 + 2 * 2)
+    assert set(zip(quality["run"], quality["depth"], strict=True)) == {
+        ("all", 0), ("good", 1), ("good", 3), ("poor", 1), ("poor", 3),
+    }  # fmt: skip
+    means = quality.groupby(["run", "depth", "metric"])["value"].mean()
+    assert means["good", 1, "em"] > means["poor", 1, "em"]
+    assert means["all", 0, "em"] == 0
+
+
+def test_score_prints_means_and_per_query_values_in_three_formats(judgekit: Judgekit, folder: Path) -> None:
+    common = ["score", "--run", "good.trec", "--run", "poor.trec", "--qrels", "gold.qrels", "-m", "RR P@1 R@3"]
+    table = judgekit(*common)
+    assert table.code == 0, table.err
+    assert [line.split() for line in table.out.splitlines()] == [
+        ["labeling", "run", "RR", "P@1", "R@3"],
+        ["gold", "good", "1.0000", "1.0000", "1.0000"],
+        ["gold", "poor", "0.1667", "0.0000", "0.5000"],
+    ]
+    csv = pd.read_csv(io.StringIO(judgekit(*common, "--per-query", "--format", "csv").out))
+    assert len(csv) == 2 * 3 * (6 + 1)
+    assert set(csv.columns) == set(SCORES.columns)
+    rows = json.loads(judgekit(*common, "--format", "json").out)
+    assert {"labeling": "gold", "run": "good", "measure": "RR", "query_id": "all", "value": 1.0} in rows
+
+
+def test_compare_takes_tables_that_judgekit_did_not_make(judgekit: Judgekit, folder: Path) -> None:
+    names = [f"q{i}" for i in range(30)]
+    good = pd.DataFrame({"labeling": "mine", "run": "r", "measure": "nDCG@5", "query_id": names, "value": range(30)})
+    poor = good.assign(labeling="other", value=[i % 2 for i in range(30)])
+    thumbs = pd.DataFrame(
+        {
+            "run": "r",
+            "depth": 5,
+            "model": "our bot",
+            "query_id": names,
+            "metric": "thumbs",
+            "value": [i >= 15 for i in range(30)],
+        }
+    )
+    pd.concat([good, poor]).to_csv(folder / "scores.csv", index=False)
+    thumbs.astype({"value": float}).to_csv(folder / "thumbs.csv", index=False)
+    said = judgekit("compare", "--scores", "scores.csv", "--quality", "thumbs.csv", "--out", "comparison.csv")
+    assert said.code == 0, said.err
+    comparison = read_table(COMPARISON, folder / "comparison.csv")
+    chosen = comparison[(comparison["coefficient"] == "concordance") & (comparison["labeling"] == "mine")]
+    assert list(chosen["value"]) == [1.0]
+    assert "'mine'" in said.out
+
+
+def test_run_does_it_all_and_a_second_time_without_a_request(judgekit: Judgekit, folder: Path) -> None:
+    first = judgekit("run", "experiment.toml", "--out", "results")
+    assert first.code == 0, first.err
+    made = sorted(str(p.relative_to(folder / "results")) for p in (folder / "results").rglob("*") if p.is_file())
+    assert made == [
+        "answers/answer-short.parquet",
+        "comparison.csv",
+        "experiment.toml",
+        "labels/containment.parquet",
+        "labels/containment.qrels",
+        "labels/erag.parquet",
+        "labels/erag.qrels",
+        "labels/judge.parquet",
+        "labels/judge.qrels",
+        "report.html",
+        "report.json",
+        "scores.parquet",
+    ]
+    before = {p: (folder / "results" / p).read_bytes() for p in made if not p.startswith("report")}
+    second = judgekit("run", "experiment.toml", "--out", "results")
+    assert second.code == 0, second.err
+    assert "0 sent" in second.err
+    assert {p: (folder / "results" / p).read_bytes() for p in before} == before
+
+
+def test_dry_run_counts_and_sends_nothing(judgekit: Judgekit, folder: Path) -> None:
+    before = judgekit("run", "experiment.toml", "--dry-run")
+    assert before.code == 0, before.err
+    rows = {line.split("  ")[0]: line.split() for line in before.out.splitlines()}
+    assert rows["label judge"][2:6] == ["18", "18", "0", "18"]
+    assert not (folder / "judgekit-out").exists()
+    assert judgekit("run", "experiment.toml", "--out", "results").code == 0
+    after = judgekit("run", "experiment.toml", "--dry-run")
+    rows = {line.split("  ")[0]: line.split() for line in after.out.splitlines()}
+    assert rows["label judge"][2:6] == ["18", "18", "18", "0"]
+
+
+def test_report_draws_the_same_page_again(judgekit: Judgekit, folder: Path) -> None:
+    assert judgekit("run", "experiment.toml", "--out", "results").code == 0
+    page = folder / "results" / "report.html"
+    before = page.read_bytes()
+    page.unlink()
+    said = judgekit("report", "results")
+    assert said.code == 0, said.err
+    assert page.read_bytes() == before
+
+
+@pytest.mark.parametrize("command", [[], ["run"], ["label"], ["answer"], ["score"], ["compare"], ["report"], ["demo"]])
+def test_every_command_explains_itself(judgekit: Judgekit, command: list[str]) -> None:
+    said = judgekit(*command, "--help")
+    assert said.code == 0
+    assert "Usage: judgekit" in said.out
