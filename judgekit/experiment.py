@@ -269,7 +269,9 @@ async def run_async(
         resamples=analysis.resamples,
         seed=analysis.seed,
         costs=summary.costs(labelings, session),
-        by_construction=summary.by_construction(prepared),
+        needs={name: labeler.needs for name, labeler in prepared.labelers.items()},
+        answering=summary.answering(prepared),
+        progress=progress,
     )
     results = summary.summarise(prepared, labelings, quality, evaluation, comparison, session)
     save_results(results, folder)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from judgekit import __version__
+from judgekit.analysis import Answering, kinship
 from judgekit.data.tables import SCORES, Status
 from judgekit.report.model import (
     QUALITY_MEANS,
@@ -27,15 +28,13 @@ from judgekit.report.model import (
 
 if TYPE_CHECKING:
     from judgekit.analysis import Comparison
-    from judgekit.answers.answerer import Answerer
     from judgekit.data.labelings import Labeling
     from judgekit.experiment import Prepared
-    from judgekit.labelers.base import Labeler
     from judgekit.llm.session import Session
     from judgekit.llm.usage import Amount, Usage
     from judgekit.metrics import Evaluation
 
-__all__ = ["by_construction", "costs", "kinship", "missing", "quality_means", "summarise"]
+__all__ = ["answering", "costs", "missing", "quality_means", "summarise"]
 
 _EXAMPLES = 5
 _LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "openai", "diskcache")
@@ -45,51 +44,29 @@ OFFLINE_NOTE = (
 )
 
 
-def kinship(labeler: Labeler, answerer: Answerer) -> str:
-    """Return ``same model`` or ``same family`` where a labeling asks the LLM that also answers, else ``""``."""
-    judge, reader = labeler.needs.endpoint, answerer.endpoint
-    if judge is None:
-        return ""
-    if judge.model == reader.model:
-        return "same model"
-    return "same family" if judge.family and judge.family == reader.family else ""
-
-
-def by_construction(prepared: Prepared) -> set[tuple[str, str, str]]:
-    """Return the (labeling, answer model, answer metric) whose labels at k = 1 are the outcome itself.
-
-    Utility labels made with the outcome's own LLM, prompt and metric: P@1 and Success@1 are the answer quality.
-    """
+def answering(prepared: Prepared) -> dict[str, Answering]:
+    """Return how the answers of the experiment were had, by the model's name in the quality table."""
     answerer = prepared.answering.answerer
-    same: set[tuple[str, str, str]] = set()
-    for name, labeler in prepared.labelers.items():
-        needs = labeler.needs
-        judge = needs.endpoint
-        if judge is None or (judge.identity, judge.model) != (answerer.endpoint.identity, answerer.endpoint.model):
-            continue
-        same |= {
-            (name, answerer.endpoint.model, metric.name)
-            for metric in prepared.answering.metrics
-            if needs.outcome_metric == metric.name and needs.outcome_prompt == answerer.prompt.name
-        }
-    return same
+    return {answerer.endpoint.model: Answering(answerer.endpoint, answerer.prompt.name)}
 
 
 def costs(labelings: Mapping[str, Labeling], session: Session) -> pd.DataFrame:
     """Return the standalone cost of each labeling: requests, tokens, and money (NaN where it is unknown)."""
     rows = []
     for name in labelings:
-        amount = session.usage(f"label {name}").standalone
+        usage = session.usage(f"label {name}")
+        amount = usage.standalone
         rows.append(
             {
                 "labeling": name,
                 "requests": amount.requests,
                 "prompt_tokens": amount.prompt_tokens,
                 "completion_tokens": amount.completion_tokens,
-                "money": amount.money,
+                "money": amount.money if amount.requests else 0.0,
+                "wall_s": usage.wall_s if not usage.cached else None,
             }
         )
-    return pd.DataFrame(rows).astype({"money": "float64"})
+    return pd.DataFrame(rows).astype({"money": "float64", "wall_s": "float64"})
 
 
 def missing(labelings: Mapping[str, Labeling], quality: pd.DataFrame) -> tuple[str, ...]:
@@ -151,7 +128,7 @@ def _labeling(name: str, prepared: Prepared, labeling: Labeling, usage: Usage) -
         endpoint=needs.endpoint.name if needs.endpoint else "",
         model=needs.endpoint.model if needs.endpoint else "",
         prompt=str(labeler.spec.options.get("prompt", "")),
-        kinship=kinship(labeler, prepared.answering.answerer),
+        kinship=kinship(needs, next(iter(answering(prepared).values()))),
         outcome_metric=needs.outcome_metric or "",
         outcome_prompt=needs.outcome_prompt or "",
         counts=labeling.counts(),
@@ -262,6 +239,7 @@ def summarise(
         facts=_facts(prepared, evaluation),
         scores=SCORES.check(evaluation.means()),
         quality=quality_means(quality),
+        differences=comparison.differences,
         settings=config.toml(),
         note=OFFLINE_NOTE if offline else "",
         warnings=(*comparison.warnings, *dict.fromkeys(session.notes)),
