@@ -108,7 +108,10 @@ def _read_plain(table: Table, path: Path, delimiter: str, expected: str) -> pd.D
     data = read_bytes(path, expected)
     if b'"' in data or b"\0" in data:
         return None
-    header = data[: data.find(b"\n") + 1 or None].decode(errors="replace").rstrip("\r\n").split(delimiter)
+    try:
+        header = data[: data.find(b"\n") + 1 or None].decode().rstrip("\r\n").split(delimiter)
+    except UnicodeDecodeError:
+        return None
     if len(set(header)) < len(header):
         return None
     kinds = {**table.columns, **table.optional}

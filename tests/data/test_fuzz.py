@@ -1,0 +1,71 @@
+"""Whatever is in a file, reading it ends in data or in an error that names the file; never in another exception."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.data import read_docs, read_dpr, read_qrels, read_queries, read_run, read_table
+from judgekit.data.tables import SCORES
+from judgekit.errors import DataError
+
+QUERIES = [{"query_id": "q1", "text": "whö?", "answers": ["me", "you"]}, {"query_id": "q2", "text": "x", "answers": []}]
+ENTRIES = [{"question": "x", "answers": ["y"], "ctxs": [{"id": "1", "title": "", "text": "a", "score": "1.5"}]}] * 2
+LINES = "".join(json.dumps(q) + "\n" for q in QUERIES).encode()
+GOOD: dict[str, tuple[Callable[[Path], object], bytes]] = {
+    "json lines": (read_queries, LINES),
+    "json": (read_queries, json.dumps(QUERIES, ensure_ascii=False, indent=1).encode()),
+    "csv": (read_queries, b'query_id,text,answers\nq1,"who, me?","[""a"", ""b""]"\nq2,what?,x\n'),
+    "docs": (lambda path: read_docs(path, memory_limit=0), b'{"_id": "1", "text": "a"}\n{"_id": "2", "text": "b"}\n'),
+    "tsv": (read_docs, b"doc_id\ttext\ttitle\n1\ta\tb\n2\tc\td\n"),
+    "retrieval json": (read_dpr, json.dumps(ENTRIES).encode()),
+    "table": (lambda path: read_table(SCORES, path), b"labeling,run,measure,query_id,value\na,b,c,d,0.5\na,b,c,e,\n"),
+    "quoted": (
+        lambda path: read_table(SCORES, path),
+        b'labeling,run,measure,query_id,value\n"a",b,c,d,0.5\n"a",b,c,e,1\n',
+    ),
+    "gzip": (read_queries, gzip.compress(LINES, mtime=0)),
+    "run": (read_run, b"q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\nq2 Q0 d1 1 1e-3 tag\n"),
+    "qrels": (read_qrels, b"q1 0 d1 1\nq1 0 d2 0\nq2 0 d1 3\n"),
+}
+edits = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 3), st.binary(max_size=3)), min_size=1, max_size=3)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("fuzz") / "file"
+
+
+def error_of(read: Callable[[Path], object], path: Path) -> DataError | None:
+    try:
+        read(path)
+    except DataError as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("kind", GOOD)
+@given(edits=edits)
+def test_a_damaged_file_is_data_or_an_error_that_names_it(
+    kind: str, edits: list[tuple[float, int, bytes]], path: Path
+) -> None:
+    read, content = GOOD[kind]
+    for place, removed, added in edits:
+        at = int(place * len(content))
+        content = content[:at] + added + content[at + removed :]
+    path.write_bytes(content)
+    error = error_of(read, path)
+    assert error is None or (error.path == path and error.reason)
+
+
+@pytest.mark.parametrize("kind", GOOD)
+def test_the_undamaged_file_is_data(kind: str, path: Path) -> None:
+    read, content = GOOD[kind]
+    path.write_bytes(content)
+    read(path)
