@@ -17,8 +17,8 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wai
 
 from judgekit.errors import EndpointError, StoppedError
 from judgekit.llm.limits import Limiter
+from judgekit.llm.records import Record, Stored
 from judgekit.llm.responses import Accepted, Again, Complaint, Rejected, Stop, Unsupported, Verdict, read_response
-from judgekit.llm.store import Record
 from judgekit.llm.types import Endpoint, Failure, NotConnectedError, Outcome, Reply, Request, Transport, canonical
 from judgekit.llm.usage import Purse
 
@@ -85,7 +85,8 @@ class Client:
         limiter: the gate in front of the endpoint.
         purse: the budget of the session.
         charge: called once per attempt that was sent, with the tokens the server reported.
-        save: stores a reply; the slot is held until it returns, so that what a sudden death can lose is in flight.
+        save: stores a reply and returns the one that was there already, if any. The slot is held until then, so that
+            a sudden death loses no more than the requests in flight.
         note: called with messages for the user.
         brake: the shared state of the run.
         secret: the key, cut out of everything that is kept or shown.
@@ -99,7 +100,7 @@ class Client:
         limiter: Limiter,
         purse: Purse,
         charge: Callable[[Request, tuple[int, int] | None], None],
-        save: Callable[[Record], Awaitable[None]],
+        save: Callable[[Record], Awaitable[Stored | None]],
         note: Callable[[str], None],
         brake: Brake,
         negotiated: Negotiated,
@@ -239,7 +240,7 @@ class Client:
                 self._charge(request, usage)
             if not isinstance(verdict, Accepted):
                 return verdict
-            await self._save(
+            kept = await self._save(
                 Record(
                     key=request.key,
                     endpoint=request.endpoint.identity,
@@ -254,7 +255,7 @@ class Client:
             self._proven = True
             self._streak = 0
             limiter.succeeded()
-            return reply
+            return reply if kept is None else Reply(request.key, kept.reply)
         finally:
             self._brake.sending.discard(task)
             limiter.release()

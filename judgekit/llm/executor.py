@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, Callable
 
 from judgekit.errors import StoppedError
 from judgekit.llm.client import Brake, Client
-from judgekit.llm.store import Record, Store
+from judgekit.llm.records import Record, Stored
+from judgekit.llm.store import Store
 from judgekit.llm.types import Endpoint, Outcome, Request
 
 __all__ = ["LocalExecutor", "Recorder"]
@@ -19,22 +20,24 @@ _GATHER_S = 0.002
 class Recorder:
     """Stores replies in short transactions, all that come within two milliseconds together."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, replace: bool = False) -> None:
+        """Store into ``store``; ``replace`` also what is there already."""
         self._store = store
-        self._pending: list[tuple[Record, asyncio.Future[None]]] = []
+        self._replace = replace
+        self._pending: list[tuple[Record, asyncio.Future[Stored | None]]] = []
 
-    async def save(self, record: Record) -> None:
-        """Return when the record is in the store.
+    async def save(self, record: Record) -> Stored | None:
+        """Return when the record is in the store: None, or what was there already and stays.
 
         Raises:
             StoreError: it cannot be stored.
         """
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[None] = loop.create_future()
+        future: asyncio.Future[Stored | None] = loop.create_future()
         if not self._pending:
             loop.call_later(_GATHER_S, self.flush)
         self._pending.append((record, future))
-        await future
+        return await future
 
     def flush(self) -> None:
         """Store what waits."""
@@ -42,15 +45,15 @@ class Recorder:
         if not pending:
             return
         try:
-            self._store.put_many([record for record, _ in pending])
+            kept = self._store.put_many([record for record, _ in pending], replace=self._replace)
         except StoppedError as problem:
             for _, future in pending:
                 if not future.done():
                     future.set_exception(problem)
             return
-        for _, future in pending:
+        for record, future in pending:
             if not future.done():
-                future.set_result(None)
+                future.set_result(kept.get(record.key))
 
 
 class LocalExecutor:
@@ -65,7 +68,7 @@ class LocalExecutor:
         self._client = client
         self._brake = brake
 
-    async def run(self, requests: AsyncIterable[Request]) -> AsyncIterator[tuple[str, Outcome]]:
+    async def run(self, requests: AsyncIterable[Request]) -> AsyncGenerator[tuple[str, Outcome], None]:
         """Yield (key, outcome) for every request, in the order in which they end.
 
         No more requests are taken than keep the endpoints busy. When the run must stop, what is in flight is waited

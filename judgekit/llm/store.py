@@ -5,6 +5,9 @@ runs code (`JSONDisk` too: it still follows a row's pickle mode), and whatever e
 (``eviction_policy="none"`` keeps everything; ``cull_limit=0`` alone does not).
 
 Look-ups go straight to diskcache's table, many keys at a time: one ``get`` a key would be several times slower.
+
+Every stored text holds its identity and a checksum of its reply, so that damage is noticed: a damaged row is asked for
+again, and a damaged file is moved aside and its whole rows are saved (see `judgekit.llm.carving`).
 """
 
 from __future__ import annotations
@@ -13,19 +16,22 @@ import os
 import sqlite3
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
+from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, ParamSpec, TypeVar
 
 import diskcache
 import orjson
 
-from judgekit.data.tables import SCHEMA_VERSION
 from judgekit.errors import StoreError
-from judgekit.llm.types import identity
+from judgekit.llm.carving import MAGIC, carve
+from judgekit.llm.records import MARKER, Record, Stored
 
-__all__ = ["Record", "Store", "Stored", "TextDisk", "default_store_path"]
+__all__ = ["Store", "TextDisk", "default_store_path"]
 
 _MODE_RAW: Final = 1
 _NO_FILES: Final = 2**62
@@ -86,129 +92,269 @@ class TextDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
         return value
 
 
-class Stored(NamedTuple):
-    """What a look-up gives: the raw reply, (prompt, completion) tokens if reported, and when it was stored."""
+_WAITING: Final = "batch:"
+_ROWS: Final = f"raw = 1 AND mode = {_MODE_RAW}"
+_REPLIES: Final = f"{_ROWS} AND length(key) = 64"
+_IN: Final = 512
 
-    reply: str
-    usage: tuple[int, int] | None
-    time: float
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """Everything that is stored about one request.
-
-    Attributes:
-        key: the identity.
-        endpoint: the endpoint's part of the identity.
-        sample: the sample index.
-        body: the canonical body, as the labeler made it.
-        sent: the body really sent, if negotiation changed it.
-        reply: the raw reply, as it came.
-        usage: (prompt, completion) tokens, if the server reported them.
-        time: when it was stored, seconds since 1970.
-    """
-
-    key: str
-    endpoint: str
-    sample: int
-    body: str
-    sent: str | None
-    reply: str
-    usage: tuple[int, int] | None
-    time: float
-
-    def text(self) -> str:
-        """Return the JSON text that is stored."""
-        return orjson.dumps(
-            {
-                "version": SCHEMA_VERSION,
-                "key": self.key,
-                "endpoint": self.endpoint,
-                "sample": self.sample,
-                "body": self.body,
-                "sent": self.sent,
-                "reply": self.reply,
-                "usage": self.usage,
-                "time": self.time,
-            }
-        ).decode()
-
-    @classmethod
-    def parse(cls, text: str | bytes) -> Record:
-        """Read a stored text.
-
-        Raises:
-            ValueError: it is no record of this schema version, or its key is not the identity of its content.
-        """
-        try:
-            row = orjson.loads(text)
-            version = row.pop("version")
-            usage = row.pop("usage")
-            record = cls(**row, usage=None if usage is None else (int(usage[0]), int(usage[1])))
-            key = identity(record.endpoint, record.sample, record.body.encode())
-        except (AttributeError, IndexError, KeyError, TypeError) as problem:
-            raise ValueError(f"no record of judgekit: {problem}") from None
-        if version != SCHEMA_VERSION:
-            raise ValueError(f"schema version {version}; this judgekit reads {SCHEMA_VERSION}")
-        if key != record.key:
-            raise ValueError("the key is not the identity of the request")
-        return record
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Store:
-    """Raw replies by identity. Safe for several processes; within one, for several threads in turn."""
+    """Raw replies by identity. Safe for several processes at once, and for several threads in turn."""
 
-    def __init__(self, path: str | Path, *, readonly: bool = False) -> None:
-        """Open or create the store in a folder.
+    def __init__(
+        self, path: str | Path, *, readonly: bool = False, note: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """Open the store in a folder, which is created if it is not there.
+
+        Args:
+            path: the folder.
+            readonly: write nothing, not even a lock file.
+            note: called with messages for the user.
 
         Raises:
             StoreError: it cannot be opened, or not be written to; the message says what to do.
         """
-        self.path = Path(path)
+        self.path = Path(os.path.expandvars(Path(path).expanduser()))
         self.readonly = readonly
-        self._lock = threading.Lock()
-        self._cache = None if readonly else diskcache.Cache(str(self.path), timeout=60, disk=TextDisk, **_SETTINGS)
-        file = (self.path / "cache.db").resolve()
-        self._reader = sqlite3.connect(
-            f"{file.as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
+        self.unreadable = 0
+        self._note = note
+        self._database = self.path / diskcache.core.DBNAME
+        self._lock = threading.RLock()
+        self._cache: diskcache.Cache | None = None
+        self._guarded(self._open)
+
+    def _open(self) -> None:
+        self._thread = threading.get_ident()
+        if self.readonly:
+            self._reader = self._open_reader()
+        else:
+            if self._database.exists():
+                self._probe()
+            self._cache = diskcache.Cache(str(self.path), timeout=60, disk=TextDisk, **_SETTINGS)
+            self._reader = sqlite3.connect(
+                f"{self._database.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
+            )
+        self._reader.execute(f"SELECT value FROM Cache WHERE {_ROWS} LIMIT 1").fetchone()
+        self._inode: int = self._database.stat().st_ino
+
+    def _probe(self) -> None:
+        """Raise what SQLite says of a damaged file, before diskcache opens it and leaves a connection open."""
+        with self._database.open("rb") as file:
+            if file.read(len(MAGIC)) not in (MAGIC, b""):
+                # SQLite might throw the log away, which may hold rows that can be saved
+                raise sqlite3.DatabaseError("file is not a database")
+        with closing(sqlite3.connect(self._database, timeout=60)) as probe:
+            probe.execute("SELECT count(*) FROM sqlite_master").fetchone()
+
+    def _open_reader(self) -> sqlite3.Connection:
+        if not self._database.is_file():
+            raise StoreError(f"there is no store in {self.path}")
+        uri = self._database.resolve().as_uri()
+        log = self._database.with_name(self._database.name + "-wal")
+        for mode in ("mode=ro", "immutable=1"):
+            reader = sqlite3.connect(f"{uri}?{mode}", uri=True, isolation_level=None, check_same_thread=False)
+            try:
+                reader.execute("SELECT value FROM Settings LIMIT 1").fetchone()
+            except sqlite3.OperationalError:
+                reader.close()
+                continue
+            if mode == "immutable=1" and log.exists() and log.stat().st_size:
+                self._note(
+                    f"the store {self.path} cannot be written to, so its latest replies (in {log.name}) are not read"
+                )
+            return reader
+        raise StoreError(f"the store {self.path} cannot be read")
+
+    def _guarded(self, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do something with the files; turn what SQLite and the system say into sentences, and heal damage."""
+        for attempt in (1, 2):
+            try:
+                return action(*args, **kwargs)
+            except sqlite3.DatabaseError as problem:
+                text = str(problem)
+                if attempt == 1 and ("malformed" in text or "not a database" in text):
+                    self._heal(text)
+                    continue
+                raise self._sentence(text) from None
+            except OSError as problem:
+                raise self._sentence(problem.strerror or str(problem)) from None
+        raise AssertionError("unreachable")
+
+    def _sentence(self, text: str) -> StoreError:
+        if "full" in text or "No space" in text:
+            return StoreError(
+                f"the disk of the store {self.path} is full. All replies stored so far are kept;"
+                " make room and run again"
+            )
+        if any(word in text.casefold() for word in ("readonly", "read-only", "permission", "unable to open")):
+            return StoreError(
+                f"the store {self.path} cannot be written to ({text}). Name another folder with --cache or"
+                " JUDGEKIT_CACHE, or only read it with --cache-mode read-only"
+            )
+        return StoreError(f"the store {self.path} cannot be used: {text}")
+
+    def _moved(self) -> bool:
+        try:
+            inode = self._database.stat().st_ino
+        except FileNotFoundError:
+            return True
+        return bool(inode != self._inode)
+
+    def _follow(self) -> None:
+        """Open anew if another process moved the file aside."""
+        if self._moved() and not self.readonly:
+            self._close()
+            self._open()
+
+    def _heal(self, reason: str) -> None:
+        if self.readonly:
+            raise StoreError(f"the store {self.path} is damaged ({reason}), and was opened for reading only")
+        self._close()
+        aside = self.path / time.strftime("damaged-%Y%m%d-%H%M%S")
+        aside.mkdir(exist_ok=True)
+        for name in (self._database.name, f"{self._database.name}-wal", f"{self._database.name}-shm"):
+            with suppress(FileNotFoundError):
+                (self.path / name).rename(aside / name)
+        self._open()
+        saved = self._save_whole(carve(aside / self._database.name, MARKER))
+        self._note(
+            f"the store {self.path} was damaged ({reason}): {saved} replies were saved from it,"
+            f" the old file is in {aside}"
         )
 
+    def _save_whole(self, texts: Iterable[bytes]) -> int:
+        before = self.count()
+        source = iter(texts)
+        while part := list(islice(source, _IN)):
+            whole = []
+            for text in part:
+                with suppress(ValueError):
+                    whole.append(Record.parse(text))
+            self._put(whole, replace=False)
+        return self.count() - before
+
     def get_many(self, keys: Sequence[str]) -> dict[str, Stored]:
-        """Return what is stored of these requests; a key that is missing or unreadable is left out."""
+        """Return what is stored of these requests; one that is missing or damaged is left out."""
         found: dict[str, Stored] = {}
-        for start in range(0, len(keys), 512):
-            part = keys[start : start + 512]
-            marks = ",".join("?" * len(part))
-            query = f"SELECT key, value FROM Cache WHERE key IN ({marks}) AND raw = 1 AND mode = {_MODE_RAW}"
-            with self._lock:
-                rows = self._reader.execute(query, part).fetchall()
-            for key, value in rows:
-                row = orjson.loads(value)
-                usage = row["usage"]
-                found[key] = Stored(row["reply"], None if usage is None else (usage[0], usage[1]), row["time"])
+        crc32, loads = zlib.crc32, orjson.loads
+        for start in range(0, len(keys), _IN):
+            for key, value in self._guarded(self._select, keys[start : start + _IN]):
+                try:
+                    row = loads(value)
+                    reply, usage = row["reply"], row["usage"]
+                    if row["key"] != key or crc32(reply.encode()) != row["crc"]:
+                        raise ValueError
+                    found[key] = Stored(reply, None if usage is None else (usage[0], usage[1]), row["time"])
+                except (AttributeError, KeyError, TypeError, ValueError):
+                    self._unreadable()
         return found
 
-    def put_many(self, records: Iterable[Record]) -> None:
-        """Store records in one transaction: all of them are there when it returns."""
+    def _select(self, keys: Sequence[str]) -> list[tuple[str, str]]:
+        with self._lock:
+            self._follow()
+            query = f"SELECT key, value FROM Cache WHERE key IN ({','.join('?' * len(keys))}) AND {_ROWS}"
+            return self._reader.execute(query, keys).fetchall()
+
+    def _unreadable(self) -> None:
+        if not self.unreadable:
+            self._note(f"the store {self.path} holds damaged replies; they are asked for again")
+        self.unreadable += 1
+
+    def put_many(self, records: Sequence[Record], *, replace: bool = False) -> dict[str, Stored]:
+        """Store records in one transaction: all of them are there when it returns.
+
+        A reply that is there already stays, so that everybody who shares the store goes on with the same one.
+
+        Args:
+            records: what to store; those without a reply wait for a batch file.
+            replace: store also what is there already.
+
+        Returns:
+            What was there already and stays, by key.
+
+        Raises:
+            StoreError: they cannot be stored.
+        """
         if self._cache is None:
             raise StoreError(f"the store {self.path} was opened for reading only")
-        with self._cache.transact(retry=True):
-            for record in records:
-                self._cache.set(record.key, record.text(), retry=True)
+        there = self._guarded(self._put, records, replace)
+        if not there:
+            return {}
+        kept = self.get_many(there)
+        damaged = [record for record in records if record.key in there and record.key not in kept]
+        self._guarded(self._put, damaged, replace=True)
+        return kept
 
-    def records(self) -> Iterator[Record]:
-        """Yield all records, in the order they were stored."""
-        for (value,) in self._reader.execute(f"SELECT value FROM Cache WHERE raw = 1 AND mode = {_MODE_RAW}"):
-            yield Record.parse(value)
-
-    def __len__(self) -> int:
+    def _put(self, records: Sequence[Record], replace: bool) -> list[str]:
+        there = []
         with self._lock:
-            count: int = self._reader.execute("SELECT count(*) FROM Cache").fetchone()[0]
-        return count
+            self._follow()
+            cache = self._cache
+            assert cache is not None
+            with cache.transact(retry=True):
+                for record in records:
+                    key = record.key if record.reply is not None else _WAITING + record.key
+                    if replace:
+                        cache.set(key, record.text(), retry=True)
+                    elif not cache.add(key, record.text(), retry=True):
+                        there.append(record.key)
+        return there
+
+    def waiting(self, keys: Sequence[str]) -> dict[str, Record]:
+        """Return the records without a reply, those that were exported to a batch file."""
+        names = [_WAITING + key for key in keys]
+        parts = [names[start : start + _IN] for start in range(0, len(names), _IN)]
+        rows = [row for part in parts for row in self._guarded(self._select, part)]
+        return {key.removeprefix(_WAITING): Record.parse(value) for key, value in rows}
+
+    def forget(self, keys: Iterable[str], *, waiting: bool = False) -> None:
+        """Delete records: replies, or those that wait for one."""
+        if self._cache is None:
+            raise StoreError(f"the store {self.path} was opened for reading only")
+        with self._lock, self._cache.transact(retry=True):
+            for key in keys:
+                self._cache.delete(_WAITING + key if waiting else key, retry=True)
+
+    def texts(self, prefix: str = "") -> Iterator[tuple[str, str]]:
+        """Yield (key, JSON text) of all replies whose key starts with ``prefix``, ordered by key."""
+        query = f"SELECT key, value FROM Cache WHERE key > ? AND key < ? AND {_REPLIES} ORDER BY key LIMIT {_IN}"
+        last = prefix
+        while rows := self._guarded(self._query, query, (last, prefix + "~")):
+            yield from rows
+            last = rows[-1][0]
+
+    def count(self, *, waiting: bool = False) -> int:
+        """Return the number of replies, or of records that wait for one."""
+        where = f"{_ROWS} AND length(key) > 64" if waiting else _REPLIES
+        found: int = self._guarded(self._query, f"SELECT count(*) FROM Cache WHERE {where}")[0][0]
+        return found
+
+    def _query(self, query: str, values: Sequence[str] = ()) -> list[tuple[Any, ...]]:
+        with self._lock:
+            return self._reader.execute(query, values).fetchall()
+
+    def check(self) -> str:
+        """Return what SQLite says about its own structure: ``ok`` or the first problems."""
+        with self._lock:
+            rows = self._reader.execute("PRAGMA quick_check(5)").fetchall()
+        return "; ".join(str(row[0]) for row in rows)
+
+    def detach(self) -> None:
+        """Close what belongs to the calling thread, unless the store was opened in it."""
+        if self._cache is not None and threading.get_ident() != self._thread:
+            self._cache.close()
+
+    def _close(self) -> None:
+        if hasattr(self, "_reader"):
+            self._reader.close()
+        if self._cache is not None:
+            self._cache.close()
+            self._cache = None
 
     def close(self) -> None:
         """Close the files."""
-        self._reader.close()
-        if self._cache is not None:
-            self._cache.close()
+        with self._lock:
+            self._close()

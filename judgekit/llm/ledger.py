@@ -1,0 +1,95 @@
+"""The books of a session: what each stage and each endpoint took, without a memory of every request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from judgekit.llm.usage import Price, Tally, Usage
+
+__all__ = ["Account", "Distinct"]
+
+_RECENT = 1 << 15
+
+
+class Distinct:
+    """A set of identities that takes eight bytes for each, so that a million of them are 8 MB.
+
+    It holds the first 64 bits of each; two of a million identities share these with a chance of 3e-8.
+    """
+
+    def __init__(self) -> None:
+        self._recent: set[int] = set()
+        self._sorted: list[npt.NDArray[np.uint64]] = []
+
+    def add(self, keys: Iterable[str]) -> list[bool]:
+        """Add hexadecimal keys; return for each whether it is new."""
+        numbers = [int(key[:16], 16) for key in keys]
+        known = self._known(numbers)
+        fresh = []
+        recent = self._recent
+        for number, old in zip(numbers, known, strict=True):
+            new = not old and number not in recent
+            fresh.append(new)
+            if new:
+                recent.add(number)
+        if len(recent) >= _RECENT:
+            self._settle()
+        return fresh
+
+    def _known(self, numbers: list[int]) -> list[bool]:
+        if not self._sorted:
+            return [False] * len(numbers)
+        wanted = np.array(numbers, dtype=np.uint64)
+        known = np.zeros(len(wanted), dtype=np.bool_)
+        for run in self._sorted:
+            places = np.searchsorted(run, wanted)
+            places[places == len(run)] = 0
+            known |= run[places] == wanted
+        found: list[bool] = known.tolist()
+        return found
+
+    def _settle(self) -> None:
+        run = np.sort(np.fromiter(self._recent, dtype=np.uint64, count=len(self._recent)))
+        self._recent.clear()
+        while self._sorted and len(self._sorted[-1]) <= 2 * len(run):
+            run = np.sort(np.concatenate([self._sorted.pop(), run]))
+        self._sorted.append(run)
+
+    def __len__(self) -> int:
+        return len(self._recent) + sum(map(len, self._sorted))
+
+
+@dataclass
+class Account:
+    """What one stage, or one endpoint, took so far."""
+
+    name: str
+    distinct: Distinct = field(default_factory=Distinct)
+    standalone: Tally = field(default_factory=Tally)
+    incurred: Tally = field(default_factory=Tally)
+    wall_s: float = 0.0
+    done: int = 0
+    total: int | None = None
+    sent: int = 0
+    cached: int = 0
+    failed: int = 0
+    told_at: float = float("-inf")
+
+    def replayed(self, usage: tuple[int, int] | None, price: Price | None) -> None:
+        """Note a reply from the store."""
+        self.cached += 1
+        self.standalone.add(usage, price)
+
+    def answered(self, usage: tuple[int, int] | None, price: Price | None) -> None:
+        """Note a reply from the endpoint."""
+        self.sent += 1
+        self.standalone.add(usage, price)
+
+    @property
+    def usage(self) -> Usage:
+        """The account as a value."""
+        return Usage(self.standalone.amount, self.incurred.amount, self.wall_s, self.sent, self.cached, self.failed)

@@ -1,0 +1,90 @@
+"""What is stored about one request, as JSON text."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import orjson
+
+from judgekit.data.tables import SCHEMA_VERSION
+from judgekit.llm.types import identity
+
+__all__ = ["MARKER", "Record", "Stored"]
+
+MARKER: Final = f'{{"version":{SCHEMA_VERSION},"key":"'.encode()
+"""What every stored text starts with."""
+
+
+class Stored(NamedTuple):
+    """What a look-up gives: the raw reply, (prompt, completion) tokens if reported, and when it was stored."""
+
+    reply: str
+    usage: tuple[int, int] | None
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Everything that is stored about one request.
+
+    Attributes:
+        key: the identity.
+        endpoint: the endpoint's part of the identity.
+        sample: the sample index.
+        body: the canonical body, as the labeler made it.
+        sent: the body really sent, if negotiation changed it.
+        reply: the raw reply, as it came; None while the request waits in a batch file.
+        usage: (prompt, completion) tokens, if the server reported them.
+        time: when it was stored, seconds since 1970.
+    """
+
+    key: str
+    endpoint: str
+    sample: int
+    body: str
+    sent: str | None
+    reply: str | None
+    usage: tuple[int, int] | None
+    time: float
+
+    def text(self) -> str:
+        """Return the JSON text that is stored: the attributes, the schema version and the reply's CRC-32."""
+        row = {
+            "version": SCHEMA_VERSION,
+            "key": self.key,
+            "endpoint": self.endpoint,
+            "sample": self.sample,
+            "body": self.body,
+            "sent": self.sent,
+            "reply": self.reply,
+            "crc": zlib.crc32((self.reply or "").encode()),
+            "usage": self.usage,
+            "time": self.time,
+        }
+        return orjson.dumps(row).decode()
+
+    @classmethod
+    def parse(cls, text: str | bytes) -> Record:
+        """Read a stored text.
+
+        Raises:
+            ValueError: it is no record of this schema version, or damaged: the key is not the identity of the
+                request, or the checksum is not that of the reply.
+        """
+        try:
+            row = orjson.loads(text)
+            version, crc, usage = row.pop("version"), row.pop("crc"), row.pop("usage")
+            record = cls(**row, usage=None if usage is None else (int(usage[0]), int(usage[1])))
+            key = identity(record.endpoint, record.sample, record.body.encode())
+            found = zlib.crc32((record.reply or "").encode())
+        except (AttributeError, IndexError, KeyError, TypeError) as problem:
+            raise ValueError(f"it is no record of judgekit: {problem}") from None
+        if version != SCHEMA_VERSION:
+            raise ValueError(f"its schema version is {version}; this judgekit reads {SCHEMA_VERSION}")
+        if key != record.key:
+            raise ValueError("its key is not the identity of its request")
+        if found != crc:
+            raise ValueError("its checksum is not that of its reply")
+        return record

@@ -1,0 +1,270 @@
+"""The store: text only, nothing lost, nothing executed, damage noticed."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.errors import StoreError
+from judgekit.llm.records import Record
+from judgekit.llm.store import Store, TextDisk, default_store_path
+from judgekit.llm.types import identity
+
+
+def record(number: int, size: int = 300, endpoint: str = "http://e/v1") -> Record:
+    body = f'{{"model":"m","messages":[{{"content":"{number:0{size}}","role":"user"}}]}}'
+    reply = f'{{"choices":[{{"message":{{"content":"é {number}"}}}}]}}'
+    return Record(identity(endpoint, 0, body.encode()), endpoint, 0, body, None, reply, (number, 1), 1.5)
+
+
+def fill(path: Path, numbers: range, size: int = 300) -> list[Record]:
+    records = [record(n, size) for n in numbers]
+    store = Store(path)
+    for start in range(0, len(records), 100):
+        store.put_many(records[start : start + 100])
+    store.close()
+    return records
+
+
+def read(path: Path, records: list[Record], **options: object) -> list[Record]:
+    """Return those records that the store gives back."""
+    store = Store(path, **options)  # type: ignore[arg-type]
+    found = store.get_many([r.key for r in records])
+    store.close()
+    for r in records:
+        assert r.key not in found or found[r.key] == (r.reply, r.usage, r.time)
+    return [r for r in records if r.key in found]
+
+
+def test_what_was_stored_is_there_after_reopening(tmp_path: Path) -> None:
+    records = fill(tmp_path, range(1500))
+    assert read(tmp_path, records) == records
+    assert read(tmp_path, [record(9999)]) == []
+
+
+@given(
+    st.text(),
+    st.integers(0, 99),
+    st.none() | st.text(),
+    st.text(),
+    st.none() | st.tuples(st.integers(0), st.integers(0)),
+)
+def test_every_record_parses_back(
+    body: str, sample: int, sent: str | None, reply: str, usage: tuple[int, int] | None
+) -> None:
+    whole = Record(identity("e", sample, body.encode()), "e", sample, body, sent, reply, usage, 0.25)
+    assert Record.parse(whole.text()) == whole
+
+
+@pytest.mark.parametrize(
+    "change", [("Yes", "Yex"), ("user", "usor"), ('"sample":0', '"sample":1'), ('"version":1', '"version":2')]
+)
+def test_a_changed_record_is_noticed(change: tuple[str, str]) -> None:
+    body = '{"messages":[{"content":"user"}]}'
+    text = Record(identity("e", 0, body.encode()), "e", 0, body, None, "Yes", None, 1.0).text()
+    with pytest.raises(ValueError, match=r"checksum|identity|version"):
+        Record.parse(text.replace(*change, 1))
+
+
+def test_nothing_is_dropped_beyond_the_size_limit(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    cache = store._cache
+    assert cache is not None
+    assert (cache.eviction_policy, cache.size_limit, cache.cull_limit) == ("none", 2**62, 0)
+    cache.reset("size_limit", 4096)
+    cache.reset("cull_limit", 10)
+    records = [record(n) for n in range(3000)]
+    for start in range(0, 3000, 100):
+        store.put_many(records[start : start + 100])
+    assert store.count() == 3000
+    store.close()
+    assert read(tmp_path, records) == records
+
+
+class _Bomb:
+    def __reduce__(self) -> tuple[object, ...]:
+        return (os.mkdir, (os.environ["BOMB"],))
+
+
+def test_a_crafted_row_runs_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BOMB", str(tmp_path / "exploded"))
+    records = fill(tmp_path / "store", range(3))
+    rows = sqlite3.connect(tmp_path / "store" / "cache.db")
+    bomb = pickle.dumps(_Bomb())
+    rows.execute("UPDATE Cache SET mode = 4, value = ? WHERE key = ?", (bomb, records[0].key))
+    rows.execute("UPDATE Cache SET value = ? WHERE key = ?", (bomb, records[1].key))
+    rows.execute("INSERT INTO Cache (key, raw, mode, value) VALUES (?, 0, 1, 'x')", (bomb,))
+    rows.commit()
+    rows.close()
+    assert read(tmp_path / "store", records) == records[2:]
+    store = Store(tmp_path / "store")
+    cache = store._cache
+    assert cache is not None
+    for access in (lambda: cache.get(records[0].key), lambda: list(cache), lambda: cache.get(records[1].key)):
+        with pytest.raises(StoreError, match="pickled"):
+            access()
+    assert [key for key, _ in store.texts()] == [r.key for r in records[1:]] or store.count() == 2
+    store.put_many(records)
+    assert len(store.get_many([r.key for r in records])) == 3
+    store.close()
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_only_text_goes_in(tmp_path: Path) -> None:
+    disk = TextDisk(str(tmp_path))
+    for key in (b"x", 1, None, ("a",)):
+        with pytest.raises(TypeError, match="text"):
+            disk.put(key)
+    with pytest.raises(TypeError, match="text"):
+        disk.store({"a": 1}, False)
+
+
+def test_a_reply_that_is_there_stays_unless_it_is_replaced(tmp_path: Path) -> None:
+    first = record(1)
+    other = Record(first.key, first.endpoint, 0, first.body, None, '{"choices":[]}', None, 2.0)
+    store = Store(tmp_path)
+    assert store.put_many([first]) == {}
+    assert store.put_many([other])[first.key].reply == first.reply
+    assert store.get_many([first.key])[first.key].reply == first.reply
+    store.put_many([other], replace=True)
+    assert store.get_many([first.key])[first.key].reply == other.reply
+    store.close()
+
+
+def damage(path: Path, kind: str) -> None:
+    data = bytearray(path.read_bytes())
+    rng = random.Random(kind)
+    if kind == "header":
+        data[:100] = rng.randbytes(100)
+    elif kind == "first pages":
+        data[: 4 * 4096] = rng.randbytes(4 * 4096)
+    elif kind == "middle":
+        middle = len(data) // 2 // 4096 * 4096
+        data[middle : middle + 8192] = rng.randbytes(8192)
+    elif kind == "cut off":
+        del data[len(data) // 2 :]
+    elif kind == "inner pages":
+        for at in range(4096, len(data), 4096):
+            if data[at] in (0x02, 0x05):
+                data[at : at + 12] = rng.randbytes(12)
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("size", [300, 9000])
+@pytest.mark.parametrize("kind", ["header", "first pages", "middle", "cut off", "inner pages"])
+def test_a_damaged_file_is_moved_aside_and_its_whole_rows_are_saved(tmp_path: Path, kind: str, size: int) -> None:
+    records = fill(tmp_path, range(400), size)
+    damage(tmp_path / "cache.db", kind)
+    notes: list[str] = []
+    kept = read(tmp_path, records, note=notes.append)
+    assert any("was damaged" in note and "saved" in note for note in notes), notes
+    assert len(kept) >= (390 if kind != "cut off" else 150)
+    assert list(tmp_path.glob("damaged-*/cache.db"))
+    fill(tmp_path, range(400), size)
+    assert read(tmp_path, records) == records
+
+
+def test_what_lies_in_the_log_of_a_killed_process_is_saved_too(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; sys.path.insert(0, 'tests/llm'); from test_store import *;"
+        "store = Store(sys.argv[1]); store.put_many([record(n) for n in range(200)]); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+    assert (tmp_path / "cache.db-wal").stat().st_size > 0
+    data = bytearray((tmp_path / "cache.db").read_bytes())
+    data[:200] = bytes(200)
+    (tmp_path / "cache.db").write_bytes(data)
+    notes: list[str] = []
+    records = [record(n) for n in range(200)]
+    assert len(read(tmp_path, records, note=notes.append)) == 200
+    assert "was damaged" in notes[0]
+
+
+def test_a_row_that_is_damaged_inside_is_asked_for_again(tmp_path: Path) -> None:
+    records = fill(tmp_path, range(5))
+    rows = sqlite3.connect(tmp_path / "cache.db")
+    rows.execute("UPDATE Cache SET value = replace(value, 'é 2', 'é 3') WHERE key = ?", (records[2].key,))
+    rows.execute("UPDATE Cache SET value = substr(value, 1, 50) WHERE key = ?", (records[3].key,))
+    rows.commit()
+    rows.close()
+    notes: list[str] = []
+    assert read(tmp_path, records, note=notes.append) == [records[i] for i in (0, 1, 4)]
+    assert len(notes) == 1
+    assert "damaged replies" in notes[0]
+    fill(tmp_path, range(5))
+    assert read(tmp_path, records) == records
+
+
+def test_two_processes_share_a_store(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.path.insert(0, 'tests/llm'); from test_store import *;"
+        "start = int(sys.argv[2]); store = Store(sys.argv[1]);"
+        "[store.put_many([record(n)]) for n in range(start, start + 300)]; store.close()"
+    )
+    children = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path), str(n)]) for n in (0, 150)]
+    assert [child.wait() for child in children] == [0, 0]
+    records = [record(n) for n in range(450)]
+    assert read(tmp_path, records) == records
+
+
+def test_a_process_follows_when_another_one_moved_the_file_aside(tmp_path: Path) -> None:
+    one, other = Store(tmp_path), Store(tmp_path)
+    other.put_many([record(1)])
+    one._heal("malformed, says the test")
+    other.put_many([record(2)])
+    assert len(one.get_many([record(1).key, record(2).key])) == 2
+    one.close()
+    other.close()
+
+
+def test_a_store_that_was_deleted_meanwhile_is_made_again(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s")
+    store.put_many([record(1)])
+    shutil.rmtree(tmp_path / "s")
+    store.put_many([record(2)])
+    assert set(store.get_many([record(1).key, record(2).key])) == {record(2).key}
+    store.close()
+
+
+def test_reading_only_changes_nothing(tmp_path: Path) -> None:
+    records = fill(tmp_path, range(10))
+    before = {p.name: (p.stat().st_mtime_ns, p.stat().st_size) for p in tmp_path.iterdir()}
+    time.sleep(0.01)
+    store = Store(tmp_path, readonly=True)
+    assert len(store.get_many([r.key for r in records])) == 10
+    with pytest.raises(StoreError, match="reading only"):
+        store.put_many(records)
+    store.close()
+    after = {p.name: (p.stat().st_mtime_ns, p.stat().st_size) for p in tmp_path.iterdir()}
+    assert after["cache.db"] == before["cache.db"]
+
+
+def test_a_store_to_be_read_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no store"):
+        Store(tmp_path / "nowhere", readonly=True)
+
+
+def test_a_file_in_the_place_of_the_folder_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot be"):
+        Store(tmp_path / "file")
+
+
+def test_the_store_lies_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JUDGEKIT_CACHE", str(tmp_path))
+    assert default_store_path() == tmp_path
+    monkeypatch.delenv("JUDGEKIT_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "x"))
+    if sys.platform.startswith("linux"):
+        assert default_store_path() == tmp_path / "x" / "judgekit"
