@@ -131,15 +131,26 @@ class Client:
             StoppedError: the run must stop.
         """
         patience = _Patience(self.endpoint.max_retries)
+        try:
+            return await self._attempt(request, patience)
+        except _TryAgain as problem:
+            first: list[_TryAgain] = [problem]
+
+        async def attempt() -> Outcome:
+            if first:
+                raise first.pop()
+            return await self._attempt(request, patience)
+
+        # tenacity comes in after a first failure only: its machinery would be a fifth of the cost of a success
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(_TryAgain),
             wait=self._seconds,
-            stop=lambda state: self._brake.error is not None or patience.exhausted(state),
+            stop=lambda _: self._brake.error is not None or patience.exhausted,
             before_sleep=self._tell,
             reraise=True,
         )
         try:
-            return await retrying(self._attempt, request, patience)
+            return await retrying(attempt)
         except _TryAgain as last:
             if self._brake.error is not None:
                 raise self._brake.error from None
@@ -232,7 +243,7 @@ class Client:
             try:
                 verdict = await self._exchange(body, started, patience)
                 if isinstance(verdict, Accepted):
-                    reply = Reply(request.key, self._clean(verdict.raw))
+                    reply = Reply.parsed(request.key, self._clean(verdict.raw), verdict.json)
                     usage = reply.usage
             finally:
                 self._purse.settle(self.endpoint, estimate, usage)
@@ -293,6 +304,8 @@ class _Patience:
         self.attempts = 0
         self.throttled = 0
 
-    def exhausted(self, _: RetryCallState) -> bool:
+    @property
+    def exhausted(self) -> bool:
+        """Whether it may not be tried again."""
         failed = self.attempts - self.throttled
         return failed > self._max_retries or self.throttled > self._max_retries * _THROTTLE_PATIENCE

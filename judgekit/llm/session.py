@@ -240,10 +240,7 @@ class Session:
         loop = asyncio.get_running_loop()
         if self._runtimes.get(loop) is runtime:
             del self._runtimes[loop]
-        try:
-            await runtime.aclose()
-        finally:
-            self._sink.detach()
+        await runtime.aclose()
 
     async def resolve(
         self, units: Iterable[U], program: Program[U], stage: str, total: int | None = None

@@ -4,7 +4,8 @@ Two of diskcache's defaults are traps, and are switched off here: values are pic
 runs code (`JSONDisk` too: it still follows a row's pickle mode), and whatever exceeds 1 GiB is dropped in silence
 (``eviction_policy="none"`` keeps everything; ``cull_limit=0`` alone does not).
 
-Look-ups go straight to diskcache's table, many keys at a time: one ``get`` a key would be several times slower.
+Look-ups and inserts go straight to diskcache's table, many rows at a time: its own ``get`` and ``set`` are several
+times slower.
 
 Every stored text holds its identity and a checksum of its reply, so that damage is noticed: a damaged row is asked for
 again, and a damaged file is moved aside and its whole rows are saved (see `judgekit.llm.carving`).
@@ -19,7 +20,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
@@ -35,6 +36,9 @@ __all__ = ["Store", "TextDisk", "default_store_path"]
 
 _MODE_RAW: Final = 1
 _NO_FILES: Final = 2**62
+_LOG_PAGES: Final = 4000
+"""Pages in SQLite's log before it is merged: 16 MB, four times its default, so that fewer pages are written twice."""
+
 _SETTINGS: Final[dict[str, Any]] = {
     "eviction_policy": "none",
     "cull_limit": 0,
@@ -95,6 +99,12 @@ class TextDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
 _WAITING: Final = "batch:"
 _ROWS: Final = f"raw = 1 AND mode = {_MODE_RAW}"
 _REPLIES: Final = f"{_ROWS} AND length(key) = 64"
+_INSERT: Final = (
+    f"INSERT INTO Cache (key, raw, store_time, access_time, mode, value) VALUES (?, 1, ?, ?, {_MODE_RAW}, ?)"
+    " ON CONFLICT (key, raw) DO "
+)
+_KEEP: Final = f"{_INSERT} NOTHING"
+_REPLACE: Final = f"{_INSERT} UPDATE SET store_time = excluded.store_time, mode = excluded.mode, value = excluded.value"
 _IN: Final = 512
 
 P = ParamSpec("P")
@@ -123,22 +133,26 @@ class Store:
         self._note = note
         self._database = self.path / diskcache.core.DBNAME
         self._lock = threading.RLock()
-        self._cache: diskcache.Cache | None = None
         self._guarded(self._open)
 
     def _open(self) -> None:
-        self._thread = threading.get_ident()
         if self.readonly:
-            self._reader = self._open_reader()
+            self._connection = self._open_reader()
         else:
             if self._database.exists():
                 self._probe()
-            self._cache = diskcache.Cache(str(self.path), timeout=60, disk=TextDisk, **_SETTINGS)
-            self._reader = sqlite3.connect(
-                f"{self._database.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
-            )
-        self._reader.execute(f"SELECT value FROM Cache WHERE {_ROWS} LIMIT 1").fetchone()
+            diskcache.Cache(str(self.path), timeout=60, disk=TextDisk, **_SETTINGS).close()
+            self._connection = self._connect("mode=rw")
+            for name, value in _SETTINGS.items():
+                if name.startswith("sqlite_"):
+                    self._connection.execute(f"PRAGMA {name.removeprefix('sqlite_')} = {value}")
+            self._connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+        self._connection.execute(f"SELECT value FROM Cache WHERE {_ROWS} LIMIT 1").fetchone()
         self._inode: int = self._database.stat().st_ino
+
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        uri = f"{self._database.resolve().as_uri()}?{mode}"
+        return sqlite3.connect(uri, uri=True, timeout=60, isolation_level=None, check_same_thread=False)
 
     def _probe(self) -> None:
         """Raise what SQLite says of a damaged file, before diskcache opens it and leaves a connection open."""
@@ -146,16 +160,15 @@ class Store:
             if file.read(len(MAGIC)) not in (MAGIC, b""):
                 # SQLite might throw the log away, which may hold rows that can be saved
                 raise sqlite3.DatabaseError("file is not a database")
-        with closing(sqlite3.connect(self._database, timeout=60)) as probe:
+        with closing(self._connect("mode=rw")) as probe:
             probe.execute("SELECT count(*) FROM sqlite_master").fetchone()
 
     def _open_reader(self) -> sqlite3.Connection:
         if not self._database.is_file():
             raise StoreError(f"there is no store in {self.path}")
-        uri = self._database.resolve().as_uri()
         log = self._database.with_name(self._database.name + "-wal")
         for mode in ("mode=ro", "immutable=1"):
-            reader = sqlite3.connect(f"{uri}?{mode}", uri=True, isolation_level=None, check_same_thread=False)
+            reader = self._connect(mode)
             try:
                 reader.execute("SELECT value FROM Settings LIMIT 1").fetchone()
             except sqlite3.OperationalError:
@@ -206,13 +219,14 @@ class Store:
     def _follow(self) -> None:
         """Open anew if another process moved the file aside."""
         if self._moved() and not self.readonly:
-            self._close()
+            self._connection.close()
             self._open()
 
     def _heal(self, reason: str) -> None:
         if self.readonly:
             raise StoreError(f"the store {self.path} is damaged ({reason}), and was opened for reading only")
-        self._close()
+        if hasattr(self, "_connection"):
+            self._connection.close()
         aside = self.path / time.strftime("damaged-%Y%m%d-%H%M%S")
         aside.mkdir(exist_ok=True)
         for name in (self._database.name, f"{self._database.name}-wal", f"{self._database.name}-shm"):
@@ -256,7 +270,7 @@ class Store:
         with self._lock:
             self._follow()
             query = f"SELECT key, value FROM Cache WHERE key IN ({','.join('?' * len(keys))}) AND {_ROWS}"
-            return self._reader.execute(query, keys).fetchall()
+            return self._connection.execute(query, keys).fetchall()
 
     def _unreadable(self) -> None:
         if not self.unreadable:
@@ -278,8 +292,7 @@ class Store:
         Raises:
             StoreError: they cannot be stored.
         """
-        if self._cache is None:
-            raise StoreError(f"the store {self.path} was opened for reading only")
+        self._must_write()
         there = self._guarded(self._put, records, replace)
         if not there:
             return {}
@@ -288,20 +301,35 @@ class Store:
         self._guarded(self._put, damaged, replace=True)
         return kept
 
-    def _put(self, records: Sequence[Record], replace: bool) -> list[str]:
-        there = []
+    def _must_write(self) -> None:
+        if self.readonly:
+            raise StoreError(f"the store {self.path} was opened for reading only")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
             self._follow()
-            cache = self._cache
-            assert cache is not None
-            with cache.transact(retry=True):
-                for record in records:
-                    key = record.key if record.reply is not None else _WAITING + record.key
-                    if replace:
-                        cache.set(key, record.text(), retry=True)
-                    elif not cache.add(key, record.text(), retry=True):
-                        there.append(record.key)
-        return there
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:  # SQLite itself rolls back when the disk is full
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def _put(self, records: Sequence[Record], replace: bool) -> list[str]:
+        """Store records; return the keys of those that were there already."""
+        now = time.time()
+        names = {record.key if record.reply is not None else _WAITING + record.key: record for record in records}
+        rows = [(name, now, now, record.text()) for name, record in names.items()]
+        with self._transaction() as connection:
+            stored = connection.executemany(_REPLACE if replace else _KEEP, rows).rowcount
+            if stored == len(rows):
+                return []
+            marks = ",".join("?" * len(names))
+            query = f"SELECT key FROM Cache WHERE key IN ({marks}) AND raw = 1 AND store_time != ?"
+            return [names[name].key for (name,) in connection.execute(query, [*names, now])]
 
     def waiting(self, keys: Sequence[str]) -> dict[str, Record]:
         """Return the records without a reply, those that were exported to a batch file."""
@@ -312,11 +340,13 @@ class Store:
 
     def forget(self, keys: Iterable[str], *, waiting: bool = False) -> None:
         """Delete records: replies, or those that wait for one."""
-        if self._cache is None:
-            raise StoreError(f"the store {self.path} was opened for reading only")
-        with self._lock, self._cache.transact(retry=True):
-            for key in keys:
-                self._cache.delete(_WAITING + key if waiting else key, retry=True)
+        self._must_write()
+        rows = [(_WAITING + key if waiting else key,) for key in keys]
+        self._guarded(self._delete, rows)
+
+    def _delete(self, rows: Sequence[tuple[str]]) -> None:
+        with self._transaction() as connection:
+            connection.executemany("DELETE FROM Cache WHERE key = ? AND raw = 1", rows)
 
     def texts(self, prefix: str = "") -> Iterator[tuple[str, str]]:
         """Yield (key, JSON text) of all replies whose key starts with ``prefix``, ordered by key."""
@@ -334,27 +364,15 @@ class Store:
 
     def _query(self, query: str, values: Sequence[str] = ()) -> list[tuple[Any, ...]]:
         with self._lock:
-            return self._reader.execute(query, values).fetchall()
+            return self._connection.execute(query, values).fetchall()
 
     def check(self) -> str:
         """Return what SQLite says about its own structure: ``ok`` or the first problems."""
         with self._lock:
-            rows = self._reader.execute("PRAGMA quick_check(5)").fetchall()
+            rows = self._connection.execute("PRAGMA quick_check(5)").fetchall()
         return "; ".join(str(row[0]) for row in rows)
-
-    def detach(self) -> None:
-        """Close what belongs to the calling thread, unless the store was opened in it."""
-        if self._cache is not None and threading.get_ident() != self._thread:
-            self._cache.close()
-
-    def _close(self) -> None:
-        if hasattr(self, "_reader"):
-            self._reader.close()
-        if self._cache is not None:
-            self._cache.close()
-            self._cache = None
 
     def close(self) -> None:
         """Close the files."""
         with self._lock:
-            self._close()
+            self._connection.close()

@@ -40,6 +40,8 @@ __all__ = [
 OFFLINE_URL = "offline:"
 """The base_url of the built-in stand-in, which is no LLM and opens no socket."""
 
+_MANY = 2**53
+
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
@@ -194,6 +196,13 @@ class Reply:
     raw: str
     cached: bool = False
 
+    @classmethod
+    def parsed(cls, key: str, raw: str, body: dict[str, Any]) -> Reply:
+        """Return the reply for a body that is parsed already."""
+        reply = cls(key, raw)
+        reply.__dict__["json"] = body
+        return reply
+
     @cached_property
     def json(self) -> dict[str, Any]:
         """The response body; the store and the client let only JSON objects with one choice or more through."""
@@ -233,12 +242,14 @@ class Reply:
 
     @property
     def usage(self) -> tuple[int, int] | None:
-        """(prompt tokens, completion tokens), or None where the server did not say."""
+        """(prompt tokens, completion tokens), or None where the server did not say, or nothing sensible."""
         usage = self.json.get("usage")
         if not isinstance(usage, dict):
             return None
-        counts = usage.get("prompt_tokens"), usage.get("completion_tokens")
-        return (int(counts[0] or 0), int(counts[1] or 0)) if counts[0] is not None else None
+        prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens") or 0
+        if not (isinstance(prompt, int) and isinstance(completion, int)):
+            return None
+        return (prompt, completion) if 0 <= prompt < _MANY and 0 <= completion < _MANY else None
 
 
 @dataclass(frozen=True, slots=True)

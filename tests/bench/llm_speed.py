@@ -171,7 +171,9 @@ def main() -> None:
             print(f"  raw aiohttp   {raw}")
             store = Path(folder) / str(concurrency)
             cold, sent = asyncio.run(ours(base_url, pairs, concurrency, store))
-            print(f"  judgekit      {cold}  {cold.rate / raw.rate:.2f} x raw, CPU {cold.cpu_ms / raw.cpu_ms:.2f} x, {sent} sent")
+            print(
+                f"  judgekit      {cold}  {cold.rate / raw.rate:.2f} x raw, CPU {cold.cpu_ms / raw.cpu_ms:.2f} x, {sent} sent"
+            )
             warm, sent = asyncio.run(ours(base_url, pairs, concurrency, store))
             print(f"  warm re-run   {warm}  {warm.rate / cold.rate:.1f} x cold, {sent} sent")
             client = asyncio.run(openai_client(base_url, min(pairs, 3000), concurrency))

@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+import diskcache
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,13 +54,10 @@ def test_what_was_stored_is_there_after_reopening(tmp_path: Path) -> None:
     assert read(tmp_path, [record(9999)]) == []
 
 
-@given(
-    st.text(),
-    st.integers(0, 99),
-    st.none() | st.text(),
-    st.text(),
-    st.none() | st.tuples(st.integers(0), st.integers(0)),
-)
+counts = st.integers(0, 2**53)
+
+
+@given(st.text(), st.integers(0, 99), st.none() | st.text(), st.text(), st.none() | st.tuples(counts, counts))
 def test_every_record_parses_back(
     body: str, sample: int, sent: str | None, reply: str, usage: tuple[int, int] | None
 ) -> None:
@@ -78,12 +76,14 @@ def test_a_changed_record_is_noticed(change: tuple[str, str]) -> None:
 
 
 def test_nothing_is_dropped_beyond_the_size_limit(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    cache = store._cache
-    assert cache is not None
+    Store(tmp_path).close()
+    cache = diskcache.Cache(str(tmp_path), disk=TextDisk)
     assert (cache.eviction_policy, cache.size_limit, cache.cull_limit) == ("none", 2**62, 0)
     cache.reset("size_limit", 4096)
     cache.reset("cull_limit", 10)
+    store = Store(tmp_path)
+    cache.set("further", "text")
+    cache.close()
     records = [record(n) for n in range(3000)]
     for start in range(0, 3000, 100):
         store.put_many(records[start : start + 100])
@@ -109,11 +109,11 @@ def test_a_crafted_row_runs_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     rows.close()
     assert read(tmp_path / "store", records) == records[2:]
     store = Store(tmp_path / "store")
-    cache = store._cache
-    assert cache is not None
+    cache = diskcache.Cache(str(tmp_path / "store"), disk=TextDisk)
     for access in (lambda: cache.get(records[0].key), lambda: list(cache), lambda: cache.get(records[1].key)):
         with pytest.raises(StoreError, match="pickled"):
             access()
+    cache.close()
     assert [key for key, _ in store.texts()] == [r.key for r in records[1:]] or store.count() == 2
     store.put_many(records)
     assert len(store.get_many([r.key for r in records])) == 3
