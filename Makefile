@@ -15,8 +15,8 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest
 
 check: $(VENV)/.dev
-	$(BIN)/ruff check judgekit tests
-	$(BIN)/ruff format --check judgekit tests
+	$(BIN)/ruff check judgekit tests notebooks
+	$(BIN)/ruff format --check judgekit tests notebooks
 	$(BIN)/mypy
 
 bench: $(VENV)/.dev
