@@ -170,6 +170,16 @@ def by_depth(
     return svg.document(key, "Concordance against the number of documents", description, WIDTH, bottom + 48, body)
 
 
+def _round_costs(costs: Sequence[float]) -> list[float]:
+    """Return the round costs (1, 2 or 5 times a power of ten; powers only on a long axis) that enclose ``costs``."""
+    first, last = math.floor(math.log10(min(costs))), math.ceil(math.log10(max(costs)))
+    factors = (1, 2, 5) if last - first <= 3 else (1,)
+    marks = [f * 10.0**power for power in range(first, last + 1) for f in factors]
+    below = max(i for i, mark in enumerate(marks) if mark <= min(costs) * 1.0001)
+    above = min(i for i, mark in enumerate(marks) if mark >= max(costs) * 0.9999)
+    return marks[below : max(above, below + 1) + 1]
+
+
 @dataclass(frozen=True, slots=True)
 class Point:
     """One labeling in the picture of cost against concordance."""
@@ -196,20 +206,17 @@ def frontier(
     left, right, top, bottom = 64.0, WIDTH - 16, 18.0, 310.0
     y = Axis(low, high, bottom, top)
     positive = [c for c in (*(p.cost for p in points), end_to_end or 0.0) if c > 0]
-    logs = [math.log10(c) for c in positive] or [0.0]
-    first, last = math.floor(min(logs)), math.ceil(max(logs))
-    x = Axis(first, max(last, first + 1), left + 90, right - 30)
+    marks = _round_costs(positive)
+    x = Axis(math.log10(marks[0]), math.log10(marks[-1]), left + 90, right - 40)
 
     def across(cost: float) -> float:
         return x(math.log10(cost)) if cost > 0 else left + 34
 
     body = _y_axis(y, step, left, right)
     body.append(tag("text", "0", x=across(0), y=bottom + 18, class_="tick middle"))
-    powers = range(first, round(x.high) + 1) if positive else range(0)
-    factors = (1, 2, 5) if len(powers) <= 3 else (1,)
-    for at in [math.log10(f) + p for p in powers for f in factors if math.log10(f) + p <= x.high]:
-        body.append(tag("line", x1=x(at), x2=x(at), y1=top, y2=bottom, class_="grid"))
-        body.append(tag("text", f"{10.0**at:,.10g}", x=x(at), y=bottom + 18, class_="tick middle"))
+    for cost in marks:
+        body.append(tag("line", x1=across(cost), x2=across(cost), y1=top, y2=bottom, class_="grid"))
+        body.append(tag("text", f"{cost:,.10g}", x=across(cost), y=bottom + 18, class_="tick middle"))
     body.append(
         tag(
             "text",
@@ -222,7 +229,7 @@ def frontier(
     if end_to_end:
         at = across(end_to_end)
         body.append(tag("line", x1=at, x2=at, y1=top, y2=bottom, class_="reference"))
-        body.append(tag("text", "end to end", x=at - 5, y=top + 10, class_="quiet end"))
+        body.append(tag("text", "end to end", x=at - 5, y=bottom - 8, class_="quiet end"))
     steps: list[str] = []
     for p in sorted((p for p in points if p.on_frontier), key=lambda p: (p.cost, p.cell.value)):
         px, py = across(p.cost), y(p.cell.value)
@@ -232,7 +239,11 @@ def frontier(
         body.append(tag("polyline", points=" ".join(steps), class_="steps"))
     taken: list[tuple[float, float]] = []
     for p in sorted(points, key=lambda p: -p.cell.value):
-        px, py = across(p.cost), y(p.cell.value)
+        # Labelings of the same cost would hide each other's intervals; their names stand clear of all of them.
+        base = across(p.cost)
+        same = sum(abs(base - across(other.cost)) < 1 for other in points)
+        px = base + 7 * sum(abs(base - near) < 1 for near, _ in taken)
+        py = y(p.cell.value)
         extra = "off" if p.cell.constructed else ""
         series = order[p.cell.labeling]
         if interval(p.cell.low, p.cell.high):
@@ -248,10 +259,11 @@ def frontier(
             )
         body.append(svg.marker(px, py, series, size=5.5, extra=extra))
         label = svg.cut(p.cell.labeling, 28)
-        ends = px + 10 + svg.text_width(label) > right
+        right_of = base + 7 * (same - 1) + 10
+        ends = right_of + svg.text_width(label) > right
         ty = py - 8
-        while any(abs(ty - other) < 14 and abs(px - near) < 160 for near, other in taken):
+        while any(abs(ty - other) < 14 and abs(px - near) < 170 for near, other in taken):
             ty += 14
-        taken.append((px, ty))
-        body.append(tag("text", label, x=px - 10 if ends else px + 10, y=ty, class_="end" if ends else None))
+        taken.append((base, ty))
+        body.append(tag("text", label, x=base - 10 if ends else right_of, y=ty, class_="end" if ends else None))
     return svg.document(key, "Cost against concordance", description, WIDTH, bottom + 48, body)

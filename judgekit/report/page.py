@@ -7,6 +7,7 @@ requests, so that a document or a model cannot do anything with it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from judgekit.data.files import write_atomic
+from judgekit.data.tables import ALL
 from judgekit.report import figures, paper, pictures, svg, words
 from judgekit.report.grids import Grid, grids, is_primary, records
 from judgekit.report.model import Cost, LabelingInfo, Results
@@ -37,6 +39,14 @@ def write_html(results: Results, path: str | Path) -> None:
 
 def render(results: Results) -> str:
     """Return the page as text."""
+    environment = _environment()
+    style = Markup(environment.get_template("style.css").render())  # our own file, no value of a user's in it
+    return environment.get_template("report.html").render(r=results, style=style, **_context(results)) + "\n"
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    """Return the compiled templates' environment, the same for every page."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("judgekit.report"),
         autoescape=True,
@@ -47,14 +57,9 @@ def render(results: Results) -> str:
     )
     for function in (words.count, words.number, words.interval, words.money, words.seconds, words.marks, words.rewards):
         environment.filters[function.__name__] = function
-    environment.filters |= {
-        "shares": shares,
-        "missing": missing,
-        "spark": figures.spark,
-        "spark_range": figures.spark_range,
-    }
-    style = Markup(environment.get_template("style.css").render())  # our own file, no value of a user's in it
-    return environment.get_template("report.html").render(r=results, style=style, **_context(results)) + "\n"
+    environment.filters |= {"shares": shares, "missing": missing}
+    environment.filters |= {"spark": figures.spark, "spark_range": figures.spark_range}
+    return environment
 
 
 def _finalize(value: Any) -> Any:
@@ -85,7 +90,7 @@ def _context(results: Results) -> dict[str, Any]:
         "coefficients": _coefficients(primary),
         "per_run": paper.per_run(results),
         "matrix": paper.matrix(results),
-        "measures": [m for m in dict.fromkeys(results.comparison["measure"]) if words.rewards(m)],
+        "measures": [m for m in _names(results.comparison["measure"]) if words.rewards(m)],
         "statuses": _statuses(results.labelings),
         "quality": _quality(results.quality),
         "score_means": _scores(results.scores),
@@ -113,10 +118,11 @@ def _quality(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Per model and metric: runs x depths."""
     out = []
     for (model, metric), rows in frame.groupby(["model", "metric"], sort=False):
-        depths = sorted(set(rows["depth"]))
-        runs = sorted(dict.fromkeys(rows["run"]), key=lambda run: run == "all")
-        cells = {(r["run"], r["depth"]): r for r in rows.to_dict("records")}
-        out.append({"model": model, "metric": metric, "depths": depths, "runs": runs, "cells": cells})
+        cells = {(r["run"], r["depth"]): r for r in records(rows)}
+        closed = cells.pop((ALL, 0), None)
+        depths, runs = sorted({depth for _, depth in cells}), list(dict.fromkeys(run for run, _ in cells))
+        shape = {"model": model, "metric": metric, "depths": depths, "runs": runs}
+        out.append({**shape, "cells": cells, "closed": closed})
     return out
 
 
@@ -128,6 +134,11 @@ def _scores(frame: pd.DataFrame) -> list[dict[str, Any]]:
         measures, runs = list(dict.fromkeys(rows["measure"])), list(dict.fromkeys(rows["run"]))
         out.append({"labeling": labeling, "measures": measures, "runs": runs, "cells": cells})
     return out
+
+
+def _names(measures: pd.Series) -> list[str]:
+    """Return the measures without their cutoffs, each once."""
+    return list(dict.fromkeys(str(m).rpartition("@")[0] or str(m) for m in measures))
 
 
 def _by_level(members: list[Grid]) -> list[tuple[str, list[Grid]]]:

@@ -23,12 +23,12 @@ def tag(name: str, *children: str, **attributes: str | float | None) -> Markup:
     ``class_`` is written ``class``, other underscores become hyphens; None leaves an attribute out; numbers are
     rounded to two decimals.
     """
-    written = Markup("").join(
-        Markup(' {}="{}"').format(key.rstrip("_").replace("_", "-"), _value(value))
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(_value(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
-    return Markup("<{0}{1}>{2}</{0}>").format(Markup(name), written, join(children))
+    return Markup(f"<{name}{written}>{join(children)}</{name}>")  # values and children are escaped, names are ours
 
 
 def _value(value: str | float) -> str:
@@ -37,7 +37,7 @@ def _value(value: str | float) -> str:
 
 def join(parts: Sequence[str]) -> Markup:
     """Return the parts one after the other, escaped unless they are `Markup`."""
-    return Markup("").join(p if isinstance(p, Markup) else escape(clean(p)) for p in parts)
+    return Markup("".join(p if isinstance(p, Markup) else escape(clean(p)) for p in parts))
 
 
 def document(key: str, title: str, description: str, width: float, height: float, body: Sequence[Markup]) -> Markup:

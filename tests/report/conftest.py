@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from html.parser import HTMLParser
 from typing import Any
 
@@ -40,7 +41,8 @@ def _wobble(*keys: object) -> float:
     return ((sum(ord(c) * (i + 7) for i, c in enumerate(repr(keys))) % 997) / 498.5) - 1
 
 
-def comparison() -> pd.DataFrame:
+@cache
+def _comparison() -> pd.DataFrame:
     rows = []
     for level in ("query", "within-query", "system"):
         for depth in DEPTHS:
@@ -147,7 +149,7 @@ def make_results(**changes: Any) -> Results:
     """Return a realistic result; any field can be replaced."""
     results = Results(
         title="Which labels predict the answers?",
-        comparison=comparison(),
+        comparison=_comparison().copy(),
         labelings=labelings(),
         answers=(
             Answers(
