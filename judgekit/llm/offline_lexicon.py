@@ -110,14 +110,25 @@ RELATIONS: Final = (
 """Groups of words that say much the same; each group is one word class. A word belongs to its first group."""
 
 VERBS: Final = words("""
-    asked began believe belong bring brought came carried carries carry come comes consist consists consume counted cut
-    drew fall falls feel fell felt flew flow flows follow followed follows gave give given gives go goes gone grew held
-    help holds join joins keep keeps kept know known knows laid lasts lay lead leads learnt leave leaves left let lets
-    lie lies live lived lives look looks lost lower lowers met move moves need needed needs paid pay pays put puts ran
-    reach reached reaches read refuse refused rise rises rose run runs said sail sails sat save saved saw say says seen
-    sell sells send sends sent serve served serves set sets show shown shows sit sits sold speak spoke stand stands
-    start started starts stay stayed stays stood stop stopped stops take taken takes tell tells think thought told took
-    try turn turned turns use used uses want wanted wants went win wins won work worked works write writes wrote
+    add added adds agree agreed allow allows appear appeared appears arrive arrived asked ate bear bears become
+    becomes began begins believe belong break breaks bring broke brought build builds built buy buys calls came
+    carried carries carry caused changed changes choose chose closed closes come comes compare consist consists
+    consume counted covered covers create created crossed crosses depend depends die died dies discover discovered
+    drew drives drove eat eats employ employs ended ends enter entered enters exist exists expect expects explain
+    explains falls feel fell felt finish finished flew flow flows follow followed follows formed found gain gained
+    gave give given gives go goes gone grew grow hang hangs happen happened happens hear heard hears held hold holds
+    hung include included includes increase introduce introduced invent invented join joins keep keeps kept know
+    known knows laid landed lasts launch lay lead leads learnt leave leaves lend let lets lie lies lift lifts live
+    lived lives looks lose loses lost lower lowers marks means meant measures met move moves needed needs noticed
+    offer offered offers opened opens ordered orders owned owns paid pass passed passes pay pays played plays prefer
+    produce produced produces publish published pull pulled pulls push put puts ran reach reached reaches read
+    receive received receives recorded refuse refused remain remained remains replace replaced reported require
+    required requires rests rise rises run runs said sail sails sank sat save saved say says seen sell sells send
+    sends sent serve served serves sets shares shine show shown shows shut sing sings sit sits sleep sold speak
+    spend spoke spread stand stands started starts stayed stays sting stood stopped stops stretch strike strikes
+    struck supplied supplies supply supposed swim swims take taken takes teach tells thank think thought told took
+    travelled travels treat treated try turn turned turns used uses visited wait want wanted wants watches weigh
+    weighs went win wins won worked works write writes wrote
     """)
 """Common verb forms, which end a noun phrase."""
 

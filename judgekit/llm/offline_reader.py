@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -34,7 +35,7 @@ BEFORE: Final = 0.40
 ANSWER_FROM: Final = 0.32
 """Least coverage with which a span is answered; below it the model abstains."""
 RELEVANT_FROM: Final = 0.50
-"""Overlap at which a passage is as likely relevant as not."""
+"""Score at which a passage is as likely relevant as not."""
 STEEPNESS: Final = 11.0
 """How fast the probability rises around that point."""
 SAG: Final = 0.16
@@ -80,8 +81,11 @@ class Answer:
 
 
 class _Passage(NamedTuple):
+    """``holding`` is the number of sentences that have a word class."""
+
     title: frozenset[str]
     sentences: tuple[Sentence, ...]
+    holding: Mapping[str, int]
 
 
 class _Span(NamedTuple):
@@ -101,10 +105,9 @@ class Reader:
         """Answer a question from (title, text) passages in prompt order."""
         asked = self._question(question)
         read = [self._passage(title, text) for title, text in passages]
-        everything = [s for p in read for s in p.sentences]
-        if not asked.terms or not everything:
+        if not asked.terms or not any(p.sentences for p in read):
             return Answer(None, 0.99, 0.01, "")
-        weights = _weights(asked, everything)
+        weights = _weights(asked, read)
         relevant, overlap, where = 0.0, -1.0, ""
         spans: list[_Span] = []
         for index, passage in enumerate(read):
@@ -116,7 +119,7 @@ class Reader:
             here = max(covers, default=0.0)
             if here > overlap and passage.sentences:
                 overlap, where = here, passage.sentences[covers.index(here)].text
-            relevant = max(relevant, _relevance(passage, here, span, weights))
+            relevant = max(relevant, _relevance(here, span))
         best = _vote(spans)
         if best is None or best.coverage < ANSWER_FROM:
             return Answer(None, _sigmoid(STEEPNESS * (ANSWER_FROM - overlap)), relevant, where)
@@ -159,13 +162,14 @@ def _analyse(title: str, text: str) -> _Passage:
     if heading and heading[1][-1] not in ".!?:":
         # The title may stand above the text instead of in an attribute.
         title, text = f"{title} {heading[1]}", text[heading.end() :]
-    return _Passage(_content_words(title), tuple(sentences(text)))
+    cut = tuple(sentences(text))
+    return _Passage(_content_words(title), cut, Counter(term for s in cut for term in s.positions))
 
 
-def _weights(question: Question, everything: Sequence[Sentence]) -> dict[str, float]:
-    total = len(everything)
+def _weights(question: Question, passages: Sequence[_Passage]) -> dict[str, float]:
+    total = 1.0 + sum(len(p.sentences) for p in passages)
     raw = {
-        term: prior * math.log(1.0 + (total + 1.0) / (sum(term in s.positions for s in everything) + 0.5))
+        term: prior * math.log(1.0 + total / (0.5 + sum(p.holding.get(term, 0) for p in passages)))
         for term, prior in question.terms.items()
     }
     norm = sum(raw.values())
@@ -195,9 +199,9 @@ def _coverages(passage: _Passage, weights: Mapping[str, float]) -> list[float]:
     return out
 
 
-def _relevance(passage: _Passage, here: float, span: _Span | None, weights: Mapping[str, float]) -> float:
-    whole = sum(w for t, w in weights.items() if t in passage.title or any(t in s.positions for s in passage.sentences))
-    overlap = 0.5 * here + 0.2 * whole + 0.3 * (0.0 if span is None else span.score)
+def _relevance(here: float, span: _Span | None) -> float:
+    """Return the probability that a passage is relevant: what it covers, and how well its best span fits."""
+    overlap = COVERAGE * here if span is None else span.score
     return _sigmoid(STEEPNESS * (overlap - RELEVANT_FROM))
 
 

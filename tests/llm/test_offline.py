@@ -130,21 +130,16 @@ def test_max_tokens_cuts_the_reply_and_says_so() -> None:
     assert cut.usage[1] == 1
 
 
-def test_usage_counts_prompt_and_reply() -> None:
-    reply = ask("Who built the Old Mill?", MILL)
-    assert reply.usage is not None
-    prompt, completion = reply.usage
-    assert completion == count_tokens(reply.text)
-    longer = ask("Who built the Old Mill?", MILL, HARBOUR).usage
-    assert longer is not None
-    # The second passage, and the two tags with the title around it.
-    tags = count_tokens(f'<passage title="{HARBOUR[0]}"></passage>')
-    assert longer[0] - prompt == count_tokens(HARBOUR[1]) + tags
-
-
-def test_a_long_word_counts_a_token_for_each_six_characters_begun() -> None:
-    assert count_tokens("a lighthouse, 12") == 1 + 2 + 1 + 1
-    assert count_tokens("") == 0
+def test_usage_counts_four_characters_of_the_prompt_and_six_of_a_word_of_the_reply_as_a_token() -> None:
+    assert [count_tokens(text) for text in ("", "a", "abcd", "abcde")] == [0, 1, 1, 2]
+    one = ask("Who built the Old Mill?", MILL)
+    two = ask("Who built the Old Mill?", MILL, HARBOUR)
+    assert one.usage is not None
+    assert two.usage is not None
+    assert one.text == "Thomas Greave"
+    assert one.usage[1] == 2
+    added = len(f'\n<passage title="{HARBOUR[0]}">\n{HARBOUR[1]}\n</passage>')
+    assert two.usage[0] - one.usage[0] == pytest.approx(added / 4, abs=1)
 
 
 def test_n_returns_copies() -> None:
