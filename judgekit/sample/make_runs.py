@@ -59,6 +59,8 @@ class Index:
         self.lengths = {doc_id: sum(counts.values()) for doc_id, counts in self.counts.items()}
         self.mean_length = sum(self.lengths.values()) / len(self.lengths)
         self.frequency = Counter(term for counts in self.counts.values() for term in counts)
+        self.vectors = {doc_id: self._vector(counts) for doc_id, counts in self.counts.items()}
+        self.norms = {doc_id: math.sqrt(math.fsum(w * w for w in v.values())) for doc_id, v in self.vectors.items()}
 
     def bm25(self, query: str, k1: float, b: float) -> Ranking:
         """Score by BM25, with the inverse document frequency that cannot get negative."""
@@ -77,12 +79,10 @@ class Index:
         """Score by the cosine of TF-IDF vectors, term frequencies damped by a logarithm."""
         asked = self._vector(Counter(self.words(query)))
         scores: Ranking = {}
-        for doc_id, counts in self.counts.items():
-            dot = math.fsum(
-                weight * (1 + math.log(counts[t])) * self._idf(t) for t, weight in asked.items() if counts[t]
-            )
+        for doc_id, vector in self.vectors.items():
+            dot = math.fsum(weight * vector[term] for term, weight in asked.items() if term in vector)
             if dot:
-                scores[doc_id] = dot / self._norm(counts)
+                scores[doc_id] = dot / self.norms[doc_id]
         return scores
 
     def _idf(self, term: str) -> float:
@@ -90,9 +90,6 @@ class Index:
 
     def _vector(self, counts: Counter[str]) -> dict[str, float]:
         return {term: (1 + math.log(n)) * self._idf(term) for term, n in counts.items()}
-
-    def _norm(self, counts: Counter[str]) -> float:
-        return math.sqrt(math.fsum(w * w for w in self._vector(counts).values()))
 
 
 def top(scores: Ranking) -> list[tuple[str, float]]:
