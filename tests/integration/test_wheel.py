@@ -1,0 +1,115 @@
+"""What is shipped: the sdist and the wheel hold what they should, and the wheel works where it is installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SHIPPED = {"judgekit", "prompts", "tests", "notebooks", "Makefile"} | {"CHANGELOG.md", "CONTRIBUTING.md", "README.md"}
+FRAME = {"pyproject.toml", "LICENSE", ".gitignore"}
+JUNK = shutil.ignore_patterns("__pycache__", ".*", "*.pyc")
+
+
+def run(*command: str | Path, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV", "COV_", "JUDGEKIT"))}
+    done = subprocess.run(list(map(str, command)), cwd=cwd, env={**kept, **env}, capture_output=True, text=True)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the sdist and the wheel that was built from it, out of a checkout with clutter in it."""
+    checkout, dist = tmp_path_factory.mktemp("checkout"), tmp_path_factory.mktemp("dist")
+    for name in sorted(SHIPPED | FRAME):
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, checkout / name, ignore=JUNK)
+        elif (ROOT / name).exists():
+            shutil.copy2(ROOT / name, checkout / name)
+    for clutter in (
+        ".env",
+        "notes.txt",
+        "env/lib/tests/test_x.py",
+        "env/lib/judgekit/x.py",
+        "judgekit-demo/report.html",
+    ):
+        (checkout / clutter).parent.mkdir(parents=True, exist_ok=True)
+        (checkout / clutter).write_text("no part of the project")
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", dist, cwd=checkout)
+    return dist
+
+
+def files(folder: str) -> set[str]:
+    """Return the files of a folder of the checkout that are to be shipped."""
+    paths = (p.relative_to(ROOT) for p in (ROOT / folder).rglob("*") if p.is_file())
+    return {p.as_posix() for p in paths if not any(part.startswith((".", "__pycache__")) for part in p.parts)}
+
+
+def test_the_sdist_holds_the_project_and_nothing_else(dist: Path) -> None:
+    (sdist,) = dist.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {name.partition("/")[0] for name in names} <= SHIPPED | FRAME | {"PKG-INFO"}
+    assert names >= files("judgekit") | files("prompts") | files("tests") | files("notebooks")
+    assert sdist.stat().st_size < 5_000_000
+
+
+def test_the_wheel_holds_the_package_with_its_prompts_and_its_sample(dist: Path) -> None:
+    (wheel,) = dist.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"judgekit"}
+    inside = {name for name in names if name.startswith("judgekit/")}
+    assert inside == files("judgekit") | {f"judgekit/{name}" for name in files("prompts")}
+    assert "judgekit/prompts/binary.toml" in inside
+    assert "judgekit/py.typed" in inside
+    assert inside >= {f"judgekit/sample/{name}" for name in ("experiment.toml", "queries.jsonl", "docs.jsonl")}
+    assert len([name for name in inside if name.startswith("judgekit/sample/runs/")]) >= 5
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+
+
+@pytest.fixture(scope="module")
+def installed(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs' folder of a fresh environment with the wheel and what it asks for."""
+    home = tmp_path_factory.mktemp("clean")
+    venv.create(home, with_pip=True)
+    programs = home / ("Scripts" if os.name == "nt" else "bin")
+    (wheel,) = dist.glob("*.whl")
+    pip = [programs / "python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    try:
+        run(*pip, "--no-deps", "tomli-w", cwd=home)
+    except AssertionError as error:
+        pytest.skip(f"needs a package index: {str(error).strip().splitlines()[-1]}")
+    run(*pip, wheel, cwd=home)
+    return programs
+
+
+@pytest.mark.slow
+def test_the_installed_wheel_runs_the_demo_in_another_folder(installed: Path, tmp_path: Path) -> None:
+    home, here = tmp_path / "home", tmp_path / "here"
+    home.mkdir()
+    here.mkdir()
+    where = run(installed / "python", "-c", "import judgekit; print(judgekit.__file__)", cwd=here).stdout
+    assert Path(where.strip()).is_relative_to(installed.parent)
+    shown = run(installed / "judgekit", "demo", cwd=here, HOME=str(home), COLUMNS="160").stdout
+    (report,) = here.rglob("report.html")
+    assert report.name in shown.replace("\n", "")
+    assert "No LLM was involved" in report.read_text(encoding="utf-8")
+    assert sum(1 for _ in here.rglob("*.qrels")) >= 4
+    assert not list(home.iterdir()), "the demo keeps everything inside its results folder"
+
+
+@pytest.mark.slow
+def test_the_installed_wheel_finds_its_prompts(installed: Path, tmp_path: Path) -> None:
+    code = "from judgekit.llm.prompts import list_prompts; print(*(p.name for p in list_prompts()))"
+    shown = run(installed / "python", "-c", code, cwd=tmp_path).stdout
+    assert sorted(shown.split()) == sorted(Path(name).stem for name in files("prompts"))
