@@ -21,7 +21,7 @@ _SEP: Final = "\x1f"
 _TOKEN: Final = regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]")
 """The tokens of DPR's evaluation: runs of letters, digits and marks; every other visible character by itself."""
 
-_WORD: Final = regex.compile(r"[^\s—―]+")
+_WORD: Final = regex.compile(r"[^\s\x00-\x1f—―]+")
 _LEADING: Final = regex.compile(r"^[^\p{L}\p{N}\p{M}_]+")
 _TRAILING: Final = regex.compile(r"[.,;:'\"”»)\]}…!?]+$")
 _KEPT: Final = frozenset("!?")

@@ -268,7 +268,7 @@ def _listed(text: str) -> list[str]:
     if text.lstrip().startswith("["):
         try:
             found = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             found = []
         return found if isinstance(found, list) else []
     parts = text.split()

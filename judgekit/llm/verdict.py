@@ -119,6 +119,7 @@ _SCALE: Final = r"(?:(?:on|from|in|using)\s(?:a\s|the\s)?(?:scale\s)?(?:of\s|fro
 _MARKER: Final = re.compile(
     r"(?<![\w'’/-])(?:score|grade|rating|verdict|label|answer|judge?ment|decision|relevance|relevant|useful|correct"
     r"|class(?:ification)?|output|result|conclusion|overall)[\"'”’)\]]?\ ?"
+    r"(?:(?:for|of)\ (?:this|the)\ (?:passage|document|text|result|answer)\ )?"
     rf"(?:\([^()\n]{{0,60}}\)\ ?|{_SCALE}\ ?)?"
     r"(?:(?P<strong>[:=]+>?|->|=>|→|>|\?|[-–—](?=\s))|(?P<prose>(?:is|was|would\ be|should\ be|will\ be)\b:?))"
     r"[ ]*(?:[\"'“”‘’«(\[{<][ ]*){0,3}(?:(?:an?|only|clearly|just|simply)\b[ ]*)?",
@@ -136,7 +137,8 @@ _BARE: Final = r"^ *(?:[-•–>] +)?[ \"'“”‘’«(\[{<]*"
 _AFTER_BARE: Final = r"(?P<mark>[\"'”’»)\]}<>.,;:! ]*)$"
 _LISTED: Final = re.compile(r"^\W*\d+\s*[:=,;(–—-]", re.MULTILINE)
 _CLOSE: Final = 200
-"""How many characters before a marker are looked at."""
+_WORD: Final = 30
+"""How many characters before a marker are looked at, for conditions and for the word before it."""
 
 _MAX_OBJECTS: Final = 50
 """JSON objects are looked for behind at most so many of the last opening braces."""
@@ -290,7 +292,7 @@ def _marked(text: str, form: Form) -> Iterator[tuple[int, int, int | None]]:
     for marker in _MARKER.finditer(text):
         begin = max(0, marker.start() - _CLOSE)
         line = text[max(begin, text.rfind("\n", begin, marker.start()) + 1) : marker.start()]
-        before = _BEFORE.search(line)
+        before = _BEFORE.search(line[-_WORD:])
         if before and not _ALLOWED.fullmatch(before[1]):
             continue
         prose = marker["prose"] is not None

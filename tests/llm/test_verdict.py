@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from judgekit.data.tables import Status
-from judgekit.llm.verdict import Form, Unread, Verdict, read
+from judgekit.llm.types import Failure, Reply, canonical
+from judgekit.llm.verdict import Form, Unread, Verdict, read, read_outcome, without_reasoning
 
 YES_NO = Form((("yes", 1), ("true", 1), ("no", 0), ("false", 0)))
 GRADE = Form((("off topic", 0), ("related", 1), ("partial answer", 2), ("full answer", 3)), 0, 3)
@@ -52,6 +57,7 @@ TEXTS: list[tuple[Form, str, int | None]] = [
     (GRADE, "Relevance score on a scale of 0 to 3: 2", 2),
     (GRADE, "On a scale of 0 to 3, the score is 2.", 2),
     (GRADE, "So the final grade is a 3.", 3),
+    (GRADE, "The relevance grade of this passage is 1.", 1),
     (GRADE, "<score>2</score>", 2),
     (GRADE, "<relevance_score>0</relevance_score>", 0),
     (GRADE, "Score = 1, because the answer is missing", 1),
@@ -96,6 +102,7 @@ TEXTS: list[tuple[Form, str, int | None]] = [
     (JSON_GRADE, '{"result": {"score": 1.0}}', 1),
     (JSON_GRADE, 'Here you are: {"Score": 2}. Anything else?', 2),
     (JSON_GRADE, '{"score": 1} or rather {"score": 2}', 2),
+    (JSON_GRADE, '{"why": {"match": 3}, "score": 2, "more": {"score": 0}}', 2),
     (JSON_GRADE, "Score: 2", 2),
     (JSON_GRADE, '{"score": 2, "reason": "cut off he', 2),
     (JSON_YES, '{"relevant": true}', 1),
@@ -174,3 +181,152 @@ def test_a_verdict_is_what_the_reply_states(form: Form, text: str, value: int | 
         assert isinstance(found, Verdict), found
         assert found.value == value
         assert 0 <= found.start <= found.end <= len(text)
+
+
+def test_a_reply_that_was_cut_off_has_no_verdict_whatever_it_says() -> None:
+    found = read("Score: 2", GRADE, "length")
+    assert isinstance(found, Unread)
+    assert found.status is Status.TRUNCATED
+
+
+def reply(**choice: object) -> Reply:
+    return Reply("k", canonical({"choices": [choice]}).decode())
+
+
+def test_outcomes_are_read_for_failure_and_refusal_before_their_text() -> None:
+    assert read_outcome(Failure("k", Status.FAILED, "it is down"), YES_NO) == Unread(Status.FAILED, "it is down")
+    refused = read_outcome(reply(message={"content": "Yes", "refusal": "I may not"}), YES_NO)
+    assert isinstance(refused, Unread)
+    assert (refused.status, refused.reason) == (Status.REFUSED, "the model declined: I may not")
+    filtered = read_outcome(reply(message={"content": "Yes"}, finish_reason="content_filter"), YES_NO)
+    assert isinstance(filtered, Unread)
+    assert filtered.status is Status.REFUSED
+    assert read_outcome(reply(message={"content": "Yes"}, finish_reason="stop"), YES_NO) == Verdict(1, 0, 3)
+    assert isinstance(read_outcome(reply(message={"content": None}), YES_NO), Unread)
+
+
+def test_the_place_of_a_verdict_is_where_it_stands_in_the_reply() -> None:
+    for form, text, said in [
+        (GRADE, "<think>2</think> **Score:** 3", "3"),
+        (JSON_GRADE, '{"reason": "2 \\"score\\"", "score": 2}', "2"),
+        (YES_NO, "Hmm. So:\n\n “No”", "No"),
+        (YES_NO, "Yes, it does.", "Yes"),
+    ]:
+        found = read(text, form)
+        assert isinstance(found, Verdict)
+        assert text[found.start :].startswith(said)
+
+
+def test_an_escaped_key_is_read_as_well() -> None:
+    assert read('{"\\u0073core": 2}', JSON_GRADE) == Verdict(2, 0, 17)
+
+
+def test_the_reason_says_what_was_expected() -> None:
+    found = read("Score: 9", STARS)
+    assert isinstance(found, Unread)
+    assert found.reason == "the reply's last statement, '9', is no verdict (expected 1 to 5)"
+    found = read("  ", YES_NO)
+    assert isinstance(found, Unread)
+    assert found.reason == "the reply is empty (expected yes/true/no/false)"
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("no tags", "no tags"),
+        ("a < b", "a < b"),
+        ("<think>x</think>y", "y"),
+        ("x</think>y", "y"),
+        ("<think>a</think>b</think>c", "c"),
+        ("y<think>x", "y"),
+        ("<Reasoning type='long'>x</REASONING>y", "y"),
+        ("<think>a<think>b</think>c</think>d", "d"),
+    ],
+)
+def test_reasoning_is_blanked_and_everything_keeps_its_place(text: str, rest: str) -> None:
+    blanked = without_reasoning(text)
+    assert blanked.strip() == rest
+    assert len(blanked) == len(text)
+
+
+FORMS = [YES_NO, GRADE, TEN, STARS, LETTERS, JSON_GRADE, JSON_YES, Form()]
+PIECES = [
+    *("yes", "no", "3", "0", "-1", "12", "2.5", "/", " out of ", " to ", " or ", ":", "=", " is ", "score", "final "),
+    *("answer", "verdict", "overall", "\n", " ", ".", ",", "(", ")", "**", "`", "{", "}", '"', '"score": ', "[", "]"),
+    *(
+        "<think>",
+        "</think>",
+        "```json",
+        "the ",
+        "if ",
+        "not ",
+        "１",
+        "−",
+        "\u2028",
+        "\\boxed{",
+        "ß",
+        "ı",
+        "\ud800",
+        "%",
+    ),
+]
+replies = st.one_of(st.text(), st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
+
+
+@given(replies, st.sampled_from(FORMS))
+def test_the_parser_is_total_and_stays_on_the_scale(text: str, form: Form) -> None:
+    found = read(text, form)
+    if isinstance(found, Verdict):
+        assert found.value in form.short.values()
+        assert 0 <= found.start <= found.end <= len(text)
+    else:
+        assert found.status is Status.UNPARSED
+        assert found.reason
+
+
+@given(replies, st.sampled_from([GRADE, YES_NO]), st.integers(0, 1))
+def test_a_verdict_on_the_last_line_is_the_verdict(text: str, form: Form, value: int) -> None:
+    word = ("No", "Yes")[value] if form is YES_NO else str(value)
+    found = read(f"{text}</think>\nFinal score: {word}", form)
+    assert isinstance(found, Verdict)
+    assert found.value == value
+
+
+@given(st.sampled_from([(f, w) for f in (YES_NO, GRADE, TEN, STARS) for w in f.short]), st.booleans())
+def test_the_short_way_and_the_long_way_agree(case: tuple[Form, str], shout: bool) -> None:
+    form, word = case
+    word = word.upper() if shout else word
+    short, long = read(word, form), read(f"{word}.", form)
+    assert short == long
+    assert isinstance(short, Verdict)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "{",
+        '{"a":',
+        "[",
+        "<think>",
+        "</think>",
+        "score: ",
+        "score is ",
+        "the answer ",
+        "3 ",
+        "3, ",
+        "yes ",
+        "\n- ",
+        "(",
+        "1. x\n",
+    ],
+)
+def test_the_time_is_linear_even_for_hostile_replies(piece: str) -> None:
+    def seconds(times: int) -> float:
+        text = piece * times + " x"
+        begun = time.perf_counter()
+        for form in (GRADE, YES_NO, JSON_GRADE):
+            read(text, form)
+        return time.perf_counter() - begun
+
+    small = min(seconds(1_000) for _ in range(3))
+    assert min(seconds(8_000) for _ in range(2)) < 40 * max(small, 0.005)

@@ -1,0 +1,148 @@
+"""Answer quality from elsewhere: thumbs, human ratings, and another system's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from judgekit.answers.quality import Metric
+from judgekit.answers.reading import Answer, abstains
+from judgekit.data.documents import Queries
+from judgekit.data.records import Record, records
+from judgekit.data.tables import QUALITY, Status
+from judgekit.errors import DataError, UsageError
+from judgekit.spec import Spec
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["read_answers", "read_ratings"]
+
+_THUMBS: Final = {
+    **dict.fromkeys(("up", "yes", "true", "good", "right", "correct", "👍", "+"), 1.0),
+    **dict.fromkeys(("down", "no", "false", "bad", "wrong", "incorrect", "👎", "-"), 0.0),
+}
+_MODEL: Final = "imported"
+
+
+def read_ratings(path: str | Path, metric: str = "rating") -> pd.DataFrame:
+    """Read how good the answers were in the eyes of people or of another tool, as a quality table.
+
+    Args:
+        path: CSV, TSV, JSON lines or Parquet with the columns ``run, depth, query_id, value``. A value is a number,
+            or a word such as ``up``, ``down``, ``yes``, ``no``, ``good``, ``bad``; an empty one is missing.
+            ``metric``, ``model`` and ``answer`` may be there too.
+        metric: the metric's name where the file has none.
+
+    Raises:
+        DataError: a column is missing or a value makes no sense; with file and line.
+    """
+    source = Path(path)
+    rows: list[dict[str, Any]] = []
+    for record in _records(source, "value"):
+        value, reason = record.fields["value"], ""
+        if value is None or (isinstance(value, str) and not value.strip()):
+            number, reason = float("nan"), "not rated"
+        else:
+            number = _number(value, record, source)
+        status = Status.FAILED if reason else Status.OK
+        rows.append({**_where(record, source, metric), "value": number, "status": status.value, "reason": reason})
+    return _table(rows)
+
+
+def read_answers(path: str | Path, queries: Queries, metrics: Sequence[Metric]) -> pd.DataFrame:
+    """Read another system's answers and rate them, as a quality table.
+
+    Args:
+        path: CSV, TSV, JSON lines or Parquet with the columns ``run, depth, query_id, answer``; ``model`` may be
+            there too. An empty answer is missing.
+        queries: the queries with their references.
+        metrics: answer metrics that ask no LLM.
+
+    Raises:
+        DataError: a column is missing, or a query is unknown; with file and line.
+        UsageError: a metric asks an LLM.
+    """
+    source = Path(path)
+    asking = next((m.name for m in metrics if m.endpoint is not None), None)
+    if asking is not None:
+        raise UsageError(f"the metric {asking} asks an LLM; answers that are read from a file are rated without one")
+    rows: list[dict[str, Any]] = []
+    for record in _records(source, "answer"):
+        where = _where(record, source, "")
+        query = queries.get(where["query_id"])
+        if query is None:
+            raise DataError(f"query {where['query_id']!r} is not among the queries", source, record.line)
+        text = str(record.fields["answer"] or "").strip()
+        answer = Answer(text, raw=text, abstained=abstains(text))
+        if not text:
+            answer = Answer("", Status.FAILED, reason="there is no answer in the file")
+        for metric in metrics:
+            score = metric.score(answer, query)
+            value = float("nan") if score.value is None else score.value
+            row = {"metric": metric.name, "value": value, "status": score.status.value, "reason": score.reason}
+            rows.append({**where, **row, "answer": text, "abstained": int(answer.abstained)})
+    return _table(rows)
+
+
+def _records(path: Path, needed: str) -> list[Record]:
+    columns = ("run", "depth", "query_id", needed)
+    expected = f"a table with the columns {', '.join(columns)}"
+    found = list(records(path, Spec("auto"), expected)[1])
+    for record in found:
+        lacking = next((c for c in columns if c not in record.fields), None)
+        if lacking is not None:
+            have = ", ".join(map(str, record.fields))
+            raise DataError(f"lacks {lacking!r} (it has: {have}); expected {expected}", path, record.line)
+    return found
+
+
+def _where(record: Record, path: Path, metric: str) -> dict[str, Any]:
+    """Return the columns of the quality table that say what was answered."""
+    fields = record.fields
+    for key in ("run", "query_id"):
+        if not isinstance(fields[key], str) or not fields[key]:
+            raise DataError(f"{key} must be a text, is {fields[key]!r}", path, record.line)
+    try:
+        depth = int(fields["depth"])
+    except (TypeError, ValueError):
+        depth = -1
+    if depth < 0:
+        raise DataError(f"depth must be a whole number from 0 up, is {fields['depth']!r}", path, record.line)
+    return {
+        "run": fields["run"],
+        "depth": depth,
+        "model": str(fields.get("model") or _MODEL),
+        "query_id": fields["query_id"],
+        "metric": str(fields.get("metric") or metric),
+        "answer": str(fields.get("answer") or ""),
+    }
+
+
+def _number(value: Any, record: Record, path: Path) -> float:
+    if isinstance(value, str):
+        word = _THUMBS.get(value.strip().casefold())
+        if word is not None:
+            return word
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not abs(number) < float("inf"):
+        raise DataError(f"value must be a number or a word such as up or down, is {value!r}", path, record.line)
+    return number
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
+    import pandas as pd
+
+    if not rows:
+        return QUALITY.empty()
+    keys = ["run", "depth", "query_id", "metric", "model"]
+    table = QUALITY.check(pd.DataFrame(rows)).sort_values(keys, ignore_index=True)
+    twice = table.duplicated(keys)
+    if twice.any():
+        row = table[twice].iloc[0]
+        raise DataError(f"run {row['run']!r}, query {row['query_id']!r}, depth {row['depth']} is there twice")
+    return table

@@ -1,0 +1,81 @@
+"""What labelers are built from and played with in these tests: no network, no store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from judgekit.data.documents import Doc, Docs, Fields, Query, Unit
+from judgekit.errors import ConfigError
+from judgekit.labelers.base import Label, Labeler, checked
+from judgekit.llm.types import Endpoint, Failure, Outcome, Reply, Request
+
+
+@dataclass
+class Here:
+    """A context with as many endpoints as are asked for."""
+
+    base: Path = Path()
+    fields: Fields = "title+text"
+    docs: Docs | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def endpoint(self, name: str | None) -> Endpoint:
+        if name == "nowhere":
+            raise ConfigError("there is no endpoint 'nowhere'")
+        return Endpoint(name or "only", f"http://{name or 'localhost'}:1/v1", "m", params=self.params)
+
+    def path(self, text: str) -> Path:
+        return self.base / text
+
+
+Says = str | Mapping[str, Any] | Failure
+"""What a scripted model says: a text, a choice of a chat completion, or that nothing came."""
+
+
+def outcome(request: Request, says: Says) -> Outcome:
+    if isinstance(says, Failure):
+        return says
+    choice = {"message": {"content": says}, "finish_reason": "stop"} if isinstance(says, str) else says
+    return Reply(request.key, json.dumps({"choices": [choice]}))
+
+
+@dataclass
+class Played:
+    """A finished program: its labels, all requests and the bodies of each wave."""
+
+    labels: list[Label]
+    waves: list[list[Request]]
+
+    @property
+    def label(self) -> Label:
+        assert len(self.labels) == 1
+        return self.labels[0]
+
+    @property
+    def bodies(self) -> list[list[dict[str, Any]]]:
+        return [[json.loads(r.body) for r in wave] for wave in self.waves]
+
+
+def play(labeler: Labeler, unit: Unit, says: Callable[[Request], Says] | Sequence[Says] = ()) -> Played:
+    """Run a labeler over one unit; the model says what a function of the request says, or the texts in turn."""
+    turns = iter(says) if not callable(says) else None
+    replies: list[Outcome] = []
+    waves: list[list[Request]] = []
+    while wave := labeler.requests(unit, replies):
+        waves.append(wave)
+        replies += [outcome(r, says(r) if callable(says) else next(turns)) for r in wave]  # type: ignore[arg-type]  # one of both
+        assert len(waves) < 10
+    assert turns is None or not list(turns), "the model was asked less often than expected"
+    return Played(checked(labeler, unit, replies), waves)
+
+
+CUT = {"message": {"content": "Ye"}, "finish_reason": "length"}
+REFUSED = {"message": {"content": None, "refusal": "I may not"}, "finish_reason": "stop"}
+
+PARIS = Query("q1", "What is the capital of France?", ("Paris", "Paris, France"))
+DOC = Doc("d1", "The capital of France is Paris.", "France")
+OTHER = Doc("d2", "Berlin is the capital of Germany.", "Germany")

@@ -1,0 +1,184 @@
+"""An answer that stands in a document, and one that only seems to."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+import pytest
+import regex
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.answers.matching import TokenText, WordText, token_phrase, word_phrase
+from judgekit.answers.normalize import normalize
+from judgekit.data.documents import Doc, Query, Unit
+from judgekit.data.tables import Status
+from judgekit.errors import DataError, UsageError
+from judgekit.labelers.base import build, checked
+from tests.labelers.scripted import Here
+
+
+def label(spec: str, answers: Sequence[str], text: str, title: str = "") -> float | Status:
+    unit = Unit(Query("q", "?", tuple(answers)), (Doc("d", text, title),))
+    labeler = build(spec, Here())
+    assert labeler.requests(unit, []) == []
+    found = checked(labeler, unit, [])[0]
+    return found.status if found.relevance is None else found.relevance
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "tokens", "normalized"),
+    [
+        ("Paris", "It is Paris.", 1, 1),
+        ("paris", "PARIS!", 1, 1),
+        ("5", "a score of 25", 0, 0),
+        ("5", "a score of 5.", 1, 1),
+        ("5", "2.5 of them", 1, 0),
+        ("N/A", "the value is n/a today", 1, 1),
+        ("N/A", "n a", 0, 0),
+        ("C++", "he writes C++, mostly", 1, 1),
+        ("C++", "he writes C", 0, 0),
+        ("C", "he writes C++", 1, 0),
+        ("C#", "c# is a language", 1, 1),
+        ("50%", "some 50 people", 0, 0),
+        ("U.S.", "the U.S. Navy", 1, 1),
+        ("U.S.", "with us", 0, 0),
+        ("Jeopardy!", "he won Jeopardy! twice", 1, 1),
+        ("Jeopardy!", "life in jeopardy", 0, 0),
+        ("Jeopardy!", "jeopardy, then Jeopardy! again", 1, 1),
+        ("Oklahoma", "welcome to Oklahoma!", 1, 1),
+        ("the Beatles", "Beatles songs", 0, 1),
+        ("Beatles", "The Beatles", 1, 1),
+        ("Who wrote Hamlet?", "who wrote hamlet", 0, 0),
+        ("John Smith", "John (Smith)", 0, 1),
+        ("John Smith", "John Adams Smith", 0, 0),
+        ("Smith John", "John Smith", 0, 0),
+        ("Beyonce", "Beyoncé sang", 0, 0),
+        ("Beyoncé", unicodedata.normalize("NFD", "Beyoncé sang"), 1, 1),
+        ("STRASSE", "eine Straße", 1, 1),
+        ("ﬁve", "five of them", 1, 1),
+        ("rock 'n' roll", "Rock ‘n’ Roll music", 0, 1),
+        ("1914", "the war of 1914–1918", 1, 0),
+        ("twice", "won it twice—in 1956", 1, 1),
+        ("東京", "首都は 東京 です", 1, 1),
+        ("$5 million", "it cost 5 million", 0, 1),
+        ("(Paris)", "in Paris", 0, 1),
+    ],
+)
+def test_the_rules_differ_where_they_say(answer: str, text: str, tokens: int, normalized: int) -> None:
+    assert label("containment", [answer], text) == tokens
+    assert label("containment(match=normalized)", [answer], text) == normalized
+
+
+def test_any_of_several_answers_will_do_and_the_label_says_which() -> None:
+    unit = Unit(Query("q", "?", ("Lyon", "Paris")), (Doc("d", "in Paris"), Doc("e", "in Rome")))
+    one, other = checked(build("containment", Here()), unit, [])
+    assert (one.relevance, one.raw, other.relevance, other.raw) == (1.0, "Paris", 0.0, "")
+
+
+def test_the_title_counts_unless_it_is_left_out() -> None:
+    assert label("containment", ["Paris"], "the capital", "Paris") == 1
+    assert label("containment(fields=text)", ["Paris"], "the capital", "Paris") == 0
+    assert label("containment", ["Paris the capital"], "the capital", "Paris") == 1
+
+
+@pytest.mark.parametrize("match", ["tokens", "normalized"])
+@pytest.mark.parametrize(
+    ("answers", "options"),
+    [
+        ((), ""),
+        (("Yes",), ""),
+        (("no.", "False"), ""),
+        (("SUPPORTS",), ""),
+        (("neutral",), ", classes='neutral|entailed'"),
+        (("of", "5"), ", min_length=3"),
+        ((" ".join("abcdefghijklmnopqrstu"),), ""),
+        (("a b c",), ", max_words=2"),
+        (("",), ""),
+        ((" \t",), ""),
+    ],
+)
+def test_where_it_makes_no_sense_it_is_not_applicable(match: str, answers: tuple[str, ...], options: str) -> None:
+    assert label(f"containment(match={match}{options})", answers, "yes, no, of 5") is Status.NOT_APPLICABLE
+
+
+def test_class_answers_beside_open_ones_are_passed_over() -> None:
+    assert label("containment", ["yes", "Paris"], "yes indeed") == 0
+    assert label("containment", ["yes", "Paris"], "in Paris") == 1
+
+
+def test_the_length_counts_letters_and_digits() -> None:
+    assert label("containment(min_length=3)", ["U.S.A."], "the U.S.A.") == 1
+    assert label("containment(min_length=4)", ["U.S.A."], "the U.S.A.") is Status.NOT_APPLICABLE
+
+
+def test_patterns_are_searched_as_in_trec_qa() -> None:
+    spec = "containment(match=regex)"
+    assert label(spec, [r"19\d\d"], "in 1984") == 1
+    assert label(spec, [r"19\d\d"], "in 2084") == 0
+    assert label(spec, ["^paris"], "France\nParis is it") == 1
+    assert label(spec, ["Beyonc\u00e9"], unicodedata.normalize("NFD", "Beyonc\u00e9")) == 1
+    assert label(spec, ["yes"], "yes") == 1
+    assert label(spec, [], "yes") is Status.NOT_APPLICABLE
+
+
+def test_a_broken_pattern_is_an_error_that_names_the_query() -> None:
+    with pytest.raises(DataError, match=r"query 'q': '\(' is no regular expression"):
+        label("containment(match=regex)", ["("], "x")
+
+
+def test_a_pattern_that_takes_forever_fails_instead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("judgekit.labelers.containment._PATTERN_SECONDS", 0.05)
+    assert (
+        label("containment(match=regex)", [r"(?:a|a)+(?:a|a)+(?:a|a)+b(?!.)\Z|(a*)*c"], "a" * 4000 + "!")
+        is Status.FAILED
+    )
+
+
+@pytest.mark.parametrize("spec", ["containment(match=fuzzy)", "containment(min_length=0)", "containment(prompt=x)"])
+def test_wrong_options_are_refused(spec: str) -> None:
+    with pytest.raises(UsageError):
+        build(spec, Here())
+
+
+TOKEN = regex.compile(r"([\p{L}\p{N}\p{M}]+)|([^\p{Z}\p{C}])")
+
+
+def dpr(answer: str, text: str) -> bool:
+    """DPR's rule, written out: the answer's tokens are a slice of the text's."""
+
+    def tokens(t: str) -> list[str]:
+        folded = unicodedata.normalize("NFD", unicodedata.normalize("NFD", t).casefold())
+        return [m[0] for m in TOKEN.finditer(folded)]
+
+    wanted, have = tokens(answer), tokens(text)
+    return any(wanted == have[i : i + len(wanted)] for i in range(len(have) - len(wanted) + 1))
+
+
+texts = st.text(st.sampled_from("aAbB1 2.!?'é e\u0301ß-—()\x1f\u200b東"), max_size=14)
+
+
+@given(texts, texts)
+def test_tokens_are_found_exactly_where_dpr_finds_them(answer: str, text: str) -> None:
+    phrase = token_phrase(answer)
+    if phrase is not None:
+        assert TokenText(text).holds(phrase) == dpr(answer, text)
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b1", "the", "C", "x", "2", "25"]), max_size=8).map(" ".join),
+    st.sampled_from(["b1", "C x", "2", "x 25"]),
+)
+def test_on_plain_words_whole_words_are_those_of_squad(text: str, answer: str) -> None:
+    phrase = word_phrase(answer)
+    assert phrase is not None
+    assert WordText(text).holds(phrase) == (f" {normalize(answer)} " in f" {normalize(text)} ")
+
+
+@given(texts, texts, texts)
+def test_an_answer_is_found_in_a_text_made_around_it(before: str, answer: str, after: str) -> None:
+    for text, prepare in ((TokenText, token_phrase), (WordText, word_phrase)):
+        phrase = prepare(answer)
+        if phrase is not None:
+            assert text(f"{before} {answer} {after}").holds(phrase)

@@ -1,0 +1,160 @@
+"""Labels by people: grades, rankings and votes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from judgekit.data.documents import Doc, Query, Unit
+from judgekit.data.tables import Status
+from judgekit.errors import DataError, UsageError
+from judgekit.labelers.base import Label, Labeler, build, checked
+from judgekit.labelers.human import wilson
+from tests.labelers.scripted import Here
+
+UNIT = Unit(Query("q1", "?"), tuple(Doc(d, "x") for d in "abcd"))
+
+
+def labeler(tmp_path: Path, text: str, options: str = "", name: str = "people.csv") -> Labeler:
+    (tmp_path / name).write_text(text)
+    return build(f"human(file='{name}'{options})", Here(tmp_path))
+
+
+def said(found: Labeler) -> list[float | None]:
+    return [label.relevance for label in checked(found, UNIT, [])]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "scale"),
+    [
+        ("g.qrels", "q1 0 a 2\nq1 0 b 0\nq1 0 c 3\n", "grades:3"),
+        ("g.csv", "query_id,doc_id,relevance\nq1,a,2\nq1,b,0\nq1,c,3\n", "grades:3"),
+        ("g.tsv", "query_id\tdoc_id\tassessor\trelevance\nq1\ta\tme\t2\nq1\tb\tme\t0\nq1\tc\tyou\t3\n", "grades:3"),
+        (
+            "g.jsonl",
+            "\n".join(
+                json.dumps({"query_id": "q1", "doc_id": d, "relevance": r})
+                for d, r in zip("abc", (2, 0, 3), strict=True)
+            ),
+            "grades:3",
+        ),
+    ],
+)
+def test_grades_are_read_from_qrels_and_from_tables(name: str, text: str, scale: str, tmp_path: Path) -> None:
+    found = labeler(tmp_path, text, name=name)
+    assert said(found) == [2, 0, 3, 0]
+    assert str(found.scale) == scale
+    assert found.needs.people
+    assert [label.extra["judged"] for label in checked(found, UNIT, [])] == [1, 1, 1, 0]
+
+
+def test_a_scale_can_be_declared_and_is_held_to(tmp_path: Path) -> None:
+    rows = "query_id,doc_id,relevance\nq1,a,0.5\nq1,b,1\n"
+    found = labeler(tmp_path, rows, ", scale=unit")
+    assert (said(found), str(found.scale)) == ([0.5, 1, 0, 0], "unit")
+    with pytest.raises(DataError, match=r"line 2: relevance 0\.5 is no whole number: declare the scale"):
+        labeler(tmp_path, rows)
+    with pytest.raises(DataError, match="line 3: relevance 10 is outside of the scale grades:3"):
+        labeler(tmp_path, "query_id,doc_id,relevance\nq1,a,1\nq1,b,10\n", ", scale='grades:3'")
+    assert str(labeler(tmp_path, "query_id,doc_id,relevance\nq1,a,1\n").scale) == "binary"
+    assert str(labeler(tmp_path, "query_id,doc_id,relevance\nq1,a,-2\n").scale) == "grades:-2..1"
+
+
+def test_a_document_that_nobody_saw_is_not_relevant_or_missing(tmp_path: Path) -> None:
+    found = labeler(tmp_path, "query_id,doc_id,relevance\nq1,a,1\n", ", unlisted=missing")
+    labels = checked(found, UNIT, [])
+    assert [x.status for x in labels] == [Status.OK, *[Status.FAILED] * 3]
+    assert labels[1].reason == "nobody was asked about this document"
+
+
+def test_of_n_ranked_documents_the_one_at_rank_r_gains_n_minus_r_plus_1(tmp_path: Path) -> None:
+    found = labeler(tmp_path, "query_id,doc_id,rank\nq1,b,1\nq1,a,3\nq1,c,2\nq2,z,1\n")
+    assert said(found) == [1, 3, 2, 0]
+    assert str(found.scale) == "grades:3"
+    tied = labeler(tmp_path, "query_id,doc_id,rank\nq1,b,1\nq1,a,1\nq1,c,3\n")
+    assert said(tied) == [3, 3, 1, 0]
+
+
+@pytest.mark.parametrize("shown", ["a b c", "a|b|c", "a;b;c", '"a,b,c"', '"a, b, c"', '"[""a"", ""b"", ""c""]"'])
+def test_a_vote_is_times_chosen_over_times_shown(shown: str, tmp_path: Path) -> None:
+    rows = f"query_id,shown,chosen\nq1,{shown},a\nq1,a b,b\nq1,a b,none\nq1,b a,a\n"
+    found = labeler(tmp_path, rows)
+    assert said(found) == [0.5, pytest.approx(1 / 4), 0, 0]
+    assert str(found.scale) == "unit"
+    a, _, c, d = checked(found, UNIT, [])
+    assert (a.extra["shown"], a.extra["chosen"]) == (4, 2)
+    assert (a.extra["ci_low"], a.extra["ci_high"]) == wilson(2, 4)
+    assert (c.extra["judged"], c.extra["shown"], c.extra["chosen"]) == (1, 1, 0)
+    assert dict(d.extra) == {"judged": 0}
+
+
+def test_votes_are_read_from_json_lists_and_a_doc_may_be_called_none(tmp_path: Path) -> None:
+    rows = [
+        {"query_id": "q1", "shown": ["a", "None"], "chosen": "None"},
+        {"query_id": "q1", "shown": ["a", "b"], "chosen": "none"},
+    ]
+    found = labeler(tmp_path, "\n".join(map(json.dumps, rows)), name="v.jsonl")
+    unit = Unit(Query("q1", "?"), (Doc("None", "x"), Doc("a", "x")))
+    assert [label.relevance for label in checked(found, unit, [])] == [1.0, 0.0]
+
+
+@given(st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_wilson_intervals_are_those_of_scipy(counts: tuple[int, int]) -> None:
+    chosen, shown = counts
+    exact = binomtest(chosen, shown).proportion_ci(method="wilson")
+    assert wilson(chosen, shown) == pytest.approx((exact.low, exact.high), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("query_id,doc_id,relevance\n", "holds no rows"),
+        ("query_id,doc_id,grade\nq1,a,1\n", "has the columns query_id, doc_id, grade; expected labels by people"),
+        ("query_id,doc_id,relevance\nq1,a,1\nq1,a,1\n", "line 3: query 'q1', doc 'a' is there twice"),
+        ("query_id,doc_id,relevance\nq1,a,high\n", "line 2: relevance must be a number, is 'high'"),
+        ("query_id,doc_id,relevance\nq1,,1\n", "line 2: doc_id must be a text"),
+        ("query_id,doc_id,rank\nq1,a,0\n", "line 2: rank must be a whole number from 1 to 1"),
+        ("query_id,doc_id,rank\nq1,a,1\nq1,b,2.5\n", "line 3: rank must be a whole number from 1 to 2"),
+        ("query_id,doc_id,rank\nq1,a,1\nq1,b,3\n", "line 3: rank must be a whole number from 1 to 2"),
+        ("query_id,shown,chosen\nq1,a b,c\n", "line 2: chosen must be one of those shown or none, is 'c'"),
+        ("query_id,shown,chosen\nq1,a,a\n", "line 2: shown must list two or more distinct doc ids"),
+        ("query_id,shown,chosen\nq1,a a,a\n", "line 2: shown must list two or more distinct doc ids"),
+        ('query_id,shown,chosen\nq1,"[1, 2]",1\n', "line 2: shown must list two or more distinct doc ids"),
+        ('query_id,shown,chosen\nq1,"[a",a\n', "line 2: shown must list two or more distinct doc ids"),
+        ('query_id,shown,chosen\nq1,"[{}]",a\n', "line 2: shown must list two or more distinct doc ids"),
+        ("query_id,shown,chosen\nq1,a b,\n", "line 2: chosen must be a text"),
+        ("q1 0 a\n", "expected labels by people"),
+        ("q1 0 a x\n", "line 1"),
+    ],
+)
+def test_bad_files_are_errors_with_the_line(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=message.replace("[", r"\[")):
+        labeler(tmp_path, text)
+
+
+def test_the_form_can_be_told_where_columns_could_mean_two_things(tmp_path: Path) -> None:
+    rows = "query_id,doc_id,relevance,rank\nq1,a,0,1\nq1,b,1,2\n"
+    with pytest.raises(DataError, match="expected labels by people"):
+        labeler(tmp_path, rows)
+    assert said(labeler(tmp_path, rows, ", form=ranking")) == [2, 1, 0, 0]
+    assert said(labeler(tmp_path, rows, ", form=grades")) == [0, 1, 0, 0]
+
+
+def test_mistakes_end_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="needs file=…"):
+        build("human", Here(tmp_path))
+    with pytest.raises(DataError, match=r"nobody\.csv"):
+        build("human(file='nobody.csv')", Here(tmp_path))
+    with pytest.raises(UsageError, match="form must be one of"):
+        build("human(file='x', form=stars)", Here(tmp_path))
+
+
+def test_missing_labels_beside_a_qrels_file_stay_missing(tmp_path: Path) -> None:
+    (tmp_path / "g.missing.tsv").write_text("query_id\tdoc_id\tstatus\nq1\tb\trefused\n")
+    labels: list[Label] = checked(labeler(tmp_path, "q1 0 a 1\n", name="g.qrels"), UNIT, [])
+    assert labels[1].status is Status.REFUSED

@@ -1,0 +1,212 @@
+"""Laws that hold for every labeler: its spelling, one label per pair, no dependence on order, no state."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from judgekit.data.documents import Doc, MemoryDocs, Query, Unit
+from judgekit.data.tables import Status
+from judgekit.errors import UsageError
+from judgekit.labelers import base
+from judgekit.labelers.base import Label, Labeler, build, checked, kinds
+from judgekit.llm.types import Failure, Request
+from judgekit.options import spelling
+from judgekit.spec import Spec, parse
+from tests.labelers.scripted import CUT, REFUSED, Here, Says, play
+
+quiet = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
+
+OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
+    "containment": {
+        "match": st.sampled_from(["tokens", "normalized", "regex"]),
+        "min_length": st.integers(1, 4),
+        "max_words": st.integers(1, 30),
+        "classes": st.sampled_from(["neutral", "a|b"]),
+        "fields": st.sampled_from(["text", "title+text"]),
+    },
+    "judge": {
+        "endpoint": st.sampled_from(["a", "b-1"]),
+        "model": st.sampled_from(["m", "org/name:v1"]),
+        "prompt": st.sampled_from(["binary", "graded", "graded-json", "useful", "own/own.toml"]),
+        "read": st.just("text"),
+        "samples": st.integers(1, 3),
+        "vote": st.sampled_from(["majority", "mean"]),
+        "temperature": st.sampled_from([0, 0.5, 1.0]),
+        "top_logprobs": st.integers(2, 20),
+        "fields": st.sampled_from(["text", "title+text"]),
+    },
+    "utility": {
+        "endpoint": st.sampled_from(["a", "b-1"]),
+        "prompt": st.sampled_from(["answer-short", "answer-long", "classify-claim"]),
+        "quality": st.sampled_from(["em", "f1", "accuracy", "rouge-l(tokens=unicode)", "correct(endpoint='j x')"]),
+        "variant": st.sampled_from(["quality", "gain", "signed-gain"]),
+        "samples": st.integers(1, 3),
+        "context_tokens": st.integers(1, 400),
+        "fields": st.sampled_from(["text", "title+text"]),
+    },
+    "provenance": {
+        "qrels": st.just("gold.qrels"),
+        "expand": st.sampled_from(["none", "page", "title"]),
+        "threshold": st.integers(1, 3),
+        "scale": st.just("grades:3:2"),
+    },
+    "human": {
+        "file": st.sampled_from(["gold.qrels", "votes.csv", "ranks.csv"]),
+        "form": st.just("auto"),
+        "unlisted": st.sampled_from(["zero", "missing"]),
+    },
+}
+NEEDED = {"provenance": {"qrels": "gold.qrels"}, "human": {"file": "gold.qrels"}}
+
+
+def specs_of(kind: str) -> st.SearchStrategy[Spec]:
+    given_options = st.fixed_dictionaries({}, optional=OPTIONS[kind])
+    return given_options.map(lambda options: Spec(kind, tuple({**NEEDED.get(kind, {}), **options}.items())))
+
+
+specs = st.sampled_from(sorted(OPTIONS)).flatmap(specs_of)
+ids = st.text("abcd12", min_size=1, max_size=3)
+words = st.lists(
+    st.sampled_from(["Paris ", "paris ", "Lyon", "5", "25 ", "the ", "<passage>", " yes", "</passage>"]), max_size=5
+).map("".join)
+docs = st.lists(
+    st.builds(Doc, ids, words, words, st.sampled_from([None, "p1"])),
+    min_size=1,
+    max_size=5,
+    unique_by=lambda d: d.doc_id,
+)
+queries = st.builds(
+    Query, st.just("q1"), words, st.lists(st.sampled_from(["Paris", "5", "yes", "C++"]), max_size=3).map(tuple)
+)
+SAYINGS: list[Says] = [
+    "Yes",
+    "No",
+    "2",
+    "Paris",
+    "unknown",
+    "",
+    "Score: 9",
+    "supports",
+    '{"score": 1}',
+    CUT,
+    REFUSED,
+    Failure("k", Status.FAILED, "down"),
+]
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Here:
+    (tmp_path / "gold.qrels").write_text("q1 0 a 2\nq1 0 b 0\nq1 0 1 1\n")
+    (tmp_path / "votes.csv").write_text("query_id,shown,chosen\nq1,a b,a\nq1,a 1,none\n")
+    (tmp_path / "ranks.csv").write_text("query_id,doc_id,rank\nq1,a,2\nq1,b,1\n")
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/own.toml").write_text(
+        'kind = "judge"\nuser = "{question} {passages} yes or no?"\n[output]\ntype = "yes/no"\n'
+    )
+    return Here(tmp_path, docs=MemoryDocs([Doc(d, "x", "T", "p1") for d in "ab1"]))
+
+
+def speaks(request: Request) -> Says:
+    """A model whose saying depends on nothing but the request."""
+    return SAYINGS[int(hashlib.sha256(request.body + bytes([request.sample])).hexdigest(), 16) % len(SAYINGS)]
+
+
+def labels(labeler: Labeler, query: Query, docs: list[Doc]) -> list[Label]:
+    return [label for unit in labeler.units(query, docs) for label in play(labeler, unit, speaks).labels]
+
+
+def test_every_built_in_kind_is_under_these_laws() -> None:
+    assert set(OPTIONS) == set(kinds())
+
+
+@quiet
+@given(spec=specs, fields=st.sampled_from(["title+text", "text"]))
+def test_the_canonical_spelling_builds_an_equal_labeler(spec: Spec, fields: Any, here: Here) -> None:
+    context = Here(here.base, fields, here.docs)
+    labeler = build(spec, context)
+    again = build(parse(str(labeler.spec)), context)
+    assert again == labeler
+    assert again.spec == labeler.spec
+    assert (again.scale, again.needs) == (labeler.scale, labeler.needs)
+    assert isinstance(labeler, Labeler)
+
+
+@quiet
+@given(spec=specs, query=queries, pool=docs, data=st.data())
+def test_there_is_one_label_per_pair_whatever_the_order_of_the_documents(
+    spec: Spec, query: Query, pool: list[Doc], data: st.DataObject, here: Here
+) -> None:
+    labeler = build(spec, here)
+    found = labels(labeler, query, pool)
+    assert sorted(label.doc_id for label in found) == sorted(doc.doc_id for doc in pool)
+    other = labels(labeler, query, data.draw(st.permutations(pool)))
+    assert {x.doc_id: str(x) for x in other} == {x.doc_id: str(x) for x in found}
+    alone = labels(labeler, query, pool[:1])
+    assert str(alone[0]) == str(next(x for x in found if x.doc_id == pool[0].doc_id))
+
+
+@pytest.mark.parametrize("kind", sorted(OPTIONS))
+def test_the_spelling_leaves_defaults_out(kind: str, here: Here) -> None:
+    labeler = build(Spec(kind, tuple(NEEDED.get(kind, {}).items())), here)
+    assert labeler.spec == Spec(kind, tuple(NEEDED.get(kind, {}).items()))
+    assert labeler.kind == kind
+    assert kind in str(labeler.scale.__class__) or repr(labeler)
+
+
+def test_how_documents_are_rendered_is_in_the_name_unless_it_is_the_rule(here: Here) -> None:
+    text = Here(here.base, "text", here.docs)
+    assert str(build("containment", here).spec) == "containment"
+    assert str(build("containment(fields=text)", here).spec) == "containment(fields=text)"
+    assert str(build("containment", text).spec) == "containment(fields=text)"
+    assert str(build("containment(fields='title+text')", text).spec) == "containment(fields='title+text')"
+    assert str(build("containment(fields='title+text')", here).spec) == "containment"
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ([], "was asked for"),
+        ([Label("q1", "a", 1.0), Label("q1", "a", 1.0)], "was asked for"),
+        ([Label("q1", "b", 1.0)], "was asked for"),
+        ([Label("q1", "a", None)], "exactly if its status is ok"),
+        ([Label("q1", "a", 1.0, Status.FAILED)], "exactly if its status is ok"),
+        ([Label("q1", "a", 2.0)], "is off the scale"),
+    ],
+)
+def test_a_labeler_that_breaks_the_contract_is_named(
+    bad: list[Label], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labeler = build("containment", Here())
+    monkeypatch.setattr(type(labeler), "label", lambda *_: bad)
+    with pytest.raises(UsageError, match=f"labeler containment.*{message}|{message}"):
+        checked(labeler, Unit(Query("q1", "?"), (Doc("a", "x"),)), [])
+
+
+def test_labelers_do_no_io_but_when_they_are_built() -> None:
+    folder = Path(inspect.getfile(base)).parent
+    for path in folder.glob("*.py"):
+        tree = ast.parse(path.read_text())
+        names = {n.name for node in ast.walk(tree) if isinstance(node, ast.Import) for n in node.names}
+        assert not names & {"os", "socket", "subprocess", "requests", "httpx2", "aiohttp"}, path
+
+
+def test_a_spelling_is_made_without_its_defaults() -> None:
+    assert spelling("x", {"a": (1, 1), "b": (None, 2), "c": ("v", None)}) == Spec("x", (("c", "v"),))
+
+
+def test_extra_columns_are_plain_values(here: Here) -> None:
+    unit = Unit(Query("q1", "?", ("Paris",)), (Doc("a", "Paris"),))
+    for spec in ("judge(samples=3)", "utility(variant=gain)", "human(file='votes.csv')"):
+        (label,) = play(build(spec, here), unit, lambda r: "Yes").labels
+        assert label.extra
+        assert json.dumps(dict(label.extra))
+        assert all(isinstance(v, str | float) for v in label.extra.values())

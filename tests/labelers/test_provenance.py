@@ -1,0 +1,98 @@
+"""Existing qrels as labels, for documents and for the pages that they are of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from judgekit.data.documents import Doc, MemoryDocs, Query, Unit
+from judgekit.data.tables import Status
+from judgekit.errors import DataError, UsageError
+from judgekit.labelers.base import build, checked
+from tests.labelers.scripted import Here
+
+DOCS = [
+    Doc("p1-a", "one", "Paris", "p1"),
+    Doc("p1-b", "two", "Paris", "p1"),
+    Doc("p2-a", "three", "Berlin", "p2"),
+    Doc("x", "four"),
+]
+QRELS = "q1 0 p1-a 2\nq1 0 p2-a 1\nq2 0 p2-a 1\nq1 0 gone 3\n"
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Here:
+    (tmp_path / "gold.qrels").write_text(QRELS)
+    (tmp_path / "binary.qrels").write_text("q1 0 p1-a 1\nq1 0 x 0\n")
+    (tmp_path / "pages.qrels").write_text("q1 0 p1 1\n")
+    return Here(tmp_path, docs=MemoryDocs(DOCS))
+
+
+def labels(spec: str, here: Here, query_id: str = "q1") -> list[float | None]:
+    unit = Unit(Query(query_id, "?"), tuple(DOCS))
+    return [label.relevance for label in checked(build(spec, here), unit, [])]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected", "scale"),
+    [
+        ("qrels='gold.qrels'", [2, 0, 1, 0], "grades:3"),
+        ("qrels='gold.qrels', threshold=2", [1, 0, 0, 0], "binary"),
+        ("qrels='gold.qrels', expand=page", [2, 2, 1, 0], "grades:3"),
+        ("qrels='gold.qrels', expand=title", [2, 2, 1, 0], "grades:3"),
+        ("qrels='gold.qrels', expand=page, threshold=2", [1, 1, 0, 0], "binary"),
+        ("qrels='gold.qrels', scale='grades:4:2'", [2, 0, 1, 0], "grades:4:2"),
+        ("qrels='binary.qrels'", [1, 0, 0, 0], "binary"),
+        ("qrels='binary.qrels', expand=page", [1, 1, 0, 0], "binary"),
+        ("qrels='pages.qrels', expand=page", [1, 1, 0, 0], "binary"),
+        ("qrels='pages.qrels'", [0, 0, 0, 0], "binary"),
+    ],
+)
+def test_relevance_is_the_files_or_the_pages(options: str, expected: list[float], scale: str, here: Here) -> None:
+    spec = f"provenance({options})"
+    assert labels(spec, here) == expected
+    assert str(build(spec, here).scale) == scale
+
+
+def test_pages_belong_to_a_query(here: Here) -> None:
+    assert labels("provenance(qrels='gold.qrels', expand=page)", here, "q2") == [0, 0, 1, 0]
+    assert labels("provenance(qrels='gold.qrels', expand=page)", here, "q3") == [0, 0, 0, 0]
+
+
+def test_what_is_missing_in_the_file_is_missing_unless_the_page_is_relevant(here: Here) -> None:
+    (here.base / "gold.qrels").write_text("q1 0 p1-a 1\n")
+    (here.base / "gold.missing.tsv").write_text("query_id\tdoc_id\tstatus\nq1\tp1-b\tunparsed\nq1\tp2-a\tfailed\n")
+    unit = Unit(Query("q1", "?"), tuple(DOCS))
+    plain = checked(build("provenance(qrels='gold.qrels')", here), unit, [])
+    assert [x.status for x in plain] == [Status.OK, Status.UNPARSED, Status.FAILED, Status.OK]
+    assert plain[1].reason
+    paged = checked(build("provenance(qrels='gold.qrels', expand=page)", here), unit, [])
+    assert [x.status for x in paged] == [Status.OK, Status.OK, Status.FAILED, Status.OK]
+
+
+def test_it_needs_nothing_but_the_file(here: Here) -> None:
+    labeler = build("provenance(qrels='gold.qrels')", here)
+    assert labeler.needs == labeler.needs.__class__()
+    assert labeler.requests(Unit(Query("q1", "?"), tuple(DOCS)), []) == []
+
+
+def test_mistakes_end_in_a_sentence(here: Here) -> None:
+    with pytest.raises(UsageError, match="needs qrels=…, the file of existing judgments"):
+        build("provenance", here)
+    with pytest.raises(DataError, match=r"missing\.qrels"):
+        build("provenance(qrels='missing.qrels')", here)
+    with pytest.raises(UsageError, match="there is no collection here"):
+        build("provenance(qrels='gold.qrels', expand=page)", Here(here.base))
+    with pytest.raises(UsageError, match="none of the documents in the file has a page_id"):
+        build(
+            "provenance(qrels='binary.qrels', expand=page)",
+            Here(here.base, docs=MemoryDocs([Doc("p1-a", "t"), DOCS[3]])),
+        )
+    with pytest.raises(UsageError, match="expand must be one of"):
+        build("provenance(qrels='gold.qrels', expand=section)", here)
+    with pytest.raises(UsageError, match="is no scale"):
+        build("provenance(qrels='gold.qrels', scale=stars)", here)
+    (here.base / "off.qrels").write_text("q1 0 d 10\n")
+    with pytest.raises(DataError, match="line 1"):
+        build("provenance(qrels='off.qrels', scale='grades:3')", here)

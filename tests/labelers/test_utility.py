@@ -1,0 +1,272 @@
+"""Utility labels: what the downstream LLM makes of one document."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+
+from judgekit.answers.answerer import make_answerer
+from judgekit.data.documents import Query, Unit
+from judgekit.data.tables import Status
+from judgekit.errors import EndpointError, UsageError
+from judgekit.labelers.base import build
+from judgekit.llm.types import Failure, Request
+from tests.labelers.scripted import CUT, DOC, OTHER, PARIS, REFUSED, Here, Says, play
+
+UNIT = Unit(PARIS, (DOC,))
+NO_REFERENCE = Unit(Query("q2", "Why?"), (DOC,))
+
+
+def content(request: Request) -> str:
+    text: str = json.loads(request.body)["messages"][-1]["content"]
+    return text
+
+
+def closed_book(request: Request) -> bool:
+    return "<passage>" not in content(request)
+
+
+@pytest.mark.parametrize(
+    ("spec", "says", "relevance", "scale"),
+    [
+        ("utility", "Paris.", 1.0, "binary"),
+        ("utility", "in Paris", 0.0, "binary"),
+        ("utility", "Answer: Paris", 1.0, "binary"),
+        ("utility", "unknown", 0.0, "binary"),
+        ("utility(quality=f1)", "in Paris", 2 / 3, "unit"),
+        ("utility(quality=contains)", "It is Paris, I think.", 1.0, "binary"),
+        ("utility(quality='rouge-l')", "paris france europe", 0.8, "unit"),
+        ("utility(prompt='answer-long', quality=f1)", "It is Paris.", 0.5, "unit"),
+    ],
+)
+def test_the_quality_of_the_answer_is_the_label(spec: str, says: str, relevance: float, scale: str) -> None:
+    labeler = build(spec, Here())
+    label = play(labeler, UNIT, [says]).label
+    assert label.relevance == pytest.approx(relevance)
+    assert label.raw == says
+    assert str(labeler.scale) == scale
+
+
+def test_it_says_what_it_shares_with_the_outcome() -> None:
+    needs = build("utility(quality=f1, prompt='answer-long')", Here()).needs
+    assert (needs.references, needs.outcome_metric, needs.outcome_prompt) == (True, "f1", "answer-long")
+    assert needs.endpoint == Here().endpoint(None)
+
+
+@pytest.mark.parametrize("prompt", ["answer-short", "answer-long", "classify-claim"])
+@pytest.mark.parametrize("options", [{}, {"order": "reversed"}, {"order": "shuffled", "seed": 3}, {"mode": "vote"}])
+def test_answering_from_one_document_is_the_same_request(prompt: str, options: dict[str, Any]) -> None:
+    answerer = make_answerer(Here().endpoint(None), prompt, Here(), options)
+    labeler = build(f"utility(prompt='{prompt}')", Here())
+    assert [r.key for r in answerer.requests(UNIT, [])] == [r.key for r in labeler.requests(UNIT, [])]
+    again = [r.key for r in play(labeler, UNIT, [CUT, "Paris"]).waves[1]]
+    assert again == [r.key for w in play_answerer(answerer, UNIT)[1:] for r in w]
+    assert {answerer.requests(UNIT, [])[0].key} < {
+        r.key for r in build(f"utility(prompt='{prompt}', variant=gain)", Here()).requests(UNIT, [])
+    }
+
+
+def play_answerer(answerer: Any, unit: Unit) -> list[list[Request]]:
+    from tests.labelers.scripted import outcome
+
+    first = answerer.requests(unit, [])
+    return [first, answerer.requests(unit, [outcome(first[0], CUT)])]
+
+
+def test_k_answers_per_document_are_the_utility_requests_of_those_documents() -> None:
+    answerer = make_answerer(Here().endpoint(None), "answer-short", Here(), {"mode": "vote"})
+    labeler = build("utility", Here())
+    both = answerer.requests(Unit(PARIS, (DOC, OTHER)), [])
+    single = [r.key for unit in labeler.units(PARIS, [DOC, OTHER]) for r in labeler.requests(unit, [])]
+    assert [r.key for r in both] == single
+
+
+def test_the_context_budget_is_part_of_the_request() -> None:
+    long = DOC.__class__("d", "word " * 400)
+    labeler = build("utility(context_tokens=50)", Here())
+    (request,) = labeler.requests(Unit(PARIS, (long,)), [])
+    assert content(request).count("word") == pytest.approx(40, abs=2)
+    answerer = make_answerer(Here().endpoint(None), "answer-short", Here(), {"context_tokens": 50})
+    assert answerer.requests(Unit(PARIS, (long,)), [])[0].key == request.key
+
+
+@pytest.mark.parametrize(
+    ("says", "status"),
+    [
+        (REFUSED, Status.REFUSED),
+        ("", Status.UNPARSED),
+        ("<think>Paris", Status.UNPARSED),
+        (Failure("k", Status.FAILED, "it is down"), Status.FAILED),
+    ],
+)
+def test_without_an_answer_there_is_no_label(says: Says, status: Status) -> None:
+    label = play(build("utility", Here()), UNIT, [says]).label
+    assert (label.relevance, label.status) == (None, status)
+    assert label.reason
+
+
+def test_an_answer_cut_off_twice_is_truncated() -> None:
+    assert play(build("utility", Here()), UNIT, [CUT, CUT]).label.status is Status.TRUNCATED
+    assert play(build("utility", Here()), UNIT, [CUT, "Paris"]).label.relevance == 1.0
+
+
+@pytest.mark.parametrize("spec", ["utility", "utility(variant=gain)", "utility(quality='correct(endpoint=j)')"])
+def test_without_references_nothing_is_asked_and_it_is_not_applicable(spec: str) -> None:
+    played = play(build(spec, Here()), NO_REFERENCE)
+    assert played.waves == []
+    assert played.label.status is Status.NOT_APPLICABLE
+
+
+# Gains.
+
+
+@pytest.mark.parametrize(
+    ("variant", "document", "without", "relevance"),
+    [
+        ("gain", "Paris", "Lyon", 1.0),
+        ("gain", "Paris", "Paris", 0.0),
+        ("gain", "Lyon", "Paris", 0.0),
+        ("signed-gain", "Lyon", "Paris", -1.0),
+        ("signed-gain", "Paris", "unknown", 1.0),
+    ],
+)
+def test_a_gain_is_over_the_answer_without_any_document(
+    variant: str, document: str, without: str, relevance: float
+) -> None:
+    labeler = build(f"utility(variant='{variant}')", Here())
+    played = play(labeler, UNIT, lambda r: without if closed_book(r) else document)
+    assert played.label.relevance == relevance
+    assert played.label.extra["closed_book"] == float(without == "Paris")
+    assert played.label.extra["closed_book_answer"] == without
+    assert str(labeler.scale) == ("unit" if variant == "gain" else "signed")
+    assert [closed_book(r) for r in played.waves[0]] == [False, True]
+
+
+def test_the_closed_book_request_is_the_same_for_all_documents_and_for_answering() -> None:
+    labeler = build("utility(variant=gain)", Here())
+    keys = {labeler.requests(unit, [])[1].key for unit in labeler.units(PARIS, [DOC, OTHER])}
+    answerer = make_answerer(Here().endpoint(None), "answer-short", Here())
+    assert keys == {answerer.requests(Unit(PARIS, ()), [])[0].key}
+
+
+def test_without_a_closed_book_answer_there_is_no_gain() -> None:
+    labeler = build("utility(variant=gain)", Here())
+    label = play(labeler, UNIT, ["Paris", REFUSED]).label
+    assert (label.status, label.reason) == (Status.REFUSED, "without a document: the model declined")
+    assert "closed_book" not in label.extra
+    assert play(labeler, UNIT, [REFUSED, "Paris"]).label.reason == "the model declined"
+    assert play(labeler, UNIT, ["Paris", CUT, "Lyon"]).label.relevance == 1.0
+
+
+def test_samples_are_averaged() -> None:
+    labeler = build("utility(samples=3)", Here())
+    played = play(labeler, UNIT, ["Paris", "Lyon", "Paris"])
+    assert played.label.relevance == pytest.approx(2 / 3)
+    assert str(labeler.scale) == "unit"
+    assert [r.sample for r in played.waves[0]] == [0, 1, 2]
+    assert played.waves[0][0].key == build("utility", Here()).requests(UNIT, [])[0].key
+    assert json.loads(played.label.raw) == ["Paris", "Lyon", "Paris"]
+    missing = play(labeler, UNIT, ["Paris", REFUSED, ""]).label
+    assert (missing.status, missing.reason) == (Status.REFUSED, "only 1 of 3 answers were had: the model declined")
+    gain = play(build("utility(variant='signed-gain', samples=2)", Here()), UNIT, ["Paris", "Paris", "Paris", "Lyon"])
+    assert gain.label.relevance == 0.5
+
+
+# Abstention.
+
+
+def first_token(**chances: float) -> dict[str, Any]:
+    top = [{"token": t.replace("_", " "), "logprob": math.log(p)} for t, p in chances.items()]
+    token = {"token": top[0]["token"], "logprob": top[0]["logprob"], "top_logprobs": top}
+    return {
+        "message": {"content": token["token"]},
+        "finish_reason": "stop",
+        "logprobs": {"content": [token]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("says", "abstains"),
+    [("unknown", 1.0), ("Unknown.", 1.0), ("I don't know", 1.0), ("Paris", 0.0), ("the unknown soldier", 0.0)],
+)
+def test_abstention_needs_no_references(says: str, abstains: float) -> None:
+    labeler = build("utility(variant=abstention)", Here())
+    assert play(labeler, NO_REFERENCE, [says]).label.relevance == abstains
+    attempt = build("utility(variant=attempt)", Here())
+    assert play(attempt, NO_REFERENCE, [says]).label.relevance == 1.0 - abstains
+    assert (str(labeler.scale), labeler.needs.references, labeler.needs.outcome_metric) == ("binary", False, None)
+    assert labeler.requests(UNIT, [])[0].key == build("utility", Here()).requests(UNIT, [])[0].key
+
+
+def test_the_probability_of_abstention_comes_from_the_first_token() -> None:
+    labeler = build("utility(variant=abstention, read=logprobs)", Here())
+    says = first_token(Paris=0.5, unknown=0.25, _Unk=0.1, un=0.05, u=0.02)
+    assert play(labeler, UNIT, [says]).label.relevance == pytest.approx(0.35)
+    assert str(labeler.scale) == "unit"
+    attempt = build("utility(variant=attempt, read=logprobs)", Here())
+    assert play(attempt, UNIT, [says]).label.relevance == pytest.approx(0.65)
+
+
+def test_shares_of_samples_are_probabilities_too() -> None:
+    labeler = build("utility(variant=abstention, samples=4)", Here())
+    assert play(labeler, UNIT, ["unknown", "Paris", "Lyon", "Paris"]).label.relevance == 0.25
+    assert str(labeler.scale) == "unit"
+
+
+def test_missing_log_probabilities_are_an_error_and_a_failed_reply_is_not() -> None:
+    labeler = build("utility(variant=abstention, read=logprobs)", Here())
+    with pytest.raises(EndpointError, match="no log-probabilities"):
+        play(labeler, UNIT, ["unknown"])
+    assert play(labeler, UNIT, [Failure("k", Status.FAILED, "down")]).label.status is Status.FAILED
+
+
+# A metric that asks an LLM.
+
+
+def test_an_answer_can_be_rated_by_a_judge() -> None:
+    labeler = build("utility(quality='correct(endpoint=j)')", Here())
+    played = play(labeler, UNIT, ["The city of Paris", "Yes"])
+    assert played.label.relevance == 1.0
+    assert [[r.endpoint.name for r in w] for w in played.waves] == [["only"], ["j"]]
+    assert "The city of Paris" in content(played.waves[1][0])
+    assert [e.name for e in labeler.needs.further] == ["j"]
+    assert play(labeler, UNIT, [CUT, "Paris", CUT, "No"]).label.relevance == 0.0
+    assert play(labeler, UNIT, ["unknown"]).label.relevance == 0.0
+    assert play(labeler, UNIT, ["Paris", "?"]).label.status is Status.UNPARSED
+
+
+def test_gains_can_be_rated_by_a_judge_one_answer_after_the_other() -> None:
+    labeler = build("utility(variant='signed-gain', quality='correct(endpoint=j)')", Here())
+    played = play(labeler, UNIT, ["Lyon", "Paris", "No", "Yes"])
+    assert played.label.relevance == -1.0
+    assert [len(w) for w in played.waves] == [2, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("utility(quality=emm)", "Did you mean 'em'"),
+        ("utility(prompt=graded)", "does not answer from passages"),
+        ("utility(prompt='closed-book')", "does not answer from passages"),
+        ("utility(variant=abstention, quality=em)", "rates no answer"),
+        ("utility(read=logprobs)", "read=logprobs is for the variants"),
+        ("utility(variant=profit)", "variant must be one of"),
+        ("utility(context_tokens=0)", "context_tokens must be a whole number of at least 1"),
+        ("utility(quality='em@3')", "has no cutoff"),
+    ],
+)
+def test_mistakes_in_a_spelling_end_in_a_sentence(spec: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        build(spec, Here())
+
+
+def test_a_phrase_that_begins_like_an_answer_cannot_be_told_by_its_first_token(tmp_path: Any) -> None:
+    (tmp_path / "own.toml").write_text(
+        'kind = "answer"\nclosed_book = "closed-book"\nuser = "{question} {passages}"\n'
+        '[output]\ntype = "short"\nabstain = "I don\'t know"\n'
+    )
+    with pytest.raises(UsageError, match="cannot be told by its first token"):
+        build("utility(prompt='own.toml', variant=abstention, read=logprobs)", Here(tmp_path))
