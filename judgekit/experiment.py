@@ -30,7 +30,7 @@ from judgekit.errors import ConfigError, UsageError, nearest
 from judgekit.labelers.base import Labeler, build
 from judgekit.llm.http import api_key
 from judgekit.llm.session import Mode, Plan, Session, run_sync
-from judgekit.llm.store import default_store_path
+from judgekit.llm.store import default_store_path, has_store
 from judgekit.llm.types import Endpoint
 from judgekit.llm.usage import Budget, parse_prices
 from judgekit.metrics import Measure, parse_measure
@@ -182,7 +182,8 @@ def plan(experiment: Config | str | Path, cache: str | Path | None = None) -> li
     """
     prepared = prepare(experiment)
     collection, answers = prepared.collection, prepared.config.answers
-    with Session(default_store_path() if cache is None else cache, mode="read-only") as session:
+    store = default_store_path() if cache is None else cache
+    with Session(store if has_store(store) else None, mode="read-only") as session:
         plans = [
             StagePlan(f"label {name}", session.plan(stages.label_units(labeler, collection), labeler))
             for name, labeler in prepared.labelers.items()

@@ -32,7 +32,7 @@ from judgekit.errors import StoreError
 from judgekit.llm.carving import MAGIC, carve
 from judgekit.llm.records import MARKER, Record, Stored
 
-__all__ = ["Store", "TextDisk", "default_store_path"]
+__all__ = ["Store", "TextDisk", "default_store_path", "has_store"]
 
 _MODE_RAW: Final = 1
 _NO_FILES: Final = 2**62
@@ -53,6 +53,11 @@ _SETTINGS: Final[dict[str, Any]] = {
     "sqlite_mmap_size": 0,
     "sqlite_cache_size": 2**13,
 }
+
+
+def has_store(path: str | Path) -> bool:
+    """Whether there is a store in a folder."""
+    return (Path(path) / diskcache.core.DBNAME).is_file()
 
 
 def default_store_path() -> Path:
