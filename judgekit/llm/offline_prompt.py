@@ -21,15 +21,15 @@ Task = Literal["answer", "judge", "grade"]
 
 _QUESTION = re.compile(r"<(question|query)>((?:[^<]+|<(?!/?\1>))*+)</\1>")
 _PASSAGE = re.compile(r"<(passage|document|doc)((?:\s[^<>]*)?)>((?:[^<]+|<(?!/?\1[\s>]))*+)</\1>")
-_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
-_REFERENCES = re.compile(r"<references?>(.*?)</references?>", re.DOTALL)
+_ANSWER = re.compile(r"<answer>((?:[^<]+|<(?!/?answer>))*+)</answer>")
+_REFERENCES = re.compile(r"<(references?)>((?:[^<]+|<(?!/?\1>))*+)</\1>")
 _TITLE = re.compile(r"""\btitle\s*=\s*(?:"([^"]*)"|'([^']*)')""")
-_TASK = re.compile(r"^\s*task:\s*(answer|judge|grade)\b", re.IGNORECASE | re.MULTILINE)
+_TASK = re.compile(r"^[ \t]*task:\s*(answer|judge|grade)\b", re.IGNORECASE | re.MULTILINE)
 _SCALE = (
     re.compile(r"\b(?:from\s+)?0\s*(?:to|-|–)\s*(\d{1,2})\b"),
     re.compile(r"\b0(?:\s*,\s*\d)*\s*,?\s*or\s+(\d)\b"),
 )
-_LEVEL = re.compile(r"^\W*(\d)\s*(?:=|:|-|–)\s+\w", re.MULTILINE)
+_LEVEL = re.compile(r"^[^\w\n]*(\d)\s*(?:=|:|-|–)\s+\w", re.MULTILINE)
 _QUOTED = re.compile(r"""\"([^"\n]{2,60})\"|“([^”\n]{2,60})”|`([^`\n]{2,60})`|(?<!\w)'([^'\n]{2,60})'(?!\w)""")
 _ABSTAIN = re.compile(r"\b(?:not|no|none|cannot|can't|don't|doesn't|unless|otherwise|without|neither)\b", re.IGNORECASE)
 _OBJECT = re.compile(r"\{[^{}]*\}")
@@ -96,7 +96,7 @@ class PromptReader:
             passages=tuple((_title(p[2]), _plain(p[3].strip())) for p in passages),
             instructions=self._instructions(fixed, json.dumps(response_format)),
             answers=tuple(_plain(a.strip()) for a in answers),
-            references=tuple(_plain(r) for block in references for r in _lines(block)),
+            references=tuple(_plain(r) for _, block in references for r in _lines(block)),
         )
 
 

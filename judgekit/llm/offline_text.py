@@ -248,7 +248,7 @@ def sentences(text: str) -> list[Sentence]:
     out: list[str] = []
     start = 0
     for match in _BREAK.finditer(text):
-        if "\n" not in match[0] and _ABBREVIATION.search(text[start : match.start()]):
+        if "\n" not in match[0] and _ABBREVIATION.search(text, max(start, match.start() - 12), match.start()):
             continue
         out.append(text[start : match.start()])
         start = match.end()
