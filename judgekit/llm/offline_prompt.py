@@ -27,7 +27,7 @@ _TITLE = re.compile(r"""\btitle\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _TASK = re.compile(r"^[ \t]*task:\s*(answer|judge|grade)\b", re.IGNORECASE | re.MULTILINE)
 _SCALE = (
     re.compile(r"\b(?:from\s+)?0\s*(?:to|-|–)\s*(\d{1,2})\b"),
-    re.compile(r"\b0(?:\s*,\s*\d)*\s*,?\s*or\s+(\d)\b"),
+    re.compile(r"\b0(?:, ?\d){0,9},? or (\d)\b"),
 )
 _LEVEL = re.compile(r"^[^\w\n]*(\d)\s*(?:=|:|-|–)\s+\w", re.MULTILINE)
 _QUOTED = re.compile(r"""\"([^"\n]{2,60})\"|“([^”\n]{2,60})”|`([^`\n]{2,60})`|(?<!\w)'([^'\n]{2,60})'(?!\w)""")

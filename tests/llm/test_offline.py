@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import socket
+import time
 from typing import Any
 
 import pytest
@@ -119,6 +120,46 @@ def test_log_probabilities_of_grades_are_a_distribution_over_the_scale() -> None
     entries = reply.logprobs[0]["top_logprobs"]
     assert sorted(entry["token"] for entry in entries) == ["0", "1", "2", "3"]
     assert sum(math.exp(entry["logprob"]) for entry in entries) == pytest.approx(1, abs=1e-5)
+
+
+def test_proposed_answers_are_merged_by_what_most_of_them_say() -> None:
+    proposed = "".join(
+        f"<answer>{text}</answer>" for text in ("1799", "no idea", "the 1823", "1823", "no idea", "no idea")
+    )
+    messages = [{"role": "user", "content": f"{SHORT}\n<question>When was it built?</question>\n{proposed}"}]
+    status, _, raw = send(chat(ENDPOINT, messages).body)
+    assert status == 200
+    assert Reply("key", raw.decode()).text == "the 1823"
+
+
+@pytest.mark.parametrize(("answer", "verdict"), [("Greave, Thomas", "Yes"), ("Edwin Sorrel", "No")])
+def test_an_answer_is_judged_by_the_words_that_it_shares_with_a_reference(answer: str, verdict: str) -> None:
+    text = "Correct? Yes or No.<question>Who?</question><references>\n- Miller\n- Thomas Greave\n</references>"
+    messages = [{"role": "user", "content": f"{text}<answer>{answer}</answer>"}]
+    assert Reply("key", send(chat(ENDPOINT, messages).body)[2].decode()).text == verdict
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "<passage>" * 20_000,
+        "<question>" * 20_000,
+        "<answer>" * 20_000,
+        "\n" * 200_000,
+        "Mr. A " * 30_000,
+        "{" * 200_000,
+        "a" * 200_000,
+        "0, 1, " * 30_000,
+        "Von der " * 30_000,
+        "\u201c" * 200_000,
+    ],
+)
+def test_hostile_text_takes_time_in_proportion_to_its_length(hostile: str) -> None:
+    messages = [{"role": "user", "content": f"<question>Who was it?</question><passage>{hostile}</passage>{hostile}"}]
+    began = time.process_time()
+    status, _, _ = send(chat(ENDPOINT, messages, max_tokens=20).body)
+    assert status == 200
+    assert time.process_time() - began < 5
 
 
 def test_max_tokens_cuts_the_reply_and_says_so() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,3 +128,13 @@ def test_labelings_agree_with_each_other_only_in_part(outcomes: Outcomes) -> Non
     assert apart.max() <= 0.9
     counts = {name: values.sum() for name, values in outcomes.labels.items()}
     assert counts["erag"] < counts["provenance"] < counts["containment"] < counts["judge"], counts
+
+
+def test_the_numbers_in_the_readme_are_those_of_the_stand_in(outcomes: Outcomes) -> None:
+    readme = EXPERIMENT.with_name("README.md").read_text(encoding="utf-8")
+    rows = re.findall(
+        r"^\| (\w+) \| (?:\.\d+ / ){2}(\.\d+) / \.\d+ \| (?:\.\d+ / ){2}(\.\d+) / \.\d+ \|$", readme, re.MULTILINE
+    )
+    written = {run: (float(recall), float(exact)) for run, recall, exact in rows}
+    seen = {run: (outcomes.recall[run].mean(), outcomes.exact[run].mean()) for run in outcomes.exact}
+    assert {run: pytest.approx(values, abs=0.0051) for run, values in written.items()} == seen
