@@ -6,17 +6,17 @@ judgekit's own names come first, those of BEIR and other common collections next
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
-from judgekit.data.documents import Doc, Query
+from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.records import Record, kind_of
 from judgekit.data.tables import ALL, id_problem
 from judgekit.errors import DataError, nearest
 
-__all__ = ["DOC", "QUERY", "Names", "Source", "doc_of", "query_of"]
+__all__ = ["DOC", "QUERY", "Names", "Source", "doc_of", "docs_of", "queries_of"]
 
 Names = Mapping[str, tuple[str, ...]]
 """The names under which each field may be found; the first is judgekit's own."""
@@ -39,18 +39,22 @@ class Source:
     """The file that records come from, and what they are.
 
     Attributes:
-        path: the file.
-        format: its format's name.
+        path: the file; None for a DataFrame.
+        format: its format's name; the records of ``parquet`` and ``frame`` are rows.
         names: where each field may be found.
         what: ``query`` or ``doc``, for error messages.
         inside: where in a record the fields are, e.g. ``ctxs[3]``.
     """
 
-    path: Path
+    path: Path | None
     format: str
     names: Names
     what: str
     inside: str = ""
+
+    @property
+    def _rows(self) -> bool:
+        return self.format in ("parquet", "frame")
 
     def within(self, inside: str, names: Names, what: str) -> Self:
         """Return the same source for objects inside of its records."""
@@ -59,14 +63,19 @@ class Source:
     def error(self, record: Record, reason: str) -> DataError:
         """Return the error for a record."""
         reason = f"{self.inside}: {reason}" if self.inside else reason
-        if self.format == "parquet":
-            return DataError(f"row {record.line}: {reason}", self.path)
+        if self._rows:
+            table = "" if self.path else f"the {self.what} table, "
+            return DataError(f"{table}row {record.line}: {reason}", self.path)
         return DataError(reason, self.path, record.line)
 
     def repeated(self, record: Record, identifier: str, first: int) -> DataError:
         """Return the error for an id that was there before."""
-        unit = "row" if self.format == "parquet" else "line"
+        unit = "row" if self._rows else "line"
         return self.error(record, f"{self.what} {identifier!r} is there twice (first on {unit} {first})")
+
+    def nothing(self, what: str) -> DataError:
+        """Return the error for a file or table without records."""
+        return DataError(f"{'' if self.path else 'the table '}holds no {what}", self.path)
 
     def find(self, record: Record, key: str) -> str | None:
         """Return the name under which a record holds a field, or None; null counts as absent."""
@@ -74,8 +83,8 @@ class Source:
         present = [name for name in names if record.fields.get(name) is not None]
         if len(present) > 1 and present[0] != names[0]:
             both = " and ".join(map(repr, present))
-            choice = f'format="{self.format}({key}={present[0]})"'
-            raise self.error(record, f"has {both}; say which one is meant, e.g. {choice}")
+            choice = f'e.g. format="{self.format}({key}={present[0]})"' if self.path else "by renaming the other"
+            raise self.error(record, f"has {both}; say which one is meant, {choice}")
         return present[0] if present else None
 
     def need(self, record: Record, key: str) -> str:
@@ -156,17 +165,49 @@ class Source:
             raise self.error(record, f'{name!r} begins with "[" but is no JSON list: {cell[:60]}') from error
 
 
-def query_of(source: Source, record: Record) -> Query:
-    """Return the query that a record holds."""
-    query = Query(source.id(record), source.text(record), source.answers(record))
-    if query.query_id == ALL:
-        raise source.error(record, f"the query id {ALL!r} is reserved: it marks means over queries")
-    if not query.text.strip():
-        raise source.error(record, f"the text of query {query.query_id!r} is empty")
-    return query
+def queries_of(source: Source, records: Iterable[Record]) -> dict[str, Query]:
+    """Return the queries that records hold, by id, in their order.
+
+    Raises:
+        DataError: a record holds no query, an id is there twice or is the reserved one, or there is no record.
+    """
+    queries: dict[str, Query] = {}
+    where: dict[str, int] = {}
+    for record in records:
+        query = Query(source.id(record), source.text(record), source.answers(record))
+        if query.query_id == ALL:
+            raise source.error(record, f"the query id {ALL!r} is reserved: it marks means over queries")
+        if not query.text.strip():
+            raise source.error(record, f"the text of query {query.query_id!r} is empty")
+        if query.query_id in queries:
+            raise source.repeated(record, query.query_id, where[query.query_id])
+        queries[query.query_id] = query
+        where[query.query_id] = record.line
+    if not queries:
+        raise source.nothing("queries")
+    return queries
 
 
 def doc_of(source: Source, record: Record) -> Doc:
     """Return the doc that a record holds."""
     page = source.id(record, "page") if source.find(record, "page") else None
     return Doc(source.id(record), source.text(record), source.optional(record, "title"), page)
+
+
+def docs_of(source: Source, records: Iterable[Record]) -> MemoryDocs:
+    """Return the docs that records hold.
+
+    Raises:
+        DataError: a record holds no doc, an id is there twice, or there is no record.
+    """
+    docs: dict[str, Doc] = {}
+    where: dict[str, int] = {}
+    for record in records:
+        doc = doc_of(source, record)
+        if doc.doc_id in docs:
+            raise source.repeated(record, doc.doc_id, where[doc.doc_id])
+        docs[doc.doc_id] = doc
+        where[doc.doc_id] = record.line
+    if not docs:
+        raise source.nothing("docs")
+    return MemoryDocs(docs.values())

@@ -26,7 +26,7 @@ from typing import IO, Any, Final
 from judgekit.data.disk import DiskDocs, DiskIndex
 from judgekit.data.documents import Doc, MemoryDocs, Queries, Query
 from judgekit.data.dpr import is_dpr, read_dpr
-from judgekit.data.fields import DOC, QUERY, Names, Source, doc_of, query_of
+from judgekit.data.fields import DOC, QUERY, Names, Source, doc_of, docs_of, queries_of
 from judgekit.data.records import Record, parse_object, records
 from judgekit.data.streams import Line, is_gzip, open_atomic
 from judgekit.errors import DataError, UsageError, nearest
@@ -74,18 +74,7 @@ def read_queries(path: str | Path, format: str = "auto") -> Queries:
     path = Path(path)
     if _dpr(path, format, "query"):
         return read_dpr(path)[0]
-    queries: dict[str, Query] = {}
-    where: dict[str, int] = {}
-    source, found = _open(path, format, QUERY, "query")
-    for record in found:
-        query = query_of(source, record)
-        if query.query_id in queries:
-            raise source.repeated(record, query.query_id, where[query.query_id])
-        queries[query.query_id] = query
-        where[query.query_id] = record.line
-    if not queries:
-        raise DataError("holds no queries", path)
-    return queries
+    return queries_of(*_open(path, format, QUERY, "query"))
 
 
 def read_docs(path: str | Path, format: str = "auto", *, memory_limit: int = MEMORY_LIMIT) -> MemoryDocs | DiskDocs:
@@ -108,18 +97,8 @@ def read_docs(path: str | Path, format: str = "auto", *, memory_limit: int = MEM
         return read_dpr(path)[1]
     source, found = _open(path, format, DOC, "doc")
     if _size(path, source.format) > memory_limit:
-        return _disk_docs(source, found)
-    docs: dict[str, Doc] = {}
-    where: dict[str, int] = {}
-    for record in found:
-        doc = doc_of(source, record)
-        if doc.doc_id in docs:
-            raise source.repeated(record, doc.doc_id, where[doc.doc_id])
-        docs[doc.doc_id] = doc
-        where[doc.doc_id] = record.line
-    if not docs:
-        raise DataError("holds no docs", path)
-    return MemoryDocs(docs.values())
+        return _disk_docs(source, found, path)
+    return docs_of(source, found)
 
 
 def _size(path: Path, format: str) -> int:
@@ -128,8 +107,7 @@ def _size(path: Path, format: str) -> int:
     return path.stat().st_size * (4 if format == "parquet" or is_gzip(path) else 1)
 
 
-def _disk_docs(source: Source, found: Iterable[Record]) -> DiskDocs:
-    path = source.path
+def _disk_docs(source: Source, found: Iterable[Record], path: Path) -> DiskDocs:
     in_place = source.format == "jsonl" and not is_gzip(path)
 
     def load(line: bytes) -> Doc:
@@ -156,7 +134,7 @@ def _disk_docs(source: Source, found: Iterable[Record]) -> DiskDocs:
             doc_id, line, first = repeated
             raise source.repeated(Record(line, {}), doc_id, first)
         if not len(docs):
-            raise DataError("holds no docs", path)
+            raise source.nothing("docs")
         stack.pop_all()
     return docs
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.data import read_docs, read_dpr, read_qrels, read_queries, read_run, read_table
@@ -51,6 +51,7 @@ def error_of(read: Callable[[Path], object], path: Path) -> DataError | None:
 
 
 @pytest.mark.parametrize("kind", GOOD)
+@settings(max_examples=50)
 @given(edits=edits)
 def test_a_damaged_file_is_data_or_an_error_that_names_it(
     kind: str, edits: list[tuple[float, int, bytes]], path: Path
