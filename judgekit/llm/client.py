@@ -22,7 +22,7 @@ from judgekit.llm.responses import Accepted, Again, Complaint, Rejected, Stop, U
 from judgekit.llm.types import Endpoint, Failure, NotConnectedError, Outcome, Reply, Request, Transport, canonical
 from judgekit.llm.usage import Purse
 
-__all__ = ["Brake", "Client", "Negotiated"]
+__all__ = ["Brake", "Client", "Negotiated", "span"]
 
 _SWAP = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 _TOGETHER = {"logprobs": ("logprobs", "top_logprobs")}
@@ -31,6 +31,8 @@ _FIRST_ALIKE = 8
 _LATER_ALIKE = 20
 _THROTTLE_PATIENCE = 10
 _LONGEST_WAIT_S = 900.0
+_WORTH_TELLING_S = 0.5
+_TELL_WAITS_EVERY_S = 20.0
 
 
 @dataclass
@@ -123,6 +125,7 @@ class Client:
         self._signature = ""
         self._estimates = limiter.counts_tokens or bool(purse.budget.max_tokens or purse.budget.max_cost)
         self._told: set[str] = set()
+        self._tell_waits_from = float("-inf")
 
     async def ask(self, request: Request) -> Outcome:
         """Return the reply, stored, or why there is none.
@@ -170,7 +173,7 @@ class Client:
     def _once(self, text: str) -> None:
         if text not in self._told:
             self._told.add(text)
-            self._note(text)
+            self._note(self._clean(text))
 
     async def _attempt(self, request: Request, patience: _Patience) -> Outcome:
         while True:
@@ -198,12 +201,13 @@ class Client:
         patience.attempts += 1
         patience.throttled += again.throttled
         if again.after is not None:
+            wait = f"asks to wait {span(again.after)} ({again.reason})"
             if again.after > _LONGEST_WAIT_S:
-                raise self._stopped(
-                    f"{again.reason}; it asks to wait {again.after:.0f} s. Run again then: all replies are kept"
-                )
-            if self._limiter.pause(again.after):
-                self._note(f"{self.endpoint.name} asks to wait {again.after:.0f} s ({again.reason})")
+                raise self._stopped(f"it {wait}. Run again then: all replies so far are kept")
+            self._limiter.pause(again.after)
+            if again.after >= _WORTH_TELLING_S and time.monotonic() >= self._tell_waits_from:
+                self._tell_waits_from = time.monotonic() + _TELL_WAITS_EVERY_S
+                self._note(self._clean(f"{self.endpoint.name} {wait}"))
         return _TryAgain(again, again.after)
 
     def _stopped(self, reason: str) -> EndpointError:
@@ -228,14 +232,14 @@ class Client:
         return (len(body) // 4, int(longest))
 
     async def _send(self, request: Request, patience: _Patience) -> Reply | Complaint:
-        body = self._negotiated.apply(request.body)
-        estimate = self._estimate(body)
+        estimate = self._estimate(request.body)
         limiter = self._limiter
         started = await limiter.acquire(sum(estimate), again=patience.attempts > 0)
         task = asyncio.current_task()
         try:
             if self._brake.error is not None:
                 raise self._brake.error
+            body = self._negotiated.apply(request.body)  # only now: others may have learned while this one waited
             self._purse.reserve(self.endpoint, estimate)
             usage: tuple[int, int] | None = None
             if task is not None:
@@ -309,3 +313,11 @@ class _Patience:
         """Whether it may not be tried again."""
         failed = self.attempts - self.throttled
         return failed > self._max_retries or self.throttled > self._max_retries * _THROTTLE_PATIENCE
+
+
+def span(seconds: float) -> str:
+    """Return a length of time in words."""
+    for unit, length in (("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"

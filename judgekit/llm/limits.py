@@ -116,9 +116,6 @@ class Limiter:
         self._decreased_at = self._clock()
         self.limit = max(_FLOOR, self.limit / 2)
 
-    def pause(self, seconds: float) -> bool:
-        """Send nothing for that long; return whether that moves the moment of resuming by a second or more."""
-        until = self._clock() + seconds
-        longer = until - max(self._resume_at, self._clock())
-        self._resume_at = max(self._resume_at, until)
-        return longer >= 1.0
+    def pause(self, seconds: float) -> None:
+        """Send nothing for that long."""
+        self._resume_at = max(self._resume_at, self._clock() + seconds)

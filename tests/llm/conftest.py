@@ -1,0 +1,103 @@
+"""A real HTTP server with faults, in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from judgekit.llm.mock import Scripted, completion
+
+Answer = Callable[[dict[str, Any], int], Scripted | str | bytes]
+"""From the parsed body and how often that body was seen before: a response, the text of a completion, or half of a
+response after which the connection is cut."""
+
+
+@dataclass
+class FaultServer:
+    """Answers ``POST /v1/chat/completions`` by ``answer``.
+
+    Attributes:
+        seen: the parsed bodies, in the order they came.
+        headers: the request headers, likewise.
+        active, most_active: how many requests are being answered now, and at most were.
+        times: when they came, in the server's own clock.
+    """
+
+    base_url: str = ""
+    answer: Answer = lambda body, seen: "yes"
+    seen: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    active: int = 0
+    most_active: int = 0
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        before = self.seen.count(body)
+        self.seen.append(body)
+        self.headers.append({k.lower(): v for k, v in request.headers.items()})
+        self.times.append(asyncio.get_running_loop().time())
+        self.active += 1
+        self.most_active = max(self.active, self.most_active)
+        try:
+            return await self.respond(request, self.answer(body, before))
+        finally:
+            self.active -= 1
+
+    async def respond(self, request: web.Request, answer: Scripted | str | bytes) -> web.StreamResponse:
+        if isinstance(answer, bytes):
+            response = web.StreamResponse(headers={"content-length": str(2 * len(answer) + 1)})
+            await response.prepare(request)
+            await response.write(answer)
+            assert request.transport is not None
+            request.transport.close()
+            return response
+        if isinstance(answer, str):
+            answer = completion(answer)
+        await asyncio.sleep(answer.delay_s)
+        return web.Response(status=answer.status, body=answer.body, headers=dict(answer.headers))
+
+    def texts(self) -> list[str]:
+        return [body["messages"][-1]["content"] for body in self.seen]
+
+
+@pytest.fixture
+def fault_server() -> Iterator[FaultServer]:
+    """A server whose ``answer`` the test sets."""
+    server = FaultServer()
+    started = threading.Event()
+    stop: list[Callable[[], None]] = []
+
+    async def serve() -> None:
+        app = web.Application()
+        app.router.add_post("/v1/chat/completions", server.handle)
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        server.base_url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+        done = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        stop.append(lambda: loop.call_soon_threadsafe(done.set))
+        started.set()
+        await done.wait()
+        await runner.cleanup()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    assert started.wait(10)
+    yield server
+    stop[0]()
+    thread.join(10)
+
+
+def openai_error(status: int, message: str, **fields: Any) -> Scripted:
+    headers = fields.pop("headers", {})
+    return Scripted(status, json.dumps({"error": {"message": message, **fields}}).encode(), headers)
