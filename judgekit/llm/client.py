@@ -249,6 +249,8 @@ class Client:
                 if isinstance(verdict, Accepted):
                     reply = Reply.parsed(request.key, self._clean(verdict.raw), verdict.json)
                     usage = reply.usage
+                elif isinstance(verdict, Again):
+                    usage = verdict.usage
             finally:
                 self._purse.settle(self.endpoint, estimate, usage)
                 limiter.correct_tokens(sum(estimate), sum(usage or (0, 0)))

@@ -12,8 +12,6 @@ from judgekit.llm.usage import Price, Tally, Usage
 
 __all__ = ["Account", "Distinct"]
 
-_RECENT = 1 << 15
-
 
 class Distinct:
     """A set of identities that takes eight bytes for each, so that a million of them are 8 MB.
@@ -21,7 +19,9 @@ class Distinct:
     It holds the first 64 bits of each; two of a million identities share these with a chance of 3e-8.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, recent: int = 1 << 15) -> None:
+        """Start empty; ``recent`` keys are kept in a Python set before they are packed."""
+        self._limit = recent
         self._recent: set[int] = set()
         self._sorted: list[npt.NDArray[np.uint64]] = []
 
@@ -36,7 +36,7 @@ class Distinct:
             fresh.append(new)
             if new:
                 recent.add(number)
-        if len(recent) >= _RECENT:
+        if len(recent) >= self._limit:
             self._settle()
         return fresh
 

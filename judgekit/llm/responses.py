@@ -15,7 +15,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from judgekit.data.tables import Status
-from judgekit.llm.types import parse_json
+from judgekit.llm.types import parse_json, tokens_used
 
 __all__ = [
     "Accepted",
@@ -53,11 +53,19 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """It may work the next time. ``throttled`` means too much was asked; ``after`` is the wait asked for, seconds."""
+    """It may work the next time.
+
+    Attributes:
+        reason: what was said.
+        throttled: whether too much was asked at once.
+        after: the wait that was asked for, seconds.
+        usage: (prompt, completion) tokens that were taken all the same.
+    """
 
     reason: str
     throttled: bool = False
     after: float | None = None
+    usage: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +150,8 @@ def _completion(text: str, body: Any, data: bytes) -> Verdict:
     choices = body.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         if "error" in body:
-            return Again(f"200 with an error in it: {_Error.read(body, text).message}")
-        return Again(f"200 with a JSON object without choices: {_short(text)}")
+            return Again(f"200 with an error in it: {_Error.read(body, text).message}", usage=tokens_used(body))
+        return Again(f"200 with a JSON object without choices: {_short(text)}", usage=tokens_used(body))
     try:
         return Accepted(data.decode(), body)
     except UnicodeDecodeError:

@@ -35,12 +35,14 @@ __all__ = [
     "chat",
     "identity",
     "parse_json",
+    "tokens_used",
 ]
 
 OFFLINE_URL = "offline:"
 """The base_url of the built-in stand-in, which is no LLM and opens no socket."""
 
 _MANY = 2**53
+_CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,47 +211,57 @@ class Reply:
         body: dict[str, Any] = parse_json(self.raw)
         return body
 
-    @property
-    def _choice(self) -> dict[str, Any]:
-        choice: dict[str, Any] = self.json["choices"][0]
-        return choice
+    def _part(self, name: str) -> dict[str, Any]:
+        """Return an object inside of the first choice; {} where it is missing or no object."""
+        part = self.json["choices"][0].get(name)
+        return part if isinstance(part, dict) else {}
 
     @property
     def text(self) -> str:
-        """The answer's text; never the reasoning content."""
-        content = (self._choice.get("message") or {}).get("content")
+        """The answer's text; never the reasoning, be it a field of its own or a part of the content."""
+        content = self._part("message").get("content")
+        if isinstance(content, list):
+            parts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
+            return "".join(part for part in parts if isinstance(part, str))
         return content if isinstance(content, str) else ""
 
     @property
     def refusal(self) -> str | None:
         """The refusal text, if the model or a content filter declined."""
-        refusal = (self._choice.get("message") or {}).get("refusal")
+        refusal = self._part("message").get("refusal")
         if refusal:
             return str(refusal)
         return "content_filter" if self.finish_reason == "content_filter" else None
 
     @property
     def finish_reason(self) -> str | None:
-        """``stop``, ``length``, ``content_filter``, …"""
-        reason = self._choice.get("finish_reason")
-        return reason if isinstance(reason, str) else None
+        """``stop``, ``length`` (whatever the server calls it), ``content_filter``, …"""
+        reason = self.json["choices"][0].get("finish_reason")
+        if not isinstance(reason, str):
+            return None
+        return "length" if reason.casefold() in _CUT_OFF else reason
 
     @property
     def logprobs(self) -> list[dict[str, Any]] | None:
         """The token log-probabilities of the answer (OpenAI's ``logprobs.content``), or None."""
-        content = (self._choice.get("logprobs") or {}).get("content")
+        content = self._part("logprobs").get("content")
         return content if isinstance(content, list) else None
 
     @property
     def usage(self) -> tuple[int, int] | None:
         """(prompt tokens, completion tokens), or None where the server did not say, or nothing sensible."""
-        usage = self.json.get("usage")
-        if not isinstance(usage, dict):
-            return None
-        prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens") or 0
-        if not (isinstance(prompt, int) and isinstance(completion, int)):
-            return None
-        return (prompt, completion) if 0 <= prompt < _MANY and 0 <= completion < _MANY else None
+        return tokens_used(self.json)
+
+
+def tokens_used(body: Any) -> tuple[int, int] | None:
+    """Return the (prompt, completion) tokens that a response body reports, or None if it reports nothing sensible."""
+    usage = body.get("usage") if isinstance(body, dict) else None
+    if not isinstance(usage, dict):
+        return None
+    prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens") or 0
+    if not (isinstance(prompt, int) and isinstance(completion, int)):
+        return None
+    return (prompt, completion) if 0 <= prompt < _MANY and 0 <= completion < _MANY else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ import ssl
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -16,56 +15,10 @@ from typing import Any
 import pytest
 
 from judgekit.data.tables import Status
-from judgekit.errors import ConfigError, EndpointError, JudgekitError
+from judgekit.errors import ConfigError, EndpointError
 from judgekit.llm.mock import Scripted, completion, error
-from judgekit.llm.session import Session, run_sync
-from judgekit.llm.types import Endpoint, Failure, Outcome, Reply, Request, chat
-from judgekit.llm.usage import Usage
-from judgekit.progress import Event
-
-
-class Ask:
-    """One request a unit; the unit is the text."""
-
-    def __init__(self, endpoint: Endpoint, **params: Any) -> None:
-        self.endpoint = endpoint
-        self.params = params
-
-    def requests(self, unit: str, replies: Sequence[Outcome], /) -> list[Request]:
-        return [] if replies else [chat(self.endpoint, [{"role": "user", "content": unit}], **self.params)]
-
-
-class Run:
-    """One run against a server: its outcomes, its usage, what the user was told, how long it took."""
-
-    def __init__(self, server: Any, units: Sequence[str], store: Path | None = None, **options: Any) -> None:
-        params = options.pop("params", {})
-        options.setdefault("timeout_s", 5.0)
-        self.endpoint = Endpoint("here", options.pop("base_url", server and server.base_url), "m", **options)
-        self.outcomes: dict[str, Outcome] = {}
-        self.error: JudgekitError | None = None
-        self.notes: list[str] = []
-        begun = time.monotonic()
-        with Session(store, backoff_s=0.02, progress=self._event) as session:
-            try:
-                run_sync(self._collect(session, units, Ask(self.endpoint, **params)))
-            except JudgekitError as problem:
-                self.error = problem
-            self.usage: Usage = session.usage("s")
-        self.seconds = time.monotonic() - begun
-
-    def _event(self, event: Event) -> None:
-        if event.note:
-            self.notes.append(event.note)
-
-    async def _collect(self, session: Session, units: Sequence[str], program: Ask) -> None:
-        async for unit, outcomes in session.resolve(units, program, "s", len(units)):
-            self.outcomes[unit] = outcomes[0]
-
-    @property
-    def texts(self) -> list[str]:
-        return sorted(o.text if isinstance(o, Reply) else f"{o.status}: {o.reason}" for o in self.outcomes.values())
-
+from judgekit.llm.types import Failure
+from tests.llm.programs import Run
 
 UNITS = [f"unit {i:02}" for i in range(40)]
 
@@ -92,13 +45,13 @@ def fails_once(fault: Scripted | bytes) -> Any:
 )
 def test_what_may_heal_is_tried_again_and_never_stored(fault_server: Any, fault: Any, tmp_path: Path) -> None:
     fault_server.answer = fails_once(fault)
-    run = Run(fault_server, UNITS[:5], tmp_path)
+    run = Run(fault_server.base_url, UNITS[:5], tmp_path)
     assert run.error is None
     assert run.texts == ["yes"] * 5
     assert len(fault_server.seen) == 10
     assert (run.usage.incurred.requests, run.usage.standalone.requests, run.usage.failed) == (10, 5, 0)
     assert any("trying again after" in note for note in run.notes)
-    again = Run(fault_server, UNITS[:5], tmp_path)
+    again = Run(fault_server.base_url, UNITS[:5], tmp_path)
     assert again.texts == ["yes"] * 5
     assert len(fault_server.seen) == 10
 
@@ -107,7 +60,7 @@ def test_what_does_not_heal_fails_its_unit_and_is_asked_again_by_the_next_run(
     fault_server: Any, tmp_path: Path
 ) -> None:
     fault_server.answer = lambda body, seen: error(500, "boom") if body["messages"][0]["content"] == UNITS[3] else "yes"
-    run = Run(fault_server, UNITS, tmp_path, max_retries=2)
+    run = Run(fault_server.base_url, UNITS, tmp_path, max_retries=2)
     failure = run.outcomes[UNITS[3]]
     assert isinstance(failure, Failure)
     assert (failure.status, failure.reason) == (Status.FAILED, "500: boom (after 3 attempts)")
@@ -115,14 +68,14 @@ def test_what_does_not_heal_fails_its_unit_and_is_asked_again_by_the_next_run(
     assert (run.usage.sent, run.usage.failed, run.usage.incurred.requests) == (39, 1, 42)
     fault_server.answer = lambda body, seen: "yes"
     fault_server.seen.clear()
-    again = Run(fault_server, UNITS, tmp_path)
+    again = Run(fault_server.base_url, UNITS, tmp_path)
     assert again.texts == ["yes"] * 40
     assert fault_server.texts() == [UNITS[3]]
 
 
 def test_no_retries_means_none(fault_server: Any) -> None:
     fault_server.answer = lambda body, seen: error(500, "boom")
-    run = Run(fault_server, UNITS[:3], max_retries=0)
+    run = Run(fault_server.base_url, UNITS[:3], max_retries=0)
     assert len(fault_server.seen) == 3
     assert run.texts == ["failed: 500: boom"] * 3
 
@@ -144,7 +97,7 @@ def test_no_retries_means_none(fault_server: Any) -> None:
 )
 def test_what_cannot_heal_stops_at_once_with_the_servers_words(fault_server: Any, fault: Any, words: str) -> None:
     fault_server.answer = lambda body, seen: fault
-    run = Run(fault_server, UNITS)
+    run = Run(fault_server.base_url, UNITS)
     assert isinstance(run.error, EndpointError)
     assert words in str(run.error)
     assert run.error.exit_code == 3
@@ -156,11 +109,11 @@ def test_a_key_that_is_revoked_on_the_way_stops_the_run_and_keeps_what_was_paid_
     fault_server: Any, tmp_path: Path
 ) -> None:
     fault_server.answer = lambda body, seen: error(401, "Revoked.") if len(fault_server.seen) > 20 else "yes"
-    run = Run(fault_server, UNITS, tmp_path, concurrency=4)
+    run = Run(fault_server.base_url, UNITS, tmp_path, concurrency=4)
     assert "Revoked." in str(run.error)
     assert len(run.outcomes) == 20
     fault_server.answer = lambda body, seen: "yes"
-    again = Run(fault_server, UNITS, tmp_path)
+    again = Run(fault_server.base_url, UNITS, tmp_path)
     assert (again.usage.cached, again.usage.sent) == (20, 20)
 
 
@@ -171,10 +124,10 @@ def test_replies_in_flight_when_a_run_must_stop_are_waited_for_and_kept(fault_se
         return completion("yes", delay_s=0.3)
 
     fault_server.answer = answer
-    run = Run(fault_server, UNITS, tmp_path, concurrency=10)
+    run = Run(fault_server.base_url, UNITS, tmp_path, concurrency=10)
     assert "Revoked." in str(run.error)
     fault_server.answer = lambda body, seen: "yes"
-    again = Run(fault_server, UNITS, tmp_path)
+    again = Run(fault_server.base_url, UNITS, tmp_path)
     assert again.usage.cached == 9
 
 
@@ -182,7 +135,7 @@ def test_replies_in_flight_when_a_run_must_stop_are_waited_for_and_kept(fault_se
 def test_a_run_whose_first_requests_all_fail_alike_stops_whatever_the_status(fault_server: Any, status: int) -> None:
     # one popular proxy answers 500 to a missing key, and 400 to an unknown model
     fault_server.answer = lambda body, seen: error(status, "No api key passed in.")
-    run = Run(fault_server, UNITS, max_retries=2)
+    run = Run(fault_server.base_url, UNITS, max_retries=2)
     assert isinstance(run.error, EndpointError)
     assert "No api key passed in." in str(run.error)
     assert len(fault_server.seen) < 40 * 3
@@ -192,7 +145,7 @@ def test_a_run_whose_first_requests_all_fail_alike_stops_whatever_the_status(fau
 def test_a_server_that_goes_down_for_good_stops_the_run(fault_server: Any) -> None:
     units = [f"unit {i}" for i in range(300)]
     fault_server.answer = lambda body, seen: error(500, "Out of memory.") if len(fault_server.seen) > 50 else "yes"
-    run = Run(fault_server, units, max_retries=1, concurrency=4)
+    run = Run(fault_server.base_url, units, max_retries=1, concurrency=4)
     assert "20 requests in a row failed alike" in str(run.error)
     assert "Out of memory." in str(run.error)
     assert len(run.outcomes) >= 50
@@ -205,7 +158,7 @@ def test_a_prompt_that_is_too_long_fails_for_its_unit_alone(fault_server: Any) -
         if body["messages"][0]["content"] in UNITS[:9]
         else "yes"
     )
-    run = Run(fault_server, UNITS)
+    run = Run(fault_server.base_url, UNITS)
     assert run.error is None
     assert run.texts == [f"failed: 400: {said}"] * 9 + ["yes"] * 31
     assert len(fault_server.seen) == 40
@@ -213,7 +166,7 @@ def test_a_prompt_that_is_too_long_fails_for_its_unit_alone(fault_server: Any) -
 
 def test_a_filtered_prompt_is_refused_for_its_unit_alone(fault_server: Any) -> None:
     fault_server.answer = lambda body, seen: error(400, "The prompt was flagged.", code="content_filter")
-    run = Run(fault_server, UNITS[:2])
+    run = Run(fault_server.base_url, UNITS[:2])
     assert run.texts == ["refused: 400: The prompt was flagged."] * 2
 
 
@@ -221,7 +174,7 @@ def test_a_complaint_after_successes_is_about_that_request_alone(fault_server: A
     fault_server.answer = lambda body, seen: (
         error(400, "Invalid unicode.") if body["messages"][0]["content"] == UNITS[30] else "yes"
     )
-    run = Run(fault_server, UNITS, concurrency=2)
+    run = Run(fault_server.base_url, UNITS, concurrency=2)
     assert run.error is None
     assert run.texts == ["failed: 400: Invalid unicode."] + ["yes"] * 39
 
@@ -230,7 +183,7 @@ def test_empty_and_cut_off_replies_are_replies(fault_server: Any, tmp_path: Path
     answers = {UNITS[0]: completion(""), UNITS[1]: completion(None), UNITS[2]: completion("ye", finish_reason="length")}
     fault_server.answer = lambda body, seen: answers[body["messages"][0]["content"]]
     for _ in range(2):
-        run = Run(fault_server, UNITS[:3], tmp_path)
+        run = Run(fault_server.base_url, UNITS[:3], tmp_path)
         assert [run.outcomes[u].text for u in UNITS[:3]] == ["", "", "ye"]  # type: ignore[union-attr]
         assert run.outcomes[UNITS[2]].finish_reason == "length"  # type: ignore[union-attr]
     assert len(fault_server.seen) == 3
@@ -244,7 +197,7 @@ def test_the_wait_that_a_server_asks_for_is_kept_and_told(fault_server: Any, aft
         return error(429, "Slow down.", headers=headers) if len(fault_server.seen) == 1 else "yes"
 
     fault_server.answer = answer
-    run = Run(fault_server, UNITS[:6], concurrency=1)
+    run = Run(fault_server.base_url, UNITS[:6], concurrency=1)
     assert run.texts == ["yes"] * 6
     pause = fault_server.times[1] - fault_server.times[0]
     assert (0.65 if "retry-after-ms" in after else 0.95) < pause < 2.5
@@ -262,7 +215,7 @@ def test_being_throttled_lowers_concurrency_and_fails_nothing(fault_server: Any)
 
     fault_server.answer = answer
     units = [f"unit {i}" for i in range(200)]
-    run = Run(fault_server, units, concurrency=64, max_retries=3)
+    run = Run(fault_server.base_url, units, concurrency=64, max_retries=3)
     assert run.error is None
     assert run.texts == ["yes"] * 200
     assert len(fault_server.seen) < 500
@@ -270,25 +223,25 @@ def test_being_throttled_lowers_concurrency_and_fails_nothing(fault_server: Any)
 
 def test_a_timeout_starts_when_the_request_goes_not_while_it_waits_for_a_slot(fault_server: Any) -> None:
     fault_server.answer = lambda body, seen: completion("yes", delay_s=0.1)
-    run = Run(fault_server, UNITS[:8], concurrency=1, timeout_s=0.5, max_retries=0)
+    run = Run(fault_server.base_url, UNITS[:8], concurrency=1, timeout_s=0.5, max_retries=0)
     assert run.texts == ["yes"] * 8
     assert fault_server.most_active == 1
 
 
 def test_a_slow_answer_times_out_and_is_tried_again(fault_server: Any) -> None:
     fault_server.answer = lambda body, seen: completion("yes", delay_s=1.0 if seen == 0 else 0.0)
-    run = Run(fault_server, UNITS[:3], timeout_s=0.2)
+    run = Run(fault_server.base_url, UNITS[:3], timeout_s=0.2)
     assert run.texts == ["yes"] * 3
     assert any("no answer within 0.2 s" in note for note in run.notes)
     assert run.seconds < 1.5
 
 
 def test_a_connection_that_was_never_made_says_how_to_check_it() -> None:
-    run = Run(None, UNITS, base_url="http://127.0.0.1:9/v1")
+    run = Run("http://127.0.0.1:9/v1", UNITS)
     assert isinstance(run.error, EndpointError)
     assert "curl http://127.0.0.1:9/v1/models" in str(run.error)
     assert "Is the server running" in str(run.error)
-    run = Run(None, UNITS, base_url="http://no-such-host.invalid/v1")
+    run = Run("http://no-such-host.invalid/v1", UNITS)
     assert "no-such-host.invalid" in str(run.error)
 
 
@@ -314,7 +267,7 @@ def test_an_untrusted_certificate_is_refused(tmp_path: Path) -> None:
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        run = Run(None, UNITS[:3], base_url=f"https://localhost:{server.server_port}/v1")
+        run = Run(f"https://localhost:{server.server_port}/v1", UNITS[:3])
     finally:
         server.shutdown()
         thread.join()
@@ -325,7 +278,7 @@ def test_an_untrusted_certificate_is_refused(tmp_path: Path) -> None:
 
 def test_a_missing_key_is_said_before_anything_is_sent(fault_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
-    run = Run(fault_server, UNITS, api_key_env="NO_SUCH_KEY")
+    run = Run(fault_server.base_url, UNITS, api_key_env="NO_SUCH_KEY")
     assert isinstance(run.error, ConfigError)
     assert "NO_SUCH_KEY is not set" in str(run.error)
     assert not fault_server.seen

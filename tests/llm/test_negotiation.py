@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,28 +13,19 @@ from judgekit.llm.mock import Scripted, ScriptedTransport, error
 from judgekit.llm.records import Record
 from judgekit.llm.session import Session, run_sync
 from judgekit.llm.store import Store
-from judgekit.llm.types import Endpoint, Outcome, Reply, Request, chat
+from judgekit.llm.types import Endpoint, Outcome, Reply
+from tests.llm.programs import Ask, collect
 
 ENDPOINT = Endpoint("here", "http://server.example/v1", "m")
-
-
-class Ask:
-    def __init__(self, **params: Any) -> None:
-        self.params = params
-
-    def requests(self, unit: str, replies: Sequence[Outcome], /) -> list[Request]:
-        return [] if replies else [chat(ENDPOINT, [{"role": "user", "content": unit}], **self.params)]
 
 
 def resolve(script: Any, store: Path, units: int = 20, **params: Any) -> tuple[list[Outcome], Session, list[dict]]:  # type: ignore[type-arg]
     transport = ScriptedTransport(script)
     session = Session(store, transports=lambda _: transport, backoff_s=0.001)
 
-    async def collect() -> list[Outcome]:
-        return [o async for _, os in session.resolve([f"u{i}" for i in range(units)], Ask(**params), "s") for o in os]
-
     with session:
-        return run_sync(collect()), session, transport.sent
+        found = run_sync(collect(session, [f"u{i}" for i in range(units)], Ask(ENDPOINT, **params)))
+    return [o for outcomes in found.values() for o in outcomes], session, transport.sent
 
 
 def refuses(*params: str, say: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,33 +10,11 @@ import pytest
 from judgekit.errors import BudgetError, EndpointError
 from judgekit.llm.mock import ScriptedTransport, error
 from judgekit.llm.session import Session, run_sync
-from judgekit.llm.types import Endpoint, Failure, Outcome, Reply, Request, chat
+from judgekit.llm.types import Endpoint, Failure
 from judgekit.llm.usage import Budget
+from tests.llm.programs import Ask, collect, texts
 
 HERE = Endpoint("here", "http://127.0.0.1:1/v1", "m")
-
-
-class Ask:
-    """One request a unit; the unit is the text."""
-
-    one_wave = True
-
-    def __init__(self, endpoint: Endpoint = HERE, waves: int = 1) -> None:
-        self.endpoint = endpoint
-        self.waves = waves
-
-    def requests(self, unit: str, replies: Sequence[Outcome], /) -> list[Request]:
-        if len(replies) >= self.waves:
-            return []
-        return [chat(self.endpoint, [{"role": "user", "content": f"{unit} {len(replies)}"}])]
-
-
-async def collect(session: Session, units: Sequence[str], program: Ask, stage: str = "s") -> dict[str, list[Outcome]]:
-    return {unit: outcomes async for unit, outcomes in session.resolve(units, program, stage, len(units))}
-
-
-def texts(outcomes: Sequence[Outcome]) -> list[str]:
-    return [o.text if isinstance(o, Reply) else f"failed: {o.reason}" for o in outcomes]
 
 
 UNITS = [f"unit {i}" for i in range(700)]
@@ -47,12 +24,12 @@ def test_every_unit_comes_back_with_its_outcomes_and_a_second_run_sends_nothing(
     transport = ScriptedTransport(lambda body: body["messages"][-1]["content"].upper())
     for sent, cached in ((700, 0), (0, 700)):
         with Session(tmp_path, transports=lambda _: transport) as session:
-            got = run_sync(collect(session, UNITS, Ask()))
+            got = run_sync(collect(session, UNITS, Ask(HERE)))
             usage = session.usage("s")
-        assert {u: texts(o) for u, o in got.items()} == {u: [f"{u} 0".upper()] for u in UNITS}
+        assert {u: texts(o) for u, o in got.items()} == {u: [u.upper()] for u in UNITS}
         assert (usage.sent, usage.cached, usage.incurred.requests) == (sent, cached, sent)
         assert usage.standalone.requests == 700
-        assert usage.standalone.completion_tokens == 2100
+        assert usage.standalone.completion_tokens == 1400
     assert len(transport.sent) == 700
 
 
@@ -60,8 +37,8 @@ def test_later_waves_see_the_outcomes_of_earlier_ones(tmp_path: Path) -> None:
     transport = ScriptedTransport(lambda body: body["messages"][-1]["content"])
     for _ in range(2):
         with Session(tmp_path, transports=lambda _: transport) as session:
-            got = run_sync(collect(session, UNITS[:5], Ask(waves=3)))
-        assert {u: texts(o) for u, o in got.items()} == {u: [f"{u} 0", f"{u} 1", f"{u} 2"] for u in UNITS[:5]}
+            got = run_sync(collect(session, UNITS[:5], Ask(HERE, 3)))
+        assert {u: texts(o) for u, o in got.items()} == {u: [u, f"{u} 1", f"{u} 2"] for u in UNITS[:5]}
     assert len(transport.sent) == 15
 
 
@@ -69,7 +46,7 @@ def test_one_request_of_two_programs_at_the_same_time_is_sent_once() -> None:
     transport = ScriptedTransport("yes")
 
     async def both(session: Session) -> None:
-        await asyncio.gather(collect(session, UNITS, Ask(), "one"), collect(session, UNITS, Ask(), "other"))
+        await asyncio.gather(collect(session, UNITS, Ask(HERE), "one"), collect(session, UNITS, Ask(HERE), "other"))
 
     with Session(transports=lambda _: transport) as session:
         run_sync(both(session))
@@ -81,8 +58,8 @@ def test_one_request_of_two_programs_at_the_same_time_is_sent_once() -> None:
 def test_a_plan_counts_what_is_missing_and_sends_nothing(tmp_path: Path) -> None:
     transport = ScriptedTransport("yes")
     with Session(tmp_path, transports=lambda _: transport) as session:
-        run_sync(collect(session, UNITS[:3], Ask()))
-        plan = session.plan([*UNITS, *UNITS], Ask())
+        run_sync(collect(session, UNITS[:3], Ask(HERE)))
+        plan = session.plan([*UNITS, *UNITS], Ask(HERE))
     assert (plan.units, plan.requests, plan.cached, plan.at_least) == (1400, 700, 3, False)
     assert plan.prompt_tokens > 697 * 10
     assert len(transport.sent) == 3
@@ -90,12 +67,12 @@ def test_a_plan_counts_what_is_missing_and_sends_nothing(tmp_path: Path) -> None
 
 def test_one_failed_request_fails_its_unit_alone() -> None:
     def script(body: dict) -> object:  # type: ignore[type-arg]
-        if "unit 3 " in body["messages"][-1]["content"]:
+        if body["messages"][-1]["content"] == "unit 3":
             return error(400, "This model's maximum context length is 10 tokens.", code="context_length_exceeded")
         return "yes"
 
     with Session(transports=lambda _: ScriptedTransport(script)) as session:  # type: ignore[arg-type]
-        got = run_sync(collect(session, UNITS[:10], Ask()))
+        got = run_sync(collect(session, UNITS[:10], Ask(HERE)))
         usage = session.usage("s")
     assert isinstance(got["unit 3"][0], Failure)
     assert "maximum context length" in got["unit 3"][0].reason
@@ -105,7 +82,7 @@ def test_one_failed_request_fails_its_unit_alone() -> None:
 def test_a_wrong_key_stops_the_run_with_the_servers_words() -> None:
     transport = ScriptedTransport(error(401, "Incorrect API key provided."))
     with Session(transports=lambda _: transport) as session, pytest.raises(EndpointError, match="Incorrect API key"):
-        run_sync(collect(session, UNITS, Ask()))
+        run_sync(collect(session, UNITS, Ask(HERE)))
     assert len(transport.sent) <= 16
 
 
@@ -115,10 +92,10 @@ def test_the_budget_stops_the_run_and_what_was_paid_for_is_kept(tmp_path: Path) 
         Session(tmp_path, budget=Budget(max_requests=5), transports=lambda _: transport) as session,
         pytest.raises(BudgetError, match="5 requests"),
     ):
-        run_sync(collect(session, UNITS, Ask()))
+        run_sync(collect(session, UNITS, Ask(HERE)))
     assert len(transport.sent) == 5
     with Session(tmp_path, transports=lambda _: transport) as session:
-        assert session.plan(UNITS, Ask()).cached == 5
+        assert session.plan(UNITS, Ask(HERE)).cached == 5
 
 
 def test_it_works_under_a_running_loop_and_across_several(tmp_path: Path) -> None:
@@ -129,11 +106,11 @@ def test_it_works_under_a_running_loop_and_across_several(tmp_path: Path) -> Non
         return transports[-1]
 
     async def notebook(session: Session) -> int:
-        return len(run_sync(collect(session, UNITS[:10], Ask())))
+        return len(run_sync(collect(session, UNITS[:10], Ask(HERE))))
 
     with Session(tmp_path, transports=make) as session:
         assert asyncio.run(notebook(session)) == 10
         for end in (20, 30):
-            assert len(asyncio.run(collect(session, UNITS[:end], Ask()))) == end
+            assert len(asyncio.run(collect(session, UNITS[:end], Ask(HERE)))) == end
     assert [len(t.sent) for t in transports] == [10, 10, 10]
     assert all(t.closed == 1 for t in transports)

@@ -1,0 +1,136 @@
+"""Requests and replies: canonical bodies, identities, views of what servers send."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.errors import ConfigError, DataError
+from judgekit.llm.types import Endpoint, Reply, Request, canonical, chat, identity
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda children: st.lists(children, max_size=4) | st.dictionaries(st.text(), children, max_size=4),
+    max_leaves=15,
+)
+
+
+@given(plain)
+def test_canonical_json_is_compact_sorted_and_means_the_same(value: Any) -> None:
+    text = canonical(value)
+    assert json.loads(text) == value
+    assert canonical(json.loads(text)) == text
+    if not any(isinstance(x, float) for x in _leaves(value)):
+        expected = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        assert text == expected.encode()
+
+
+def _leaves(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return [leaf for v in value.values() for leaf in _leaves(v)]
+    if isinstance(value, list):
+        return [leaf for v in value for leaf in _leaves(v)]
+    return [value]
+
+
+@given(st.dictionaries(st.text(), plain, min_size=2), st.randoms())
+def test_the_order_of_keys_does_not_change_the_identity(fields: dict[str, Any], random: Any) -> None:
+    keys = list(fields)
+    random.shuffle(keys)
+    assert canonical({k: fields[k] for k in keys}) == canonical(fields)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_numbers_that_are_not_finite_are_refused(number: float) -> None:
+    with pytest.raises(ValueError, match="JSON compliant"):
+        canonical({"temperature": [number]})
+
+
+def test_half_a_surrogate_pair_is_bad_data() -> None:
+    with pytest.raises(DataError, match="surrogate"):
+        canonical({"content": "a\ud83d"})
+
+
+def test_the_identity_is_what_the_documentation_says() -> None:
+    endpoint = Endpoint("e", "http://h/v1/", "m")
+    request = chat(endpoint, [{"role": "user", "content": "é"}], sample=3, temperature=0)
+    body = '{"messages":[{"content":"é","role":"user"}],"model":"m","temperature":0}'
+    assert request.body == body.encode()
+    assert request.key == hashlib.sha256(f"1\nhttp://h/v1\n3\n{body}".encode()).hexdigest()
+
+
+def test_what_belongs_to_the_identity_and_what_does_not() -> None:
+    def key(sample: int = 0, name: str = "e", **fields: Any) -> str:
+        base_url = fields.pop("base_url", "http://h/v1")
+        return chat(Endpoint(name, base_url, fields.pop("model", "m"), **fields), [], sample=sample).key
+
+    assert key() == key(name="f", concurrency=3, timeout_s=9, max_retries=0, api_key_env="K", family="x")
+    assert key(namespace="n") == key(namespace="n", base_url="http://other:99/v1")
+    assert len({key(), key(1), key(model="n"), key(base_url="http://i/v1"), key(params={"seed": 1})}) == 5
+    assert identity("ab", 1, b"c") != identity("a", 1, b"bc")
+
+
+def test_an_address_with_a_password_is_refused() -> None:
+    with pytest.raises(ConfigError, match="password") as caught:
+        Endpoint("e", "https://user:hunter2@h/v1", "m")
+    assert "hunter2" not in str(caught.value)
+
+
+def reply(**choice: Any) -> Reply:
+    return Reply("k", json.dumps({"choices": [choice], "usage": choice.pop("usage", None)}))
+
+
+def test_the_text_is_never_the_reasoning() -> None:
+    got = reply(message={"content": None, "reasoning_content": "yes, surely", "reasoning": "yes"})
+    assert got.text == ""
+
+
+def test_content_in_parts_is_joined_without_the_thinking() -> None:
+    parts = [{"type": "thinking", "thinking": "no"}, {"type": "text", "text": "Y"}, {"type": "text", "text": "es"}, 1]
+    assert reply(message={"content": parts}).text == "Yes"
+
+
+def test_a_reply_was_cut_off_whatever_the_server_calls_it() -> None:
+    assert [reply(finish_reason=r).finish_reason for r in ("length", "MAX_TOKENS", "stop")] == ["length"] * 2 + ["stop"]
+
+
+def test_refusals_and_filters_are_seen() -> None:
+    assert reply(message={"content": None, "refusal": "I will not."}).refusal == "I will not."
+    assert reply(message={"content": ""}, finish_reason="content_filter").refusal == "content_filter"
+    assert reply(message={"content": "yes", "refusal": None}, finish_reason="stop").refusal is None
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        ({"prompt_tokens": 5, "completion_tokens": 2}, (5, 2)),
+        ({"prompt_tokens": 5}, (5, 0)),
+        ({"prompt_tokens": "5"}, None),
+        ({"prompt_tokens": -1, "completion_tokens": 1}, None),
+        ({"prompt_tokens": 2**70, "completion_tokens": 1}, None),
+        ({}, None),
+        (None, None),
+        ([], None),
+    ],
+)
+def test_tokens_are_counted_where_the_server_says_them_sensibly(usage: Any, expected: Any) -> None:
+    assert Reply("k", json.dumps({"choices": [{}], "usage": usage})).usage == expected
+
+
+@given(st.dictionaries(st.sampled_from(["message", "logprobs", "finish_reason", "text"]), plain))
+def test_views_of_strange_replies_never_raise(choice: dict[str, Any]) -> None:
+    strange = Reply("k", json.dumps({"choices": [choice]}))
+    assert isinstance(strange.text, str)
+    assert strange.refusal is None or isinstance(strange.refusal, str)
+    assert strange.logprobs is None or isinstance(strange.logprobs, list)
+    assert strange.finish_reason is None or isinstance(strange.finish_reason, str)
+
+
+def test_a_request_keeps_its_body_bytes() -> None:
+    assert Request(Endpoint("e", "http://h", "m"), b"{}").body == b"{}"

@@ -1,0 +1,123 @@
+"""Money and budgets: standalone and incurred apart, failures counted, unknown prices unknown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.errors import BudgetError, ConfigError, UsageError
+from judgekit.llm.ledger import Distinct
+from judgekit.llm.mock import Scripted, ScriptedTransport, error
+from judgekit.llm.types import Endpoint
+from judgekit.llm.usage import Amount, Budget, Price, parse_prices
+from tests.llm.programs import Run
+
+UNITS = [f"unit {i:02}" for i in range(30)]
+URL = "http://server.example/v1"
+
+
+def run(script: Any, store: Path | None = None, units: list[str] = UNITS, **options: Any) -> tuple[Run, int]:
+    transport = ScriptedTransport(script)
+    session = {"transports": lambda _: transport, "backoff_s": 0.001, **options.pop("session", {})}
+    return Run(URL, units, store, session=session, **options), len(transport.sent)
+
+
+def test_standalone_and_incurred_are_separate_columns(tmp_path: Path) -> None:
+    prices = {"m": Price(1_000_000, 2_000_000)}
+    run("yes it is", tmp_path, UNITS[:20], session={"prices": prices})
+    again, sent = run("yes it is", tmp_path, session={"prices": prices})
+    assert sent == 10
+    assert again.usage.standalone == Amount(30, 30, 90, 30 + 180)
+    assert again.usage.incurred == Amount(10, 10, 30, 10 + 60)
+    assert (again.usage.sent, again.usage.cached, again.usage.failed) == (10, 20, 0)
+    assert again.totals["here"].incurred == again.usage.incurred
+    assert again.usage.wall_s > 0
+
+
+def test_failed_attempts_count_with_the_tokens_the_server_reported() -> None:
+    cut = b'{"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}'
+    found, _ = run([Scripted(200, cut), error(500, "x"), "yes"], units=UNITS[:1])
+    assert found.usage.incurred == Amount(3, 8, 4, None, unreported=1)
+    assert found.usage.standalone == Amount(1, 1, 1, None)
+
+
+def test_an_unknown_price_is_unknown_and_a_price_by_endpoint_name_wins() -> None:
+    assert run("yes")[0].usage.standalone.money is None
+    prices = {"m": Price(0, 0), "here": Price(0, 1_000_000)}
+    assert run("yes", session={"prices": prices})[0].usage.standalone.money == 30
+
+
+def test_a_budget_of_requests_is_kept_to_the_letter_retries_included() -> None:
+    found, sent = run(lambda body: error(500, "x"), session={"budget": Budget(max_requests=7)}, max_retries=9)
+    assert isinstance(found.error, BudgetError)
+    assert sent == 7
+    assert found.usage.incurred.requests == 7
+
+
+def test_a_budget_of_nothing_replays_and_sends_nothing(tmp_path: Path) -> None:
+    run("yes", tmp_path, UNITS[:20])
+    found, sent = run("yes", tmp_path, session={"budget": Budget(max_requests=0)})
+    assert sent == 0
+    assert isinstance(found.error, BudgetError)
+    assert len(found.outcomes) == 20
+    whole, sent = run("yes", tmp_path, UNITS[:20], session={"budget": Budget(max_requests=0)})
+    assert (whole.error, sent) == (None, 0)
+
+
+def test_a_budget_of_tokens_stops_before_it_would_be_exceeded() -> None:
+    found, sent = run("yes", session={"budget": Budget(max_tokens=100)}, concurrency=1, params={"max_tokens": 50})
+    assert isinstance(found.error, BudgetError)
+    assert "100 tokens" in str(found.error)
+    used = found.usage.incurred.prompt_tokens + found.usage.incurred.completion_tokens
+    assert used <= 100
+    assert sent > 10, "what was estimated is given back when the server says what was used"
+
+
+def test_a_cost_limit_stops_the_run_and_needs_a_price() -> None:
+    budget = {"budget": Budget(max_cost=0.05)}
+    found, _ = run("yes", session={**budget, "prices": {"m": Price(1000, 1000)}}, concurrency=1)
+    assert isinstance(found.error, BudgetError)
+    money = found.usage.incurred.money
+    assert money is not None
+    assert 0 < money <= 0.05
+    found, sent = run("yes", session=budget)
+    assert isinstance(found.error, UsageError)
+    assert sent == 0
+
+
+def test_requests_in_flight_count_against_the_budget() -> None:
+    found, sent = run("yes", session={"budget": Budget(max_requests=20)}, concurrency=16)
+    assert isinstance(found.error, BudgetError)
+    assert sent == len(found.outcomes) == 20
+
+
+def test_prices_are_read_from_a_table_and_mistakes_are_named() -> None:
+    assert parse_prices({"m": {"prompt": 0.15, "completion": 1}}) == {"m": Price(0.15, 1.0)}
+    for entry in (3, {"prompt": 1}, {"prompt": 1, "completion": -1}, {"prompt": True, "completion": 1}, {"input": 1}):
+        with pytest.raises(ConfigError, match=r"prices\.m"):
+            parse_prices({"m": entry})
+
+
+def test_an_empty_budget_is_no_budget() -> None:
+    assert not Budget()
+    assert Budget(max_requests=0)
+
+
+@given(st.lists(st.lists(st.integers(0, 50)), max_size=20), st.integers(1, 8))
+def test_distinct_keys_are_counted_as_a_set_would(batches: list[list[int]], recent: int) -> None:
+    distinct, reference = Distinct(recent), set()
+    for batch in batches:
+        expected = []
+        for number in batch:
+            expected.append(number not in reference)
+            reference.add(number)
+        assert distinct.add([f"{number:016x}{'0' * 48}" for number in batch]) == expected
+    assert len(distinct) == len(reference)
+
+
+def test_an_endpoint_shows_no_secret() -> None:
+    assert "KEY_NAME" in repr(Endpoint("e", "http://h/v1", "m", api_key_env="KEY_NAME"))
