@@ -1,7 +1,7 @@
-"""Saving and loading what a report shows: ``comparison.csv`` and ``report.json`` in the results folder.
+"""Saving and loading what a report shows, as files in the results folder.
 
-``comparison.csv`` is the comparison table as the user gets it; ``report.json`` holds everything else that the page
-shows, so that ``judgekit report DIR`` draws the same page again, byte for byte, without the other files.
+``comparison.csv``, ``differences.csv`` and ``details.csv`` are the tables as the user gets them; ``report.json`` holds
+everything else that the page shows. From these four ``judgekit report DIR`` draws the same page again, byte for byte.
 """
 
 from __future__ import annotations
@@ -20,24 +20,32 @@ import pandas as pd
 from judgekit.data.files import read_table, write_atomic, write_table
 from judgekit.data.tables import COMPARISON
 from judgekit.errors import DataError
-from judgekit.report.model import Results
+from judgekit.report.model import DETAILS, DIFFERENCES, Results
 
 __all__ = ["load", "save"]
 
 SCHEMA: Final = 1
 """Raised when the meaning of a field of ``report.json`` changes."""
 
-COMPARISON_FILE: Final = "comparison.csv"
+TABLES: Final = {"comparison": COMPARISON, "differences": DIFFERENCES, "details": DETAILS}
+"""The fields of `Results` that are CSV files of their own, by their names."""
+
 REPORT_FILE: Final = "report.json"
 
 
 def save(results: Results, folder: str | Path) -> None:
-    """Write ``comparison.csv`` and ``report.json`` into ``folder``, which must exist; each is replaced atomically."""
+    """Write the files into ``folder``, which must exist; each is replaced atomically, a table that is None removed."""
     folder = Path(folder)
-    fields = {f.name: _plain(getattr(results, f.name)) for f in dataclasses.fields(results) if f.name != "comparison"}
+    fields = {f.name: _plain(getattr(results, f.name)) for f in dataclasses.fields(results) if f.name not in TABLES}
     # ASCII only: a lone surrogate, as a model's broken escape makes one, has no UTF-8 form.
     text = json.dumps({"schema": SCHEMA, **fields}, indent=1, ensure_ascii=True, allow_nan=False)
-    write_table(results.comparison, folder / COMPARISON_FILE)
+    for name in TABLES:
+        frame = getattr(results, name)
+        path = folder / f"{name}.csv"
+        if frame is None:
+            path.unlink(missing_ok=True)
+        else:
+            write_table(frame, path)
     write_atomic(folder / REPORT_FILE, text + "\n")
 
 
@@ -58,9 +66,13 @@ def load(folder: str | Path) -> Results:
         have = value.get("schema") if isinstance(value, dict) else None
         raise DataError(f"has schema {have}, this judgekit reads {SCHEMA}: run the experiment again", path)
     fields = {k: v for k, v in value.items() if k != "schema"}
-    comparison = read_table(COMPARISON, Path(folder) / COMPARISON_FILE)
+    frames: dict[str, pd.DataFrame] = {}
+    for name, table in TABLES.items():
+        file = Path(folder) / f"{name}.csv"
+        if name == "comparison" or file.exists():
+            frames[name] = read_table(table, file)
     try:
-        results: Results = _record(Results, fields, "", comparison=comparison)
+        results: Results = _record(Results, fields, "", **frames)
     except _Problem as problem:
         raise DataError(str(problem), path) from None
     return results

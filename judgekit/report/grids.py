@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 
@@ -13,7 +13,10 @@ from judgekit.data.tables import ALL
 from judgekit.report.model import Primary, Results
 from judgekit.report.words import split_flags
 
-__all__ = ["Cell", "Grid", "Slice", "grids", "is_primary", "records"]
+__all__ = ["HEADLINE", "Cell", "Grid", "Slice", "grids", "is_primary", "records"]
+
+HEADLINE: Final = "concordance"
+"""The coefficient up front in every cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,9 @@ class Slice:
 class Cell:
     """One labeling under one measure: the headline coefficient with its interval, the others beside it.
 
-    ``value`` is NaN where the coefficient is undefined; ``reason`` then says why.
+    ``value`` is NaN where the coefficient is undefined; ``reason`` then says why. ``others`` holds the further
+    coefficients, ``remarks`` the flags that those have and the headline has not, ``tau_b_max`` the largest tau-b
+    attainable with the same values, ``lacking`` the share of the cases that the labeling lacks.
     """
 
     labeling: str
@@ -45,6 +50,9 @@ class Cell:
     reason: str = ""
     flags: tuple[str, ...] = ()
     others: dict[str, float] = field(default_factory=dict)
+    remarks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    tau_b_max: float = math.nan
+    lacking: float = math.nan
 
     @property
     def defined(self) -> bool:
@@ -76,10 +84,16 @@ class Grid:
         """The flags that occur in it, in order of first appearance."""
         return tuple(dict.fromkeys(f for cell in self.cells.values() for f in cell.flags))
 
-    @property
-    def bare(self) -> bool:
-        """Whether some value has no interval."""
-        return any(cell.bare for cell in self.cells.values())
+    def shared(self, labeling: str) -> tuple[str, ...]:
+        """Return the flags that all cells of a labeling have: they stand beside its name, not beside each number."""
+        cells = [cell for (name, _), cell in self.cells.items() if name == labeling]
+        common = [f for f in cells[0].flags if all(f in cell.flags for cell in cells)] if len(cells) > 1 else []
+        return tuple(f for f in common if f != "by_construction")
+
+    def own(self, cell: Cell) -> tuple[str, ...]:
+        """Return the flags that stand beside a cell's number."""
+        shared = self.shared(cell.labeling)
+        return tuple(f for f in cell.flags if f not in shared)
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -98,15 +112,11 @@ class Grid:
         return tuple(sorted({c.method for c in self.cells.values() if c.method}))
 
 
-def grids(results: Results, headline: str = "concordance") -> list[Grid]:
+def grids(results: Results) -> list[Grid]:
     """Return the slices of the comparison as labelings x measures, that of the primary cell first.
 
     Single runs come with the primary cell only. Labelings stand in the order of ``results.labelings``, measures in that
     of ``results.scores``; others follow in order of appearance.
-
-    Args:
-        results: whose comparison is shaped.
-        headline: the coefficient up front in each cell.
     """
     frame = results.comparison
     here = (frame["depth"] == results.primary.depth) & (frame["quality_metric"] == results.primary.quality_metric)
@@ -124,7 +134,7 @@ def grids(results: Results, headline: str = "concordance") -> list[Grid]:
         present = dict.fromkeys(labeling for labeling, _ in rows)
         labelings = (*(n for n in order if n in present), *(n for n in present if n not in order))
         measures = tuple(sorted(dict.fromkeys(measure for _, measure in rows), key=lambda m: ranks.get(m, len(ranks))))
-        found.append(Grid(part, labelings, measures, {key: _cell(key, row, headline) for key, row in rows.items()}))
+        found.append(Grid(part, labelings, measures, {key: _cell(key, row) for key, row in rows.items()}))
     return sorted(found, key=lambda g: not is_primary(g.part, results.primary))
 
 
@@ -140,12 +150,13 @@ def is_primary(part: Slice, primary: Primary) -> bool:
     return here == wanted and part.run == primary.run and primary.model in ("", part.model)
 
 
-def _cell(key: tuple[str, str], rows: Sequence[dict[str, Any]], headline: str) -> Cell:
-    others = {r["coefficient"]: r["value"] for r in rows if r["coefficient"] != headline}
-    flags = tuple(dict.fromkeys(f for r in rows for f in split_flags(r["flags"])))
-    main = next((r for r in rows if r["coefficient"] == headline), None)
+def _cell(key: tuple[str, str], rows: Sequence[dict[str, Any]]) -> Cell:
+    others = {r["coefficient"]: r["value"] for r in rows if r["coefficient"] != HEADLINE}
+    main = next((r for r in rows if r["coefficient"] == HEADLINE), None)
+    flags = tuple(split_flags(main["flags"])) if main else ()
+    remarks = {r["coefficient"]: tuple(f for f in split_flags(r["flags"]) if f not in flags) for r in rows}
     if main is None:
-        return Cell(*key, reason="not computed", flags=flags, others=others)
+        return Cell(*key, reason="not computed", others=others, remarks=remarks)
     return Cell(
         *key,
         value=main["value"],
@@ -156,4 +167,5 @@ def _cell(key: tuple[str, str], rows: Sequence[dict[str, Any]], headline: str) -
         reason=main["undefined_reason"],
         flags=flags,
         others=others,
+        remarks=remarks,
     )

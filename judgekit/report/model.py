@@ -13,9 +13,12 @@ from typing import Final
 
 import pandas as pd
 
+from judgekit.analysis.differences import DIFFERENCE_COLUMNS
 from judgekit.data.tables import ALL, COMPARISON, SCORES, Table
 
 __all__ = [
+    "DETAILS",
+    "DIFFERENCES",
     "QUALITY_MEANS",
     "Answers",
     "Cost",
@@ -38,6 +41,27 @@ QUALITY_MEANS: Final = Table(
 )
 """Mean answer quality per run, depth, model and metric: ``n`` queries have a value; how many answers abstained, are
 missing (no usable reply), or have no value because the metric does not apply. Closed book is depth 0, run ``all``."""
+
+DETAILS: Final = Table(
+    "details",
+    {
+        "labeling": "str",
+        "measure": "str",
+        "run": "str",
+        "level": "str",
+        "depth": "int",
+        "quality_metric": "str",
+        "model": "str",
+        "tau_b_max": "float",
+        "lacking": "float",
+    },
+    {"queries": "int", "undefined_resamples": "float"},
+)
+"""What stands behind a cell of the comparison: the largest tau-b attainable with the same values, and the share of the
+cases that the labeling lacks."""
+
+DIFFERENCES: Final = Table("differences", DIFFERENCE_COLUMNS, {})
+"""Paired differences between labelings, as the analysis gives them."""
 
 
 def settled(frame: pd.DataFrame | None) -> pd.DataFrame | None:
@@ -270,7 +294,8 @@ class Results:
         note: a sentence above everything else, such as that no LLM was involved.
         warnings: sentences that a reader has to know.
         currency: of all money, e.g. ``USD``.
-        differences: paired differences between labelings; any columns.
+        differences: a `DIFFERENCES` table; the page shows those of the primary cell.
+        details: a `DETAILS` table.
         agreement: agreement between labelings; any columns.
         models: the matrix label model x answer model with columns ``labeling, label_model, answer_model, value,
             ci_low, ci_high``.
@@ -291,6 +316,7 @@ class Results:
     warnings: tuple[str, ...] = ()
     currency: str = ""
     differences: pd.DataFrame | None = None
+    details: pd.DataFrame | None = None
     agreement: pd.DataFrame | None = None
     models: pd.DataFrame | None = None
     sections: tuple[Section, ...] = ()
@@ -299,7 +325,11 @@ class Results:
         object.__setattr__(self, "comparison", COMPARISON.check(self.comparison))
         object.__setattr__(self, "scores", SCORES.check(self.scores))
         object.__setattr__(self, "quality", QUALITY_MEANS.check(self.quality))
-        for name in ("differences", "agreement", "models"):
+        if self.differences is not None:
+            object.__setattr__(self, "differences", DIFFERENCES.check(self.differences))
+        if self.details is not None:
+            object.__setattr__(self, "details", DETAILS.check(self.details))
+        for name in ("agreement", "models"):
             object.__setattr__(self, name, settled(getattr(self, name)))
         runs = list(dict.fromkeys(self.comparison["run"]))
         if self.primary.run == ALL and len(runs) == 1:

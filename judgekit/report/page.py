@@ -7,6 +7,7 @@ requests, so that a document or a model cannot do anything with it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from markupsafe import Markup
 from judgekit.data.files import write_atomic
 from judgekit.data.tables import ALL
 from judgekit.report import figures, paper, pictures, svg, words
-from judgekit.report.grids import Grid, grids, is_primary, records
+from judgekit.report.grids import HEADLINE, Grid, grids, is_primary, records
 from judgekit.report.model import Cost, LabelingInfo, Results
 from judgekit.report.needs import missing, shares
 from judgekit.report.pictures import tokens
@@ -55,7 +56,16 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         finalize=_finalize,
     )
-    for function in (words.count, words.number, words.interval, words.money, words.seconds, words.marks, words.rewards):
+    for function in (
+        words.count,
+        words.number,
+        words.interval,
+        words.money,
+        words.seconds,
+        words.marks,
+        words.meaning,
+        words.rewards,
+    ):
         environment.filters[function.__name__] = function
     environment.filters |= {"shares": shares, "missing": missing}
     environment.filters |= {"spark": figures.spark, "spark_range": figures.spark_range}
@@ -80,14 +90,13 @@ def _context(results: Results) -> dict[str, Any]:
         "main": primary,
         "others": _by_level(others[:MOST_TABLES]),
         "left_out": max(0, len(others) - MOST_TABLES),
-        "flags": words.FLAGS,
         "undefined": words.UNDEFINED,
-        "no_interval": words.NO_INTERVAL,
         "markers": {name: _swatch(i) for name, i in order.items()},
         "forests": [pictures.forest(results, g, every, order, f"forest{key}") for g, key in drawn],
         "by_depth": [p for g, key in drawn if (p := pictures.by_depth(results, g, every, order, f"depth{key}"))],
         "frontiers": [p for g, key in drawn if (p := pictures.frontier(results, g, order, f"frontier{key}"))],
-        "coefficients": _coefficients(primary),
+        "coefficients": _coefficients(results, primary),
+        "differences": _differences(results),
         "per_run": paper.per_run(results),
         "matrix": paper.matrix(results),
         "measures": [m for m in _names(results.comparison["measure"]) if words.rewards(m)],
@@ -104,10 +113,25 @@ def _swatch(index: int) -> Markup:
     return svg.tag("svg", point, viewBox="0 0 16 16", width=16, height=16, aria_hidden="true")
 
 
-def _coefficients(grids: list[Grid]) -> dict[str, Any]:
-    """All coefficients of the primary slices, one row per labeling and measure."""
-    cells = [c for g in grids for c in g.cells.values()]
-    return {"names": list(dict.fromkeys(name for c in cells for name in c.others)), "cells": cells}
+def _coefficients(results: Results, main: list[Grid]) -> dict[str, Any]:
+    """All coefficients of the primary slices, one row per labeling and measure, with what stands behind them."""
+    cells = [(g.part, c) for g in main for c in g.cells.values()]
+    behind: dict[tuple[Any, ...], dict[str, Any]] = {}
+    if results.details is not None:
+        columns = ("labeling", "measure", "run", "level", "depth", "quality_metric", "model")
+        behind = {tuple(row[c] for c in columns): row for row in records(results.details)}
+    full = [
+        replace(c, tau_b_max=row["tau_b_max"], lacking=row["lacking"]) if row else c
+        for part, c in cells
+        for row in [
+            behind.get((c.labeling, c.measure, part.run, part.level, part.depth, part.quality_metric, part.model))
+        ]
+    ]
+    return {
+        "names": list(dict.fromkeys(name for c in full for name in c.others)),
+        "cells": full,
+        "behind": bool(behind),
+    }
 
 
 def _statuses(labelings: tuple[LabelingInfo, ...]) -> list[str]:
@@ -156,6 +180,22 @@ def _ratio(results: Results) -> Callable[[Cost], str]:
         return words.UNKNOWN if mine is None or None in parts or not whole else f"{mine / whole:.0%}"
 
     return ratio
+
+
+def _differences(results: Results) -> dict[str, pd.DataFrame] | None:
+    """Return the paired differences of the primary cell: in the headline coefficient, and in all of them."""
+    frame, primary = results.differences, results.primary
+    if frame is None:
+        return None
+    fixed = {"level": primary.level, "depth": primary.depth, "quality_metric": primary.quality_metric}
+    fixed |= {"run": primary.run, "model": primary.model, "measure": primary.measure}
+    for column, value in fixed.items():
+        frame = frame[frame[column] == value] if value != "" else frame
+    frame = frame.drop(columns=[c for c, value in fixed.items() if value != ""]).dropna(axis="columns", how="all")
+    if frame.empty:
+        return None
+    main = frame[frame["coefficient"] == HEADLINE].drop(columns="coefficient")
+    return {"main": main, "all": frame}
 
 
 def _generic(frame: pd.DataFrame) -> dict[str, Any]:

@@ -20,13 +20,12 @@ from judgekit.report.grids import Cell, Grid, grids, is_primary
 from judgekit.report.model import Results, Spending
 from judgekit.report.needs import missing, shares
 from judgekit.report.words import (
-    FLAGS,
-    NO_INTERVAL,
     UNDEFINED,
     clean,
     count,
     interval,
     marks,
+    meaning,
     money,
     number,
     seconds,
@@ -85,7 +84,7 @@ def _grid(part: Grid, results: Results, console: Console, *, compact: bool) -> I
     yield Text.assemble(("Concordance with answer quality ", "bold"), clean(f"({where}; 0.5 is chance)"))
     chunks = [part.measures]
     if compact:
-        names = max([8, *(cell_len(name) for name in part.labelings)])
+        names = max([8, *(cell_len(f"{n} {marks(part.shared(n))}") for n in part.labelings)])
         # A column is at least as wide as "[.000, .000]" and as its name; two more go to padding.
         column = max([12, *(cell_len(m) + 1 for m in part.measures)]) + 2
         fit = max(1, (console.width - min(names, 40) - 2) // column)
@@ -102,15 +101,15 @@ def _cells(part: Grid, measures: Sequence[str], primary: str, *, compact: bool) 
         style = "bold" if measure == primary else ""
         table.add_column(Text(clean(measure) + ("*" if measure == primary else "")), justify="right", style=style)
     for labeling in part.labelings:
-        shown = [_cell(part.cells.get((labeling, measure)), compact=compact) for measure in measures]
-        table.add_row(Text(clean(labeling)), *shown)
+        shown = [_cell(part, part.cells.get((labeling, measure)), compact=compact) for measure in measures]
+        table.add_row(Text(f"{clean(labeling)} {marks(part.shared(labeling))}".rstrip()), *shown)
     return table
 
 
-def _cell(cell: Cell | None, *, compact: bool) -> Text:
+def _cell(part: Grid, cell: Cell | None, *, compact: bool) -> Text:
     if cell is None:
         return Text(UNDEFINED, style="dim")
-    mark = marks(" ".join(cell.flags))
+    mark = marks(part.own(cell))
     text = Text((f"{mark} " if mark else "") + number(cell.value), style="dim" if cell.constructed else "")
     if cell.defined:
         text.append("\n" if compact else " ")
@@ -124,11 +123,8 @@ def _legend(part: Grid, primary: str) -> Iterator[Text]:
         yield Text("* the primary measure, fixed in advance: the verdict is about it", style="dim")
     if part.methods:
         yield Text(f"[low, high]: 95 % interval ({', '.join(part.methods)}), n = {part.sizes}", style="dim")
-    if part.bare and part.methods:
-        yield Text(NO_INTERVAL, style="dim")
     for flag in part.flags:
-        mark, meaning = FLAGS.get(flag, ("!", flag.replace("_", " ")))
-        yield Text(clean(f"{mark} {meaning}"), style="dim")
+        yield Text(clean(f"{marks([flag])} {meaning(flag)}"), style="dim")
     for reason in part.reasons:
         yield Text(clean(f"{UNDEFINED}: {reason}"), style="dim")
     yield Text()

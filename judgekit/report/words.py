@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from typing import Final
 
+from judgekit.analysis.flags import FLAGS
 from judgekit.metrics.catalog import DEFINITIONS
 
 __all__ = [
-    "FLAGS",
+    "MARKS",
     "clean",
     "count",
     "interval",
     "marks",
+    "meaning",
     "money",
     "number",
     "p_value",
@@ -24,30 +27,23 @@ __all__ = [
 
 UNDEFINED: Final = "undefined"
 UNKNOWN: Final = "–"
-NO_INTERVAL: Final = "no interval: too many resamples leave a series constant, or too few runs say nothing of others"
-
-FLAGS: Final[dict[str, tuple[str, str]]] = {
-    "by_construction": (
-        "≡",
-        "the labels are the outcome (or a function of it) by construction: kept out of the verdict",
-    ),
-    "recall_equals_success": (
-        "R",
-        "recall equals success on every query: labels exist only for what one run retrieved, so recall says no more",
-    ),
-    "binary": ("b", "binary scores against binary quality: tau-b equals rho, the column holds no ranking information"),
-    "constant": ("c", "the series is constant: there is no coefficient"),
-    "few_values": ("v", "the scores take few distinct values, so most comparisons are ties"),
-    "ties": ("t", "ties across the cutoff: the order of equally scored documents decides part of the score"),
-    "unjudged": ("u", "documents in the top k have no label and count as not relevant"),
-    "few_runs": ("n", "fewer than 5 runs: descriptive only, no verdict"),
-    "same_model": ("m", "the labels come from the model that answers"),
-    "missing": ("?", "some labels are missing: their queries are left out"),
-    "coverage": ("~", "the interval's measured coverage is off 95 % in a case like this one"),
-    "unmatched_depth": ("x", "the measure's cutoff is not the depth of the answers"),
-    "left_out": ("o", "undefined on too many queries: left out of the joint comparison and the verdict"),
+MARKS: Final[dict[str, str]] = {
+    "by_construction": "≡",
+    "equals_outcome": "=",
+    "left_out": "o",
+    "unmatched_depth": "x",
+    "recall_is_success": "R",
+    "binary_binary": "b",
+    "few_values": "v",
+    "ties_at_cutoff": "t",
+    "unjudged": "u",
+    "few_runs": "n",
+    "same_model": "m",
+    "same_family": "f",
+    "constant_resamples": "c",
+    "coverage": "~",
 }
-"""Flags of the comparison table: the mark that stands next to a number, and what it means."""
+"""The mark that stands next to a number for each flag of the comparison table; any other flag has ``!``."""
 
 _BIDI: Final = "[\u202a-\u202e\u2066-\u2069]"
 _CONTROL: Final = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff\ud800-\udfff]|{_BIDI}")
@@ -146,10 +142,14 @@ def split_flags(flags: str) -> list[str]:
     return [f for f in re.split(r"[\s,;]+", flags.replace("-", "_")) if f]
 
 
-def marks(flags: str) -> str:
-    """Return the marks that stand next to a number; a flag that is not known here is marked ``!``."""
-    found = dict.fromkeys(FLAGS[f][0] if f in FLAGS else "!" for f in split_flags(flags))
-    return "".join(found)
+def marks(flags: Iterable[str]) -> str:
+    """Return the marks that stand next to a number."""
+    return "".join(dict.fromkeys(MARKS.get(flag, "!") for flag in flags))
+
+
+def meaning(flag: str) -> str:
+    """Return what a flag says, in words."""
+    return FLAGS.get(flag, flag.replace("_", " "))
 
 
 def rewards(measure: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -15,6 +16,8 @@ import pytest
 
 from judgekit.data.tables import COMPARISON, SCORES
 from judgekit.report.model import (
+    DETAILS,
+    DIFFERENCES,
     QUALITY_MEANS,
     Answers,
     Cost,
@@ -63,13 +66,13 @@ def _cell(
     if labeling == "erag" and depth == 1 and metric == "em":
         flags, value, half = ["by_construction"], 1.0, 0.0
     if measure == "R" and labeling == "provenance":
-        flags.append("recall_equals_success")
+        flags.append("recall_is_success")
     if measure == "Success" and metric == "em":
-        flags.append("binary")
+        flags.append("binary_binary")
     if level == "system":
         flags.append("few_runs")
     if measure == "AP" and labeling == "containment" and run == "title-only":
-        flags.append("constant")
+        flags.append("few_values")
         reason, value = "the score is the same for every query", NAN
     head = {
         "labeling": labeling, "measure": f"{measure}@{depth}", "run": run, "level": level, "depth": depth,
@@ -135,6 +138,31 @@ def quality() -> pd.DataFrame:
     return QUALITY_MEANS.check(pd.DataFrame(rows))
 
 
+def _differences() -> pd.DataFrame:
+    rows = []
+    for run, depth, coefficient in itertools.product(("bm25", "all"), DEPTHS, ("concordance", "tau_b")):
+        for first, second in itertools.combinations(LABELINGS, 2):
+            gap = LABELINGS[first] - LABELINGS[second]
+            rows.append(
+                {
+                    "first": first, "second": second, "measure": f"nDCG@{depth}", "run": run, "level": "query",
+                    "depth": depth, "quality_metric": "em", "model": "reader-small", "coefficient": coefficient,
+                    "difference": gap, "ci_low": gap - 0.04, "ci_high": gap + 0.04, "ci_method": "t",
+                    "p": 0.0002 if abs(gap) > 0.04 else 0.2, "p_holm": 0.001 if abs(gap) > 0.04 else 0.4,
+                    "williams_t": NAN if run == "all" else 2.1, "williams_p": NAN if run == "all" else 0.04,
+                    "steiger_z": NAN if run == "all" else 2.2, "steiger_p": NAN if run == "all" else 0.03, "n": 300,
+                }
+            )  # fmt: skip
+    return DIFFERENCES.check(pd.DataFrame(rows))
+
+
+def _details() -> pd.DataFrame:
+    keys = ["labeling", "measure", "run", "level", "depth", "quality_metric", "model"]
+    cells = _comparison()[keys].drop_duplicates(ignore_index=True)
+    lacking = cells["labeling"].map(lambda name: 0.053 if name == "judge" else 0.0)
+    return DETAILS.check(cells.assign(tau_b_max=0.71, lacking=lacking, queries=300))
+
+
 def scores() -> pd.DataFrame:
     return SCORES.check(
         pd.DataFrame(
@@ -179,10 +207,8 @@ def make_results(**changes: Any) -> Results:
         settings='[data]\nqueries = "queries.jsonl"\ndepth = 10\n',
         warnings=("17 of 4,812 labels of judge are missing; 16 queries are left out of the comparison.",),
         currency="USD",
-        differences=pd.DataFrame(
-            [("erag", "judge", 0.118, 0.081, 0.155, 0.001, 0.003), ("erag", "containment", 0.2, 0.15, 0.25, 0.0, 0.0)],
-            columns=["better", "worse", "difference", "ci_low", "ci_high", "p", "p_holm"],
-        ),
+        differences=_differences(),
+        details=_details(),
         agreement=pd.DataFrame(
             [("judge", "erag", 4795, 0.512, 0.47, 0.551), ("judge", "provenance", 4795, 0.221, 0.18, 0.26)],
             columns=["a", "b", "n", "kappa", "ci_low", "ci_high"],

@@ -42,8 +42,10 @@ def test_what_is_saved_is_loaded_unchanged(make_results, tmp_path: Path):
 
 
 def test_optional_sections_may_be_absent(make_results, tmp_path: Path):
-    results = make_results(differences=None, agreement=None, models=None, sections=(), note="")
+    report.save(make_results(), tmp_path)
+    results = make_results(differences=None, details=None, agreement=None, models=None, sections=(), note="")
     report.save(results, tmp_path)
+    assert not (tmp_path / "differences.csv").exists()
     assert_same(results, report.load(tmp_path))
 
 
@@ -81,7 +83,7 @@ def test_saving_twice_gives_the_same_bytes(make_results, tmp_path: Path):
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         report.save(make_results(), tmp_path / name)
-    for file in ("comparison.csv", "report.json"):
+    for file in ("comparison.csv", "differences.csv", "details.csv", "report.json"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
 

@@ -11,7 +11,9 @@ import pandas as pd
 import pytest
 
 from judgekit import report
+from judgekit.analysis.flags import FLAGS
 from judgekit.report.model import Example, Section
+from judgekit.report.words import MARKS
 
 
 def test_the_page_is_well_formed_and_every_id_is_unique_and_every_anchor_leads_somewhere(make_results, outline):
@@ -97,13 +99,47 @@ def test_an_undefined_value_is_said_to_be_undefined_with_its_reason(make_results
 def test_cells_that_are_the_outcome_are_marked(make_results):
     text = report.render(make_results())
     assert re.search(r'<td class="cell constructed">.*<span class="v">1\.000</span>', text)
-    assert "the outcome (or a function of it) by construction" in text
+    assert f'<span class="mk">≡</span>{FLAGS["by_construction"]}' in text
+
+
+def test_every_flag_of_the_analysis_has_a_mark_of_its_own():
+    assert set(MARKS) == set(FLAGS)
+    assert len(set(MARKS.values())) == len(MARKS)
+
+
+def test_a_flag_that_a_whole_labeling_has_stands_beside_its_name(make_results, outline):
+    frame = make_results().comparison
+    frame.loc[frame["labeling"] == "judge", "flags"] += ";same_model"
+    rows = outline(report.render(make_results(comparison=frame))).rows
+    meant = FLAGS["same_model"]
+    assert rows[2][0] == f"judge m({meant})"
+    assert all(meant not in cell for cell in rows[2][1:])
+    assert rows[2][6].startswith("b(")
+
+
+def test_a_flag_of_another_coefficient_stands_beside_that_one_only(make_results, outline):
+    frame = make_results().comparison
+    hit = (frame["labeling"] == "judge") & (frame["measure"] == "nDCG@5") & (frame["coefficient"] == "tau_b")
+    frame.loc[hit, "flags"] = "coverage"
+    rows = outline(report.render(make_results(comparison=frame))).rows
+    assert "~" not in rows[2][1]
+    [row, *_] = [row for row in rows if row[:2] == ["judge", "nDCG@5"]]
+    assert "~" in row[4]
+    assert "~" not in row[2]
+
+
+def test_the_differences_and_the_attainable_tau_of_the_primary_cell_are_shown(make_results, outline):
+    page = outline(report.render(make_results()))
+    assert ["judge", "erag", "-0.120", "[-0.160, -0.080]", "t", "< 0.001", "0.001", "300"] in page.rows
+    row = next(row for row in page.rows if row[:2] == ["judge", "nDCG@5"] and row[2] == "0.675")
+    assert row[7:10] == ["0.710", "5.3 %", "300"]
 
 
 def test_absent_sections_leave_no_trace(make_results):
-    text = report.render(make_results(agreement=None, differences=None, models=None, sections=()))
+    text = report.render(make_results(agreement=None, differences=None, details=None, models=None, sections=()))
     assert 'id="agreement"' not in text
     assert "Differences between labelings" not in text
+    assert "attainable" not in text.split("How to read this")[0]
     assert "How many queries are needed" not in text
 
 
