@@ -240,6 +240,7 @@ def summarise(
         scores=SCORES.check(evaluation.means()),
         quality=quality_means(quality),
         differences=comparison.differences,
+        details=comparison.details,
         settings=config.toml(),
         note=OFFLINE_NOTE if offline else "",
         warnings=(*comparison.warnings, *dict.fromkeys(session.notes)),
