@@ -77,6 +77,8 @@ def read_table(table: Table, path: str | Path, format: str = "auto") -> pd.DataF
 
 def _value(value: Any, kind: str | None) -> Any:
     """Return a cell as its kind; a ValueError says why it is none."""
+    if isinstance(value, str) and not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
+        raise ValueError("holds half of a surrogate pair, which is no character")
     if kind is None:
         return value
     if kind in ("id", "str"):

@@ -177,6 +177,8 @@ TABLES: list[Case] = [
     ("JSON, id null", score(query_id=None), 1, "column 'query_id': must be a string, is null"),
     ("JSON, value true", score(value=True), 1, "column 'value': must be a number, is true"),
     ("JSON, value a list", score(value=[1]), 1, "column 'value': must be a number, is a list"),
+    ("JSON, half a surrogate pair", score(run="\ud83d"), 1, "column 'run': holds half of a surrogate pair"),
+    ("JSON, the same in a further field", score(x="\ud83d"), 1, "column 'x': holds half of a surrogate pair"),
     ("JSON, further field", score() + score(x=2), 2, "has a field 'x' that earlier records lack"),
     ("Parquet cut off", b"PAR1" + b"\0" * 40, None, "is no readable Parquet file"),
 ]

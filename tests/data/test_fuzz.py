@@ -30,6 +30,10 @@ GOOD: dict[str, tuple[Callable[[Path], object], bytes]] = {
         lambda path: read_table(SCORES, path),
         b'labeling,run,measure,query_id,value\n"a",b,c,d,0.5\n"a",b,c,e,1\n',
     ),
+    "table in json": (
+        lambda path: read_table(SCORES, path),
+        b'[{"labeling": "a", "run": "b", "measure": "c", "query_id": "d\\u00e9", "value": 0.5, "x": [1]}]',
+    ),
     "gzip": (read_queries, gzip.compress(LINES, mtime=0)),
     "run": (read_run, b"q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\nq2 Q0 d1 1 1e-3 tag\n"),
     "qrels": (read_qrels, b"q1 0 d1 1\nq1 0 d2 0\nq2 0 d1 3\n"),
