@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from judgekit.llm.offline_lexicon import words
 from judgekit.llm.offline_prompt import Prompt, PromptReader, content_text
-from judgekit.llm.offline_reader import Answer, Reader, choose, compare
+from judgekit.llm.offline_reader import Answer, Reader, choose, compare, shifted
 from judgekit.llm.types import Endpoint
 
 __all__ = ["MODEL", "OfflineTransport", "count_tokens"]
@@ -73,6 +73,8 @@ class OfflineTransport:
             answer = compare(prompt.answers[-1], prompt.references)
         elif prompt.answers and not prompt.passages:
             answer = choose(prompt.answers, prompt.instructions.abstain)
+        elif prompt.instructions.classes is not None:
+            answer = self._reader.check(prompt.question, prompt.passages, prompt.instructions.classes)
         else:
             answer = self._reader.read(prompt.question, prompt.passages)
         text, chances = _reply(prompt, answer)
@@ -152,14 +154,16 @@ def _checked(body: bytes) -> Mapping[str, Any]:
 def _reply(prompt: Prompt, answer: Answer) -> tuple[str, dict[str, float]]:
     """Return the reply's text and the probabilities of what could stand in its deciding place, what it says first."""
     asked = prompt.instructions
+    relevant = shifted(answer.relevant, asked.bar)
     if asked.task == "answer":
-        text = asked.abstain if answer.span is None else answer.span
+        said = answer.sentence if asked.sentences and answer.sentence else answer.span
+        text = asked.abstain if answer.span is None or said is None else said
         chances = {asked.abstain: 1.0 - answer.confidence, text: answer.confidence}
     elif asked.task == "judge":
-        chances = {"Yes": answer.relevant, "No": 1.0 - answer.relevant}
+        chances = {"Yes": relevant, "No": 1.0 - relevant}
         text = max(chances, key=chances.__getitem__)
     else:
-        chances = {str(g): _binomial(g, asked.top, answer.relevant) for g in range(asked.top + 1)}
+        chances = {str(g): _binomial(g, asked.top, relevant) for g in range(asked.top + 1)}
         text = max(chances, key=chances.__getitem__)
     chances = {text: chances[text], **{word: p for word, p in chances.items() if word != text}}
     if asked.fields is not None:

@@ -13,7 +13,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Final, Literal
 
 __all__ = ["Instructions", "Prompt", "PromptReader", "content_text", "read_instructions"]
 
@@ -27,11 +28,18 @@ _TITLE = re.compile(r"""\btitle\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _TASK = re.compile(r"^[ \t]*task:\s*(answer|judge|grade)\b", re.IGNORECASE | re.MULTILINE)
 _SCALE = (
     re.compile(r"\b(?:from\s+)?0\s*(?:to|-|–)\s*(\d{1,2})\b"),
-    re.compile(r"\b0(?:, ?\d){0,9},? or (\d)\b"),
+    re.compile(r"\b0(?:,\s?\d){0,9},?\sor\s(\d)\b"),
 )
 _LEVEL = re.compile(r"^[^\w\n]*(\d)\s*(?:=|:|-|–)\s+\w", re.MULTILINE)
 _QUOTED = re.compile(r"""\"([^"\n]{2,60})\"|“([^”\n]{2,60})”|`([^`\n]{2,60})`|(?<!\w)'([^'\n]{2,60})'(?!\w)""")
 _ABSTAIN = re.compile(r"\b(?:not|no|none|cannot|can't|don't|doesn't|unless|otherwise|without|neither)\b", re.IGNORECASE)
+_MARKER = re.compile(
+    r"^[^\w\n]*((?:final |overall )?(?:grade|score|rating)):[ \t]*(?:N|…|a number)?[ \t.]*$|(##final score)(?=:)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_SENTENCES = re.compile(r"\b(?:two|three|four|five|\d)\s(?:complete\s|full\s|short\s)?sentences\b", re.IGNORECASE)
+_BARS: Final[Mapping[str, float]] = MappingProxyType({"strict": 0.06, "useful": -0.03})
+"""Words of a prompt that move the bar of its verdicts, so that studies of prompts have something to find."""
 _OBJECT = re.compile(r"\{[^{}]*\}")
 
 
@@ -44,7 +52,10 @@ class Instructions:
         top: the largest grade, for ``grade``.
         abstain: the phrase to answer where the passages do not say.
         fields: the keys of the JSON object to reply with and an example value each, or None for plain text.
-        marker: text to put before the verdict (``##final score: ``), usually "".
+        marker: text to put before the verdict (``Final grade: ``), usually "".
+        sentences: whether the answer is to be in whole sentences.
+        classes: what to say of a claim that is right and of one that is wrong, where there is a claim to check.
+        bar: how much more than usual it takes to be relevant, on the scale of the reader's score.
     """
 
     task: Task
@@ -52,6 +63,9 @@ class Instructions:
     abstain: str = "unknown"
     fields: Mapping[str, Any] | None = None
     marker: str = ""
+    sentences: bool = False
+    classes: tuple[str, str] | None = None
+    bar: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +118,17 @@ def read_instructions(text: str, response_format: str = "null") -> Instructions:
     """Read the text of a prompt outside of its question and passages, and the JSON of its ``response_format``."""
     task, top = _task(text)
     fields = _fields(text, json.loads(response_format))
-    marker = "##final score: " if "##final score" in text and fields is None else ""
-    return Instructions(task, top, _abstention(text), fields, marker)
+    marker = _MARKER.search(text)
+    return Instructions(
+        task=task,
+        top=top,
+        abstain=_abstention(text),
+        fields=fields,
+        marker=f"{marker[1] or marker[2]}: " if marker and fields is None else "",
+        sentences=_SENTENCES.search(text) is not None,
+        classes=("SUPPORTS", "REFUTES") if "SUPPORTS" in text and "REFUTES" in text else None,
+        bar=next((bar for word, bar in _BARS.items() if word in text), 0.0),
+    )
 
 
 def _outside(text: str, spans: Sequence[re.Match[str]]) -> str:

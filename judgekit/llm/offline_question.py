@@ -9,7 +9,7 @@ from typing import Final
 from judgekit.llm.offline_lexicon import HEADS, MEASURES, PAYING, QUESTION_WORDS, words
 from judgekit.llm.offline_text import Token, stem, tokenize
 
-__all__ = ["Question", "read_question"]
+__all__ = ["NAMED", "Question", "read_question"]
 
 NAMED: Final = 1.5
 """Prior weight of names and numbers of the question; other words have 1."""

@@ -17,10 +17,10 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from judgekit.llm.offline_lexicon import PLACE_WORDS, words
-from judgekit.llm.offline_question import Question, read_question
-from judgekit.llm.offline_text import Candidate, Sentence, sentences, tokenize
+from judgekit.llm.offline_question import NAMED, Question, read_question
+from judgekit.llm.offline_text import Candidate, Sentence, Token, sentences, tokenize
 
-__all__ = ["Answer", "Reader", "choose", "compare"]
+__all__ = ["Answer", "Reader", "choose", "compare", "shifted"]
 
 COVERAGE: Final = 0.60
 """Share of the span's score that the question words found in and around its sentence have."""
@@ -71,7 +71,7 @@ class Answer:
         span: the answer's text; None where nothing fits well enough.
         confidence: probability that the model gives to its own answer or abstention.
         relevant: probability that the passages are relevant.
-        sentence: the sentence with the most overlap, "" without passages.
+        sentence: the sentence that the span stands in, else the one with the most overlap; "" without passages.
     """
 
     span: str | None
@@ -92,6 +92,7 @@ class _Span(NamedTuple):
     score: float
     coverage: float
     text: str
+    sentence: str
 
 
 class Reader:
@@ -123,7 +124,30 @@ class Reader:
         best = _vote(spans)
         if best is None or best.coverage < ANSWER_FROM:
             return Answer(None, _sigmoid(STEEPNESS * (ANSWER_FROM - overlap)), relevant, where)
-        return Answer(best.text, _sigmoid(STEEPNESS * (best.score - 0.5)), relevant, where)
+        return Answer(best.text, _sigmoid(STEEPNESS * (best.score - 0.5)), relevant, best.sentence)
+
+    def check(self, claim: str, passages: Sequence[tuple[str, str]], classes: tuple[str, str]) -> Answer:
+        """Say whether passages support a claim (``classes[0]``) or refute it, by the sentence nearest to it.
+
+        It refutes the claim if it lacks one of the claim's names or numbers, or if only one of the two is negated.
+        """
+        asked = self._question(claim)
+        read = [self._passage(title, text) for title, text in passages]
+        if not asked.terms or not any(p.sentences for p in read):
+            return Answer(None, 0.99, 0.01, "")
+        weights = _weights(asked, read)
+        best, nearest, title = 0.0, Sentence(""), frozenset[str]()
+        for passage in read:
+            for sentence, cover in zip(passage.sentences, _coverages(passage, weights), strict=True):
+                if cover > best:
+                    best, nearest, title = cover, sentence, passage.title
+        certain = _sigmoid(STEEPNESS * abs(best - ANSWER_FROM))
+        if best < ANSWER_FROM:
+            return Answer(None, certain, 1.0 - certain, nearest.text)
+        named = {term for term, prior in asked.terms.items() if prior == NAMED}
+        lacking = any(term not in nearest.positions and term not in title for term in named)
+        negated = _negated(tokenize(claim)) != _negated(nearest.tokens)
+        return Answer(classes[1] if lacking or negated else classes[0], certain, certain, nearest.text)
 
 
 def choose(answers: Sequence[str], abstain: str) -> Answer:
@@ -147,6 +171,15 @@ def compare(answer: str, references: Sequence[str]) -> Answer:
         shared = len(said & wanted)
         overlap = max(overlap, 2.0 * shared / (len(said) + len(wanted)) if shared else 0.0)
     return Answer(None, 0.9, _sigmoid(STEEPNESS * (overlap - 0.5)), answer)
+
+
+def shifted(probability: float, bar: float) -> float:
+    """Return a probability of relevance as it is where the bar lies higher by ``bar`` on the score's scale."""
+    return _sigmoid(math.log(probability / (1.0 - probability)) - STEEPNESS * bar) if bar else probability
+
+
+def _negated(tokens: Sequence[Token]) -> bool:
+    return any(t.text.lower() in ("not", "never", "no", "nor", "neither") for t in tokens)
 
 
 def _key(answer: str) -> str:
@@ -223,7 +256,7 @@ def _best_span(
             near = sum(w * math.exp(-_distance(candidate, i) / 7.0) for i, w in found)
             score = COVERAGE * cover + NEARNESS * near + FIT * min(fit, 2.0)
             if best is None or score > best.score:
-                best = _Span(score, cover, candidate.text)
+                best = _Span(score, cover, candidate.text, sentence.text)
     return best
 
 
