@@ -57,7 +57,7 @@ _SETTINGS: Final[dict[str, Any]] = {
 
 def has_store(path: str | Path) -> bool:
     """Whether there is a store in a folder."""
-    return (Path(path) / diskcache.core.DBNAME).is_file()
+    return Path(path, diskcache.core.DBNAME).is_file()
 
 
 def default_store_path() -> Path:

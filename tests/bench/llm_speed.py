@@ -172,7 +172,8 @@ def main() -> None:
             store = Path(folder) / str(concurrency)
             cold, sent = asyncio.run(ours(base_url, pairs, concurrency, store))
             print(
-                f"  judgekit      {cold}  {cold.rate / raw.rate:.2f} x raw, CPU {cold.cpu_ms / raw.cpu_ms:.2f} x, {sent} sent"
+                f"  judgekit      {cold}  {cold.rate / raw.rate:.2f} x raw,"
+                f" CPU {cold.cpu_ms / raw.cpu_ms:.2f} x, {sent} sent"
             )
             warm, sent = asyncio.run(ours(base_url, pairs, concurrency, store))
             print(f"  warm re-run   {warm}  {warm.rate / cold.rate:.1f} x cold, {sent} sent")
