@@ -168,8 +168,12 @@ class Answerer:
 
     def _candidates(self, replies: Sequence[Outcome], calls: int) -> list[str]:
         """Return the distinct answers per document that are no abstentions, those of the best documents first."""
-        answers = [read_answer(outcome, self.prompt.output) for outcome in settled(replies, calls)]
-        return list({normalize(a.text): a.text for a in reversed(answers) if a.text and not a.abstained}.values())[::-1]
+        candidates: dict[str, str] = {}
+        for outcome in settled(replies, calls):
+            answer = read_answer(outcome, self.prompt.output)
+            if answer.text and not answer.abstained:
+                candidates.setdefault(normalize(answer.text), answer.text)
+        return list(candidates.values())
 
     def _merge(self, unit: Unit, candidates: Sequence[str], more: bool) -> Request:
         assert self.merge_prompt is not None  # filled in when built

@@ -19,13 +19,15 @@ _LABELLED: Final = re.compile(
 )
 _QUOTES: Final = {'"': '"', "“": "”", "`": "`", "'": "'", "**": "**"}
 _ABSTENTIONS: Final = re.compile(
-    r"(?:i )?(?:do not|dont) know(?: the answer)?"
-    r"|unknown|unanswerable|no answer|na|none of the (?:passages|documents) \w+.*"
-    r"|(?:i )?(?:cannot|can not|cant) (?:answer|be answered|be determined|determine|say|tell|find)\b.*"
+    r"(?:i )?(?:do not|dont) know(?: answer)?"
+    r"|unknown|unanswerable|no answer|na|none of (?:passages|documents) \w+.*"
+    r"|(?:i |it |this |question |answer )?(?:cannot|can not|cant) "
+    r"(?:answer|be answered|be determined|determine|say|tell)\b.*"
     r"|(?:there is )?(?:not enough|insufficient|no) (?:information|context|evidence)\b.*"
-    r"|(?:it is |is )?not (?:known|given|stated|mentioned|specified|provided|answerable|in passages?)\b.*"
-    r"|(?:passages?|documents?|context|text|information|provided \w+|given \w+) "
-    r"(?:(?:do|does|did)(?: not|nt)|doesnt|dont) (?:contain|mention|provide|say|state|specify|include|give|answer)\b.*"
+    r"|(?:answer |it |this )?(?:is )?not "
+    r"(?:known|given|stated|mentioned|specified|provided|answerable|in (?:passages?|text))\b.*"
+    r"|(?:(?:provided|given) )?(?:passages?|documents?|context|text|information) "
+    r"(?:(?:do|does|did) not|doesnt|dont|didnt) (?:contain|mention|provide|say|state|specify|include|give|answer)\b.*"
 )
 """Abstentions in other words than the prompt's own, in normalised text; the whole answer has to be one."""
 

@@ -158,7 +158,7 @@ def prompt_folder() -> Path:
 
 def list_prompts() -> list[Prompt]:
     """Return all shipped prompts, by name."""
-    return [load_prompt(path.stem) for path in sorted(prompt_folder().glob("*.toml"))]
+    return [load_prompt(name) for name in sorted(path.stem for path in prompt_folder().glob("*.toml"))]
 
 
 def load_prompt(name_or_path: str | Path) -> Prompt:

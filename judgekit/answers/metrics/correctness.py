@@ -76,7 +76,7 @@ class Correctness:
             return []
         if replies and (len(replies) > 1 or not cut_off(replies)):
             return []
-        references = "\n".join(f"<reference>{neutral(text)}</reference>" for text in unit.query.answers)
+        references = "\n".join(neutral(" ".join(text.split())) for text in unit.query.answers)
         values = {
             "question": neutral(unit.query.text),
             "references": references,

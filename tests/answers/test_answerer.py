@@ -1,0 +1,302 @@
+"""Answering end to end: what is asked, in which order, within which budget, and what comes of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.answers.answerer import Answerer, make_answerer
+from judgekit.answers.budget import estimate_tokens, fit
+from judgekit.answers.reading import Answer
+from judgekit.data.documents import Doc, Query, Unit, render
+from judgekit.data.tables import Status
+from judgekit.errors import UsageError
+from judgekit.llm.prompts import load_prompt
+from judgekit.llm.types import Failure, Outcome, Request
+from tests.labelers.scripted import CUT, REFUSED, Here, Says, outcome
+
+QUERY = Query("q1", "Which city?", ("Paris",))
+DOCS = tuple(Doc(f"d{i}", f"text {i}", f"title {i}") for i in range(5))
+UNIT = Unit(QUERY, DOCS)
+
+
+def answerer(prompt: str = "answer-short", here: Here | None = None, **options: Any) -> Answerer:
+    here = here or Here()
+    return make_answerer(here.endpoint(None), prompt, here, options)
+
+
+def content(request: Request) -> str:
+    text: str = json.loads(request.body)["messages"][-1]["content"]
+    return text
+
+
+def shown(request: Request) -> list[str]:
+    return re.findall(r"<passage>\n(?:title \d\n)?(.*?)\n</passage>", content(request), re.DOTALL)
+
+
+def ask(
+    program: Answerer, unit: Unit, says: Callable[[Request], Says] | Sequence[Says]
+) -> tuple[Answer, list[list[Request]]]:
+    replies: list[Outcome] = []
+    waves: list[list[Request]] = []
+    while wave := program.requests(unit, replies):
+        start = len(replies)
+        waves.append(wave)
+        replies += [outcome(r, says(r) if callable(says) else says[start + i]) for i, r in enumerate(wave)]
+    return program.answer(unit, replies), waves
+
+
+def test_documents_stand_in_the_prompt_as_they_are_ranked() -> None:
+    answer, ((request,),) = ask(answerer(), UNIT, ["Paris"])
+    assert shown(request) == [f"text {i}" for i in range(5)]
+    assert answer == Answer("Paris", raw="Paris")
+    text = content(request)
+    assert text.index("unknown") < text.index("Which city?") < text.index("title 0\ntext 0")
+
+
+def test_documents_can_be_reversed_or_shuffled_by_a_seed() -> None:
+    assert shown(answerer(order="reversed").requests(UNIT, [])[0]) == [f"text {i}" for i in reversed(range(5))]
+    orders = [shown(answerer(order="shuffled", seed=s).requests(UNIT, [])[0]) for s in (0, 0, 1, 2)]
+    assert orders[0] == orders[1]
+    assert len({tuple(o) for o in orders}) == 3
+    assert all(sorted(o) == sorted(orders[0]) for o in orders)
+
+
+@given(st.integers(0, 50), st.integers(1, 5), st.permutations(DOCS))
+def test_a_shuffled_order_depends_on_nothing_but_seed_query_and_documents(seed: int, k: int, docs: list[Doc]) -> None:
+    program = answerer(order="shuffled", seed=seed)
+    whole = [d.doc_id for d in program.shown(Unit(QUERY, tuple(docs)))]
+    assert whole == [d.doc_id for d in program.shown(UNIT)]
+    part = [d.doc_id for d in program.shown(Unit(QUERY, tuple(docs[:k])))]
+    assert part == [d for d in whole if d in part]
+
+
+@pytest.mark.parametrize("prompt", ["answer-short", "answer-long", "classify-claim"])
+@pytest.mark.parametrize("mode", ["together", "vote"])
+def test_without_documents_the_closed_book_prompt_is_asked_and_shows_no_passage(prompt: str, mode: str) -> None:
+    _, ((request,),) = ask(answerer(prompt, mode=mode), Unit(QUERY, ()), ["REFUTES"])
+    assert "passage" not in request.body.decode().casefold()
+    assert "document" not in request.body.decode().casefold()
+    assert "Which city?" in content(request)
+
+
+def test_the_title_can_be_left_out() -> None:
+    assert "title 0" not in content(answerer(here=Here(fields="text")).requests(UNIT, [])[0])
+
+
+@pytest.mark.parametrize(
+    ("says", "status", "reason"),
+    [
+        (REFUSED, Status.REFUSED, "the model declined"),
+        ("", Status.UNPARSED, "the reply is empty"),
+        ("<think>Paris?", Status.UNPARSED, "the reply is empty but for reasoning"),
+        (Failure("k", Status.FAILED, "it is down"), Status.FAILED, "it is down"),
+    ],
+)
+def test_an_answer_that_could_not_be_had_says_why(says: Says, status: Status, reason: str) -> None:
+    answer, _ = ask(answerer(), UNIT, [says])
+    assert (answer.text, answer.status, answer.reason) == ("", status, reason)
+
+
+def test_an_answer_that_was_cut_off_is_asked_for_once_more() -> None:
+    answer, waves = ask(answerer(), UNIT, [CUT, "Paris"])
+    assert answer.text == "Paris"
+    first, second = (json.loads(w[0].body) for w in waves)
+    assert second["max_tokens"] > first["max_tokens"]
+    assert ask(answerer(), UNIT, [CUT, CUT])[0].status is Status.TRUNCATED
+
+
+# Reading.
+
+
+@pytest.mark.parametrize(
+    ("prompt", "says", "text", "abstained"),
+    [
+        ("answer-short", " Paris\n", "Paris", False),
+        ("answer-short", "<think>Lyon?</think>\n\nParis", "Paris", False),
+        ("answer-short", "Answer: Paris", "Paris", False),
+        ("answer-short", "It says so.\n**Final answer:** Paris", "Paris", False),
+        ("answer-short", '"Paris"', "Paris", False),
+        ("answer-short", "**Paris**", "Paris", False),
+        ("answer-short", '"Rome" and "Paris"', '"Rome" and "Paris"', False),
+        ("answer-short", "unknown", "unknown", True),
+        ("answer-short", "Unknown.", "Unknown.", True),
+        ("answer-short", "I don't know the answer.", "I don't know the answer.", True),
+        ("answer-short", "The passages do not mention it.", "The passages do not mention it.", True),
+        ("answer-short", "Not enough information", "Not enough information", True),
+        ("answer-short", "It cannot be determined from the text", "It cannot be determined from the text", True),
+        ("answer-short", "Cannot be determined", "Cannot be determined", True),
+        ("answer-short", "Unknown Pleasures", "Unknown Pleasures", False),
+        ("answer-short", "No", "No", False),
+        ("answer-long", "Answer: It is Paris. It says so.", "Answer: It is Paris. It says so.", False),
+        ("answer-long", "unknown", "unknown", True),
+        ("classify-claim", "The claim is right. Verdict: supports", "SUPPORTS", False),
+        ("classify-claim", "REFUTES.", "REFUTES", False),
+        ("classify-claim", "NOT ENOUGH INFO", "NOT ENOUGH INFO", True),
+    ],
+)
+def test_an_answer_is_read_from_the_reply(prompt: str, says: str, text: str, abstained: bool) -> None:
+    answer, _ = ask(answerer(prompt), UNIT, [says])
+    assert (answer.text, answer.abstained, answer.status, answer.raw) == (text, abstained, Status.OK, says)
+
+
+def test_a_class_that_is_none_is_not_parsed() -> None:
+    answer, _ = ask(answerer("classify-claim"), UNIT, ["It is about Paris."])
+    assert (answer.status, answer.text) == (Status.UNPARSED, "")
+
+
+# One document at a time.
+
+
+def by_doc(**answers: str) -> Callable[[Request], str]:
+    def says(request: Request) -> str:
+        passages = shown(request)
+        return answers[passages[0].replace("text ", "t")] if passages else "merged"
+
+    return says
+
+
+def test_answers_per_document_are_merged_by_vote() -> None:
+    program = answerer(mode="vote")
+    answer, waves = ask(program, UNIT, by_doc(t0="unknown", t1="Rome", t2="the Paris", t3="Paris", t4="Rome"))
+    assert answer.text == "Rome"
+    assert [len(w) for w in waves] == [5]
+    assert json.loads(answer.raw) == ["unknown", "Rome", "the Paris", "Paris", "Rome"]
+    tie, _ = ask(program, Unit(QUERY, DOCS[:3]), by_doc(t0="unknown", t1="Rome", t2="Paris"))
+    assert tie.text == "Rome"
+    none, _ = ask(program, Unit(QUERY, DOCS[:2]), by_doc(t0="unknown", t1="I don't know"))
+    assert (none.text, none.abstained) == ("unknown", True)
+
+
+def test_an_answer_per_document_that_is_missing_makes_the_whole_missing() -> None:
+    answer, _ = ask(answerer(mode="vote"), Unit(QUERY, DOCS[:3]), ["Paris", REFUSED, "Paris"])
+    assert (answer.status, answer.reason) == (Status.REFUSED, "1 of 3 documents gave no answer: the model declined")
+    again, waves = ask(answerer(mode="vote"), Unit(QUERY, DOCS[:3]), ["Paris", CUT, "Rome", "Paris"])
+    assert again.text == "Paris"
+    assert [len(w) for w in waves] == [3, 1]
+
+
+@pytest.mark.parametrize("prompt", ["answer-short", "answer-long"])
+def test_answers_per_document_are_merged_by_the_model(prompt: str) -> None:
+    program = answerer(prompt, mode="merge")
+    answer, waves = ask(program, UNIT, by_doc(t0="unknown", t1="Rome", t2="the Paris", t3="Paris", t4="Rome"))
+    assert answer.text == "merged"
+    assert [len(w) for w in waves] == [5, 1]
+    assert re.findall("<answer>(.*?)</answer>", content(waves[1][0])) == ["Rome", "the Paris"]
+    same, waves = ask(program, Unit(QUERY, DOCS[:2]), by_doc(t0="unknown", t1="Rome"))
+    assert (same.text, [len(w) for w in waves]) == ("Rome", [2])
+    single, waves = ask(program, Unit(QUERY, DOCS[:1]), by_doc(t0="Rome"))
+    assert (single.text, [len(w) for w in waves]) == ("Rome", [1])
+
+
+def test_a_merging_that_was_cut_off_is_asked_for_once_more() -> None:
+    program = answerer(mode="merge")
+    answer, waves = ask(program, Unit(QUERY, DOCS[:2]), ["Rome", CUT, "Paris", CUT, "Rome"])
+    assert answer.text == "Rome"
+    assert [len(w) for w in waves] == [2, 1, 1, 1]
+    assert ask(program, Unit(QUERY, DOCS[:2]), ["Rome", "Paris", CUT, CUT])[0].status is Status.TRUNCATED
+    assert ask(program, Unit(QUERY, DOCS[:2]), ["Rome", REFUSED])[0].status is Status.REFUSED
+
+
+# The context budget.
+
+
+def test_what_does_not_fit_is_cut_and_counted() -> None:
+    docs = tuple(Doc(f"d{i}", " ".join(f"w{i}{j:02}" for j in range(60))) for i in range(4))
+    program = answerer(context_tokens=120)
+    answer, ((request,),) = ask(program, Unit(QUERY, docs), ["Paris"])
+    passages = shown(request)
+    assert passages[0] == docs[0].text
+    assert docs[1].text.startswith(passages[1])
+    assert not passages[1].endswith(" ")
+    assert len(passages) == 2
+    assert sum(map(estimate_tokens, passages)) <= 120
+    assert answer.cut_docs == 2
+    assert answer.cut_tokens == 4 * estimate_tokens(docs[0].text) - sum(map(estimate_tokens, passages))
+
+
+def test_the_worst_ranked_go_first_whatever_the_order_in_the_prompt() -> None:
+    docs = tuple(Doc(f"d{i}", f"text {i} " * 20) for i in range(3))
+    ranked, reversed_ = (answerer(context_tokens=80, order=o).shown(Unit(QUERY, docs)) for o in ("ranked", "reversed"))
+    assert [d.doc_id for d in ranked] == ["d0", "d1"]
+    assert reversed_ == ranked[::-1]
+
+
+def test_one_document_at_a_time_has_the_whole_budget_each() -> None:
+    docs = tuple(Doc(f"d{i}", "word " * 60) for i in range(3))
+    answer, waves = ask(answerer(context_tokens=50, mode="vote"), Unit(QUERY, docs), ["Paris"] * 3)
+    assert all(40 <= estimate_tokens(shown(r)[0]) <= 50 for r in waves[0])
+    assert answer.cut_docs == 0
+    assert answer.cut_tokens == 3 * (75 - estimate_tokens(shown(waves[0][0])[0]))
+
+
+bodies = st.lists(st.sampled_from(["word", "Wörter", "東京", "x"]), max_size=60).map(" ".join)
+collections = st.lists(st.builds(Doc, st.just("d"), bodies, st.sampled_from(["", "a title"])), max_size=6)
+
+
+@given(collections, st.integers(1, 120))
+def test_a_budget_is_kept_and_every_cut_is_counted(docs: list[Doc], tokens: int) -> None:
+    fitted = fit(docs, "title+text", tokens)
+    sizes = [estimate_tokens(render(d)) for d in fitted.docs]
+    assert sum(sizes) <= tokens
+    assert len(fitted.docs) + fitted.cut_docs == len(docs)
+    assert sum(sizes) + fitted.cut_tokens == sum(estimate_tokens(render(d)) for d in docs)
+    for kept, doc in zip(fitted.docs[:-1], docs, strict=False):
+        assert kept == doc
+    if fitted.docs:
+        assert docs[len(fitted.docs) - 1].text.startswith(fitted.docs[-1].text)
+    assert fit(docs, "title+text", None).docs == tuple(docs)
+
+
+def test_a_budget_too_small_for_any_document_is_closed_book_and_says_what_was_cut() -> None:
+    unit = Unit(QUERY, (Doc("d", "word " * 60),))
+    answer, ((request,),) = ask(answerer(context_tokens=3), unit, ["Paris"])
+    assert shown(request) == []
+    assert (answer.cut_docs, answer.cut_tokens) == (1, 75)
+
+
+# Mistakes.
+
+
+@pytest.mark.parametrize(
+    ("prompt", "options", "message"),
+    [
+        ("binary", {}, "does not answer from passages"),
+        ("closed-book", {}, "does not answer from passages"),
+        ("answer-short", {"order": "random"}, "order must be one of ranked, reversed, shuffled"),
+        ("answer-short", {"ordr": "ranked"}, "Did you mean 'order'"),
+        ("answer-short", {"context_tokens": 0}, "at least 1"),
+        ("answer-short", {"mode": "average"}, "mode must be one of together, vote, merge"),
+        ("classify-claim", {"mode": "merge"}, "merged by mode=vote"),
+        ("answer-short", {"closed_prompt": "answer-short"}, "is no closed-book prompt"),
+        ("answer-short", {"closed_prompt": "binary"}, "is no closed-book prompt"),
+        ("answer-short", {"closed_prompt": "closed-book-long"}, "gives a long answer, 'answer-short' a short one"),
+        ("answer-short", {"merge_prompt": "closed-book"}, "does not merge answers"),
+        ("answer-short", {"merge_prompt": "merge-long"}, "gives a long answer"),
+    ],
+)
+def test_mistakes_end_in_a_sentence(prompt: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        answerer(prompt, **options)
+
+
+def test_a_budget_must_be_positive_in_code_too() -> None:
+    with pytest.raises(UsageError, match="context_tokens must be at least 1"):
+        Answerer(Here().endpoint(None), load_prompt("answer-short"), context_tokens=0)
+
+
+def test_prompts_of_ones_own_are_found_beside_the_experiment(tmp_path: Path) -> None:
+    text = 'kind = "answer"\nuser = "just {question}"\n[output]\ntype = "short"\n'
+    (tmp_path / "closed.toml").write_text(text)
+    more = text.replace("just {question}", "{question} from {passages}")
+    (tmp_path / "own.toml").write_text('closed_book = "./closed.toml"\n' + more)
+    program = answerer("own.toml", Here(tmp_path))
+    assert content(program.requests(Unit(QUERY, ()), [])[0]) == "just Which city?"
+    assert content(program.requests(UNIT, [])[0]).startswith("Which city? from <passage>")

@@ -1,0 +1,81 @@
+"""Quality that was measured elsewhere: thumbs, ratings, another system's answers."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from judgekit.answers.imported import read_answers, read_ratings
+from judgekit.answers.quality import metric
+from judgekit.data.documents import Query
+from judgekit.errors import DataError, UsageError
+from tests.labelers.scripted import Here
+
+QUERIES = {"q1": Query("q1", "Which city?", ("Paris",)), "q2": Query("q2", "Why?")}
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "quality.csv"
+    path.write_text(text)
+    return path
+
+
+def test_thumbs_and_ratings_are_a_quality_table(tmp_path: Path) -> None:
+    rows = "run,depth,query_id,value\nbm25,5,q2,up\nbm25,5,q1,👎\ndense,5,q1,3.5\ndense,5,q2,\n"
+    table = read_ratings(write(tmp_path, rows))
+    assert list(table["metric"]) == ["rating"] * 4
+    assert list(table["query_id"]) == ["q1", "q2", "q1", "q2"]
+    assert list(table["value"][:3]) == [0.0, 1.0, 3.5]
+    assert math.isnan(table["value"][3])
+    assert (table["status"][3], table["reason"][3]) == ("failed", "not rated")
+    assert set(table["model"]) == {"imported"}
+
+
+def test_a_file_may_name_its_metrics_models_and_answers(tmp_path: Path) -> None:
+    rows = "run,depth,query_id,metric,model,value,answer\nbm25,5,q1,clarity,gpt,1,Paris\nbm25,5,q1,truth,gpt,0,Paris\n"
+    table = read_ratings(write(tmp_path, rows), "unused")
+    assert list(table["metric"]) == ["clarity", "truth"]
+    assert list(table["model"]) == ["gpt", "gpt"]
+    assert list(table["answer"]) == ["Paris", "Paris"]
+
+
+def test_the_answers_of_another_system_are_rated(tmp_path: Path) -> None:
+    rows = "run,depth,query_id,answer\nother,5,q1,the Paris\nother,10,q1,unknown\nother,3,q1,\nother,5,q2,because\n"
+    table = read_answers(write(tmp_path, rows), QUERIES, [metric("em"), metric("f1")])
+    em = table[table["metric"] == "em"].set_index(["depth", "query_id"])
+    assert em.loc[(5, "q1"), "value"] == 1.0
+    assert (em.loc[(10, "q1"), "value"], em.loc[(10, "q1"), "abstained"]) == (0.0, 1)
+    assert em.loc[(3, "q1"), "status"] == "failed"
+    assert em.loc[(5, "q2"), "status"] == "not_applicable"
+    assert len(table) == 8
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("run,depth,query_id\nr,1,q1\n", r"quality\.csv, line 2: lacks 'value' \(it has: run, depth, query_id\)"),
+        ("run,depth,query_id,value\nr,1,q1,great\n", "line 2: value must be a number or a word"),
+        ("run,depth,query_id,value\nr,1,q1,inf\n", "line 2: value must be a number"),
+        ("run,depth,query_id,value\nr,-1,q1,1\n", "line 2: depth must be a whole number"),
+        ("run,depth,query_id,value\nr,x,q1,1\n", "line 2: depth must be a whole number"),
+        ("run,depth,query_id,value\n,1,q1,1\n", "line 2: run must be a text"),
+        ("run,depth,query_id,value\nr,1,q1,1\nr,1,q1,0\n", "run 'r', query 'q1', depth 1 is there twice"),
+    ],
+)
+def test_bad_files_are_errors_with_the_line(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=message):
+        read_ratings(write(tmp_path, text))
+
+
+def test_unknown_queries_and_metrics_that_ask_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, "run,depth,query_id,answer\nr,1,q9,x\n")
+    with pytest.raises(DataError, match="line 2: query 'q9' is not among the queries"):
+        read_answers(path, QUERIES, [metric("em")])
+    with pytest.raises(UsageError, match="the metric correct asks an LLM"):
+        read_answers(path, QUERIES, [metric("correct", Here())])
+
+
+def test_a_file_with_a_header_alone_is_an_empty_table(tmp_path: Path) -> None:
+    assert len(read_ratings(write(tmp_path, "run,depth,query_id,value\n"))) == 0

@@ -1,0 +1,286 @@
+"""Prompt files: what they declare, how they are filled in, and what is refused."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.data.documents import Doc
+from judgekit.errors import ConfigError, UsageError
+from judgekit.llm.offline_prompt import PromptReader
+from judgekit.llm.prompts import Prompt, list_prompts, load_prompt, neutral, passages, prompt_folder
+
+ROOT = Path(__file__).resolve().parents[2]
+PROMPTS = list_prompts()
+NAMES = [p.name for p in PROMPTS]
+VALUES = {
+    "question": "Which city?",
+    "passages": passages([Doc("a", "It is Paris.", "France"), Doc("b", "It is not Lyon.")]),
+    "references": "Paris",
+    "answer": "Paris",
+    "answers": "<answer>Paris</answer>",
+}
+
+
+def filled(prompt: Prompt) -> str:
+    return "\n".join(m["content"] for m in prompt.messages(VALUES))
+
+
+def test_the_shipped_prompts_are_there() -> None:
+    judges = {"binary", "graded", "graded-json", "strict", "terse", "useful"}
+    answers = {"answer-long", "answer-short", "classify-claim", "closed-book", "closed-book-claim", "closed-book-long"}
+    assert set(NAMES) == {*judges, *answers, "correctness", "merge", "merge-long"}
+    assert {p.name for p in PROMPTS if p.kind == "judge"} == judges
+    assert {p.name for p in PROMPTS if p.kind == "answer"} == answers
+    assert sorted(NAMES) == NAMES
+
+
+@pytest.mark.parametrize("prompt", PROMPTS, ids=NAMES)
+def test_each_says_in_a_sentence_what_it_is_for_and_bounds_the_reply(prompt: Prompt) -> None:
+    assert 10 < len(prompt.about) < 120
+    assert 16 <= prompt.params["max_tokens"] <= 2048
+    assert max(map(len, prompt.user.splitlines())) <= 120
+
+
+@pytest.mark.parametrize("prompt", PROMPTS, ids=NAMES)
+def test_all_instructions_come_before_the_query_but_for_a_reminder(prompt: Prompt) -> None:
+    head, _, tail = prompt.user.partition("<question>")
+    assert len(head) > (40 if prompt.name == "terse" else 150)
+    assert "{" not in head.replace('{"reason"', "")
+    assert prompt.user.index("{question}") < prompt.user.index("{passages}" if "{passages}" in tail else "</question>")
+
+
+@pytest.mark.parametrize("prompt", PROMPTS, ids=NAMES)
+def test_filled_in_it_holds_the_case_once_and_no_placeholder(prompt: Prompt) -> None:
+    text = filled(prompt)
+    assert text.count("Which city?") == 1
+    assert not re.search(r"\{[a-z_]+\}", text)
+    assert text.count("<passage>") == (2 if "passages" in prompt.placeholders else 0)
+    assert text.count("<question>") == text.count("</question>") == 1
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n.startswith("closed-book")])
+def test_closed_book_prompts_speak_of_no_passage(name: str) -> None:
+    assert not re.search("passage|document|context|source", filled(load_prompt(name)), re.IGNORECASE)
+
+
+@pytest.mark.parametrize("name", ["answer-short", "answer-long", "classify-claim"])
+def test_answer_prompts_have_a_closed_book_sibling_of_their_own_kind(name: str) -> None:
+    prompt = load_prompt(name)
+    sibling = load_prompt(prompt.closed_book)
+    assert sibling.output == prompt.output
+    assert f'say "{prompt.output.abstain}"' in prompt.user.replace("\n", " ")
+    assert f'say "{sibling.output.abstain}"' in sibling.user.replace("\n", " ")
+
+
+TASKS = {
+    **dict.fromkeys(("binary", "strict", "terse", "useful", "correctness"), "judge"),
+    **dict.fromkeys(("graded", "graded-json"), "grade"),
+}
+
+
+@pytest.mark.parametrize("prompt", PROMPTS, ids=NAMES)
+def test_the_offline_stand_in_reads_them_as_they_are_meant(prompt: Prompt) -> None:
+    case = PromptReader().read(prompt.messages(VALUES))
+    read = case.instructions
+    assert read.task == TASKS.get(prompt.name, "answer")
+    assert case.question == "Which city?"
+    assert len(case.passages) == (2 if "passages" in prompt.placeholders else 0)
+    assert (read.fields is not None) == (prompt.name == "graded-json")
+    assert case.answers == (("Paris",) if {"answer", "answers"} & prompt.placeholders else ())
+    assert case.references == (("Paris",) if "references" in prompt.placeholders else ())
+    if read.task == "answer":
+        assert read.abstain == prompt.output.abstain
+    if read.task == "grade":
+        assert read.top == 3
+
+
+@pytest.mark.parametrize("prompt", PROMPTS, ids=NAMES)
+def test_the_real_endpoint_reads_them_as_they_are_meant(prompt: Prompt, shared: Path, monkeypatch: Any) -> None:
+    if not (shared / "endpoint/prompts.py").is_file():
+        pytest.skip("needs the real endpoint")
+    spec = spec_from_file_location("endpoint_prompts", shared / "endpoint/prompts.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "endpoint_prompts", module)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    spec.loader.exec_module(module)
+    task = module.parse([{"role": m["role"], "text": m["content"]} for m in prompt.messages(VALUES)])
+    assert task.kind == {"judge": "yesno", "grade": "scale", "answer": "answer"}[TASKS.get(prompt.name, "answer")]
+    assert task.question == "Which city?"
+    assert len(task.passages) == (2 if "passages" in prompt.placeholders else 0)
+    assert task.json_key == ("score" if prompt.name == "graded-json" else None)
+    if task.kind == "scale":
+        assert (task.lo, task.hi) == (0, 3)
+    if task.kind == "answer":
+        assert task.no_answer == prompt.output.abstain
+
+
+# What is filled in.
+
+
+def test_documents_are_rendered_as_everywhere_and_fenced() -> None:
+    docs = [Doc("a", "text", "Title"), Doc("b", "other")]
+    assert passages(docs) == "<passage>\nTitle\ntext\n</passage>\n\n<passage>\nother\n</passage>"
+    assert passages(docs[:1], "text") == "<passage>\ntext\n</passage>"
+    assert passages([]) == ""
+
+
+hostile = st.lists(
+    st.sampled_from(
+        [
+            "<",
+            "/",
+            " ",
+            "passage",
+            "PASSAGE",
+            "question",
+            ">",
+            "answer",
+            "references",
+            "|",
+            "im_end",
+            "x",
+            "\n",
+            'title="a"',
+        ]
+    )
+).map("".join)
+
+
+@given(st.one_of(hostile, st.text()))
+def test_nothing_that_is_filled_in_can_open_or_close_a_fence(text: str) -> None:
+    made = neutral(text)
+    assert not re.search(r"<\s*/?\s*(?:passage|question|reference|answer)s?\b", made, re.IGNORECASE)
+    assert "<|" not in made
+    assert made.replace("&lt;", "<") == text.replace("&lt;", "<")
+    assert neutral(made) == made
+
+
+def test_other_tags_and_comparisons_are_left_alone() -> None:
+    for text in ("x < y", "<b>bold</b>", "<answered>", "a <passages", "plain"):
+        assert neutral(text) == text or text == "a <passages"
+
+
+# Files of one's own.
+
+GOOD = """
+kind = "judge"
+about = "mine"
+max_tokens = 9
+system = "You judge. Reply {\\"score\\": 2}."
+user = "{question}\\n{passages}"
+[params]
+response_format = { type = "json_object" }
+[output]
+type = "grade"
+json = "score"
+low = -1
+names = ["harmful", "useless", "useful"]
+"""
+
+
+def own(tmp_path: Path, text: str) -> Prompt:
+    path = tmp_path / "own.toml"
+    path.write_text(text)
+    return load_prompt(path)
+
+
+def test_a_file_declares_all_that_there_is(tmp_path: Path) -> None:
+    prompt = own(tmp_path, GOOD)
+    assert [m["role"] for m in prompt.messages(VALUES)] == ["system", "user"]
+    assert prompt.messages(VALUES)[0]["content"] == 'You judge. Reply {"score": 2}.'
+    assert prompt.params == {"max_tokens": 9, "response_format": {"type": "json_object"}}
+    assert (prompt.output.form.low, prompt.output.form.high, prompt.output.form.key) == (-1, 1, "score")
+    assert str(prompt.output.scale) == "grades:-1..1"
+    assert load_prompt(str(tmp_path / "own.toml")) == prompt
+
+
+BASE = 'kind = "judge"\nuser = "{question} {passages}"\n'
+YES = '[output]\ntype = "yes/no"\n'
+ANSWER = 'kind = "answer"\nclosed_book = "closed-book"\nuser = "{question} {passages}"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("kind = ", "is not TOML"),
+        ("", r"\[kind\] is missing"),
+        ('kind = "jugde"', "Did you mean 'judge'"),
+        ("kind = 3", r"\[kind\] must be a text, is 3"),
+        (BASE + "colour = 1\n" + YES, r"\[colour\] is no key here"),
+        (BASE + "max_token = 1\n" + YES, "Did you mean 'max_tokens'"),
+        (BASE + "max_tokens = 0\n" + YES, "must be at least 1, is 0"),
+        (BASE + "max_tokens = true\n" + YES, "must be a whole number, is True"),
+        (BASE, r"\[output\] is missing: expected a table"),
+        (BASE + "[output]\n", r"\[output\.type\] is missing"),
+        (BASE + '[output]\ntype = "short"', "must be one of yes/no, grade, choice"),
+        (BASE + YES + 'abstain = "x"', r"\[output\.abstain\] is no key here"),
+        ('kind = "judge"\nuser = "{question}"\n' + YES, r"lacks the placeholder \{passages\}"),
+        ('kind = "judge"\nuser = "{query} {passages}"\n' + YES, r"\{query\} is no placeholder of a judge prompt"),
+        ('kind = "judge"\n' + YES, r"\[user\] is missing"),
+        (BASE + 'closed_book = "closed-book"\n' + YES, "makes sense only for an answer prompt"),
+        (
+            ANSWER.replace('closed_book = "closed-book"\n', "") + '[output]\ntype = "short"',
+            r"\[closed_book\] is missing",
+        ),
+        (BASE + '[output]\ntype = "grade"\nnames = ["x"]', "at least two distinct texts"),
+        (BASE + '[output]\ntype = "grade"\nnames = ["x", "X"]', "at least two distinct texts"),
+        (BASE + '[output]\ntype = "grade"\nnames = ["x", 2]', "at least two distinct texts"),
+        (BASE + '[output]\ntype = "grade"\nnames = ["a", "b"]\nrelevance = [1]', "one grade for each of the 2 names"),
+        (BASE + '[output]\ntype = "grade"\nnames = ["a", "b"]\nrelevance = [0, 0]', "one grade for each"),
+        (BASE + '[output]\ntype = "grade"\nnames = ["a", "b"]\nrelevance = [0, true]', "one grade for each"),
+        (BASE + '[output]\ntype = "grade"\nnames = ["a", "b"]\nmin_rel = 2', r"\[output\.min_rel\] 2 must lie above"),
+        (BASE + '[output]\ntype = "grade"\nlow = 1\nnames = ["a", "b"]', r"\[output\.min_rel\] 1 must lie above"),
+        (BASE + '[output]\ntype = "choice"\nchoices = { a = 1 }', "at least two different grades"),
+        (BASE + '[output]\ntype = "choice"\nchoices = { a = 1, b = 0.5 }', "at least two different grades"),
+        (ANSWER + '[output]\ntype = "class"\nclasses = ["A"]', "at least two distinct texts"),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_an_error_with_file_and_key(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        own(tmp_path, text)
+    assert str(caught.value).startswith(str(tmp_path / "own.toml"))
+
+
+def test_files_that_cannot_be_read_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot read this prompt: No such file"):
+        load_prompt(tmp_path / "none.toml")
+    (tmp_path / "latin.toml").write_bytes(b'kind = "\xe9"')
+    with pytest.raises(ConfigError, match="is not UTF-8"):
+        load_prompt(tmp_path / "latin.toml")
+    with pytest.raises(UsageError, match="Did you mean 'answer-short'"):
+        load_prompt("answer_short")
+
+
+def test_an_installed_wheel_finds_its_prompts(tmp_path: Path) -> None:
+    """The folder inside the package goes before the checkout's, which an editable installation uses."""
+    assert prompt_folder() == ROOT / "prompts"
+    package = tmp_path / "judgekit"
+    shutil.copytree(ROOT / "judgekit", package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "prompts", package / "prompts")
+    code = "from judgekit.llm.prompts import list_prompts, prompt_folder; print(len(list_prompts()), prompt_folder())"
+    out = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert out.stdout == f"{len(PROMPTS)} {package / 'prompts'}\n"
+
+
+@pytest.mark.slow
+def test_the_wheel_carries_every_prompt(tmp_path: Path) -> None:
+    pytest.importorskip("hatchling", reason="building the wheel needs the build backend, hatchling")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        held = {name for name in archive.namelist() if name.startswith("judgekit/prompts/")}
+    assert held == {f"judgekit/prompts/{name}.toml" for name in NAMES}
