@@ -115,7 +115,13 @@ def _swatch(index: int) -> Markup:
 
 def _coefficients(results: Results, main: list[Grid]) -> dict[str, Any]:
     """All coefficients of the primary slices, one row per labeling and measure, with what stands behind them."""
-    cells = [(g.part, c) for g in main for c in g.cells.values()]
+    cells = [
+        (g.part, g.cells[labeling, measure])
+        for g in main
+        for labeling in g.labelings
+        for measure in g.measures
+        if (labeling, measure) in g.cells
+    ]
     behind: dict[tuple[Any, ...], dict[str, Any]] = {}
     if results.details is not None:
         columns = ("labeling", "measure", "run", "level", "depth", "quality_metric", "model")
