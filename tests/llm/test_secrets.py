@@ -1,0 +1,127 @@
+"""Keys appear nowhere, and nothing but the configured endpoint is ever contacted."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgekit.errors import ConfigError
+from judgekit.llm.http import HttpTransport
+from judgekit.llm.mock import Scripted, completion, error
+from judgekit.llm.types import Endpoint
+from tests.llm.programs import Run
+
+KEY = "sk-VERY-secret-0123456789"
+UNITS = [f"unit {i:02}" for i in range(12)]
+
+
+@pytest.fixture
+def key(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("TEST_KEY", KEY)
+    return KEY
+
+
+def everything(run: Run, folder: Path) -> str:
+    """Return all that a run left: files, messages, errors, reprs."""
+    files = b"".join(p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()).decode("utf-8", "replace")
+    return files + repr(run.outcomes) + repr(run.events) + f"{run.error!r} {run.error}" + repr(run.endpoint)
+
+
+def test_the_key_goes_to_the_endpoint_and_nowhere_else(
+    fault_server: Any, tmp_path: Path, key: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.DEBUG)
+
+    def answer(body: dict[str, Any], seen: int) -> Scripted | str:
+        sent = fault_server.headers[-1]["authorization"]
+        if body["messages"][0]["content"] == UNITS[0]:
+            return completion(f"you sent {sent}")
+        if body["messages"][0]["content"] == UNITS[1]:
+            return error(400, f"context length exceeded by {sent}")
+        return error(500, f"bad {sent}") if seen == 0 else "yes"
+
+    fault_server.answer = answer
+    run = Run(fault_server.base_url, UNITS, tmp_path, api_key_env="TEST_KEY", concurrency=1)
+    assert {h["authorization"] for h in fault_server.headers} == {f"Bearer {key}"}
+    assert len(run.outcomes) == len(UNITS)
+    fault_server.answer = lambda body, seen: error(401, f"Incorrect API key provided: {key}.")
+    stopped = Run(fault_server.base_url, ["further"], tmp_path, api_key_env="TEST_KEY")
+    assert "Incorrect API key provided: ***." in str(stopped.error)
+    captured = capfd.readouterr()
+    for text in (everything(run, tmp_path), everything(stopped, tmp_path), captured.out, captured.err, caplog.text):
+        assert key not in text
+
+
+def test_no_key_is_sent_unless_it_is_named(fault_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    Run(fault_server.base_url, UNITS)
+    assert all("authorization" not in headers for headers in fault_server.headers)
+
+
+def test_a_transport_shows_no_key(key: str) -> None:
+    transport = HttpTransport(Endpoint("e", "http://h/v1", "m", api_key_env="TEST_KEY"))
+    assert key not in repr(transport)
+
+
+def test_a_value_that_is_no_key_is_refused_without_being_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_KEY", "two words\nand a line")
+    with pytest.raises(ConfigError) as caught:
+        HttpTransport(Endpoint("e", "http://h/v1", "m", api_key_env="TEST_KEY"))
+    assert "two words" not in str(caught.value)
+
+
+def test_white_space_around_a_key_is_cut_off(fault_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_KEY", f"{KEY}\n")
+    Run(fault_server.base_url, UNITS[:1], api_key_env="TEST_KEY")
+    assert fault_server.headers[0]["authorization"] == f"Bearer {KEY}"
+
+
+def test_only_the_configured_endpoint_is_contacted(
+    fault_server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contacted: list[Any] = []
+
+    def watch(event: str, arguments: tuple[Any, ...]) -> None:
+        if active and event in ("socket.connect", "socket.getaddrinfo", "socket.sendto", "socket.gethostbyname"):
+            contacted.append((event, arguments[1] if event == "socket.connect" else arguments[:2]))
+
+    active = True
+    sys.addaudithook(watch)
+    # what a careless client would follow: a proxy, a redirect
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://proxy.invalid:3128")
+    fault_server.answer = lambda body, seen: (
+        Scripted(302, b"", {"location": "http://elsewhere.invalid/"})
+        if len(fault_server.seen) == 12
+        else completion("yes")
+    )
+    run = Run(fault_server.base_url, [*UNITS, "one more"], tmp_path, concurrency=1)
+    active = False
+    port = int(fault_server.base_url.rsplit(":", 1)[1].split("/")[0])
+    assert "redirects" in str(run.error)
+    assert contacted
+    assert set(contacted) <= {("socket.connect", ("127.0.0.1", port)), ("socket.getaddrinfo", ("127.0.0.1", port))}
+
+
+def test_the_audit_above_sees_connections() -> None:
+    seen: list[Any] = []
+    active = True
+    sys.addaudithook(lambda event, arguments: seen.append(arguments) if active and event == "socket.connect" else None)
+
+    async def connect() -> None:
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen()
+            _, writer = await asyncio.open_connection(*listener.getsockname())
+            writer.close()
+            await writer.wait_closed()
+
+    asyncio.run(connect())
+    active = False
+    assert seen
