@@ -1,14 +1,14 @@
 """Columns of ids as Arrow strings and columns of numbers as numpy arrays.
 
-Ids stay in Arrow memory, where hashing and comparing millions of them takes a fraction of a second. pyarrow's own
+Ids stay in Arrow memory, where millions of them are hashed and compared in a fraction of a second. pyarrow's own
 conversions to numpy and from lists import pandas (a quarter of a second); the ones here do not.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,20 +18,42 @@ import pyarrow.compute as pc
 from judgekit.errors import DataError
 
 __all__ = [
-    "codes",
+    "Stretches",
+    "equal",
     "find",
-    "fingerprints",
+    "integers",
     "numbers",
     "objects",
     "order_ids",
-    "pair_twice",
+    "repeated",
+    "row_keys",
+    "same_key",
     "sorted_codes",
+    "stretches",
     "strings",
     "take",
 ]
 
 Ints = npt.NDArray[np.int64]
+Keys = npt.NDArray[np.uint64]
 N = TypeVar("N", bound=np.generic)
+
+_CHUNK: Final = 1 << 15
+"""Rows that are hashed at a time: their intermediate values stay in the processor's cache."""
+_ODD: Final = np.uint64(0x9E3779B97F4A7C15)
+_MASKS: Final = np.array([(1 << (8 * n)) - 1 for n in range(9)], np.uint64)
+"""By number of bytes, the mask that keeps the first bytes of a little-endian word."""
+
+
+class Stretches(NamedTuple):
+    """A column of query ids, in which equal ids mostly stand together."""
+
+    ids: list[str]
+    """The distinct ids in order of appearance."""
+    codes: npt.NDArray[np.int32]
+    """Index into ``ids`` per stretch of equal ids, shape (S,)."""
+    bounds: Ints
+    """Rows of stretch i are ``bounds[i]:bounds[i + 1]``, shape (S + 1,)."""
 
 
 def strings(values: object) -> pa.StringArray:
@@ -53,26 +75,24 @@ def strings(values: object) -> pa.StringArray:
     return column
 
 
-def _from_python(values: object) -> pa.Array | pa.ChunkedArray:
+def _from_python(values: Any) -> pa.Array | pa.ChunkedArray:
     try:
         if "pandas" in sys.modules:
             return pa.array(values, type=pa.string())
-        encoded = [str.encode(v) for v in values]  # type: ignore[attr-defined]  # anything else raises TypeError
-    except (pa.ArrowException, TypeError) as error:
+        encoded = list(map(str.encode, values))
+    except (pa.ArrowException, TypeError, UnicodeEncodeError) as error:
         raise DataError(f"ids must be strings: {error}") from None
-    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-    offsets, data = pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(b"".join(encoded))
-    return pa.Array.from_buffers(pa.string(), len(encoded), [None, offsets, data])
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64).astype(np.int32)
+    return pa.Array.from_buffers(pa.string(), len(encoded), [None, pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))])
 
 
 def numbers(array: pa.Array | pa.ChunkedArray, dtype: type[N]) -> npt.NDArray[N]:
     """Return the values of an Arrow array without nulls as a numpy array, without a copy where it can."""
     if isinstance(array, pa.ChunkedArray):
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
-    buffer = array.buffers()[1]
-    if buffer is None or not len(array):
+    if not len(array):
         return np.empty(0, dtype)
-    return np.frombuffer(buffer, dtype)[array.offset : array.offset + len(array)]
+    return np.frombuffer(array.buffers()[1], dtype)[array.offset : array.offset + len(array)]
 
 
 def objects(ids: pa.StringArray | list[str]) -> npt.NDArray[np.object_]:
@@ -82,70 +102,33 @@ def objects(ids: pa.StringArray | list[str]) -> npt.NDArray[np.object_]:
     return out
 
 
+def integers(values: npt.NDArray[Any]) -> pa.Int64Array:
+    """Return 64-bit integers as an Arrow array, without a copy where it can."""
+    whole = np.ascontiguousarray(values).view(np.int64) if values.dtype == np.uint64 else values.astype(np.int64)
+    return pa.Array.from_buffers(pa.int64(), len(whole), [None, pa.py_buffer(whole)])
+
+
 def take(array: pa.Array, rows: npt.NDArray[np.integer]) -> pa.Array:
     """Return the given rows of an Arrow array."""
-    indices = np.ascontiguousarray(rows, dtype=np.int64)
-    return array.take(pa.Array.from_buffers(pa.int64(), len(indices), [None, pa.py_buffer(indices)]))
+    return array.take(integers(rows))
 
 
-def codes(ids: pa.StringArray) -> tuple[list[str], npt.NDArray[np.int32], Ints]:
-    """Code a column of query ids, in which equal ids mostly stand together.
-
-    Returns:
-        The distinct ids in order of appearance; for every stretch of equal ids its code, shape (S,); and the
-        stretches' bounds, shape (S + 1,): rows of stretch i are ``bounds[i]:bounds[i + 1]``.
-    """
+def stretches(ids: pa.StringArray) -> Stretches:
+    """Code a column of query ids."""
     if not len(ids):
-        return [], np.empty(0, np.int32), np.zeros(1, np.int64)
+        return Stretches([], np.empty(0, np.int32), np.zeros(1, np.int64))
     runs = pc.run_end_encode(ids)
     coded = runs.values.dictionary_encode()
     bounds = np.concatenate([[0], numbers(runs.run_ends, np.int32)]).astype(np.int64)
-    return coded.dictionary.to_pylist(), numbers(coded.indices, np.int32), bounds
+    return Stretches(coded.dictionary.to_pylist(), numbers(coded.indices, np.int32), bounds)
 
 
-def find(ids: pa.StringArray, among: pa.StringArray) -> npt.NDArray[np.int32]:
-    """Return for each id its index in ``among`` (distinct ids), or -1."""
-    if not len(among) or not len(ids):
-        return np.full(len(ids), -1, np.int32)
-    return numbers(pc.index_in(ids, value_set=among).fill_null(-1), np.int32)
-
-
-def fingerprints(ids: pa.StringArray) -> npt.NDArray[np.uint64]:
-    """Return a 64-bit hash per id: equal ids have equal hashes; different ones differ but for a chance of 2**-64."""
-    n = len(ids)
-    if not n:
-        return np.empty(0, np.uint64)
-    offsets = np.frombuffer(ids.buffers()[1], np.int32)[ids.offset : ids.offset + n + 1].astype(np.int64)
-    data = ids.buffers()[2]
-    padded = np.zeros((0 if data is None else len(data)) + 16, np.uint8)
-    if data is not None:
-        padded[: len(data)] = np.frombuffer(data, np.uint8)
-    # A view of the eight bytes that start at every byte: one gather reads eight bytes of every id.
-    words = np.lib.stride_tricks.as_strided(padded[:8].view("<u8"), shape=(len(padded) - 8,), strides=(1,))
-    lengths = np.diff(offsets)
-    out = lengths.astype(np.uint64)
-    for start in range(0, int(lengths.max()), 8):
-        left = np.clip(lengths - start, 0, 8).astype(np.uint64)
-        word = words[offsets[:-1] + np.minimum(start, lengths)]
-        # Keep the first `left` bytes; a shift by 64 is undefined, hence the two steps.
-        word &= ~((~np.uint64(0) << (left * np.uint64(4))) << (left * np.uint64(4)))
-        out = (out ^ word) * np.uint64(0x9E3779B97F4A7C15)
-        out ^= out >> np.uint64(29)
-    return out
-
-
-def pair_twice(groups: npt.NDArray[np.integer], ids: pa.StringArray) -> tuple[int, int] | None:
-    """Return two rows that hold the same (group, id), or None."""
-    keys = fingerprints(ids) + groups.astype(np.uint64) * np.uint64(0xD6E8FEB86659FD93)
-    ordered = np.sort(keys)
-    for key in ordered[1:][ordered[1:] == ordered[:-1]]:
-        seen: dict[tuple[int, str], int] = {}
-        for row in np.flatnonzero(keys == key).tolist():
-            pair = (int(groups[row]), ids[row].as_py())
-            if pair in seen:
-                return seen[pair], row
-            seen[pair] = row
-    return None
+def find(keys: Sequence[Keys], among: Keys) -> list[npt.NDArray[np.int32]]:
+    """Return, for each array of keys, each key's first index in ``among``, or -1."""
+    chunks = [integers(k) for k in keys]
+    found = pc.index_in(pa.chunked_array(chunks, pa.int64()), value_set=integers(among)).fill_null(-1)
+    ends = np.cumsum([len(k) for k in keys])
+    return np.split(numbers(found, np.int32), ends[:-1])
 
 
 def order_ids(ids: pa.StringArray, *, descending: bool = False) -> Ints:
@@ -160,3 +143,100 @@ def sorted_codes(ids: Sequence[str]) -> tuple[list[str], Ints]:
     places = np.empty(len(ids), np.int64)
     places[order] = np.arange(len(ids))
     return [ids[i] for i in order], places
+
+
+class _Texts:
+    """The bytes of a string array, eight at a time."""
+
+    def __init__(self, ids: pa.StringArray) -> None:
+        offsets, data = ids.buffers()[1:]
+        self.offsets = np.frombuffer(offsets, np.int32)[ids.offset : ids.offset + len(ids) + 1]
+        raw = np.zeros(8, np.uint8)
+        if data is not None and data.size >= 8:
+            raw = np.frombuffer(data, np.uint8)
+        elif data is not None:
+            raw[: data.size] = np.frombuffer(data, np.uint8)
+        # A view of the eight bytes that start at every byte: one gather reads eight bytes of many ids.
+        self.words: Keys = np.lib.stride_tricks.as_strided(raw[:8].view("<u8"), shape=(len(raw) - 7,), strides=(1,))
+
+    def word(self, starts: Ints, lengths: Ints, number: int) -> Keys:
+        """Return the word of that number of each text, zero beyond its end."""
+        at = starts + 8 * number
+        masks = _MASKS[np.clip(lengths - 8 * number, 0, 8)]
+        if int(at.max(initial=0)) < len(self.words):
+            return self.words[at] & masks
+        # What would reach beyond the end of the data is read before it and shifted; a shift by 64 or more gives 0.
+        inside = np.minimum(at, len(self.words) - 1)
+        return (self.words[inside] >> ((at - inside) * 8).astype(np.uint64)) & masks
+
+
+def _mix(keys: Keys) -> Keys:
+    keys = keys * _ODD
+    keys ^= keys >> np.uint64(29)
+    return keys
+
+
+def _hashes(texts: _Texts, start: int, stop: int) -> Keys:
+    """Return a 64-bit hash of the texts ``start:stop``; injective on texts of one length up to eight bytes."""
+    offsets = texts.offsets[start : stop + 1].astype(np.int64)
+    lengths = np.diff(offsets)
+    out = lengths.astype(np.uint64)
+    for number in range((int(lengths.max(initial=0)) + 7) // 8):
+        out = _mix(out ^ texts.word(offsets[:-1], lengths, number))
+    return out
+
+
+def row_keys(queries: Stretches, docs: pa.StringArray) -> Keys:
+    """Return a 64-bit hash of each row's (query id, doc id), the same in every run and labeling.
+
+    Two different pairs share one with a chance of 2**-64; who relies on keys compares the ids of what they match.
+    """
+    texts, count = _Texts(docs), len(docs)
+    ids = strings(queries.ids)
+    per_stretch = _mix(_hashes(_Texts(ids), 0, len(ids)))[queries.codes]
+    out = np.empty(count, np.uint64)
+    lengths = np.diff(queries.bounds)
+    for start in range(0, count, _CHUNK):
+        stop = min(start + _CHUNK, count)
+        first = int(np.searchsorted(queries.bounds, start, side="right")) - 1
+        last = int(np.searchsorted(queries.bounds, stop, side="left"))
+        rows = lengths[first:last].copy()
+        rows[0] -= start - queries.bounds[first]
+        rows[-1] -= queries.bounds[last] - stop
+        out[start:stop] = _mix(_hashes(texts, start, stop) + np.repeat(per_stretch[first:last], rows))
+    return out
+
+
+def same_key(keys: Keys, bounds: Ints) -> Iterator[Ints]:
+    """Yield the rows that share a key; only rows of one stretch of ``bounds`` are compared."""
+    # Several stretches are sorted at a time: as many as stay in the processor's cache.
+    edges = np.unique(bounds[np.searchsorted(bounds, np.append(np.arange(0, len(keys), _CHUNK), len(keys)))])
+    for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        ordered = np.sort(keys[start:stop])
+        for key in np.unique(ordered[1:][ordered[1:] == ordered[:-1]]):
+            yield np.flatnonzero(keys[start:stop] == key) + start
+
+
+def repeated(ids: Iterable[str]) -> str | None:
+    """Return an id that is there more than once, or None."""
+    seen: set[str] = set()
+    for one in ids:
+        if one in seen:
+            return one
+        seen.add(one)
+    return None
+
+
+def equal(ids: pa.StringArray, rows: Ints, others: pa.StringArray, other_rows: Ints) -> npt.NDArray[np.bool_]:
+    """Return whether ``ids[rows[i]] == others[other_rows[i]]``, byte by byte."""
+    one, other = _Texts(ids), _Texts(others)
+    out = np.empty(len(rows), np.bool_)
+    for start in range(0, len(rows), _CHUNK):
+        chunk = slice(start, start + _CHUNK)
+        a, b = one.offsets[rows[chunk]].astype(np.int64), other.offsets[other_rows[chunk]].astype(np.int64)
+        lengths, other_lengths = one.offsets[rows[chunk] + 1] - a, other.offsets[other_rows[chunk] + 1] - b
+        same = lengths == other_lengths
+        for number in range((int(lengths.max(initial=0)) + 7) // 8):
+            same &= one.word(a, lengths, number) == other.word(b, other_lengths, number)
+        out[chunk] = same
+    return out

@@ -11,7 +11,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from judgekit.data.columns import codes, numbers, objects, order_ids, pair_twice, sorted_codes, strings
+from judgekit.data.columns import (
+    numbers,
+    objects,
+    order_ids,
+    repeated,
+    row_keys,
+    same_key,
+    sorted_codes,
+    stretches,
+    strings,
+)
 from judgekit.data.tables import ALL, LABELS, Status
 from judgekit.errors import DataError, UsageError
 
@@ -110,6 +120,7 @@ class Labeling:
         row_queries: the distinct query ids in order of appearance.
         row_codes: index into ``row_queries`` per row, shape (N,).
         row_docs: doc id per row as Arrow strings, shape (N,).
+        row_keys: hash of query and doc per row (`columns.row_keys`), shape (N,).
         row_relevance: 64-bit value per row, NaN unless the status is ok, shape (N,).
         row_status: index into `STATUSES` per row, shape (N,).
     """
@@ -170,8 +181,9 @@ class Labeling:
         status: npt.NDArray[np.int8],
     ) -> None:
         self.name, self.scale, self.declared = name, scale, declared
-        self.row_queries, coded, bounds = codes(query_ids)
-        self.row_codes: npt.NDArray[np.int32] = np.repeat(coded, np.diff(bounds))
+        coded = stretches(query_ids)
+        self.row_queries = coded.ids
+        self.row_codes: npt.NDArray[np.int32] = np.repeat(coded.codes, np.diff(coded.bounds))
         self.row_docs, self.row_relevance, self.row_status = doc_ids, relevance, status
 
         def pair(row: int) -> str:
@@ -180,9 +192,11 @@ class Labeling:
 
         if ALL in self.row_queries:
             raise DataError(f"labeling {name!r} has a query with the reserved id {ALL!r}")
-        twice = pair_twice(self.row_codes, doc_ids)
-        if twice is not None:
-            raise DataError(f"{pair(twice[1])} is labelled twice")
+        self.row_keys = row_keys(coded, doc_ids)
+        for rows in same_key(self.row_keys, np.array([0, len(doc_ids)])):
+            twice = repeated(map(pair, rows.tolist()))
+            if twice is not None:
+                raise DataError(f"{twice} is labelled twice")
         obtained = status == _OK
         off = np.flatnonzero(~obtained & ~np.isnan(relevance))
         if off.size:

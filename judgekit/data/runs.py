@@ -10,7 +10,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from judgekit.data.columns import codes, numbers, objects, pair_twice, sorted_codes, strings, take
+from judgekit.data.columns import (
+    Stretches,
+    numbers,
+    objects,
+    repeated,
+    row_keys,
+    same_key,
+    sorted_codes,
+    stretches,
+    strings,
+    take,
+)
 from judgekit.data.ordering import Ties, order
 from judgekit.data.tables import ALL, RUN
 from judgekit.errors import DataError
@@ -37,6 +48,7 @@ class Run:
         starts, counts: rows of query i are ``starts[i]:starts[i] + counts[i]``, shapes (Q,).
         ranked_docs: doc id per row, best first within a query, as Arrow strings, shape (N,).
         ranked_scores: 64-bit score per row, shape (N,).
+        ranked_keys: hash of query and doc per row (`columns.row_keys`), shape (N,).
     """
 
     def __init__(
@@ -61,29 +73,34 @@ class Run:
         queries, docs, values = strings(query_ids), strings(doc_ids), np.asarray(scores, dtype=np.float64)
         if not len(queries) == len(docs) == len(values):
             raise DataError(f"run {name!r}: {len(queries)} queries, {len(docs)} docs and {len(values)} scores")
-        ids, coded, bounds = codes(queries)
-        if ALL in ids:
+        coded = stretches(queries)
+        if ALL in coded.ids:
             raise DataError(f"run {name!r} has a query with the reserved id {ALL!r}")
         finite = np.isfinite(values)
         if not finite.all():
             row = int(np.flatnonzero(~finite)[0])
             pair = f"query {queries[row].as_py()!r}, doc {docs[row].as_py()!r}"
             raise DataError(f"run {name!r}: the score of {pair} is {values[row]}; scores must be finite")
-        if len(coded) > len(ids):
+        if len(coded.codes) > len(coded.ids):
             # The rows of some query are scattered: bring them together, keeping their order.
-            per_row = np.repeat(coded, np.diff(bounds))
+            per_row = np.repeat(coded.codes, np.diff(coded.bounds))
             together = np.argsort(per_row, kind="stable")
             docs, values = take(docs, together), values[together]
-            coded = np.arange(len(ids), dtype=np.int32)
-            bounds = np.concatenate([[0], np.cumsum(np.bincount(per_row, minlength=len(ids)))])
-        twice = pair_twice(np.repeat(coded, np.diff(bounds)), docs)
-        if twice is not None:
-            query = ids[int(np.searchsorted(bounds, twice[0], side="right")) - 1]
-            raise DataError(f"run {name!r} lists doc {docs[twice[0]].as_py()!r} twice for query {query!r}")
-        permutation = order(bounds, values, docs, self.ties)
-        self.ranked_docs: pa.StringArray = docs if permutation is None else take(docs, permutation)
-        self.ranked_scores: Floats = values if permutation is None else values[permutation]
-        self._set_queries(ids, bounds)
+            bounds = np.concatenate([[0], np.cumsum(np.bincount(per_row))])
+            coded = Stretches(coded.ids, np.arange(len(coded.ids), dtype=np.int32), bounds)
+        keys = row_keys(coded, docs)
+        for rows in same_key(keys, coded.bounds):
+            query = coded.ids[int(np.searchsorted(coded.bounds, rows[0], side="right")) - 1]
+            twice = repeated(docs[row].as_py() for row in rows)
+            if twice is not None:
+                raise DataError(f"run {name!r} lists doc {twice!r} twice for query {query!r}")
+        permutation = order(coded.bounds, values, docs, self.ties)
+        if permutation is not None:
+            docs, values, keys = take(docs, permutation), values[permutation], keys[permutation]
+        self.ranked_docs: pa.StringArray = docs
+        self.ranked_scores: Floats = values
+        self.ranked_keys: npt.NDArray[np.uint64] = keys
+        self._set_queries(coded.ids, coded.bounds)
 
     def _set_queries(self, ids: list[str], bounds: Ints) -> None:
         """Set the query attributes from ids in the order of the rows and the rows' bounds."""
@@ -174,6 +191,7 @@ class Run:
         kept = object.__new__(Run)
         kept.name, kept.ties = self.name, self.ties
         kept.ranked_docs, kept.ranked_scores = take(self.ranked_docs, rows), self.ranked_scores[rows]
+        kept.ranked_keys = self.ranked_keys[rows]
         kept._set_queries(query_ids.tolist(), bounds)
         return kept
 

@@ -1,149 +1,38 @@
-"""Scoring runs with labelings, and what comes out of it."""
+"""Scoring runs with labelings: `evaluate` and the options that decide what is a score and what is undefined."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import Final, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
-from judgekit.data.labelings import Labeling
+from judgekit.data.labelings import Labeling, Scale
+from judgekit.data.ordering import Ties
 from judgekit.data.runs import Run
-from judgekit.data.tables import ALL, SCORES
-from judgekit.errors import UsageError
-from judgekit.metrics.formulas import FORMULAS
+from judgekit.errors import UsageError, nearest
+from judgekit.metrics.expected import EXPECTED
+from judgekit.metrics.formulas import FORMULAS, rel
+from judgekit.metrics.join import Bools, Floats, Join
 from judgekit.metrics.measure import Measure, parse_measure
-from judgekit.metrics.scene import Scene
+from judgekit.metrics.results import Evaluation
+from judgekit.metrics.scene import Drop, Scene
+from judgekit.spec import Spec
 
-if TYPE_CHECKING:
-    import pandas as pd
+__all__ = ["Missing", "NoRelevant", "NotInRun", "Unjudged", "evaluate"]
 
-__all__ = ["Evaluation", "Mean", "evaluate"]
+Missing = Literal["undefined", "zero", "condense", "bounds"]
+"""What a label that was asked for and not obtained does to the scores of its query: makes them undefined; counts as
+the label 0; leaves the document out of the lists; or gives bounds over every label it may have."""
+Unjudged = Literal["nonrelevant", "condense", "bounds"]
+"""What a document is that nobody asked about: not relevant; left out of the lists; or a hole as above."""
+NoRelevant = Literal["zero", "skip"]
+"""What a query scores that has no relevant document: 0, or nothing (undefined)."""
+NotInRun = Literal["zero", "skip"]
+"""What a query scores that a run lacks: 0 (trec_eval -c), or nothing (undefined)."""
 
-
-class Mean(NamedTuple):
-    """One measure of one run under one labeling over all queries, with what it is a mean of."""
-
-    labeling: str
-    run: str
-    measure: str
-    value: float
-    """Mean over the queries on which the measure is defined; NaN if there is none."""
-    queries: int
-    """Queries that were scored, defined or not."""
-    defined: int
-    missing: int
-    """Queries without a score because a label is missing."""
-    not_applicable: int
-    """Queries without a score because the labeling does not apply to them."""
-    undefined: int
-    """Further queries on which the measure is not defined."""
-    not_in_run: int
-    """Queries that the run lacks; they score 0."""
-    no_relevant: int
-    """Queries without any relevant document; they score 0."""
-    reason: str
-    """Why the measure is not defined under this labeling at all, else empty."""
-
-
-class Evaluation:
-    """Scores of every measure of every run under every labeling, for every query.
-
-    Attributes:
-        measures, labelings, runs, query_ids: the names along the axes.
-        values: shape (measures, labelings, runs, queries); NaN where undefined.
-        listed: which queries each labeling was scored on, shape (labelings, queries).
-    """
-
-    def __init__(
-        self,
-        scene: Scene,
-        measures: list[Measure],
-        runs: list[str],
-        query_ids: list[str],
-        listed: npt.NDArray[np.bool_],
-    ) -> None:
-        """Compute all measures; use `evaluate`."""
-        self.measures = measures
-        self.labelings = [x.name for x in scene.labelings]
-        self.runs = runs
-        self.query_ids = query_ids
-        self.listed = listed
-        self._scene = scene
-        self.reasons = {
-            (labeling.name, str(m)): reason
-            for labeling in scene.labelings
-            for m in measures
-            if (reason := _reason(m, labeling))
-        }
-        self.values = np.empty((len(measures), *scene.shape))
-        blank = (scene.missing | scene.excused | ~listed)[:, None, :]
-        for i, measure in enumerate(measures):
-            self.values[i] = FORMULAS[measure.name](scene, measure)
-            bad = np.array([(name, str(measure)) in self.reasons for name in self.labelings])
-            self.values[i][np.broadcast_to(blank | bad[:, None, None], scene.shape)] = np.nan
-
-    def scores(self) -> pd.DataFrame:
-        """Return one row per labeling, run, measure and query: the table `SCORES`; NaN is undefined."""
-        import pandas as pd
-
-        labelings, runs, measures, queries = np.nonzero(
-            np.broadcast_to(self.listed[:, None, None, :], np.moveaxis(self.values, 0, 2).shape)
-        )
-        names = [str(m) for m in self.measures]
-        columns = {
-            "labeling": np.array(self.labelings, dtype=object)[labelings],
-            "run": np.array(self.runs, dtype=object)[runs],
-            "measure": np.array(names, dtype=object)[measures],
-            "query_id": np.array(self.query_ids, dtype=object)[queries],
-            "value": self.values[measures, labelings, runs, queries],
-        }
-        return SCORES.check(pd.DataFrame(columns))
-
-    @cached_property
-    def summary(self) -> list[Mean]:
-        """One `Mean` per labeling, run and measure, in that order."""
-        return list(self._means())
-
-    def _means(self) -> Iterator[Mean]:
-        for i, labeling in enumerate(self.labelings):
-            asked = self.listed[i]
-            missing = asked & self._scene.missing[i]
-            excused = asked & self._scene.excused[i]
-            for j, run in enumerate(self.runs):
-                for n, measure in enumerate(self.measures):
-                    found = self.values[n, i, j, asked]
-                    found = found[~np.isnan(found)]
-                    yield Mean(
-                        labeling=labeling,
-                        run=run,
-                        measure=str(measure),
-                        value=float(np.mean(found)) if len(found) else np.nan,
-                        queries=int(asked.sum()),
-                        defined=len(found),
-                        missing=int((missing & ~excused).sum()),
-                        not_applicable=int(excused.sum()),
-                        undefined=int((asked & ~missing & ~excused).sum()) - len(found),
-                        not_in_run=int((asked & (self._scene.retrieved[j] == 0)).sum()),
-                        no_relevant=0,
-                        reason=self.reasons.get((labeling, str(measure)), ""),
-                    )
-
-    def means(self) -> pd.DataFrame:
-        """Return the means over queries as a table `SCORES` with query_id ``all``."""
-        import pandas as pd
-
-        rows = [(m.labeling, m.run, m.measure, ALL, m.value) for m in self.summary]
-        return SCORES.check(pd.DataFrame(rows, columns=list(SCORES.columns))) if rows else SCORES.empty()
-
-    @property
-    def notes(self) -> pd.DataFrame:
-        """What each mean is a mean of, and why a measure is undefined: the columns of `Mean`."""
-        import pandas as pd
-
-        return pd.DataFrame(self.summary, columns=list(Mean._fields))
+_LOOSE: Final = {"AUC", "Bpref", "Rprec"}
+"""Measures that no filling of holes bounds more simply than their whole range."""
 
 
 def evaluate(
@@ -153,48 +42,208 @@ def evaluate(
     *,
     query_ids: Sequence[str] | None = None,
     depth: int | None = None,
+    missing: Missing = "undefined",
+    unjudged: Unjudged = "nonrelevant",
+    no_relevant: NoRelevant = "zero",
+    not_in_run: NotInRun = "zero",
 ) -> Evaluation:
     """Score runs with labelings.
 
+    How tied documents count is the runs' own (`Run.ties`).
+
     Args:
         runs: the runs, with distinct names.
-        labelings: the labelings, with distinct names. What they label is what there is: a document that they do
-            not list is not relevant, and R, AP and nDCG count the relevant ones among what they list.
+        labelings: the labelings, with distinct names. What they list is what there is: a document that they do not
+            list is unjudged, and R, AP and nDCG count the relevant ones among what they list.
         measures: measures or their spellings.
-        query_ids: the queries to score; by default, for each labeling, all queries that it lists. A query that a
-            run lacks scores 0; queries of a run beyond these are left out.
+        query_ids: the queries to score; by default, for each labeling, all queries that it lists. Queries of a run
+            beyond these are left out and counted.
         depth: cut every run to its first documents before anything else.
+        missing: what a missing label does. A label that is not applicable always makes its query undefined.
+        unjudged: what a document without any label is.
+        no_relevant: what a query without relevant documents scores.
+        not_in_run: what a query scores that a run lacks.
 
     Raises:
-        UsageError: there is nothing to score, names repeat, a measure is unknown or looks deeper than ``depth``.
+        UsageError: there is nothing to score, names repeat, a measure or option is unknown, a measure looks deeper
+            than ``depth``, or options cannot be had together.
     """
     parsed = list(dict.fromkeys(parse_measure(m) for m in measures))
-    for what, names in (("run", [r.name for r in runs]), ("labeling", [x.name for x in labelings])):
-        if not names:
-            raise UsageError(f"there is no {what} to score")
-        twice = next((n for n in names if names.count(n) > 1), None)
-        if twice is not None:
-            raise UsageError(f"there are two {what}s named {twice!r}; name them apart")
+    _check_options(missing=missing, unjudged=unjudged, no_relevant=no_relevant, not_in_run=not_in_run)
+    _check_names("run", [run.name for run in runs])
+    _check_names("labeling", [labeling.name for labeling in labelings])
     if not parsed:
         raise UsageError("there is no measure to compute")
     if depth is not None:
-        deep = next((m for m in parsed if m.cutoff is not None and m.cutoff > depth), None)
-        if deep is not None:
-            raise UsageError(f"{deep} looks at more documents than the depth of {depth} to which runs are cut")
+        deep = next((m for m in parsed if (m.cutoff or 0) > depth), None)
+        if deep is not None or depth < 1:
+            raise UsageError(f"{deep or 'every measure'} looks at more documents than the depth of {depth}")
         runs = [run.cut(depth) for run in runs]
-    given = query_ids is not None
-    ids = sorted(set(query_ids)) if query_ids is not None else sorted({q for x in labelings for q in x.row_queries})
-    scene = Scene(runs, labelings, ids)
-    listed = np.ones_like(scene.listed) if given else scene.listed
-    return Evaluation(scene, parsed, [r.name for r in runs], ids, listed)
+    bounds = "bounds" in (missing, unjudged)
+    if bounds:
+        _check_bounds(parsed, no_relevant)
+    ids = sorted(set(query_ids) if query_ids is not None else {q for x in labelings for q in x.row_queries})
+    join = Join(
+        runs,
+        labelings,
+        ids,
+        depth=_looked_at(parsed, runs, condensed="condense" in (missing, unjudged)),
+        unjudged_as_missing=unjudged == "bounds",
+    )
+    if query_ids is not None:
+        join.listed[:] = True
+    reasons = {
+        (labeling.name, str(m)): reason
+        for labeling in labelings
+        for m in parsed
+        if (reason := _undefined(m, labeling, averaged=bool(join.averaged.any())))
+    }
+    blank = join.excused | ~join.listed
+    if missing == "undefined":
+        blank |= join.missing
+    computer = _Computer(join, missing, unjudged)
+    shape = (len(parsed), *join.shape)
+    values = np.empty(shape)
+    low, high = (np.empty(shape), np.empty(shape)) if bounds else (None, None)
+    for i, measure in enumerate(parsed):
+        bad = np.array([(labeling.name, str(measure)) in reasons for labeling in labelings])
+        undefined = blank[:, None, :] | bad[:, None, None]
+        if no_relevant == "skip":
+            undefined = undefined | computer.barren(measure)
+        if not_in_run == "skip":
+            undefined = undefined | (join.retrieved == 0)
+        values[i] = np.where(undefined, np.nan, computer.values(measure))
+        if low is not None and high is not None:
+            low[i], high[i] = (np.where(undefined, np.nan, bound) for bound in computer.bounds(measure))
+            values[i] = np.where(computer.holes[:, None, :] & (low[i] != high[i]), np.nan, values[i])
+    warnings = _warnings(parsed, labelings, bounds=bounds)
+    return Evaluation(join, parsed, ids, values, reasons, warnings, low=low, high=high)
 
 
-def _reason(measure: Measure, labeling: Labeling) -> str:
+class _Computer:
+    """Computes measures on the scenes that the options ask for, making each scene once."""
+
+    def __init__(self, join: Join, missing: Missing, unjudged: Unjudged) -> None:
+        self._join = join
+        self._formulas = FORMULAS | (EXPECTED if join.averaged.any() else {})
+        self._drop: Drop = "missing" if missing == "condense" else "nothing"
+        self._condensed = unjudged == "condense"
+        self._fill = np.zeros(join.shape[0]) if missing == "zero" else None
+        self._scenes: dict[tuple[str, Drop], Scene] = {}
+        self.holes: Bools = np.zeros((join.shape[0], join.shape[2]), np.bool_)
+        self.holes[join.owner[join.lost], join.query[join.lost]] = True
+
+    def _scene(self, measure: Measure, which: str = "plain") -> Scene:
+        drop: Drop = "unlabelled" if self._condensed or measure.option("judged_only") else self._drop
+        if (which, drop) not in self._scenes:
+            scales = [labeling.scale for labeling in self._join.labelings]
+            if which == "plain":
+                fill = self._fill
+            else:
+                fill = np.array([s.low if which == "low" else s.high for s in scales], np.float64)
+            self._scenes[which, drop] = Scene(self._join, fill, drop=drop)
+        return self._scenes[which, drop]
+
+    def values(self, measure: Measure) -> Floats:
+        """Return the measure's values, shape (L, R, Q)."""
+        return self._formulas[measure.name](self._scene(measure), measure)
+
+    def bounds(self, measure: Measure) -> tuple[Floats, Floats]:
+        """Return bounds of a measure over all labels that the missing ones may have.
+
+        What is retrieved takes its lowest labels while the denominator takes its highest, and the other way round.
+        """
+        worst, best = self._scene(measure, "low"), self._scene(measure, "high")
+        formula = self._formulas[measure.name]
+        low = formula(worst.against(best), measure)
+        high = formula(best.against(worst), measure)
+        if measure.lower_is_better:
+            # Where nothing but holes may be relevant, the first relevant one may stand anywhere.
+            last = np.where(np.isnan(high), np.nan, np.broadcast_to(worst.retrieved, low.shape))
+            low, high = high, np.where(np.isnan(low), last, low)
+        most = measure.definition.high
+        high = high if most is None else np.minimum(high, most)
+        if measure.name in _LOOSE or measure.option("best") or measure.option("by") == "hits":
+            wide = np.broadcast_to(self.holes[:, None, :], low.shape)
+            low, high = np.where(wide, measure.definition.low, low), np.where(wide, measure.definition.high or 1, high)
+        return low, high
+
+    def barren(self, measure: Measure) -> Bools:
+        """Return which queries have no relevant document under a measure's threshold, shape (L, 1, Q)."""
+        return self._scene(measure).barren(rel(measure))
+
+
+def _check_options(**given: str) -> None:
+    known = {"missing": Missing, "unjudged": Unjudged, "no_relevant": NoRelevant, "not_in_run": NotInRun}
+    for name, value in given.items():
+        choices = get_args(known[name])
+        if value not in choices:
+            raise UsageError(f"{name} is one of {', '.join(choices)}, not {value!r}.{nearest(str(value), choices)}")
+
+
+def _check_names(what: str, names: list[str]) -> None:
+    if not names:
+        raise UsageError(f"there is no {what} to score")
+    twice = next((n for n in names if names.count(n) > 1), None)
+    if twice is not None:
+        raise UsageError(f"there are two {what}s named {twice!r}; name them apart")
+
+
+def _check_bounds(measures: list[Measure], no_relevant: NoRelevant) -> None:
+    if no_relevant == "skip":
+        raise UsageError("bounds are over all queries: they cannot be had with no_relevant=skip")
+    custom = next((m for m in measures if m.option("gains") is not None), None)
+    if custom is not None:
+        raise UsageError(f"bounds ask for gains that grow with the labels: they cannot be had for {custom}")
+
+
+def _looked_at(measures: list[Measure], runs: Sequence[Run], *, condensed: bool) -> int | None:
+    """Return how many documents from the top any measure looks at, or None if some look at all of them."""
+    moved = condensed or any(m.option("judged_only") for m in measures)
+    if moved or any(run.ties is Ties.EXPECTED for run in runs) or any(m.cutoff is None for m in measures):
+        return None
+    return max(m.cutoff or 0 for m in measures)
+
+
+def _undefined(measure: Measure, labeling: Labeling, *, averaged: bool) -> str:
     """Return why a measure is not defined under a labeling, or ''."""
-    needs, scale = measure.definition.needs, labeling.scale
-    if needs == "binary" and measure.option("rel") is None and scale.min_rel is None:
+    needs, scale, name = measure.definition.needs, labeling.scale, measure.name
+    if needs == "nothing" and rel(measure) is not None:
+        needs = "binary"
+    whose = f"the {scale.kind} labels of {labeling.name}"
+    if scale.kind == "signed" and needs in ("binary", "amount"):
+        return f"{name} is not defined on signed labels, and {whose} are gains that may be negative"
+    if needs == "binary" and scale.min_rel is None and rel(measure) is None and not measure.option("best"):
+        example = Measure(Spec(name, (*measure.spec.params, ("rel", 0.5)), measure.cutoff))
         return (
-            f"{measure.name} needs to know which documents are relevant, and the {scale.kind} labels of {labeling.name}"
-            f" do not say it: give the least relevant label, e.g. {measure.name}(rel=0.5)"
+            f"{name} needs to know which documents are relevant, and {whose} do not say it: give rel=, as in {example}"
         )
+    if averaged and measure.option("ideal") == "retrieved" and measure.cutoff is not None:
+        return f"{measure} has no closed form over the orders of tied documents: break ties by a rule"
+    if name == "ERR":
+        return _undefined_err(measure, scale)
     return ""
+
+
+def _undefined_err(measure: Measure, scale: Scale) -> str:
+    most = measure.option("max")
+    if measure.option("prob") == "label" and scale.high > 1:
+        return f"{measure} takes labels as probabilities, and those of {scale} are not"
+    if most is not None and float(most) < scale.high:
+        return f"{measure} cannot hold the labels up to {scale.high} that the scale {scale} allows"
+    return ""
+
+
+def _warnings(measures: list[Measure], labelings: Sequence[Labeling], *, bounds: bool) -> list[str]:
+    """Return what the user should know about scales that nobody declared."""
+    out = []
+    for labeling in labelings:
+        if labeling.declared:
+            continue
+        seen = f"the scale of {labeling.name} was not declared; {labeling.scale.high} is its largest label"
+        for measure in measures:
+            if measure.name == "ERR" and measure.option("max") is None and measure.option("prob") != "label":
+                out.append(f"{seen}, and {measure} takes it for the largest grade there is")
+        if bounds:
+            out.append(f"{seen}, and bounds take it for the largest label that a hole may have")
+    return out

@@ -49,9 +49,9 @@ class Measure:
         return self.definition.lower_is_better
 
     def option(self, key: str) -> Value | None:
-        """Return a parameter's value, or its default."""
-        given = self.spec.options.get(key)
-        return self.definition.params[key].default if given is None else given
+        """Return a parameter's value, its default if it is not given, or None if the measure has no such parameter."""
+        param = self.definition.params.get(key)
+        return None if param is None else self.spec.options.get(key, param.default)
 
     def at(self, cutoff: int | None) -> Measure:
         """Return the same measure with another cutoff."""

@@ -1,192 +1,238 @@
-"""The one join of runs with labelings, on which all measures are computed.
-
-Everything is flat arrays. A *cell* is a (labeling, run, query), numbered in that order; a *group* is a (labeling,
-query). A *hit* is a retrieved document that has a label.
-"""
+"""What the formulas look at: labels put on the joined hits, selected and ranked."""
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Hashable
+from functools import cached_property
+from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 
-from judgekit.data.columns import find, numbers, take
-from judgekit.data.labelings import STATUSES, Labeling
-from judgekit.data.runs import Run
-from judgekit.data.tables import Status
+from judgekit.metrics.join import Bools, Floats, Ints, Join
 
-__all__ = ["Relevant", "Scene"]
+__all__ = ["Best", "Drop", "Hits", "Scene", "best_first", "places"]
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
+Drop = Literal["nothing", "missing", "unlabelled"]
+"""Which documents leave the lists before anything is counted."""
 
 
-class Relevant(NamedTuple):
-    """The retrieved relevant documents, by cell, best first."""
+class Hits(NamedTuple):
+    """Some of the retrieved documents that have a label, by cell, best first; one entry each."""
 
     cell: Ints
     rank: Ints
-    """1-based rank in the run."""
-    nth: Ints
-    """The document is the nth relevant one of its cell, from 1."""
+    """1-based rank in the list."""
+    label: Floats
+    owner: Ints
+    """The labeling."""
+    hit: Ints
+    """Index among the join's hits."""
+
+    def where(self, chosen: Bools) -> Hits:
+        """Return the chosen ones."""
+        return Hits(self.cell[chosen], self.rank[chosen], self.label[chosen], self.owner[chosen], self.hit[chosen])
+
+    def top(self, cutoff: int | None) -> Hits:
+        """Return those of the first ``cutoff`` ranks."""
+        return self if cutoff is None else self.where(self.rank <= cutoff)
+
+
+class Best(NamedTuple):
+    """Gains in the best possible order within their groups."""
+
+    group: Ints
+    rank: Ints
+    gain: Floats
+
+    def top(self, cutoff: int | None) -> Best:
+        """Return those of the first ``cutoff`` ranks."""
+        if cutoff is None:
+            return self
+        inside = self.rank <= cutoff
+        return Best(self.group[inside], self.rank[inside], self.gain[inside])
 
 
 class Scene:
-    """All runs and labelings over the evaluated queries.
+    """Labels on the hits of a `Join`, under one way to treat what has no label.
 
     Attributes:
+        join: the join.
         shape: numbers of labelings, runs and queries (L, R, Q).
-        retrieved: documents per run and query, shape (R, Q).
-        cell, rank, label: per hit its cell, 1-based rank and label; ordered by cell, then rank.
-        group, value: per obtained label its group and label.
-        missing, excused: per labeling and query, whether a label is missing, or not applicable, shape (L, Q).
-        listed: per labeling and query, whether the labeling has rows for the query, shape (L, Q).
-        min_rel: the least relevant label per labeling, NaN on unit and signed scales, shape (L,).
+        judged: the scene whose labels count for denominators and ideals; this one but for bounds.
+        retrieved: documents per list, without those left out, shape (1 or L, R, Q).
+        group, value: per label its group and value, shape (N,).
     """
 
-    def __init__(self, runs: Sequence[Run], labelings: Sequence[Labeling], query_ids: list[str]) -> None:
-        """Join runs and labelings; documents of other queries are left out."""
-        place = {q: i for i, q in enumerate(query_ids)}
-        self.labelings = labelings
-        self.shape = len(labelings), len(runs), len(query_ids)
-        self.min_rel = np.array([np.nan if s.min_rel is None else s.min_rel for s in (x.scale for x in labelings)])
-        self._relevant: dict[float | None, Relevant] = {}
+    def __init__(self, join: Join, fill: Floats | None = None, *, drop: Drop = "nothing") -> None:
+        """Put the labels on the hits.
+
+        Args:
+            join: the join.
+            fill: the value that missing labels take, per labeling; None if they stay away.
+            drop: leave documents with a missing label, or all without a label, out of the lists.
+        """
+        self.join, self.shape = join, join.shape
+        self.judged: Scene = self
+        labelings, _, queries = self.shape
+        value = join.value if fill is None else np.where(join.lost, fill[join.owner], join.value)
+        present = ~np.isnan(value)
+        self.group: Ints = (join.owner * queries + join.query)[present]
+        self.value: Floats = value[present]
+        table = np.full((labelings, join.pairs), np.nan)
+        table[join.owner, join.pair] = value
+        self._label: Floats = table[:, join.hit_pair]
+        self._hits: dict[float | str | None, Hits] = {}
         self._totals: dict[float | None, Ints] = {}
-        self._ideal: dict[str, tuple[Ints, Ints, Floats]] = {}
+        self._best: dict[Hashable, Best] = {}
         self._log2 = np.ones(1)
-        self._join_labels(place)
-        self._join_runs(runs, place)
+        # Where documents leave the lists the others move up, by the number of those that left or stayed above them.
+        self._drop: Drop = drop
+        self._moved = np.zeros((1, 1), np.int64)
+        self._rank: Ints = join.hit_rank[None, :]
+        self.retrieved: Ints = join.retrieved[None, :, :]
+        if drop == "unlabelled":
+            stays = ~np.isnan(self._label)
+            self.retrieved = self.count(self._select(stays).cell)
+            self._moved = np.cumsum(np.pad(stays, ((0, 0), (1, 0))), axis=1)
+            self._rank = self._between(join.lists[0], np.arange(len(join.hit_rank))) + 1
+        elif drop == "missing":
+            leaves = np.zeros_like(table, np.bool_)
+            leaves[join.owner[join.lost], join.pair[join.lost]] = True
+            leaves = leaves[:, join.hit_pair]
+            self.retrieved = join.retrieved - self.count(self._select(leaves).cell)
+            self._moved = np.cumsum(np.pad(leaves, ((0, 0), (1, 0))), axis=1)
+            self._rank = join.hit_rank - self._between(join.lists[0], np.arange(len(join.hit_rank)))
 
-    def _join_labels(self, place: dict[str, int]) -> None:
-        count, _, queries = self.shape
-        flags = np.zeros((3, count, queries), np.bool_)
-        docs = pa.concat_arrays([x.row_docs for x in self.labelings]).dictionary_encode()
-        self._docs: pa.StringArray = docs.dictionary
-        coded = numbers(docs.indices, np.int32).astype(np.int64)
-        sizes = [len(x) for x in self.labelings]
-        owner = np.repeat(np.arange(count), sizes)
-        query = np.concatenate(
-            [np.array([place.get(q, -1) for q in x.row_queries], np.int64)[x.row_codes] for x in self.labelings]
-        )
-        status = np.concatenate([x.row_status for x in self.labelings])
-        value = np.concatenate([x.row_relevance for x in self.labelings])
-        inside = query >= 0
-        obtained, excused = STATUSES.index(Status.OK), STATUSES.index(Status.NOT_APPLICABLE)
-        flags[0, owner[inside], query[inside]] = True
-        bad = inside & (status != obtained)
-        flags[2, owner[bad], query[bad]] = status[bad] == excused
-        lost = bad & (status != excused)
-        flags[1, owner[lost], query[lost]] = True
-        self.listed, self.missing, self.excused = flags
-        keep = inside & (status == obtained)
-        owner, query, coded, self.value = owner[keep], query[keep], coded[keep], value[keep]
-        self.group = owner * queries + query
-        keys = _integers(query * len(self._docs) + coded).dictionary_encode()
-        self._pairs: pa.Int64Array = keys.dictionary
-        self._labels = np.full((count, len(self._pairs)), np.nan)
-        self._labels[owner, numbers(keys.indices, np.int32)] = self.value
-
-    def _join_runs(self, runs: Sequence[Run], place: dict[str, int]) -> None:
-        _, n_runs, queries = self.shape
-        self.retrieved = np.zeros((n_runs, queries), np.int64)
-        cells, ranks, pairs = [], [], []
-        for number, run in enumerate(runs):
-            at = np.array([place.get(q, -1) for q in run.query_ids], np.int64)
-            known = np.flatnonzero(at >= 0)
-            # Rows of the run, query by query; their order among the queries does not matter here.
-            known = known[np.argsort(run.starts[known], kind="stable")]
-            starts, counts, at = run.starts[known], run.counts[known], at[known]
-            self.retrieved[number, at] = counts
-            ends = np.cumsum(counts)
-            rank = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts, counts)
-            rows = np.repeat(starts, counts) + rank
-            docs = run.ranked_docs if len(rows) == len(run) else take(run.ranked_docs, rows)
-            coded = find(docs, self._docs)
-            hit = np.flatnonzero(coded >= 0)
-            query = np.repeat(at, counts)[hit]
-            pair = find(_integers(query * len(self._docs) + coded[hit]), self._pairs)
-            judged = pair >= 0
-            cells.append(number * queries + query[judged])
-            ranks.append(rank[hit][judged] + 1)
-            pairs.append(pair[judged])
-        cell, rank, pair = map(np.concatenate, (cells, ranks, pairs))
-        label = self._labels[:, pair]
-        owner, column = np.nonzero(~np.isnan(label))
-        self.cell: Ints = owner * (n_runs * queries) + cell[column]
-        self.rank: Ints = rank[column]
-        self.label: Floats = label[owner, column]
+    def _between(self, first: Ints, last: Ints) -> Ints:
+        """Return how many of the hits from ``first`` to before ``last`` left or stayed, shape (L, ...)."""
+        return np.asarray(self._moved[:, last] - self._moved[:, first])
 
     @property
     def cells(self) -> int:
         """The number of cells."""
-        return int(np.prod(self.shape))
+        return math.prod(self.shape)
 
-    def table(self, per_cell: npt.NDArray[np.generic]) -> Floats:
-        """Return a flat array over cells in the shape (L, R, Q)."""
-        return per_cell.reshape(self.shape).astype(np.float64, copy=False)
+    @property
+    def group_shape(self) -> tuple[int, int, int]:
+        """The shape of what does not depend on the run, (L, 1, Q)."""
+        return self.shape[0], 1, self.shape[2]
+
+    def count(self, cell: Ints) -> Ints:
+        """Return how often each cell is there, shape (L, R, Q)."""
+        return np.bincount(cell, minlength=self.cells).reshape(self.shape)
+
+    def sum(self, cell: Ints, weight: Floats) -> Floats:
+        """Return the sum of weights per cell, added in the order given, shape (L, R, Q)."""
+        return np.asarray(np.bincount(cell, weight, self.cells).reshape(self.shape), np.float64)
+
+    def _select(self, chosen: Bools) -> Hits:
+        owner, hit = np.nonzero(chosen)
+        cell = owner * (self.shape[1] * self.shape[2]) + self.join.hit_list[hit]
+        rank = self._rank[owner if len(self._rank) > 1 else 0, hit]
+        return Hits(cell, rank, self._label[owner, hit], owner, hit)
 
     def threshold(self, rel: float | None) -> Floats:
         """Return the least relevant label per labeling, shape (L,); NaN where nothing says which it is."""
-        return self.min_rel if rel is None else np.full(len(self.min_rel), float(rel))
+        if rel is not None:
+            return np.full(self.shape[0], float(rel))
+        declared = (labeling.scale.min_rel for labeling in self.join.labelings)
+        return np.array([np.nan if least is None else float(least) for least in declared])
 
-    def relevant(self, rel: float | None) -> Relevant:
-        """Return the relevant hits under a threshold (None: the declared ones)."""
-        if rel not in self._relevant:
-            per_cell = self.threshold(rel)[self.cell // (self.shape[1] * self.shape[2])]
-            chosen = self.label >= per_cell
-            cell = self.cell[chosen]
-            self._relevant[rel] = Relevant(cell, self.rank[chosen], places(cell))
-        return self._relevant[rel]
+    def relevant(self, rel: float | None) -> Hits:
+        """Return the relevant hits under a threshold (None: what the labelings declare)."""
+        if rel not in self._hits:
+            self._hits[rel] = self._select(self._label >= self.threshold(rel)[:, None])
+        return self._hits[rel]
+
+    def positive(self) -> Hits:
+        """Return the hits with a label above 0."""
+        if "positive" not in self._hits:
+            self._hits["positive"] = self._select(self._label > 0)
+        return self._hits["positive"]
+
+    def labelled(self) -> Hits:
+        """Return all hits with a label."""
+        if "labelled" not in self._hits:
+            self._hits["labelled"] = self._select(~np.isnan(self._label))
+        return self._hits["labelled"]
 
     def total(self, rel: float | None) -> Ints:
         """Return how many relevant documents there are per labeling and query, shape (L, 1, Q)."""
         if rel not in self._totals:
-            labelings, _, queries = self.shape
-            chosen = self.value >= self.threshold(rel)[self.group // queries]
-            counted = np.bincount(self.group[chosen], minlength=labelings * queries)
-            self._totals[rel] = counted.reshape(labelings, 1, queries)
+            chosen = self.value >= self.threshold(rel)[self.group // self.shape[2]]
+            self._totals[rel] = self.per_group(self.group[chosen])
         return self._totals[rel]
+
+    def barren(self, rel: float | None) -> Bools:
+        """Return which groups have no relevant document, or none above 0 where the scale does not say, (L, 1, Q)."""
+        undecided = np.isnan(self.threshold(rel))[:, None, None]
+        return np.where(undecided, ~(self.largest > 0), self.total(rel) == 0)
+
+    def against(self, judged: Scene) -> Scene:
+        """Return this scene with another one for denominators and ideals."""
+        other = copy.copy(self)
+        other.judged = judged
+        return other
+
+    def best(self, gain: Callable[[Floats], Floats], key: Hashable) -> Best:
+        """Return the positive gains of all labels, best first in each group; ``key`` names the gain function."""
+        if key not in self._best:
+            gained = gain(self.value)
+            self._best[key] = best_first(self.group[gained > 0], gained[gained > 0])
+        return self._best[key]
+
+    def per_group(self, group: Ints) -> Ints:
+        """Return how often each group is there, shape (L, 1, Q)."""
+        return np.bincount(group, minlength=math.prod(self.group_shape)).reshape(self.group_shape)
+
+    @cached_property
+    def largest(self) -> Floats:
+        """The largest label per labeling and query, -inf where there is none, shape (L, 1, Q)."""
+        out = np.full(math.prod(self.group_shape), -np.inf)
+        np.maximum.at(out, self.group, self.value)
+        return out.reshape(self.group_shape)
+
+    def blocks(self, hits: Hits, *, of_all: bool) -> tuple[Ints, Ints]:
+        """Return, per hit, the documents before its block of equal scores, and the documents in the block.
+
+        Args:
+            hits: the hits.
+            of_all: of all runs; else runs that do not average over ties have blocks of one document.
+        """
+        blocks, hit = self.join.blocks, hits.hit
+        before, size = blocks.before[hit], blocks.size[hit]
+        if self._drop != "nothing":
+            row = hits.owner
+            start, first, last = self.join.lists[0][hit], blocks.first[hit], blocks.last[hit]
+            above = self._moved[row, first] - self._moved[row, start]
+            inside = self._moved[row, last] - self._moved[row, first]
+            before, size = (above, inside) if self._drop == "unlabelled" else (before - above, size - inside)
+        if not of_all:
+            averaged = self.join.averaged[self.join.hit_list[hit] // self.shape[2]]
+            before, size = np.where(averaged, before, hits.rank - 1), np.where(averaged, size, 1)
+        return before, size
 
     def discount(self, rank: Ints) -> Floats:
         """Return log2(rank + 1), computed as C does it: numpy's own log2 differs in the last bit."""
-        largest = int(rank.max()) if len(rank) else 0
+        largest = int(rank.max(initial=0))
         if largest >= len(self._log2):
             self._log2 = np.array([1.0, *(math.log2(i + 1) for i in range(1, largest + 1))])
         return self._log2[rank]
 
-    @staticmethod
-    def gains(dcg: str, label: Floats) -> Floats:
-        """Return the gain of labels: themselves, or 2^label - 1; negative ones gain nothing."""
-        return np.exp2(label) - 1 if dcg == "exp-log2" else label
 
-    def ideal(self, dcg: str, cutoff: int | None) -> Floats:
-        """Return the DCG of the best order of all labelled documents, shape (L, 1, Q)."""
-        labelings, _, queries = self.shape
-        if dcg not in self._ideal:
-            gain = self.gains(dcg, self.value)
-            group, gain = self.group[gain > 0], gain[gain > 0]
-            best = np.lexsort((-gain, group))
-            group = group[best]
-            self._ideal[dcg] = group, places(group), gain[best]
-        group, rank, gain = self._ideal[dcg]
-        top = slice(None) if cutoff is None else rank <= cutoff
-        total = np.bincount(group[top], gain[top] / self.discount(rank[top]), labelings * queries)
-        return total.reshape(labelings, 1, queries).astype(np.float64, copy=False)
+def best_first(group: Ints, gain: Floats) -> Best:
+    """Order gains from the largest to the smallest within each group."""
+    levels = np.unique(gain)
+    count = max(len(levels), 1)
+    # One sort of integers that hold group and gain, which is several times faster than sorting by two keys.
+    keys = np.sort(group * count + (count - 1 - np.searchsorted(levels, gain)))
+    group, down = np.divmod(keys, count)
+    return Best(group, places(group), levels[count - 1 - down])
 
 
-def places(sorted_groups: Ints) -> Ints:
+def places(groups: Ints) -> Ints:
     """Return each row's place within its group, from 1; rows of a group stand together."""
-    if not len(sorted_groups):
-        return np.empty(0, np.int64)
-    first = np.concatenate([[True], sorted_groups[1:] != sorted_groups[:-1]])
-    starts = np.flatnonzero(first)
-    return np.arange(1, len(sorted_groups) + 1) - np.repeat(starts, np.diff(np.append(starts, len(sorted_groups))))
-
-
-def _integers(values: Ints) -> pa.Int64Array:
-    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
+    starts = np.flatnonzero(np.diff(groups, prepend=-1))
+    return np.arange(1, len(groups) + 1) - np.repeat(starts, np.diff(np.append(starts, len(groups))))

@@ -1,0 +1,213 @@
+"""What comes out of scoring: values per query, their means, and what stands behind each mean."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from judgekit.data.tables import ALL, SCORES
+from judgekit.metrics.formulas import rel
+from judgekit.metrics.join import Bools, Floats, Ints, Join
+from judgekit.metrics.measure import Measure
+from judgekit.metrics.scene import Scene
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Evaluation", "Mean"]
+
+
+class Mean(NamedTuple):
+    """One measure of one run under one labeling over all queries, with what it is a mean of."""
+
+    labeling: str
+    run: str
+    measure: str
+    value: float
+    """Mean over the queries on which the measure is defined; NaN if there is none."""
+    low: float
+    high: float
+    """Bounds of the mean, where bounds were asked for; else the value itself."""
+    queries: int
+    """Queries that were scored, defined or not."""
+    defined: int
+    missing: int
+    """Queries with a missing label."""
+    not_applicable: int
+    """Queries that the labeling does not apply to; always undefined."""
+    undefined: int
+    """Queries without a value for any other reason."""
+    not_in_run: int
+    """Queries that the run has nothing for."""
+    no_relevant: int
+    """Queries without any relevant document."""
+    ignored: int
+    """Queries of the run that were not scored."""
+    ties_across: int
+    """Queries whose documents at ranks k and k + 1 have equal scores; 0 without a cutoff."""
+    ties_inside: int
+    """Queries with equal scores anywhere in the top k or across its end."""
+    unjudged: int
+    """Documents in the top k, over all queries, that the labeling does not list."""
+    as_success: bool
+    """Whether a recall is 0 or 1 on every query, and so says no more than success."""
+    reason: str
+    """Why the measure is not defined under this labeling at all, else empty."""
+
+
+class Evaluation:
+    """Scores of every measure of every run under every labeling, for every query.
+
+    Attributes:
+        measures: the measures.
+        labelings, runs, query_ids: the names along the other axes; queries ascend.
+        values: shape (measures, labelings, runs, queries); NaN where undefined.
+        low, high: bounds of the values, of the same shape; the values themselves unless bounds were asked for.
+        bounded: whether bounds were asked for.
+        listed: which queries each labeling was scored on, shape (labelings, queries).
+        reasons: by labeling and measure, why the measure is not defined under the labeling at all.
+        warnings: what the user should know, as sentences.
+    """
+
+    def __init__(
+        self,
+        join: Join,
+        measures: list[Measure],
+        query_ids: list[str],
+        values: Floats,
+        reasons: dict[tuple[str, str], str],
+        warnings: list[str],
+        *,
+        low: Floats | None = None,
+        high: Floats | None = None,
+    ) -> None:
+        """Hold what `evaluate` computed."""
+        self.measures = measures
+        self.labelings = [labeling.name for labeling in join.labelings]
+        self.runs = [run.name for run in join.runs]
+        self.query_ids = query_ids
+        self.values = values
+        self.bounded = low is not None
+        self.low = values if low is None else low
+        self.high = values if high is None else high
+        self.listed: Bools = join.listed
+        self.reasons = reasons
+        self.warnings = warnings
+        self._join = join
+
+    def scores(self) -> pd.DataFrame:
+        """Return one row per labeling, run, measure and query: the table `SCORES`; NaN is undefined.
+
+        Where bounds were asked for, columns ``low`` and ``high`` follow.
+        """
+        import pandas as pd
+
+        labelings, runs, measures, queries = np.nonzero(
+            np.broadcast_to(self.listed[:, None, None, :], np.moveaxis(self.values, 0, 2).shape)
+        )
+        at = measures, labelings, runs, queries
+        columns = {
+            "labeling": _named(self.labelings, labelings),
+            "run": _named(self.runs, runs),
+            "measure": _named([str(m) for m in self.measures], measures),
+            "query_id": _named(self.query_ids, queries),
+            "value": self.values[at],
+        }
+        if self.bounded:
+            columns |= {"low": self.low[at], "high": self.high[at]}
+        return SCORES.check(pd.DataFrame(columns))
+
+    def means(self) -> pd.DataFrame:
+        """Return the means over queries as a table `SCORES` with query_id ``all`` (and ``low``, ``high``)."""
+        import pandas as pd
+
+        bounds = ["low", "high"] if self.bounded else []
+        rows = [(m.labeling, m.run, m.measure, ALL, m.value, m.low, m.high) for m in self.summary]
+        frame = pd.DataFrame(rows, columns=[*SCORES.columns, "low", "high"])
+        return SCORES.check(frame[[*SCORES.columns, *bounds]])
+
+    @property
+    def notes(self) -> pd.DataFrame:
+        """What each mean is a mean of, and why a measure is undefined: the fields of `Mean` as columns."""
+        import pandas as pd
+
+        return pd.DataFrame(self.summary, columns=list(Mean._fields))
+
+    @cached_property
+    def summary(self) -> list[Mean]:
+        """One `Mean` per labeling, run and measure, in that order."""
+        join, shape = self._join, self.values.shape
+        scored = np.broadcast_to(self.listed[:, None, :], join.shape)
+        defined = ~np.isnan(self.values)
+        excused = scored & join.excused[:, None, :]
+        lost = scored & join.missing[:, None, :] & ~excused
+        # A query of a labeling that does not list it is not scored, and has no value in any of these.
+        means = {"value": _mean(self.values), "low": _mean(self.low), "high": _mean(self.high)}
+        counts: dict[str, npt.NDArray[np.generic]] = {
+            "queries": scored.sum(2),
+            "defined": defined.sum(3),
+            "missing": lost.sum(2),
+            "not_applicable": excused.sum(2),
+            "not_in_run": (scored & (join.retrieved == 0)).sum(2),
+            "ignored": np.array([len(run.query_ids) for run in join.runs]) - (scored & (join.retrieved > 0)).sum(2),
+            "as_success": np.array([m.name in ("R", "SetR") for m in self.measures])[:, None, None]
+            & (~defined | (self.values == 0) | (self.values == 1)).all(3)
+            & defined.any(3),
+        }
+        counts["undefined"] = (scored & ~excused & ~lost & ~defined).sum(3)
+        for name, per_measure in self._behind(scored).items():
+            counts[name] = np.array(per_measure)
+        full = {k: np.broadcast_to(v, shape[:3]).tolist() for k, v in (counts | means).items()}
+        return [
+            Mean(
+                labeling=labeling,
+                run=run,
+                measure=str(measure),
+                reason=self.reasons.get((labeling, str(measure)), ""),
+                **{name: values[i][j][k] for name, values in full.items()},
+            )
+            for j, labeling in enumerate(self.labelings)
+            for k, run in enumerate(self.runs)
+            for i, measure in enumerate(self.measures)
+        ]
+
+    def _behind(self, scored: Bools) -> dict[str, list[Ints]]:
+        """Return per measure the counts that depend on its threshold or cutoff, each of shape (L, R)."""
+        join, scene = self._join, Scene(self._join)
+        number, query, rank = join.ties
+        known = join.listed_hits
+        owner, hit = np.nonzero(known)
+        cell = owner * (join.shape[1] * join.shape[2]) + join.hit_list[hit]
+        by_cutoff: dict[int | None, tuple[Ints, Ints, Ints]] = {}
+        out: dict[str, list[Ints]] = {"ties_across": [], "ties_inside": [], "unjudged": [], "no_relevant": []}
+        for measure in self.measures:
+            k = measure.cutoff
+            if k not in by_cutoff:
+                tied = np.zeros((2, *join.retrieved.shape), np.bool_)
+                tied[0, number[rank == k], query[rank == k]] = True
+                inside = rank <= (np.inf if k is None else k)
+                tied[1, number[inside], query[inside]] = True
+                length = join.retrieved if k is None else np.minimum(join.retrieved, k)
+                judged = scene.count(cell if k is None else cell[join.hit_rank[hit] <= k])
+                unjudged = np.where(scored, length - judged, 0).sum(2)
+                by_cutoff[k] = (scored & tied[0]).sum(2), (scored & tied[1]).sum(2), unjudged
+            across, inside_count, unjudged = by_cutoff[k]
+            out["ties_across"].append(across)
+            out["ties_inside"].append(inside_count)
+            out["unjudged"].append(unjudged)
+            out["no_relevant"].append((scored & scene.barren(rel(measure))).sum(2))
+        return out
+
+
+def _named(names: list[str], codes: Ints) -> npt.NDArray[np.object_]:
+    return np.array(names, dtype=object)[codes]
+
+
+def _mean(values: Floats) -> Floats:
+    """Return the mean over the last axis of what is not NaN; NaN where there is nothing."""
+    there = ~np.isnan(values)
+    count = there.sum(-1)
+    return np.where(count > 0, np.where(there, values, 0).sum(-1) / np.maximum(count, 1), np.nan)
