@@ -355,11 +355,11 @@ class Store:
 
     def texts(self, prefix: str = "") -> Iterator[tuple[str, str]]:
         """Yield (key, JSON text) of all replies whose key starts with ``prefix``, ordered by key."""
-        query = f"SELECT key, value FROM Cache WHERE key > ? AND key < ? AND {_REPLIES} ORDER BY key LIMIT {_IN}"
+        query = f"SELECT key, value FROM Cache WHERE key >= ? AND key < ? AND {_REPLIES} ORDER BY key LIMIT {_IN}"
         last = prefix
         while rows := self._guarded(self._query, query, (last, prefix + "~")):
             yield from rows
-            last = rows[-1][0]
+            last = rows[-1][0] + " "  # sorts behind that key and before all others
 
     def count(self, *, waiting: bool = False) -> int:
         """Return the number of replies, or of records that wait for one."""
