@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -99,7 +100,7 @@ class Scale:
 
     def problem(self, value: float) -> str | None:
         """Return why ``value`` is not on the scale, or None."""
-        if not np.isfinite(value):
+        if not math.isfinite(value):
             return f"{value} is not finite"
         if self.integral and value != int(value):
             return f"{value:g} is no whole number, as the scale {self} demands"

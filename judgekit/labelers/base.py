@@ -191,14 +191,15 @@ def checked(labeler: Labeler, unit: Unit, replies: Sequence[Outcome]) -> list[La
         UsageError: a label is missing, is there twice, is about another pair, or is off the declared scale.
     """
     labels = labeler.label(unit, replies)
-    asked = [(unit.query.query_id, d.doc_id) for d in unit.docs]
+    asked = [(unit.query.query_id, doc.doc_id) for doc in unit.docs]
     got = [(label.query_id, label.doc_id) for label in labels]
-    if sorted(got) != sorted(asked):
+    if got != asked and sorted(got) != sorted(asked):
         raise UsageError(f"labeler {labeler.spec} was asked for {asked} and labelled {got}")
+    scale = labeler.scale
     for label in labels:
         if (label.relevance is None) == (label.status is Status.OK):
             raise UsageError(f"labeler {labeler.spec}: {label} has a relevance exactly if its status is ok")
-        problem = None if label.relevance is None else labeler.scale.problem(label.relevance)
+        problem = None if label.relevance is None else scale.problem(label.relevance)
         if problem:
             raise UsageError(f"labeler {labeler.spec}: {label} is off the scale: {problem}")
     return labels

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 from judgekit.data.documents import Doc, Fields, Query
 from judgekit.data.labelings import Scale
@@ -29,8 +29,7 @@ Reading = Literal["text", "logprobs"]
 Vote = Literal["majority", "mean"]
 
 
-@dataclass(frozen=True)
-class _Voice:
+class _Voice(NamedTuple):
     """One voter's verdict on one pair: a relevance, or why there is none; and what was said."""
 
     relevance: float | None
@@ -147,12 +146,20 @@ class Judge:
     def _voices(self) -> int:
         return len(self.endpoints) * self.samples
 
-    @property
+    @cached_property
     def scale(self) -> Scale:
         """The prompt's; ``unit`` for expected values and means."""
-        mean = self._voices > 1 and self.vote == "mean"
         declared = self.prompt.output.scale
-        return Scale("unit") if self.read == "logprobs" or mean or declared is None else declared
+        return Scale("unit") if self.read == "logprobs" or self._averaged or declared is None else declared
+
+    @cached_property
+    def _averaged(self) -> bool:
+        return self._voices > 1 and self.vote == "mean"
+
+    @cached_property
+    def _relevance(self) -> Mapping[int, float]:
+        """The relevance of each verdict of a text."""
+        return self._unit_scaled if self._averaged else {v: float(r) for v, r in self.prompt.output.relevance.items()}
 
     @property
     def needs(self) -> Needs:
@@ -199,17 +206,17 @@ class Judge:
 
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
         """Return the label of the unit's doc."""
+        query_id, doc_id = unit.query.query_id, unit.docs[0].doc_id
         outcomes = settled(replies, len(self._askers))
-        voices = [
-            self._voice(outcome, asker.endpoint) for outcome, (asker, _) in zip(outcomes, self._askers, strict=True)
-        ]
+        voices = [self._voice(o, asker.endpoint) for o, (asker, _) in zip(outcomes, self._askers, strict=True)]
         first = voices[0]
-        label = Label(unit.query.query_id, unit.docs[0].doc_id, first.relevance, raw=first.said)
         if len(voices) == 1:
             if first.unread is not None:
-                return [replace(label, status=first.unread.status, reason=first.unread.reason)]
-            return [label if first.mass is None else replace(label, extra={"mass": first.mass})]
-        label = replace(label, raw=json.dumps([voice.said for voice in voices], ensure_ascii=False))
+                return [Label(query_id, doc_id, None, first.unread.status, first.said, first.unread.reason)]
+            extra = {} if first.mass is None else {"mass": first.mass}
+            return [Label(query_id, doc_id, first.relevance, Status.OK, first.said, "", extra)]
+        raw = json.dumps([voice.said for voice in voices], ensure_ascii=False)
+        label = Label(query_id, doc_id, first.relevance, raw=raw)
         return [self._repeated(label, voices) if self.repeats > 1 else self._voted(label, voices)]
 
     def _voice(self, outcome: Outcome, endpoint: Endpoint) -> _Voice:
@@ -223,9 +230,7 @@ class Judge:
         verdict = read_outcome(outcome, form)
         if isinstance(verdict, Unread):
             return _Voice(None, said, verdict)
-        mean = self._voices > 1 and self.vote == "mean"
-        relevance = self._unit_scaled if mean else self.prompt.output.relevance
-        return _Voice(float(relevance[verdict.value]), said)
+        return _Voice(self._relevance[verdict.value], said)
 
     def _repeated(self, label: Label, voices: Sequence[_Voice]) -> Label:
         first, later = voices[0], [v.relevance for v in voices[1:] if v.relevance is not None]

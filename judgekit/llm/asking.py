@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from judgekit.llm.prompts import Prompt
-from judgekit.llm.types import Endpoint, Outcome, Program, Reply, Request, chat
+from judgekit.llm.types import Endpoint, Outcome, Program, Reply, Request, canonical, chat
 
 __all__ = ["Asker", "cut_off", "play", "settled"]
 
@@ -23,6 +23,7 @@ _GROWTH: Final = 8
 
 _ROOMS: Final = ("max_tokens", "max_completion_tokens")
 _ROOM: Final = 256
+_GAP: Final = "\ue000 gap \ue000"
 
 
 @dataclass(frozen=True)
@@ -52,15 +53,30 @@ class Asker:
         room = next((r for r in _ROOMS if r in fields), "max_tokens")
         return fields, {**fields, room: _GROWTH * int(fields.get(room) or _ROOM)}
 
+    @cached_property
+    def _templates(self) -> tuple[list[bytes], list[bytes]]:
+        """The canonical bodies with gaps for the messages' contents: as first asked, and with more room."""
+        blank = [
+            {**message, "content": _GAP}
+            for message in self.prompt.messages(dict.fromkeys(self.prompt.placeholders, ""))
+        ]
+        bodies = (chat(self.endpoint, blank, **fields).body for fields in self._fields)
+        first, more = (body.split(canonical(_GAP)) for body in bodies)
+        return first, more
+
     def request(self, values: Mapping[str, str], *, sample: int = 0, more: bool = False) -> Request:
-        """Return the request with the prompt's placeholders filled in.
+        """Return the request with the prompt's placeholders filled in: what `chat` makes of it, at a third of the cost.
 
         Args:
             values: text per placeholder, `neutral` already.
             sample: tells repeated samples of one request apart.
             more: whether to give the reply more room, after one that was cut off.
         """
-        return chat(self.endpoint, self.prompt.messages(values), sample=sample, **self._fields[more])
+        gaps = self._templates[more]
+        parts = [gaps[0]]
+        for message, behind in zip(self.prompt.messages(values), gaps[1:], strict=True):
+            parts += (canonical(message["content"]), behind)
+        return Request(self.endpoint, b"".join(parts), sample)
 
 
 def cut_off(outcomes: Sequence[Outcome]) -> list[int]:

@@ -120,17 +120,20 @@ class Prompt:
         return frozenset(_PLACEHOLDER.findall(self.system + self.user))
 
     @cached_property
-    def _segments(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """Per message its role and its template, split: literal texts at even places, placeholders at odd ones."""
-        templates = (("system", self.system), ("user", self.user))
-        return tuple((role, tuple(_PLACEHOLDER.split(text))) for role, text in templates if text)
+    def _segments(self) -> tuple[tuple[str, list[str], list[tuple[int, str]]], ...]:
+        """Per message its role, its template cut at the placeholders, and where which placeholder goes."""
+        cut = [(r, _PLACEHOLDER.split(t)) for r, t in (("system", self.system), ("user", self.user)) if t]
+        return tuple((role, parts, [(i, parts[i]) for i in range(1, len(parts), 2)]) for role, parts in cut)
 
     def messages(self, values: Mapping[str, str]) -> list[dict[str, str]]:
         """Return the chat messages with the placeholders filled in; values must be `neutral` already."""
-        return [
-            {"role": role, "content": "".join([values[s] if i % 2 else s for i, s in enumerate(segments)])}
-            for role, segments in self._segments
-        ]
+        messages = []
+        for role, parts, places in self._segments:
+            filled = parts.copy()
+            for index, name in places:
+                filled[index] = values[name]
+            messages.append({"role": role, "content": "".join(filled)})
+        return messages
 
 
 def neutral(text: str) -> str:

@@ -109,6 +109,7 @@ _KEYS: Final = re.compile(
 )
 """Keys under which a JSON object states a verdict where the prompt declares none."""
 
+_WRAPPED: Final = " \n\"'*`"
 _THINK: Final = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)\b[^<>]*>", re.IGNORECASE)
 _TEX: Final = re.compile(r"\\[a-zA-Z]+")
 _MARKUP: Final = {ord(c): " " for c in "*_`#$~\t"} | {ord(c): "\n" for c in "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"}
@@ -164,10 +165,11 @@ def read(text: str, form: Form, finish_reason: str | None = None) -> Verdict | U
     """
     if finish_reason == "length":
         return Unread(Status.TRUNCATED, "the reply was cut off (finish_reason: length)")
-    plain = text.strip()
+    begun = text.lstrip(_WRAPPED)
+    plain = begun.rstrip(_WRAPPED + ".")
     value = form.short.get(plain.casefold())
     if value is not None:
-        start = text.index(plain)
+        start = len(text) - len(begun)
         return Verdict(value, start, start + len(plain))
     last: tuple[int, int, int | None] | None = None
     for statement in _statements(text, form):

@@ -1,0 +1,116 @@
+"""Putting a prompt to an endpoint: one way to make a request, and once more where the reply was cut off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.data.tables import Status
+from judgekit.llm.asking import Asker, cut_off, play, settled
+from judgekit.llm.prompts import Prompt, load_prompt
+from judgekit.llm.types import Endpoint, Failure, Outcome, Reply, Request, chat
+
+
+def endpoint(**params: Any) -> Endpoint:
+    return Endpoint("e", "http://e:1/v1", "m", params=params)
+
+
+def own(tmp_path: Path) -> Prompt:
+    path = tmp_path / "own.toml"
+    path.write_text(
+        'kind = "judge"\nmax_tokens = 5\nsystem = "about {question}"\nuser = "{passages} to {question}?"\n'
+        '[params]\nseed = 1\ntop_p = 0.5\n[output]\ntype = "yes/no"\n'
+    )
+    return load_prompt(path)
+
+
+@given(
+    st.dictionaries(st.just("question"), st.text(st.characters(exclude_categories=["Cs"]))),
+    st.integers(0, 2),
+    st.booleans(),
+)
+def test_a_request_is_what_chat_makes_of_the_messages(values: dict[str, str], sample: int, more: bool) -> None:
+    prompt = load_prompt("binary")
+    values = {"question": "", "passages": 'p \x00 "q" null é', **values}
+    params = {"temperature": 0, "max_tokens": 256 * (8 if more else 1), "logprobs": True}
+    made = Asker(endpoint(), prompt, {"logprobs": True}).request(values, sample=sample, more=more)
+    assert made == chat(endpoint(), prompt.messages(values), sample=sample, **params)
+
+
+def test_params_go_before_the_endpoints_those_before_the_prompts(tmp_path: Path) -> None:
+    values = {"question": "q", "passages": "p"}
+    made = json.loads(Asker(endpoint(seed=2, stop=["x"]), own(tmp_path), {"stop": ["y"]}).request(values).body)
+    assert made == {
+        "model": "m",
+        "messages": [{"role": "system", "content": "about q"}, {"role": "user", "content": "p to q?"}],
+        "temperature": 0,
+        "max_tokens": 5,
+        "seed": 2,
+        "top_p": 0.5,
+        "stop": ["y"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("params", "first", "more"),
+    [
+        ({}, {"max_tokens": 5}, {"max_tokens": 40}),
+        ({"max_tokens": 10}, {"max_tokens": 10}, {"max_tokens": 80}),
+        ({"max_completion_tokens": 10}, {"max_completion_tokens": 10}, {"max_completion_tokens": 80}),
+    ],
+)
+def test_a_reply_gets_more_room_under_the_name_that_the_endpoint_knows(
+    params: dict[str, int], first: Mapping[str, int], more: Mapping[str, int], tmp_path: Path
+) -> None:
+    asker = Asker(endpoint(**params), own(tmp_path))
+    for wanted, again in ((first, False), (more, True)):
+        body = json.loads(asker.request({"question": "q", "passages": "p"}, more=again).body)
+        assert {k: v for k, v in body.items() if "max" in k} == wanted
+
+
+def test_a_prompt_without_a_bound_gets_one_the_second_time(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text('kind = "judge"\nuser = "{passages} {question}"\n[output]\ntype = "yes/no"\n')
+    asker = Asker(endpoint(), load_prompt(path))
+    values = {"question": "q", "passages": "p"}
+    assert "max_tokens" not in json.loads(asker.request(values).body)
+    assert json.loads(asker.request(values, more=True).body)["max_tokens"] == 2048
+
+
+def reply(finish: str, key: str = "k") -> Reply:
+    return Reply(key, json.dumps({"choices": [{"message": {"content": key}, "finish_reason": finish}]}))
+
+
+DOWN = Failure("f", Status.FAILED, "down")
+
+
+def test_only_replies_that_were_cut_off_are_asked_for_again() -> None:
+    first = [reply("stop"), reply("length"), DOWN, reply("length")]
+    assert cut_off(first) == [1, 3]
+    assert settled(first, 4) == first
+    again = [reply("stop", "a"), DOWN]
+    assert settled([*first, *again], 4) == [first[0], again[0], DOWN, first[3]]
+
+
+class Chain:
+    """Asks ``length`` times, one request a wave."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+    def requests(self, unit: str, replies: Sequence[Outcome], /) -> list[Request]:
+        return [] if len(replies) == self.length else [Request(endpoint(), f"{unit}{len(replies)}".encode())]
+
+
+@given(st.integers(0, 4), st.integers(0, 6))
+def test_a_program_is_played_over_its_own_replies(length: int, there: int) -> None:
+    replies = [reply("stop", str(i)) for i in range(there)]
+    wave, used = play(Chain(length), "u", replies)
+    assert used == min(length, there)
+    assert [r.body for r in wave] == ([] if there >= length else [f"u{there}".encode()])
