@@ -1,0 +1,240 @@
+"""Whether an endpoint will do: one call for each thing that labelers and answers may need of it.
+
+What a server accepts is not what it does: constraints and log-probabilities are looked for in the reply, since some
+servers ignore what they do not know and answer 200. Nothing is stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from judgekit.errors import nearest
+from judgekit.llm.client import Negotiated
+from judgekit.llm.http import HttpTransport, api_key
+from judgekit.llm.responses import Accepted, Unsupported, read_response
+from judgekit.llm.types import Endpoint, NotConnectedError, Reply, Transport, canonical, parse_json
+
+__all__ = ["Check", "check_endpoint"]
+
+Outcome = Literal["yes", "no", "partly"]
+
+_QUESTION: Final = "Question: Is Paris the capital of France? Answer with Yes or No."
+_PARALLEL: Final = 8
+_TRIES: Final = 4
+_SCHEMA: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {"relevant": {"type": "boolean"}},
+    "required": ["relevant"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was tried.
+
+    Attributes:
+        name: what was tried, e.g. ``log-probabilities``.
+        works: ``yes``, ``no``, or ``partly`` with the reason in ``detail``.
+        detail: what was seen, or the server's own message.
+        needed_for: what does not work without it; empty if everything needs it.
+    """
+
+    name: str
+    works: Outcome
+    detail: str
+    needed_for: str = ""
+
+
+class _Probe:
+    """Asks one endpoint, without retries, and remembers which parameters it refuses."""
+
+    def __init__(self, endpoint: Endpoint, transport: Transport) -> None:
+        self.endpoint = endpoint
+        self.transport = transport
+        self.negotiated = Negotiated()
+        self._key = None if endpoint.offline else api_key(endpoint)
+
+    def clean(self, text: str) -> str:
+        return text.replace(self._key, "***") if self._key else text
+
+    async def ask(self, text: str = _QUESTION, negotiate: bool = False, **params: Any) -> Reply | str:
+        """Return the reply, or why there is none."""
+        for _ in range(_TRIES):
+            body = canonical(
+                {
+                    "model": self.endpoint.model,
+                    "messages": [{"role": "user", "content": text}],
+                    "max_tokens": 32,
+                    **params,
+                }
+            )
+            try:
+                async with asyncio.timeout(self.endpoint.timeout_s):
+                    response = await self.transport.send(self.endpoint, self.negotiated.apply(body))
+            except NotConnectedError as problem:
+                return f"no connection was made: {problem}"
+            except TimeoutError:
+                return f"no answer within {self.endpoint.timeout_s:g} s"
+            except OSError as problem:
+                return str(problem)
+            sent = parse_json(self.negotiated.apply(body))
+            verdict = read_response(*response, params=sent, proven=True)
+            if isinstance(verdict, Accepted):
+                return Reply("", self.clean(verdict.raw))
+            swap = isinstance(verdict, Unsupported) and (negotiate or verdict.param.startswith("max_"))
+            if not (swap and isinstance(verdict, Unsupported) and self.negotiated.learn(verdict.param)):
+                return self.clean(verdict.reason)
+        return "it refuses parameter after parameter"
+
+
+async def check_endpoint(endpoint: Endpoint, transport: Transport | None = None) -> list[Check]:
+    """Try an endpoint; return what works. If not even a chat completion is had, nothing further is tried.
+
+    Args:
+        endpoint: whom to ask.
+        transport: carries the requests; HTTP by default.
+
+    Raises:
+        ConfigError: its key is not in the environment.
+    """
+    if transport is None and endpoint.offline:
+        from judgekit.llm.offline import OfflineTransport
+
+        transport = OfflineTransport()
+    probe = _Probe(endpoint, transport or HttpTransport(endpoint))
+    try:
+        checks = [] if endpoint.offline or transport is not None else [await _models(endpoint, probe.clean)]
+        checks.append(await _chat(probe))
+        if checks[-1].works != "no":
+            checks += [await check(probe) for check in _FURTHER]
+        return checks
+    finally:
+        await probe.transport.aclose()
+
+
+async def _models(endpoint: Endpoint, clean: Callable[[str], str]) -> Check:
+    """Ask for the list of models, with openai's client, which knows the shapes and errors of that call."""
+    import httpx2
+    import openai
+
+    key = api_key(endpoint)
+    http = httpx2.AsyncClient(follow_redirects=False, trust_env=False, timeout=endpoint.timeout_s)
+    client = openai.AsyncOpenAI(base_url=endpoint.base_url, api_key=key or "none", http_client=http, max_retries=0)
+    headers = {} if key else {"Authorization": openai.Omit()}
+    try:
+        async with client:
+            names = [model.id async for model in client.models.list(extra_headers=headers)]
+    except openai.OpenAIError as problem:
+        return Check("list of models", "no", clean(str(problem)), "nothing: it only helps to find the model id")
+    if endpoint.model in names:
+        return Check("list of models", "yes", f"{endpoint.model} is one of {len(names)}")
+    shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+    detail = f"{endpoint.model} is not among them: {shown}.{nearest(endpoint.model, names)}"
+    return Check("list of models", "partly", detail)
+
+
+async def _chat(probe: _Probe) -> Check:
+    begun = time.perf_counter()
+    reply = await probe.ask(negotiate=True, temperature=0)
+    seconds = time.perf_counter() - begun
+    if isinstance(reply, str):
+        return Check("chat completion", "no", reply)
+    learned = [f"{old} is sent as {new}" for old, new in probe.negotiated.swapped.items()]
+    learned += [f"{name} is left out" for name in sorted(probe.negotiated.dropped)]
+    if reply.usage is None:
+        learned.append("it reports no tokens, so that costs stay unknown")
+    detail = "; ".join([f"{_say(reply)} in {seconds:.2f} s", *learned])
+    return Check("chat completion", "partly" if learned or not reply.text else "yes", detail)
+
+
+def _say(reply: Reply) -> str:
+    text = reply.text.strip() or "an empty reply"
+    return f"said {text[:40]!r}" + ("" if reply.finish_reason != "length" else ", cut off")
+
+
+async def _logprobs(probe: _Probe) -> Check:
+    name, needed = "log-probabilities", "judges that read probabilities (read=logprobs)"
+    reply = await probe.ask(logprobs=True, top_logprobs=5, temperature=0)
+    if isinstance(reply, str):
+        return Check(name, "no", reply, needed)
+    tokens = reply.logprobs
+    if not tokens:
+        return Check(name, "no", "accepted, but the reply has none", needed)
+    most = max(len(token.get("top_logprobs") or ()) for token in tokens if isinstance(token, dict))
+    if most < 2:
+        return Check(name, "partly", "of the tokens, but of no alternatives", needed)
+    return Check(name, "yes", f"with up to {most} alternatives a token", needed)
+
+
+async def _json_schema(probe: _Probe) -> Check:
+    name, needed = "JSON schema (response_format)", "prompts that ask for constrained JSON"
+    form = {"type": "json_schema", "json_schema": {"name": "verdict", "schema": _SCHEMA, "strict": True}}
+    reply = await probe.ask(f"{_QUESTION} Reply with a poem.", response_format=form)
+    if isinstance(reply, str):
+        return Check(name, "no", reply, needed)
+    try:
+        value = json.loads(reply.text)
+    except ValueError:
+        return Check(name, "no", f"accepted and ignored: it {_say(reply)}", needed)
+    good = isinstance(value, dict) and set(value) == {"relevant"} and isinstance(value["relevant"], bool)
+    return Check(
+        name, "yes" if good else "partly", _say(reply) if good else f"JSON of another form: {_say(reply)}", needed
+    )
+
+
+async def _choice(probe: _Probe) -> Check:
+    name, needed = "choice (structured_outputs)", "prompts that constrain the reply to a list"
+    choices = ["relevant", "irrelevant"]
+    reply = await probe.ask("Name a fruit.", structured_outputs={"choice": choices})
+    if isinstance(reply, str):
+        return Check(name, "no", reply, needed)
+    kept = reply.text.strip() in choices
+    return Check(
+        name, "yes" if kept else "no", _say(reply) if kept else f"accepted and ignored: it {_say(reply)}", needed
+    )
+
+
+async def _several(probe: _Probe) -> Check:
+    name, needed = "several choices (n)", "nothing: votes are asked for one by one"
+    reply = await probe.ask("Name a random number between 1 and 1000.", n=3, temperature=1)
+    if isinstance(reply, str):
+        return Check(name, "no", reply, needed)
+    said = [json.dumps(choice.get("message")) for choice in reply.json["choices"] if isinstance(choice, dict)]
+    if len(said) < 3:
+        return Check(name, "no", f"asked for 3, got {len(said)}", needed)
+    return Check(name, "yes" if len(set(said)) > 1 else "partly", f"3, {len(set(said))} of them different", needed)
+
+
+async def _seed(probe: _Probe) -> Check:
+    name, needed = "seed", "repeatable votes at a temperature above 0"
+    replies = [await probe.ask("Name a random number between 1 and 1000.", seed=7, temperature=1) for _ in range(2)]
+    texts = [reply if isinstance(reply, str) else reply.text for reply in replies]
+    if any(isinstance(reply, str) for reply in replies):
+        return Check(name, "no", next(reply for reply in replies if isinstance(reply, str)), needed)
+    same = texts[0] == texts[1]
+    return Check(name, "yes" if same else "no", "the same reply twice" if same else "two different replies", needed)
+
+
+async def _parallel(probe: _Probe) -> Check:
+    name = "parallel requests"
+    begun = time.perf_counter()
+    await probe.ask(f"{_QUESTION} (0)")
+    single = time.perf_counter() - begun
+    begun = time.perf_counter()
+    replies = await asyncio.gather(*(probe.ask(f"{_QUESTION} ({i})") for i in range(1, _PARALLEL + 1)))
+    together = time.perf_counter() - begun
+    failed = [reply for reply in replies if isinstance(reply, str)]
+    gain = _PARALLEL * single / together
+    detail = f"{_PARALLEL} took {together:.2f} s, one takes {single:.2f} s: {gain:.1f} times as fast as one by one"
+    if failed:
+        return Check(name, "partly", f"{len(failed)} of {_PARALLEL} failed: {failed[0]}")
+    return Check(name, "yes" if gain > 1.5 else "partly", detail, "speed")
+
+
+_FURTHER: Final = (_logprobs, _json_schema, _choice, _several, _seed, _parallel)

@@ -1,0 +1,98 @@
+"""Checking an endpoint: what works is what the reply shows, not what the server accepts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from judgekit.errors import ConfigError
+from judgekit.llm.check import check_endpoint
+from judgekit.llm.mock import Scripted, ScriptedTransport, completion, error
+from judgekit.llm.session import run_sync
+from judgekit.llm.types import Endpoint
+
+HERE = Endpoint("here", "http://h/v1", "m")
+
+
+def checks(script: Any) -> dict[str, tuple[str, str]]:
+    found = run_sync(check_endpoint(HERE, ScriptedTransport(script)))
+    return {check.name.split(" (")[0]: (check.works, check.detail) for check in found}
+
+
+def capable(body: dict[str, Any]) -> Scripted | str:
+    if "structured_outputs" in body:
+        return body["structured_outputs"]["choice"][0]
+    if "response_format" in body:
+        return '{"relevant": true}'
+    if "n" in body:
+        reply = json.loads(completion("1").body)
+        reply["choices"] = [{"message": {"content": str(i)}} for i in range(body["n"])]
+        return Scripted(200, json.dumps(reply).encode())
+    if body.get("logprobs"):
+        top = [{"token": t, "logprob": -1.0} for t in ("Yes", "No")]
+        return completion("Yes", logprobs={"content": [{"token": "Yes", "logprob": -0.1, "top_logprobs": top}]})
+    return completion("Yes", delay_s=0.02)
+
+
+def test_a_capable_server_passes_everything() -> None:
+    assert {name: works for name, (works, _) in checks(capable).items()} == {
+        "chat completion": "yes",
+        "log-probabilities": "yes",
+        "JSON schema": "yes",
+        "choice": "yes",
+        "several choices": "yes",
+        "seed": "yes",
+        "parallel requests": "yes",
+    }
+
+
+def test_a_server_that_ignores_what_it_does_not_know_is_found_out() -> None:
+    found = checks("Yes")
+    assert found["log-probabilities"] == ("no", "accepted, but the reply has none")
+    assert found["JSON schema"] == ("no", "accepted and ignored: it said 'Yes'")
+    assert found["choice"] == ("no", "accepted and ignored: it said 'Yes'")
+    assert found["several choices"] == ("no", "asked for 3, got 1")
+
+
+def test_what_is_refused_is_said_in_the_servers_words_and_the_rest_goes_on() -> None:
+    def script(body: dict[str, Any]) -> Any:
+        for name in ("max_tokens", "temperature", "logprobs", "n", "seed", "response_format", "structured_outputs"):
+            if name in body:
+                return error(400, f"No {name} here.", param=name, code="unsupported_parameter")
+        return "Yes"
+
+    found = checks(script)
+    works, detail = found["chat completion"]
+    assert works == "partly"
+    assert "max_tokens is sent as max_completion_tokens; temperature is left out" in detail
+    assert found["log-probabilities"] == ("no", "400: No logprobs here.")
+    assert found["seed"] == ("no", "400: No seed here.")
+    assert found["choice"] == ("no", "400: No structured_outputs here.")
+
+
+def test_without_a_chat_completion_nothing_further_is_tried() -> None:
+    assert checks(error(401, "Wrong key.")) == {"chat completion": ("no", "401: Wrong key.")}
+    assert checks(TimeoutError()) == {"chat completion": ("no", "no answer within 120 s")}
+
+
+def test_models_are_listed_and_a_server_that_is_down_is_said(fault_server: Any) -> None:
+    found = run_sync(check_endpoint(Endpoint("here", fault_server.base_url, "m")))
+    assert (found[0].name, found[0].works) == ("list of models", "no")
+    assert found[1].works == "yes"
+    assert all("authorization" not in headers for headers in fault_server.headers)
+    down = run_sync(check_endpoint(Endpoint("here", "http://127.0.0.1:9/v1", "m")))
+    assert [check.works for check in down] == ["no", "no"]
+    assert "no connection was made" in down[1].detail
+
+
+def test_a_missing_key_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_KEY", raising=False)
+    with pytest.raises(ConfigError, match="NO_KEY"):
+        run_sync(check_endpoint(Endpoint("here", "http://h/v1", "m", api_key_env="NO_KEY")))
+
+
+def test_the_stand_in_is_checked_like_a_server() -> None:
+    found = run_sync(check_endpoint(Endpoint("demo", "offline:", "offline-1")))
+    assert found[0].works in ("yes", "partly")
