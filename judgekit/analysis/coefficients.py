@@ -34,6 +34,10 @@ _EXACT_IN_FLOAT32: Final = 4096
 """Sums over pairs of up to so many points stay below 2**24, so 32-bit floats hold them exactly."""
 
 
+_LEAF: Final = 512
+"""Up to so many distinct points the pairs are looked at one by one."""
+
+
 def _sums(codes: npt.NDArray[np.intp], groups: int, rows: Weights) -> Weights:
     """Return the sums of ``rows`` (n, B) per group, shape (groups, B)."""
     from scipy.sparse import csr_array
@@ -48,6 +52,32 @@ def _columns(product_of: Weights, *others: Weights) -> Floats:
     """Return the sums over the first axis of an elementwise product, as 64-bit floats, shape (B,)."""
     letters = ",".join(["ij"] * (1 + len(others)))
     return np.asarray(np.einsum(f"{letters}->j", product_of, *others), dtype=np.float64)
+
+
+def _ordered_balance(x: npt.NDArray[np.intp], y: npt.NDArray[np.intp], weights: Weights) -> Floats:
+    """Return concordant minus discordant ordered pairs of points sorted by x, per column of weights, shape (B,).
+
+    Few points: the quadratic form in the matrix of signs. Many: halves split between two values of x, where every
+    point of the upper half looks up in the cumulated weights of the lower half, sorted by y, how much lies below
+    and above it; then each half by itself.
+    """
+    if len(x) <= _LEAF or x[0] == x[-1]:
+        signs = np.sign(x[:, None] - x).astype(weights.dtype)
+        signs *= np.sign(y[:, None] - y)
+        return _columns(signs @ weights, weights)
+    cut = int(np.searchsorted(x, x[len(x) // 2]))
+    cut = cut or int(np.searchsorted(x, x[0], side="right"))
+    order = np.argsort(y[:cut], kind="stable")
+    lower = np.zeros((cut + 1, weights.shape[1]), dtype=weights.dtype)
+    np.cumsum(weights[:cut][order], axis=0, out=lower[1:])
+    below = np.searchsorted(y[:cut][order], y[cut:], side="left")
+    not_above = np.searchsorted(y[:cut][order], y[cut:], side="right")
+    favour = lower[below]
+    favour += lower[not_above]
+    favour -= lower[-1]
+    between = 2 * _columns(favour, weights[cut:])
+    halves = (slice(0, cut), slice(cut, None))
+    return between + sum(_ordered_balance(x[half], y[half], weights[half]) for half in halves)
 
 
 class Target:
@@ -127,10 +157,7 @@ class Target:
             return 2 * _columns(better, favour)
         cells, where = np.unique(codes * self.levels + self._codes, return_inverse=True)
         x, y = np.divmod(cells, self.levels)
-        weights = _sums(where, len(cells), self._weights)
-        signs = np.sign(x[:, None] - x).astype(weights.dtype)
-        signs *= np.sign(y[:, None] - y)
-        return _columns(signs @ weights, weights)
+        return _ordered_balance(x, y, _sums(where, len(cells), self._weights))
 
     def _pearson(self, score: Floats) -> Floats:
         centred = score - score.mean()

@@ -270,9 +270,10 @@ class _Work:
         for run in dict.fromkeys(e.run for e in found):
             mine = [e for e in found if e.run == run and not e.reason]
             names = mine[0].names if mine else ()
+            pairs = list(combinations(mine, 2))
+            found_gaps = [self._gaps(a, b, level) for a, b in pairs]
             for index, name in enumerate(names):
-                pairs = list(combinations(mine, 2))
-                gaps = [self._gap(a, b, index, level) for a, b in pairs]
+                gaps = [each[index] for each in found_gaps]
                 for (a, b), gap, adjusted in zip(pairs, gaps, holm([g.p for g in gaps]), strict=True):
                     row = {
                         "first": panel.labelings[a.labeling],
@@ -291,10 +292,14 @@ class _Work:
                         row |= _by_formula(panel, a, b, name)
                     self.differences.append(row)
 
-    def _gap(self, one: Estimate, other: Estimate, index: int, level: str) -> Difference:
-        draws = paired_draws(one, other, index, self.resamples)
-        value = float(one.values[index] - other.values[index])
-        return difference(value, draws, self.confidence, min(one.n, other.n), level)
+    def _gaps(self, one: Estimate, other: Estimate, level: str) -> list[Difference]:
+        """Return the difference of two labelings in each coefficient."""
+        draws = paired_draws(one, other, self.resamples)
+        n = min(one.n, other.n)
+        return [
+            difference(float(value), drawn, self.confidence, n, level)
+            for value, drawn in zip(one.values - other.values, draws, strict=True)
+        ]
 
     def candidates(
         self, order: Mapping[str, int], needs: Mapping[str, Needs], answering: Mapping[str, Answering]
@@ -339,7 +344,7 @@ class _Work:
         def gap(one: str, other: str) -> Difference:
             first, second = taking[one], taking[other]
             if len(first) == len(second) == 1:
-                return self._gap(first[0], second[0], 0, level)
+                return self._gaps(first[0], second[0], level)[0]
             value = max(float(e.values[0]) for e in first) - max(float(e.values[0]) for e in second)
             draws = np.max([e.draws[0] for e in first], axis=0) - np.max([e.draws[0] for e in second], axis=0)
             return difference(value, draws, self.confidence, min(e.n for e in [*first, *second]), level)

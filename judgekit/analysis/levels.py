@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from judgekit.analysis.coefficients import COEFFICIENTS, Floats, Target, attainable_tau_b
 from judgekit.analysis.inputs import Panel
-from judgekit.analysis.rankings import TOP_HEAVY, over_runs, rbo, tau_ap, within_queries
+from judgekit.analysis.rankings import TOP_HEAVY, over_runs, within_queries
 from judgekit.analysis.shrinkage import shrunken_draws
 from judgekit.data.tables import ALL
 
@@ -93,17 +93,16 @@ def estimates(panel: Panel, level: str, resamples: Resamples) -> Iterator[Estima
     return by_level[level](panel, resamples)
 
 
-def paired_draws(first: Estimate, second: Estimate, coefficient: int, resamples: Resamples) -> Floats:
-    """Return draws of the difference of a coefficient between two labelings of a panel at one level, shape (B,)."""
+def paired_draws(first: Estimate, second: Estimate, resamples: Resamples) -> Floats:
+    """Return draws of the differences between two labelings of a panel at one level, shape (C, B)."""
     if first.means is None or second.means is None:
-        return np.asarray(first.draws[coefficient] - second.draws[coefficient])
+        return np.asarray(first.draws - second.draws)
     (one, moved), (other, shifted) = first.means, second.means
     means = np.concatenate([one[:, :1], other], axis=1)
     deviations = np.concatenate([moved[:, :, :1], shifted], axis=2)
     draws = shrunken_draws(means, deviations, min(first.queries, second.queries), resamples.rng())
     quality = draws[:, :, 2]
-    name = first.names[coefficient]
-    return np.asarray(_over(draws[:, :, 0], quality, (name,))[0] - _over(draws[:, :, 1], quality, (name,))[0])
+    return np.asarray(over_runs(draws[:, :, 0], quality, first.names) - over_runs(draws[:, :, 1], quality, first.names))
 
 
 def _none(index: int, run: str, names: tuple[str, ...], n: int, queries: int, draws: int, why: str) -> Estimate:
@@ -201,19 +200,6 @@ def _within_query_level(panel: Panel, resamples: Resamples) -> Iterator[Estimate
         yield Estimate(index, ALL, COEFFICIENTS, each[:, differ].mean(axis=1), draws, n, total, attainable)
 
 
-def _over(scores: Floats, quality: Floats, names: Sequence[str]) -> Floats:
-    """Return the named coefficients over runs, shape (C, ...)."""
-    wanted = [name for name in names if name in COEFFICIENTS]
-    out: dict[str, Floats] = {}
-    if wanted:
-        out = dict(zip(COEFFICIENTS, over_runs(scores, quality), strict=True))
-    if "tau_ap" in names:
-        out["tau_ap"] = tau_ap(scores, quality)
-    if "rbo" in names:
-        out["rbo"] = rbo(scores, quality)
-    return np.stack([out[name] for name in names])
-
-
 def _system_level(panel: Panel, resamples: Resamples) -> Iterator[Estimate]:
     """Yield the coefficients over runs of means over the queries that all runs have."""
     runs, size = len(panel.runs), resamples.weights.shape[1]
@@ -228,7 +214,7 @@ def _system_level(panel: Panel, resamples: Resamples) -> Iterator[Estimate]:
         weights = resamples.weights[where]
         both = np.stack([panel.scores[index][:, where], panel.quality[:, where]], axis=-1)
         means = both.mean(axis=1)
-        values = _over(means[:, 0], means[:, 1], names)
+        values = over_runs(means[:, 0], means[:, 1], names)
         if np.isnan(values[0]):
             why = _reason(np.round(means[:, 0], 10), np.round(means[:, 1], 10), "runs")
             yield _none(index, ALL, names, runs, n, size, why or "the means are constant")
@@ -236,6 +222,6 @@ def _system_level(panel: Panel, resamples: Resamples) -> Iterator[Estimate]:
         resampled = np.einsum("qb,rqv->brv", weights, both, optimize=True) / weights.sum(axis=0)[:, None, None]
         deviations = resampled - means
         moved = shrunken_draws(means, deviations, n, resamples.rng())
-        draws = _over(moved[:, :, 0], moved[:, :, 1], names)
+        draws = over_runs(moved[:, :, 0], moved[:, :, 1], names)
         best = float(over_runs(np.sort(means[:, 0]), np.sort(means[:, 1]))[1])
         yield Estimate(index, ALL, names, values, draws, runs, n, best, means=(means, deviations))

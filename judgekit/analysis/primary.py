@@ -112,6 +112,9 @@ def settle(
             f"the verdict cannot be about depth {depth}: {measure or 'the measures'} can be compared at"
             f" {', '.join(map(str, depths))}"
         )
-    chosen = depth if depth is not None else cutoff if cutoff in depths else depths[-1]
+    chosen = depth or (cutoff if cutoff in depths else depths[-1]) or depths[-1]
+    if measure is None:
+        there = {m for m, a, b, d in panels if (a, b, d) == (metric, model, chosen)}
+        measure = there.pop() if len(there) == 1 else None
     run = inputs.runs[0] if len(inputs.runs) == 1 and level == "query" else ALL
-    return Primary(measure, metric, model, chosen or 0, level, run), warnings
+    return Primary(measure, metric, model, chosen, level, run), warnings

@@ -5,68 +5,61 @@ Everything is worked out for many pairs of series at once, shape (..., R): the d
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
-from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.coefficients import COEFFICIENTS, Floats
 
 __all__ = ["RBO_PERSISTENCE", "TOP_HEAVY", "over_runs", "rbo", "signs", "tau_ap", "within_queries"]
 
 TOP_HEAVY: Final = ("tau_ap", "rbo")
-"""The coefficients that join at system level from `TOP_HEAVY_RUNS` runs on."""
+"""The coefficients that join the four at system level where there are enough runs."""
 RBO_PERSISTENCE: Final = 0.9
 _TIE: Final = 1e-11
 
+Signs = npt.NDArray[np.float32]
 
-def signs(values: Floats) -> Floats:
+
+def signs(values: Floats) -> Signs:
     """Return the sign of values[i] - values[j] for all i < j: shape (..., R (R - 1) / 2).
 
     Means that are equal but for rounding (relative 1e-11) are tied.
     """
     i, j = np.triu_indices(values.shape[-1], 1)
     gaps = values[..., i] - values[..., j]
-    scale = np.abs(values).max(axis=-1, keepdims=True, initial=0)
-    return np.asarray(np.where(np.abs(gaps) <= _TIE * scale, 0.0, np.sign(gaps)))
+    edge = _TIE * np.abs(values).max(axis=-1, keepdims=True, initial=0)
+    return np.asarray(np.subtract(gaps > edge, gaps < -edge, dtype=np.float32))
 
 
-def _ranks(pair_signs: Floats, size: int) -> Floats:
-    """Return centred mid-ranks from the signs of pairs, shape (..., R)."""
-    i, j = np.triu_indices(size, 1)
-    spread = np.zeros((len(i), size))
-    spread[np.arange(len(i)), i] = 0.5
-    spread[np.arange(len(i)), j] = -0.5
-    return np.asarray(pair_signs @ spread)
-
-
-def _pearson(x: Floats, y: Floats) -> Floats:
-    x = x - x.mean(axis=-1, keepdims=True)
-    y = y - y.mean(axis=-1, keepdims=True)
-    norms = np.sqrt((x * x).sum(axis=-1)) * np.sqrt((y * y).sum(axis=-1))
-    return np.asarray(np.clip((x * y).sum(axis=-1) / norms, -1, 1))
-
-
-def over_runs(scores: Floats, quality: Floats) -> Floats:
-    """Return concordance, tau_b, rho and r of series over runs, shape (4, ...); NaN where one is constant.
+def over_runs(scores: Floats, quality: Floats, names: Sequence[str] = COEFFICIENTS) -> Floats:
+    """Return the named coefficients of series over runs, shape (C, ...); NaN where a series is constant.
 
     Args:
         scores: shape (..., R).
         quality: likewise.
+        names: of concordance, tau_b, rho, r, tau_ap, rbo.
     """
     sx, sy = signs(scores), signs(quality)
-    balance = np.einsum("...p,...p->...", sx, sy)
-    untied_x, untied_y = np.abs(sx).sum(axis=-1), np.abs(sy).sum(axis=-1)
     size = scores.shape[-1]
+    balance = np.einsum("...p,...p->...", sx, sy).astype(np.float64)
+    untied = [np.count_nonzero(s, axis=-1).astype(np.float64) for s in (sx, sy)]
+    out: list[Floats] = []
     with np.errstate(divide="ignore", invalid="ignore"):
-        out = np.stack(
-            [
-                (balance / untied_y + 1) / 2,
-                balance / np.sqrt(untied_x * untied_y),
-                _pearson(_ranks(sx, size), _ranks(sy, size)),
-                _pearson(scores, quality),
-            ]
-        )
-    return np.where((untied_x > 0) & (untied_y > 0), out, np.nan)
+        for name in names:
+            if name == "concordance":
+                out.append((balance / untied[1] + 1) / 2)
+            elif name == "tau_b":
+                out.append(balance / np.sqrt(untied[0] * untied[1]))
+            elif name == "rho":
+                out.append(_pearson(_ranks(sx, size), _ranks(sy, size)))
+            elif name == "r":
+                out.append(_pearson(scores, quality))
+            else:
+                out.append((_tau_ap if name == "tau_ap" else _rbo)(sx, sy, size))
+    return np.where((untied[0] > 0) & (untied[1] > 0), np.stack(out), np.nan)
 
 
 def within_queries(scores: Floats, quality: Floats) -> Floats:
@@ -80,7 +73,7 @@ def within_queries(scores: Floats, quality: Floats) -> Floats:
         quality: likewise.
     """
     out = over_runs(scores.T, quality.T)
-    silent = np.isnan(out[0]) & (np.abs(signs(quality.T)).sum(axis=-1) > 0)
+    silent = np.isnan(out[0]) & signs(quality.T).any(axis=-1)
     out[:, silent] = np.array([0.5, 0, 0, 0])[:, None]
     return out
 
@@ -99,58 +92,73 @@ def tau_ap(scores: Floats, quality: Floats) -> Floats:
     Returns:
         Shape (...), in [-1, 1].
     """
-    size = scores.shape[-1]
-    higher, equal = _relation(scores)
-    better, same = _relation(quality)
-    above = higher.sum(axis=-1)
-    right = (higher * (better + same / 2)).sum(axis=-1)
-    ties = equal.sum(axis=-1) + 1
-    total = np.zeros(scores.shape[:-1])
-    for place in range(int(ties.max(initial=1))):
-        # within its tied group a run has 0, 1, ... others of the group above it, each right with probability 1/2
-        fits = (place < ties) & (above + place > 0)
-        share = np.where(fits, (right + place / 2) / np.maximum(above + place, 1) / ties, 0)
-        total += share.sum(axis=-1)
-    return np.asarray(2 * total / (size - 1) - 1)
+    return _tau_ap(signs(scores), signs(quality), scores.shape[-1])
 
 
-def rbo(scores: Floats, quality: Floats, persistence: float = RBO_PERSISTENCE) -> Floats:
+def rbo(scores: Floats, quality: Floats) -> Floats:
     """Return the extrapolated rank-biased overlap (Webber, Moffat and Zobel, 2010) of the orders by score and quality.
 
-    Both orders hold the same runs to the end. A run of a tied group that straddles a depth is in the top with the
-    probability that it has in a random order of the group (the variant RBO^a of Corsi and Urbano, 2024).
+    Persistence .9; both orders hold the same runs to the end. A run of a tied group that straddles a depth is in
+    the top with the probability that it has in a random order of the group (RBO^a of Corsi and Urbano, 2024).
 
     Args:
         scores: shape (..., R).
         quality: likewise.
-        persistence: the weight of each further depth, in (0, 1).
 
     Returns:
         Shape (...), in [0, 1].
     """
-    size = scores.shape[-1]
-    depths = np.arange(1, size + 1)
-
-    def in_top(values: Floats) -> Floats:
-        higher, equal = _relation(values)
-        above = higher.sum(axis=-1)[..., None]
-        ties = equal.sum(axis=-1)[..., None] + 1
-        return np.asarray(np.clip((depths - above) / ties, 0, 1))
-
-    agreement = (in_top(scores) * in_top(quality)).sum(axis=-2) / depths
-    weights = persistence**depths
-    extrapolated = agreement @ weights * (1 - persistence) / persistence + agreement[..., -1] * weights[-1]
-    return np.asarray(extrapolated)
+    return _rbo(signs(scores), signs(quality), scores.shape[-1])
 
 
-def _relation(values: Floats) -> tuple[Floats, Floats]:
-    """Return, for runs i and others j, whether j is higher and whether it is equal: both (..., R, R)."""
-    size = values.shape[-1]
+def _ends(size: int) -> tuple[Signs, Signs]:
+    """Return indicators of the first and second run of each pair, shape (R (R - 1) / 2, R) each."""
     i, j = np.triu_indices(size, 1)
-    pair = signs(values)
-    higher = np.zeros((*values.shape, size))
-    higher[..., i, j] = pair < 0
-    higher[..., j, i] = pair > 0
-    equal = np.zeros_like(higher)
-    equal[..., i, j] = equal[..., j, i] = pair == 0
-    return higher, equal
+    runs = np.arange(size)
+    return (i[:, None] == runs).astype(np.float32), (j[:, None] == runs).astype(np.float32)
+
+
+def _ranks(pair_signs: Signs, size: int) -> Floats:
+    """Return centred mid-ranks, shape (..., R)."""
+    first, second = _ends(size)
+    return np.asarray(pair_signs @ (first - second) / 2, dtype=np.float64)
+
+
+def _above(pair_signs: Signs, size: int) -> tuple[Signs, Signs]:
+    """Return how many runs are above each one, and how many are in its tied group, itself included."""
+    first, second = _ends(size)
+    above = (pair_signs > 0).astype(np.float32) @ second + (pair_signs < 0).astype(np.float32) @ first
+    return above, (pair_signs == 0).astype(np.float32) @ (first + second) + 1
+
+
+def _pearson(x: Floats, y: Floats) -> Floats:
+    x = x - x.mean(axis=-1, keepdims=True)
+    y = y - y.mean(axis=-1, keepdims=True)
+    norms = np.sqrt(np.einsum("...r,...r->...", x, x) * np.einsum("...r,...r->...", y, y))
+    return np.asarray(np.clip(np.einsum("...r,...r->...", x, y) / norms, -1, 1))
+
+
+def _tau_ap(sx: Signs, sy: Signs, size: int) -> Floats:
+    first, second = _ends(size)
+    above, ties = _above(sx, size)
+    # of a pair with different scores the lower run has one more above it, rightly so if that one is better too
+    rightly = (1 + sx * sy) / 2
+    right = (rightly * (sx > 0)) @ second + (rightly * (sx < 0)) @ first
+    total = np.zeros(sx.shape[:-1])
+    for place in range(int(ties.max(initial=1))):
+        # within its tied group a run has 0, 1, ... others of the group above it, each right with probability 1/2
+        fits = (place < ties) & (above + place > 0)
+        total += np.where(fits, (right + place / 2) / np.maximum(above + place, 1) / ties, 0).sum(axis=-1, dtype=float)
+    return np.asarray(2 * total / (size - 1) - 1)
+
+
+def _rbo(sx: Signs, sy: Signs, size: int) -> Floats:
+    depths = np.arange(1, size + 1, dtype=np.float32)
+    tops = []
+    for pair_signs in (sx, sy):
+        above, ties = (each[..., None] for each in _above(pair_signs, size))
+        tops.append(np.clip((depths - above) / ties, 0, 1))
+    agreement = np.einsum("...rd,...rd->...d", *tops).astype(np.float64) / depths
+    weights = RBO_PERSISTENCE ** depths.astype(np.float64)
+    tail = agreement[..., -1] * weights[-1]
+    return np.asarray(agreement @ weights * (1 - RBO_PERSISTENCE) / RBO_PERSISTENCE + tail)

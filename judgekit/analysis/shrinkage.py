@@ -48,14 +48,17 @@ def shrunken_draws(means: Floats, deviations: Floats, queries: int, rng: np.rand
     deviations = deviations - deviations.mean(axis=1, keepdims=True)
     spread = np.sqrt(np.mean(means**2, axis=0) + np.mean(deviations**2, axis=(0, 1)))
     spread[spread == 0] = 1
-    means, deviations = means / spread, deviations / spread
-    noise = np.einsum("brv,brw->vw", deviations, deviations) / (draws * (size - 1)) * queries / max(queries - 1, 1)
+    means, deviations = means / spread, deviations / spread * np.sqrt(queries / max(queries - 1, 1))
+    noise = np.einsum("brv,brw->vw", deviations, deviations) / (draws * (size - 1))
     root, inverse = _root(noise)
     whitened = means @ inverse
-    total = _inverse_wishart(whitened.T @ whitened, size - 1, draws, rng)
+    total = _inverse_wishart(whitened.T @ whitened, size - 2, draws, rng)
+    freedom = max(queries - 1, 1)
+    scale = freedom / rng.chisquare(freedom, draws)
     values, vectors = np.linalg.eigh(total)
-    signal = np.maximum(values - 1, _LEAST_SIGNAL)
-    keep = signal / (signal + 1)
+    signal = np.maximum(values - scale[:, None], _LEAST_SIGNAL * scale[:, None])
+    keep = signal / (signal + scale[:, None])
+    deviations = deviations * np.sqrt(scale)[:, None, None]
     turn = np.swapaxes(vectors, -1, -2)
     shrink = (vectors * keep[:, None, :]) @ turn
     soften = (vectors * np.sqrt(keep)[:, None, :]) @ turn

@@ -163,22 +163,22 @@ def _cheapest(ranked: Sequence[Candidate], gaps: Mapping[str, Difference], margi
 
 
 def _headline(verdict: Verdict, best: Candidate) -> str:
-    share = f"favours the better of two answers {100 * best.concordance:.0f} times in 100 (chance: 50)"
-    where = f"{verdict.primary}, {verdict.queries:,} queries"
+    on = f"On {verdict.queries:,} queries"
+    share = f"favour the better of two answers {100 * best.concordance:.0f} times in 100 (chance: 50)"
     if verdict.winner:
-        return f"{best.labeling!r} predicts answer quality best: it {share}; {where}."
+        return f"{on}, {best.labeling!r} predicts answer quality best: its scores {share}."
     if not verdict.differences:
-        return f"{best.labeling!r} is the only labeling that can be looked at: it {share}; {where}."
+        return f"{on}, {best.labeling!r} is the only labeling that can be looked at: its scores {share}."
     tied = _names([best.labeling, *verdict.not_told_apart])
     return (
-        f"There is no winner: {tied} cannot be told apart; {where}. {best.labeling!r}, ahead in this sample, {share}."
+        f"{on}, there is no winner: {tied} cannot be told apart. The scores of {best.labeling!r}, ahead here, {share}."
     )
 
 
 def _details(verdict: Verdict, ranked: Sequence[Candidate], primary: Primary) -> list[str]:
     best = ranked[0]
     values = {c.labeling: c.concordance for c in ranked}
-    out = []
+    out = [f"This is about {primary}."]
     if verdict.worse:
         listed = _names(verdict.worse, lambda n: f"{n!r} ({values[n]:.3f})")
         out.append(f"{best.labeling!r} (concordance {best.concordance:.3f}) is better beyond chance than {listed}.")
