@@ -24,6 +24,7 @@ from judgekit.llm.store import default_store_path
 from judgekit.llm.types import Endpoint
 from judgekit.llm.usage import Budget
 from judgekit.metrics import Evaluation, evaluate
+from judgekit.metrics.evaluation import Missing
 from judgekit.progress import Progress, silent
 
 __all__ = ["answer", "label", "score"]
@@ -150,6 +151,7 @@ def score(
     scales: Mapping[str, str] | None = None,
     query_ids: Sequence[str] | None = None,
     depth: int | None = None,
+    missing: Missing = "undefined",
 ) -> Evaluation:
     """Score runs under labelings; ``.scores()`` gives values per query and ``.means()`` means, as DataFrames.
 
@@ -160,6 +162,7 @@ def score(
         scales: scale of a table or file by its name, e.g. ``{"judge": "grades:3"}``.
         query_ids: the queries to score; by default those that each labeling lists.
         depth: cut every run to its first documents before anything else.
+        missing: ``undefined``, ``zero``, ``condense`` or ``bounds``; `judgekit.evaluate` has more options.
 
     Raises:
         DataError, UsageError: a table, file, measure or scale makes no sense.
@@ -179,4 +182,4 @@ def score(
             found.append(Labeling(name, scale, item))
         else:
             found.append(read_qrels(item, name, scale))
-    return evaluate(as_runs(runs), found, list(measures), query_ids=query_ids, depth=depth)
+    return evaluate(as_runs(runs), found, list(measures), query_ids=query_ids, depth=depth, missing=missing)

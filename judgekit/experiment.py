@@ -13,9 +13,11 @@ written, so a run that was stopped is finished by running it again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
@@ -23,15 +25,17 @@ import pandas as pd
 from judgekit import stages, summary
 from judgekit.analysis import Comparison, compare
 from judgekit.config import Config, load
+from judgekit.data.documents import Unit
 from judgekit.data.files import write_atomic, write_table
 from judgekit.data.labelings import Labeling
 from judgekit.data.trec import write_qrels
 from judgekit.errors import ConfigError, UsageError, nearest
 from judgekit.labelers.base import Labeler, build
+from judgekit.llm.batch import BatchExport, export_batch
 from judgekit.llm.http import api_key
 from judgekit.llm.session import Mode, Plan, Session, run_sync
-from judgekit.llm.store import default_store_path, has_store
-from judgekit.llm.types import Endpoint
+from judgekit.llm.store import Store, default_store_path, has_store
+from judgekit.llm.types import Endpoint, Outcome, Program, Request
 from judgekit.llm.usage import Budget, parse_prices
 from judgekit.metrics import Measure, parse_measure
 from judgekit.progress import Progress, silent
@@ -39,7 +43,18 @@ from judgekit.report import Results, write_html
 from judgekit.report import save as save_results
 from judgekit.spec import slug
 
-__all__ = ["Outcome", "Prepared", "StagePlan", "load", "plan", "prepare", "run", "run_async"]
+__all__ = [
+    "Everything",
+    "Finished",
+    "Prepared",
+    "export_requests",
+    "load",
+    "plan",
+    "prepare",
+    "run",
+    "run_async",
+    "stage_units",
+]
 
 
 @dataclass(frozen=True)
@@ -62,7 +77,7 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Finished:
     """A finished experiment.
 
     Attributes:
@@ -83,8 +98,12 @@ class Outcome:
     missing: tuple[str, ...]
 
 
-def prepare(experiment: Config | str | Path) -> Prepared:
+def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
     """Read and check everything that an experiment needs.
+
+    Args:
+        experiment: the experiment file, or what `load` returned.
+        keys: whether the variables with the endpoints' keys must be set.
 
     Raises:
         ConfigError, DataError, UsageError: something is wrong with the experiment file, the data, a prompt or a
@@ -118,8 +137,9 @@ def prepare(experiment: Config | str | Path) -> Prepared:
         )
     with _located(config, "metrics.measures"):
         measures = stages.at_depths(map(parse_measure, config.metrics.measures), config.answers.depths)
-    for endpoint in {e.name: e for e in _endpoints(labelers, answering)}.values():
-        api_key(endpoint)
+    if keys:
+        for endpoint in {e.name: e for e in _endpoints(labelers, answering)}.values():
+            api_key(endpoint)
     return Prepared(_with_primary(config, measures), collection, labelers, answering, tuple(measures))
 
 
@@ -164,34 +184,61 @@ def _located(config: Config, key: str) -> Iterator[None]:
         raise ConfigError(str(error), config.path, key) from None
 
 
-@dataclass(frozen=True)
-class StagePlan:
-    """What one stage would take: see `judgekit.llm.session.Plan`."""
-
-    stage: str
-    plan: Plan
+Asked = tuple[Program[Unit], Unit]
+"""A unit and the program (a labeler, or the answerer) that says what it needs."""
 
 
-def plan(experiment: Config | str | Path, cache: str | Path | None = None) -> list[StagePlan]:
-    """Count what an experiment would take, stage by stage, without sending anything.
+class Everything:
+    """The requests of all stages as one program, so that those that two stages share are counted and sent once."""
 
-    Requests that two stages share (utility and answering from one document) are counted in both.
+    def requests(self, asked: Asked, replies: Sequence[Outcome], /) -> list[Request]:
+        """Return the next wave of the unit's own program."""
+        program, unit = asked
+        return program.requests(unit, replies)
+
+
+def stage_units(prepared: Prepared) -> dict[str, Callable[[], Iterator[Asked]]]:
+    """Return the stages that may ask an LLM, by name, with a function that yields what each asks."""
+
+    def labels(labeler: Labeler) -> Iterator[Asked]:
+        return ((labeler, unit) for unit in stages.label_units(labeler, collection))
+
+    def answers() -> Iterator[Asked]:
+        asked = stages.answer_units(collection, config.answers.depths, config.answers.closed_book)
+        return ((prepared.answering.answerer, unit) for unit in stages.units_to_answer(collection, asked))
+
+    collection, config = prepared.collection, prepared.config
+    return {f"label {name}": partial(labels, labeler) for name, labeler in prepared.labelers.items()} | {
+        "answer": answers
+    }
+
+
+def plan(experiment: Config | str | Path, cache: str | Path | None = None) -> dict[str, Plan]:
+    """Count what an experiment would take, by stage and, under ``all``, together, without sending anything.
+
+    Requests that two stages share (utility, and answering from one document) are counted in each, and once in all.
 
     Raises:
         ConfigError, DataError, UsageError: as for `run`.
     """
-    prepared = prepare(experiment)
-    collection, answers = prepared.collection, prepared.config.answers
+    prepared = prepare(experiment, keys=False)
     store = default_store_path() if cache is None else cache
+    asked = stage_units(prepared)
     with Session(store if has_store(store) else None, mode="read-only") as session:
-        plans = [
-            StagePlan(f"label {name}", session.plan(stages.label_units(labeler, collection), labeler))
-            for name, labeler in prepared.labelers.items()
-        ]
-        asked = stages.answer_units(collection, answers.depths, answers.closed_book)
-        units = stages.units_to_answer(collection, asked)
-        plans.append(StagePlan("answer", session.plan(units, prepared.answering.answerer)))
+        plans = {name: session.plan(units(), Everything()) for name, units in asked.items()}
+        plans["all"] = session.plan(chain.from_iterable(units() for units in asked.values()), Everything())
+    if any(metric.endpoint is not None for metric in prepared.answering.metrics):
+        # An LLM that rates answers is asked about answers that are not there yet.
+        plans |= {name: replace(plans[name], at_least=True) for name in ("answer", "all")}
     return plans
+
+
+def export_requests(experiment: Config | str | Path, path: str | Path, cache: str | Path | None = None) -> BatchExport:
+    """Write what the store lacks for an experiment as OpenAI batch files; see `judgekit.llm.batch.export_batch`."""
+    prepared = prepare(experiment, keys=False)
+    units = chain.from_iterable(units() for units in stage_units(prepared).values())
+    with closing(Store(default_store_path() if cache is None else cache)) as store:
+        return export_batch(store, units, Everything(), path)
 
 
 def run(
@@ -202,7 +249,7 @@ def run(
     mode: Mode = "on",
     budget: Budget | None = None,
     progress: Progress = silent,
-) -> Outcome:
+) -> Finished:
     """Run an experiment from top to bottom; works under a running event loop (a notebook) too.
 
     Args:
@@ -228,7 +275,7 @@ async def run_async(
     mode: Mode = "on",
     budget: Budget | None = None,
     progress: Progress = silent,
-) -> Outcome:
+) -> Finished:
     """Do what `run` does, inside a running event loop."""
     prepared = prepare(experiment)
     config, collection = prepared.config, prepared.collection
@@ -272,9 +319,10 @@ async def run_async(
         costs=summary.costs(labelings, session),
         needs={name: labeler.needs for name, labeler in prepared.labelers.items()},
         answering=summary.answering(prepared),
+        notes=evaluation.notes.rename(columns={"ties_across": "ties"}),
         progress=progress,
     )
     results = summary.summarise(prepared, labelings, quality, evaluation, comparison, session)
     save_results(results, folder)
     write_html(results, folder / "report.html")
-    return Outcome(folder, results, labelings, quality, scores, comparison, summary.missing(labelings, quality))
+    return Finished(folder, results, labelings, quality, scores, comparison, summary.missing(labelings, quality))

@@ -33,6 +33,7 @@ from judgekit.spec import Value
 if TYPE_CHECKING:
     from judgekit.llm.session import Session
     from judgekit.metrics import Evaluation, Measure
+    from judgekit.metrics.evaluation import Missing
 
 __all__ = [
     "Answering",
@@ -293,7 +294,7 @@ def at_depths(measures: Iterable[Measure], depths: Sequence[int]) -> list[Measur
 
 
 def score(
-    collection: Collection, labelings: Sequence[Labeling], measures: Sequence[Measure], missing: str = "undefined"
+    collection: Collection, labelings: Sequence[Labeling], measures: Sequence[Measure], missing: Missing = "undefined"
 ) -> Evaluation:
     """Score all runs under all labelings, over all queries of the experiment."""
     from judgekit.metrics import evaluate
@@ -306,4 +307,5 @@ def score(
         measures,
         query_ids=list(collection.queries),
         depth=collection.depth,
+        missing=missing,
     )

@@ -182,6 +182,9 @@ def _answers(prepared: Prepared, quality: pd.DataFrame, usage: Usage) -> Answers
 def _facts(prepared: Prepared, evaluation: Evaluation) -> Facts:
     collection, config = prepared.collection, prepared.config
     runs = []
+    ties: dict[str, int] = {}
+    for mean in evaluation.summary:
+        ties[mean.run] = max(ties.get(mean.run, 0), mean.ties_across)
     for run in collection.runs:
         lengths = [len(run.top(q)) for q in collection.queries]
         runs.append(
@@ -190,6 +193,7 @@ def _facts(prepared: Prepared, evaluation: Evaluation) -> Facts:
                 queries=sum(n > 0 for n in lengths),
                 missing=sum(n == 0 for n in lengths),
                 short=sum(0 < n < collection.depth for n in lengths),
+                ties=ties.get(run.name, 0),
             )
         )
     return Facts(
@@ -243,5 +247,5 @@ def summarise(
         details=comparison.details,
         settings=config.toml(),
         note=OFFLINE_NOTE if offline else "",
-        warnings=(*comparison.warnings, *dict.fromkeys(session.notes)),
+        warnings=tuple(dict.fromkeys([*evaluation.warnings, *comparison.warnings, *session.notes])),
     )

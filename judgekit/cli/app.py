@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from judgekit import __version__
-from judgekit.cli import flow, info, stages
+from judgekit.cli import flow, info, stages, store
 
 __all__ = ["app"]
 
@@ -43,3 +43,5 @@ app.command()(flow.report)
 app.command()(info.measures)
 app.command()(info.labelers)
 app.add_typer(info.prompts, name="prompts")
+app.add_typer(store.cache, name="cache")
+app.add_typer(store.batch, name="batch")

@@ -10,7 +10,8 @@ import typer
 from judgekit.cli.common import Cache, CacheMode, Limit, Quiet, console, progress
 
 if TYPE_CHECKING:
-    from judgekit.experiment import Outcome, StagePlan
+    from judgekit.experiment import Finished
+    from judgekit.llm.session import Plan
 
 __all__ = ["demo", "report", "run"]
 
@@ -72,7 +73,7 @@ def report(
     console().print(f"\nreport: {page}", markup=False)
 
 
-def _show(outcome: Outcome) -> None:
+def _show(outcome: Finished) -> None:
     from judgekit import report as reports
 
     out = console()
@@ -86,18 +87,17 @@ def _show(outcome: Outcome) -> None:
         raise typer.Exit(1)
 
 
-def _show_plan(plans: list[StagePlan]) -> None:
+def _show_plan(plans: dict[str, Plan]) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
     table.add_column("stage")
     for title in ("units", "requests", "in the store", "to send", "prompt tokens (est.)"):
         table.add_column(title, justify="right")
-    for item in plans:
-        plan = item.plan
+    for name, plan in plans.items():
         least = "at least " if plan.at_least else ""
         table.add_row(
-            item.stage,
+            name,
             f"{plan.units:,}",
             f"{plan.requests:,}",
             f"{plan.cached:,}",
@@ -105,4 +105,4 @@ def _show_plan(plans: list[StagePlan]) -> None:
             f"{least}{plan.prompt_tokens:,}",
         )
     console().print(table)
-    console().print("Nothing was sent. Requests that two stages share are counted in both, and sent once.")
+    console().print("Nothing was sent. Requests that stages share are counted in each, and once in all.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -39,8 +38,10 @@ __all__ = ["answer", "compare", "label", "score"]
 
 
 Format = Literal["table", "csv", "json"]
-TieRule = Literal["doc-desc", "doc-desc-32", "doc-asc", "run-order"]
+TieRule = Literal["doc-desc", "doc-desc-32", "doc-asc", "run-order", "expected"]
 Missing = Literal["undefined", "zero", "condense", "bounds"]
+Unjudged = Literal["nonrelevant", "condense", "bounds"]
+Skip = Literal["zero", "skip"]
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print.")]
 
 
@@ -144,6 +145,9 @@ def score(
     per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Also the value of every query.")] = False,
     ties: Annotated[TieRule, typer.Option(help="How documents with equal scores are ordered.")] = "doc-desc",
     missing: Annotated[Missing, typer.Option(help="What a missing label does to a query.")] = "undefined",
+    unjudged: Annotated[Unjudged, typer.Option(help="What a document without a label is.")] = "nonrelevant",
+    no_relevant: Annotated[Skip, typer.Option(help="What a query without relevant documents scores.")] = "zero",
+    not_in_run: Annotated[Skip, typer.Option(help="What a query scores that a run lacks.")] = "zero",
     format: FormatOption = "table",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Score table to write (.parquet or .csv).")] = None,
 ) -> None:
@@ -158,7 +162,9 @@ def score(
     scales = {name: Scale.parse(text) for name, text in _scales(scale or [], files).items()}
     labelings = [read_qrels(path, name, scales.get(name)) for name, path in files.items()]
     runs = [read_run(path, name, Ties(ties)) for name, path in named(run, "--run").items()]
-    evaluation = evaluate(runs, labelings, wanted)
+    evaluation = evaluate(
+        runs, labelings, wanted, missing=missing, unjudged=unjudged, no_relevant=no_relevant, not_in_run=not_in_run
+    )
     if per_query or out is not None or format != "table":
         import pandas as pd
 
@@ -173,7 +179,7 @@ def score(
             show(table, format)
     if format == "table" and not per_query:
         _means(evaluation)
-    for line in _remarks(evaluation, labelings):
+    for line in evaluation.warnings:
         console(stderr=True).print(f"note: {line}", markup=False, highlight=False)
 
 
@@ -190,31 +196,12 @@ def _means(evaluation: Evaluation) -> None:
     rows: dict[tuple[str, str], dict[str, str]] = {}
     for mean in evaluation.summary:
         value = "-" if mean.value != mean.value else f"{mean.value:.4f}"
+        if evaluation.bounded and mean.low == mean.low:
+            value = f"{mean.low:.4f}..{mean.high:.4f}"
         rows.setdefault((mean.labeling, mean.run), {})[mean.measure] = value
     for key, values in rows.items():
         table.add_row(*key, *(values[name] for name in names))
     console().print(table)
-
-
-def _remarks(evaluation: Evaluation, labelings: Sequence[Labeling]) -> Iterator[str]:
-    """Yield what a reader of the means has to know, once each."""
-    seen: set[str] = set()
-    for mean in evaluation.summary:
-        lines = []
-        if mean.reason:
-            lines.append(f"{mean.measure} is undefined under {mean.labeling}: {mean.reason}")
-        if mean.missing:
-            lines.append(
-                f"{mean.labeling}: {mean.missing:,} of {mean.queries:,} queries are undefined: labels are missing"
-            )
-        if mean.not_in_run:
-            lines.append(
-                f"{mean.run} lacks {mean.not_in_run:,} of the {mean.queries:,} queries of {mean.labeling}: they score 0"
-            )
-        for line in lines:
-            if line not in seen:
-                seen.add(line)
-                yield line
 
 
 def _scales(items: list[str], files: dict[str, Path]) -> dict[str, str]:

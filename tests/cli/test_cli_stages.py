@@ -92,6 +92,8 @@ def test_run_does_it_all_and_a_second_time_without_a_request(judgekit: Judgekit,
     assert made == [
         "answers/answer-short.parquet",
         "comparison.csv",
+        "details.csv",
+        "differences.csv",
         "experiment.toml",
         "labels/containment.parquet",
         "labels/containment.qrels",

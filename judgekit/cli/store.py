@@ -1,0 +1,169 @@
+"""``cache`` and ``batch``: what is in the reply store, and how requests leave and replies come back as files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from judgekit.cli.common import Cache, Limit, console, store_path
+
+if TYPE_CHECKING:
+    from judgekit.llm.store import Store
+
+__all__ = ["batch", "cache"]
+
+cache = typer.Typer(help="The store of replies: nothing in it is ever paid twice.", no_args_is_help=True)
+batch = typer.Typer(help="OpenAI batch files, for batch services and for `vllm run-batch`.", no_args_is_help=True)
+
+
+@contextmanager
+def _store(folder: Path | None, *, readonly: bool) -> Iterator[Store]:
+    from judgekit.llm.store import Store
+
+    store = Store(store_path(folder), readonly=readonly)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def _say(*lines: str) -> None:
+    console().print("\n".join(lines), markup=False, highlight=False)
+
+
+@cache.command("stats")
+def stats(cache: Cache = None) -> None:
+    """Say what the store holds: replies and tokens by endpoint and model, size, damage."""
+    from judgekit.llm.maintenance import stats as read_stats
+
+    with _store(cache, readonly=True) as store:
+        found = read_stats(store)
+    _say(f"store:   {found.path}", f"size:    {found.size / 1e6:,.1f} MB", f"replies: {found.replies:,}")
+    for (endpoint, model), part in sorted(found.parts.items()):
+        tokens = f"{part.prompt_tokens:,} prompt and {part.completion_tokens:,} completion tokens"
+        _say(f"  {part.replies:,} of {model} at {endpoint}: {tokens}")
+    if found.oldest is not None and found.newest is not None:
+        first, last = (time.strftime("%Y-%m-%d %H:%M", time.localtime(t)) for t in (found.oldest, found.newest))
+        _say(f"stored:  {first} to {last}")
+    if found.waiting:
+        _say(f"waiting: {found.waiting:,} requests exported to batch files, without a reply yet")
+    if found.damaged:
+        _say(
+            f"damaged: {found.damaged:,} rows; `judgekit cache verify --repair` deletes them, they are asked for again"
+        )
+    for folder in found.aside:
+        _say(f"aside:   {folder} (a damaged file that was moved away)")
+
+
+@cache.command("verify")
+def verify(
+    cache: Cache = None,
+    repair: Annotated[bool, typer.Option("--repair", help="Delete damaged replies; they are asked for again.")] = False,
+) -> None:
+    """Check every reply: its identity, its checksum, and that it is a chat completion."""
+    from judgekit.llm.maintenance import verify as check
+
+    with _store(cache, readonly=not repair) as store:
+        found = check(store, repair=repair)
+    _say(f"checked {found.checked:,} replies; file structure: {found.structure}")
+    for key, problem in found.damaged:
+        _say(f"damaged: {key}: {problem}{' (deleted)' if repair else ''}")
+    if not found.ok and not (repair and found.structure == "ok"):
+        raise typer.Exit(1)
+
+
+@cache.command("explain")
+def explain(
+    request: Annotated[str, typer.Argument(help="An identity (or its beginning), or the JSON body of a request.")],
+    cache: Cache = None,
+) -> None:
+    """Say what the store knows of a request, or how it differs from the nearest one that is stored."""
+    from judgekit.llm.maintenance import explain as look
+
+    with _store(cache, readonly=True) as store:
+        found = look(store, request)
+    record = found.record or found.nearest
+    if found.record is not None:
+        _say(f"stored: {found.record.key}")
+    elif found.nearest is not None:
+        _say(f"not stored; the nearest that is: {found.nearest.key}")
+        for difference in found.differences:
+            _say(f"  {difference.path}: asked {difference.asked}, stored {difference.stored}")
+    else:
+        _say("not stored, and neither is anything like it")
+    if record is not None:
+        _say(
+            f"endpoint: {record.endpoint}",
+            f"sample:   {record.sample}",
+            f"time:     {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(record.time))}",
+            f"request:  {record.body}",
+            *([f"sent as:  {record.sent}"] if record.sent else []),
+            f"reply:    {record.reply}",
+        )
+
+
+@cache.command("export")
+def export(
+    out: Annotated[Path, typer.Argument(help="JSONL file to write (.gz is compressed).")], cache: Cache = None
+) -> None:
+    """Write all replies as JSON lines."""
+    from judgekit.llm.maintenance import export_store
+
+    with _store(cache, readonly=True) as store:
+        count = export_store(store, out)
+    _say(f"{count:,} replies: {out}")
+
+
+@cache.command("import")
+def import_(file: Annotated[Path, typer.Argument(help="What `cache export` wrote.")], cache: Cache = None) -> None:
+    """Add replies from JSON lines; what is there already stays."""
+    from judgekit.llm.maintenance import import_store
+
+    with _store(cache, readonly=False) as store:
+        added, there = import_store(store, file)
+    _say(f"{added:,} replies added, {there:,} were there already")
+
+
+@batch.command("export")
+def batch_export(
+    experiment: Annotated[Path, typer.Argument(help="The experiment file (TOML).")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="First batch file to write, .jsonl.")] = Path("batch.jsonl"),
+    limit: Limit = None,
+    cache: Cache = None,
+) -> None:
+    """Write what the store lacks for an experiment as OpenAI batch files; nothing is sent."""
+    from judgekit import experiment as experiments
+
+    config = experiments.load(experiment)
+    found = experiments.export_requests(config if limit is None else config.limited(limit), out, cache)
+    _say(f"{found.requests:,} requests written, {found.cached:,} are in the store", *(f"  {f}" for f in found.files))
+    if found.again:
+        _say(f"{found.again:,} of them were exported before and have no reply yet: do not send both files")
+    if found.at_least and found.requests:
+        _say("Replies may lead to further requests: import them, then export again.")
+
+
+@batch.command("import")
+def batch_import(
+    file: Annotated[list[Path], typer.Argument(help="Result files of the batch service.")], cache: Cache = None
+) -> None:
+    """Take result files back into the store, in whatever order their lines are."""
+    from judgekit.llm.batch import import_batch
+
+    failed = 0
+    with _store(cache, readonly=False) as store:
+        for path in file:
+            found = import_batch(store, path)
+            failed += len(found.failed) + len(found.unknown)
+            _say(f"{path}: {found.imported:,} replies imported, {found.there:,} were there already")
+            for line, key, reason in found.failed:
+                _say(f"  line {line}: no reply to {key[:12]}: {reason}")
+            for line, key in found.unknown:
+                _say(f"  line {line}: {key[:12]} was not exported from this store")
+    if failed:
+        raise typer.Exit(1)

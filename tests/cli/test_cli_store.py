@@ -1,0 +1,84 @@
+"""``cache`` and ``batch`` from the command line: replies can be looked at, moved, and had by way of files."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+from judgekit.llm.offline import OfflineTransport
+from judgekit.llm.types import Endpoint
+from tests.cli.conftest import Judgekit
+
+RUN = ["run", "experiment.toml", "--out", "results"]
+
+
+def test_the_store_says_what_it_holds_and_is_whole(judgekit: Judgekit, folder: Path) -> None:
+    assert judgekit(*RUN, "--cache", "store").code == 0
+    said = judgekit("cache", "stats", "--cache", "store")
+    assert said.code == 0, said.err
+    assert "offline-1 at offline:" in said.out
+    said = judgekit("cache", "verify", "--cache", "store")
+    assert said.code == 0
+    assert "structure: ok" in said.out
+
+
+def test_replies_move_to_another_store_and_nothing_is_asked_again(judgekit: Judgekit, folder: Path) -> None:
+    assert judgekit(*RUN, "--cache", "store").code == 0
+    assert judgekit("cache", "export", "replies.jsonl.gz", "--cache", "store").code == 0
+    said = judgekit("cache", "import", "replies.jsonl.gz", "--cache", "other")
+    assert said.code == 0, said.err
+    assert "0 were there already" in said.out
+    plan = judgekit("run", "experiment.toml", "--dry-run", "--cache", "other")
+    assert plan.out.splitlines()[-2].split()[-2:] == ["0", "0"]
+
+
+def test_a_request_is_explained_by_the_nearest_stored_one(judgekit: Judgekit, folder: Path) -> None:
+    assert judgekit(*RUN, "--cache", "store").code == 0
+    judgekit("cache", "export", "replies.jsonl", "--cache", "store")
+    body = json.loads(json.loads((folder / "replies.jsonl").read_text().splitlines()[0])["body"])
+    said = judgekit("cache", "explain", json.dumps({**body, "temperature": 0.7}), "--cache", "store")
+    assert said.code == 0, said.err
+    assert "temperature" in said.out
+
+
+def test_there_is_no_store_is_a_sentence(judgekit: Judgekit, folder: Path) -> None:
+    said = judgekit("cache", "stats", "--cache", "nowhere")
+    assert said.code != 0
+    assert "nowhere" in said.err
+    assert "Traceback" not in said.err
+
+
+def test_a_batch_goes_out_and_comes_back_and_the_run_sends_nothing(judgekit: Judgekit, folder: Path) -> None:
+    assert judgekit(*RUN, "--cache", "online").code == 0
+    online = {p.name: p.read_bytes() for p in (folder / "results" / "labels").iterdir()}
+
+    said = judgekit("batch", "export", "experiment.toml", "--out", "batch.jsonl", "--cache", "store")
+    assert said.code == 0, said.err
+    transport, endpoint = OfflineTransport(), Endpoint("x", "offline:", "offline-1")
+    lines = []
+    for line in reversed((folder / "batch.jsonl").read_text().splitlines()):
+        request = json.loads(line)
+        _, _, reply = asyncio.run(transport.send(endpoint, json.dumps(request["body"]).encode()))
+        response = {"status_code": 200, "request_id": "r", "body": json.loads(reply)}
+        lines.append(json.dumps({"custom_id": request["custom_id"], "response": response, "error": None}))
+    (folder / "result.jsonl").write_text("\n".join(lines) + "\n")
+    said = judgekit("batch", "import", "result.jsonl", "--cache", "store")
+    assert said.code == 0, said.err
+
+    again = judgekit(*RUN, "--cache", "store")
+    assert again.code == 0, again.err
+    assert "0 sent" in again.err
+    assert not any(part.split()[-2:] == ["1", "sent"] for part in again.err.splitlines())
+    assert {p.name: p.read_bytes() for p in (folder / "results" / "labels").iterdir()} == online
+
+
+def test_an_error_in_a_batch_result_is_told_with_its_line(judgekit: Judgekit, folder: Path) -> None:
+    judgekit("batch", "export", "experiment.toml", "--out", "batch.jsonl", "--cache", "store")
+    key = json.loads((folder / "batch.jsonl").read_text().splitlines()[0])["custom_id"]
+    error = {"status_code": 500, "body": {"error": {"message": "overloaded"}}}
+    (folder / "result.jsonl").write_text(json.dumps({"custom_id": key, "response": error, "error": None}) + "\n")
+    said = judgekit("batch", "import", "result.jsonl", "--cache", "store")
+    assert said.code == 1
+    assert "line 1" in said.out
+    assert "overloaded" in said.out
