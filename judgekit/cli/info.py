@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from judgekit.cli.common import console
+from judgekit.cli.common import ApiKeyEnv, console
 
-__all__ = ["labelers", "measures", "prompts"]
+__all__ = ["check_endpoint", "labelers", "measures", "prompts"]
 
 prompts = typer.Typer(help="The prompts that judgekit ships.", no_args_is_help=True)
 
@@ -47,3 +48,50 @@ def labelers() -> None:
     for kind, factory in sorted(kinds().items()):
         text = (factory.__doc__ or "").strip().splitlines()
         console().print(f"{kind:<12} {text[0] if text else ''}", markup=False, highlight=False)
+
+
+@prompts.command("list")
+def prompts_list() -> None:
+    """List the prompts with what each is for and what it declares."""
+    from judgekit.llm.prompts import list_prompts
+
+    for prompt in list_prompts():
+        console().print(f"{prompt.name:<18} {prompt.kind:<7} {prompt.about}", markup=False, highlight=False)
+
+
+@prompts.command("show")
+def prompts_show(
+    name: Annotated[str, typer.Argument(help="A prompt's name, or a file of your own to be checked.")],
+) -> None:
+    """Print a prompt file; copy it to write your own."""
+    from judgekit.llm.prompts import load_prompt, prompt_folder
+
+    load_prompt(name)
+    shipped = prompt_folder() / f"{name}.toml"
+    typer.echo((shipped if shipped.is_file() else Path(name)).read_text(encoding="utf-8"), nl=False)
+
+
+def check_endpoint(
+    base_url: Annotated[str, typer.Option(help="OpenAI-compatible server, e.g. http://localhost:8000/v1.")],
+    model: Annotated[str, typer.Option(help="Model id to ask there.")],
+    api_key_env: ApiKeyEnv = None,
+    timeout: Annotated[float, typer.Option(help="Seconds that one call may take.")] = 60.0,
+) -> None:
+    """Make one call each for what judgekit may need of a server, and say what works."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from judgekit.llm.check import check_endpoint as check
+    from judgekit.llm.session import run_sync
+    from judgekit.llm.types import Endpoint
+
+    endpoint = Endpoint("checked", base_url, model, api_key_env, timeout_s=timeout)
+    found = run_sync(check(endpoint))
+    table = Table(box=None, pad_edge=False)
+    for title in ("what", "works", "seen", "needed for"):
+        table.add_column(title, overflow="fold")
+    for item in found:
+        table.add_row(*(escape(part) for part in (item.name, item.works, item.detail, item.needed_for)))
+    console().print(table)
+    if any(item.works == "no" and not item.needed_for for item in found):
+        raise typer.Exit(3)
