@@ -23,7 +23,11 @@ __all__ = ["Check", "check_endpoint"]
 
 Outcome = Literal["yes", "no", "partly"]
 
-_QUESTION: Final = "Question: Is Paris the capital of France? Answer with Yes or No."
+_QUESTION: Final = (
+    "Does the passage answer the question? Reply with Yes or No.\n"
+    "<question>What is the capital of France?</question>\n"
+    "<passage>Paris has been the capital of France for most of its history.</passage>"
+)
 _PARALLEL: Final = 8
 _TRIES: Final = 4
 _SCHEMA: Final[dict[str, Any]] = {
