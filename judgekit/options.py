@@ -3,12 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import overload
 
 from judgekit.errors import UsageError, nearest
 from judgekit.spec import Spec, Value
 
-__all__ = ["Options", "spelling"]
+__all__ = ["About", "Options", "about", "spelling"]
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a labeler or an answer metric is, for lists.
+
+    Attributes:
+        does: what it says, in a phrase.
+        scale: on which scale.
+        needs: what it needs and sees: references, which LLM, people.
+        cost: what it costs per pair or per answer.
+        options: what each option of its spelling is.
+    """
+
+    does: str
+    scale: str = ""
+    needs: str = ""
+    cost: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+def about(kind: object) -> About:
+    """Return what a labeler or metric class says of itself, else the first line of its docstring."""
+    said = getattr(kind, "about", None)
+    return said if isinstance(said, About) else About((getattr(kind, "__doc__", None) or "").strip().partition("\n")[0])
 
 
 class Options:

@@ -24,9 +24,10 @@ from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError, nearest
 from judgekit.llm.types import Endpoint, Outcome, Request
+from judgekit.options import About, about
 from judgekit.spec import Spec, parse
 
-__all__ = ["Answered", "Endpoints", "Metric", "ReferenceMetric", "Score", "metric", "metric_names", "unscored"]
+__all__ = ["Answered", "Endpoints", "Metric", "ReferenceMetric", "Score", "catalog", "metric", "unscored"]
 
 ENTRY_POINTS = "judgekit.answer_metrics"
 
@@ -146,9 +147,9 @@ def _metrics() -> dict[str, MetricFactory]:
     return found
 
 
-def metric_names() -> list[str]:
-    """Return the names of all answer metrics, installed ones included."""
-    return sorted(_metrics())
+def catalog() -> dict[str, About]:
+    """Return what each answer metric is, by its name, installed ones included."""
+    return {name: about(getattr(make, "__self__", make)) for name, make in sorted(_metrics().items())}
 
 
 def metric(spec: Spec | str, endpoints: Endpoints | None = None) -> Metric:

@@ -25,7 +25,7 @@ from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError, nearest
 from judgekit.llm.types import Endpoint, Outcome, Request
-from judgekit.options import Options
+from judgekit.options import About, Options, about
 from judgekit.spec import Spec, Value, parse
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "Needs",
     "Unit",
     "build",
+    "catalog",
     "checked",
     "kinds",
     "options",
@@ -163,6 +164,11 @@ def kinds() -> dict[str, LabelerFactory]:
             raise UsageError(f"the labeler {point.name!r} of {point.value} has the name of a built-in one")
         found[point.name] = point.load().make
     return found
+
+
+def catalog() -> dict[str, About]:
+    """Return what each known labeler is, by its kind; of an installed one that does not say, its docstring."""
+    return {kind: about(getattr(make, "__self__", make)) for kind, make in sorted(kinds().items())}
 
 
 def build(spec: Spec | str, context: Context) -> Labeler:

@@ -17,7 +17,7 @@ from judgekit.data.tables import Status
 from judgekit.errors import DataError
 from judgekit.labelers.base import Context, Label, Needs, Unit, read_fields, spell_fields
 from judgekit.llm.types import Outcome, Request
-from judgekit.options import Options, spelling
+from judgekit.options import About, Options, spelling
 from judgekit.spec import Spec
 
 __all__ = ["Containment"]
@@ -51,6 +51,19 @@ class Containment:
     """
 
     kind: ClassVar[str] = "containment"
+    about: ClassVar[About] = About(
+        "a reference answer stands in the document",
+        "binary",
+        "reference answers (not of classes, such as yes or no, and not long ones)",
+        "nothing",
+        {
+            "match": "tokens (as DPR evaluates), normalized (whole words with their symbols) or regex (as TREC QA)",
+            "min_length": "leave out answers with fewer letters and digits (1)",
+            "max_words": "leave out answers with more words (20)",
+            "classes": "further answers that are classes, separated by |",
+            "fields": "text leaves the title out",
+        },
+    )
     match: Match = "tokens"
     min_length: int = 1
     max_words: int = 20
@@ -68,7 +81,7 @@ class Containment:
     @classmethod
     def make(cls, spec: Spec, context: Context) -> Self:
         """Build it from its spelling."""
-        options = Options(spec, ("match", "min_length", "max_words", "classes", "fields"))
+        options = Options(spec, cls.about.options)
         return cls(
             options.choice("match", "tokens", get_args(Match)),  # type: ignore[arg-type]  # one of Match
             options.whole("min_length", 1, 1),

@@ -20,7 +20,7 @@ from judgekit.errors import DataError
 from judgekit.labelers.base import Context, Label, Needs, Unit
 from judgekit.labelers.provenance import as_declared, judgments
 from judgekit.llm.types import Outcome, Request
-from judgekit.options import Options, spelling
+from judgekit.options import About, Options, spelling
 from judgekit.spec import Spec
 
 __all__ = ["Human", "wilson"]
@@ -76,6 +76,18 @@ class Human:
     """
 
     kind: ClassVar[str] = "human"
+    about: ClassVar[About] = About(
+        "what people said of the document: grades, a ranking, or votes for the best of two or three",
+        "the grades'; grades up to the longest ranking; unit for votes",
+        "people",
+        "a judgment by a person",
+        {
+            "file": "the file with what they said",
+            "form": "grades, ranking or votes; auto goes by the columns",
+            "scale": "of grades, e.g. grades:3 or unit",
+            "unlisted": "zero or missing: what a document is that the file does not list",
+        },
+    )
     file: str
     form: Form = "auto"
     declared: str = ""
@@ -86,7 +98,7 @@ class Human:
     @classmethod
     def make(cls, spec: Spec, context: Context) -> Self:
         """Build it from its spelling; reads the file."""
-        options = Options(spec, ("file", "form", "scale", "unlisted"))
+        options = Options(spec, cls.about.options)
         name = options.required("file", "the file with what people said")
         form = options.choice("form", "auto", get_args(Form))
         declared = options.text("scale", "") if "scale" in options else ""

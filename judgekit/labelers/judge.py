@@ -20,7 +20,7 @@ from judgekit.llm.logprobs import distribution
 from judgekit.llm.prompts import Prompt, find_prompt, neutral, passages
 from judgekit.llm.types import Endpoint, Failure, Outcome, Reply, Request
 from judgekit.llm.verdict import Unread, read_outcome
-from judgekit.options import Options, spelling
+from judgekit.options import About, Options, spelling
 from judgekit.spec import Spec
 
 __all__ = ["Judge"]
@@ -64,6 +64,25 @@ class Judge:
     """
 
     kind: ClassVar[str] = "judge"
+    about: ClassVar[About] = About(
+        "an LLM says how relevant the document is, under a prompt that declares its verdicts",
+        "the prompt's (binary, grades:3:2); unit for log-probabilities and means",
+        "an LLM, or several as a jury",
+        "1 request per voice: samples=n, repeats=n and a jury of n make n",
+        {
+            "endpoint": "which LLM; left out where there is one",
+            "model": "another model of that endpoint",
+            "jury": "several endpoints, a+b+c, that vote",
+            "prompt": "a judge prompt (binary) or the path of your own",
+            "read": "text, or logprobs: P(yes) or the expected grade",
+            "samples": "votes per LLM (1), drawn at temperature 1 unless told otherwise",
+            "repeats": "the same request n times: the share of flips of the verdict (1)",
+            "vote": "majority or mean",
+            "temperature": "of the requests",
+            "top_logprobs": "alternatives to ask for (20); some servers give at most 5",
+            "fields": "text leaves the title out",
+        },
+    )
     endpoints: tuple[Endpoint, ...]
     prompt: Prompt
     read: Reading = "text"
@@ -88,13 +107,7 @@ class Judge:
     @classmethod
     def make(cls, spec: Spec, context: Context) -> Self:
         """Build it from its spelling."""
-        options = Options(
-            spec,
-            (
-                *("endpoint", "model", "jury", "prompt", "read", "samples", "repeats", "vote", "temperature"),
-                *("top_logprobs", "fields"),
-            ),
-        )
+        options = Options(spec, cls.about.options)
         name, jury, model = options.text("endpoint"), options.text("jury"), options.text("model")
         if jury is not None and (name is not None or model is not None):
             raise UsageError(f"{spec}: jury names the endpoints, so endpoint and model cannot be given with it")

@@ -13,7 +13,7 @@ from judgekit.data.trec import read_qrels
 from judgekit.errors import UsageError
 from judgekit.labelers.base import Context, Label, Needs, Unit
 from judgekit.llm.types import Outcome, Request
-from judgekit.options import Options, spelling
+from judgekit.options import About, Options, spelling
 from judgekit.spec import Spec
 
 __all__ = ["Provenance"]
@@ -42,6 +42,18 @@ class Provenance:
     """
 
     kind: ClassVar[str] = "provenance"
+    about: ClassVar[About] = About(
+        "what existing qrels say of the document, or of its page",
+        "the file's grades; binary with a threshold",
+        "a qrels file",
+        "nothing",
+        {
+            "qrels": "the file",
+            "expand": "page or title: a judgment counts for all documents of the same page",
+            "threshold": "the least grade that is 1",
+            "scale": "of the file's values, e.g. grades:3",
+        },
+    )
     qrels: str
     expand: Expand = "none"
     threshold: int = 0
@@ -53,7 +65,7 @@ class Provenance:
     @classmethod
     def make(cls, spec: Spec, context: Context) -> Self:
         """Build it from its spelling; reads the file."""
-        options = Options(spec, ("qrels", "expand", "threshold", "scale"))
+        options = Options(spec, cls.about.options)
         name = options.required("qrels", "the file of existing judgments")
         declared = options.text("scale", "") if "scale" in options else ""
         labeling = read_qrels(context.path(name), scale=Scale.parse(declared) if declared else None)

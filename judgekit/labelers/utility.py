@@ -20,7 +20,7 @@ from judgekit.llm.asking import cut_off, play, settled
 from judgekit.llm.logprobs import begins
 from judgekit.llm.prompts import find_prompt
 from judgekit.llm.types import Outcome, Reply, Request
-from judgekit.options import Options, spelling
+from judgekit.options import About, Options, spelling
 from judgekit.spec import Spec
 
 __all__ = ["Utility"]
@@ -59,6 +59,22 @@ class Utility:
     """
 
     kind: ClassVar[str] = "utility"
+    about: ClassVar[About] = About(
+        "the quality of the answer that the downstream LLM gives from this document alone (eRAG)",
+        "the metric's (binary for em and accuracy, else unit); signed for signed gains",
+        "the outcome's LLM, prompt and metric, and its reference answers; abstention and attempt need no references",
+        "1 request, the one of answering at k = 1; gains 1 more per query; samples=n: n",
+        {
+            "endpoint": "which LLM; left out where there is one",
+            "prompt": "an answer prompt (answer-short) or the path of your own",
+            "quality": "an answer metric (em)",
+            "variant": "quality, gain or signed-gain (minus the closed-book quality), abstention or attempt",
+            "read": "for abstention and attempt: text or logprobs",
+            "samples": "answers that the label is the mean of (1)",
+            "context_tokens": "the most tokens that the document may take",
+            "fields": "text leaves the title out",
+        },
+    )
     answerer: Answerer
     quality: Metric | None
     variant: Variant = "quality"
@@ -71,9 +87,7 @@ class Utility:
     @classmethod
     def make(cls, spec: Spec, context: Context) -> Self:
         """Build it from its spelling."""
-        options = Options(
-            spec, ("endpoint", "prompt", "quality", "variant", "read", "samples", "context_tokens", "fields")
-        )
+        options = Options(spec, cls.about.options)
         variant = options.choice("variant", "quality", get_args(Variant))
         read = options.choice("read", "text", get_args(Reading))
         name, prompt_name = options.text("endpoint"), options.text("prompt", "answer-short")

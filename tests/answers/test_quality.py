@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rouge_score import rouge_scorer
 
 from judgekit.answers.normalize import normalize
-from judgekit.answers.quality import Answered, Metric, metric, metric_names
+from judgekit.answers.quality import Answered, Metric, catalog, metric
 from judgekit.answers.reading import Answer
 from judgekit.data.documents import Query
 from judgekit.data.tables import Status
@@ -25,7 +25,7 @@ from judgekit.errors import UsageError
 from judgekit.llm.types import Failure, Outcome
 from tests.labelers.scripted import CUT, REFUSED, Here, Says, outcome
 
-PLAIN = {name: metric(name) for name in metric_names() if name != "correct"}
+PLAIN = {name: metric(name) for name in catalog() if name != "correct"}
 
 
 def value(name: str, said: str, *references: str) -> float | None:

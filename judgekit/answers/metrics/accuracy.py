@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 from judgekit.answers.quality import Endpoints, ReferenceMetric
 from judgekit.data.labelings import Scale
-from judgekit.options import Options
+from judgekit.options import About, Options
 from judgekit.spec import Spec
 
 __all__ = ["Accuracy"]
@@ -23,13 +23,19 @@ class Accuracy(ReferenceMetric):
     """
 
     names: ClassVar[tuple[str, ...]] = ("accuracy",)
+    about: ClassVar[About] = About(
+        "1 if the answer is the class of a reference, else 0",
+        "binary",
+        "reference answers",
+        "nothing",
+    )
     name: ClassVar[str] = "accuracy"
     scale: ClassVar[Scale] = Scale("binary")
 
     @classmethod
     def make(cls, spec: Spec, endpoints: Endpoints | None) -> Self:
         """Build it from its spelling; it has no options."""
-        Options(spec, ())
+        Options(spec, cls.about.options)
         return cls()
 
     def compare(self, text: str, references: Sequence[str]) -> float:

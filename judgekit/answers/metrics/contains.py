@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 from judgekit.answers.normalize import normalize
 from judgekit.answers.quality import Endpoints, ReferenceMetric
 from judgekit.data.labelings import Scale
-from judgekit.options import Options
+from judgekit.options import About, Options
 from judgekit.spec import Spec
 
 __all__ = ["Contains"]
@@ -24,13 +24,19 @@ class Contains(ReferenceMetric):
     """
 
     names: ClassVar[tuple[str, ...]] = ("contains",)
+    about: ClassVar[About] = About(
+        "1 if a reference stands in the answer, else 0",
+        "binary",
+        "reference answers",
+        "nothing",
+    )
     name: ClassVar[str] = "contains"
     scale: ClassVar[Scale] = Scale("binary")
 
     @classmethod
     def make(cls, spec: Spec, endpoints: Endpoints | None) -> Self:
         """Build it from its spelling; it has no options."""
-        Options(spec, ())
+        Options(spec, cls.about.options)
         return cls()
 
     def compare(self, text: str, references: Sequence[str]) -> float:

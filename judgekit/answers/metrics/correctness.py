@@ -16,7 +16,7 @@ from judgekit.llm.asking import Asker, cut_off, settled
 from judgekit.llm.prompts import Prompt, find_prompt, neutral
 from judgekit.llm.types import Endpoint, Outcome, Request
 from judgekit.llm.verdict import Unread, read_outcome
-from judgekit.options import Options, spelling
+from judgekit.options import About, Options, spelling
 from judgekit.spec import Spec
 
 __all__ = ["Correctness"]
@@ -35,6 +35,16 @@ class Correctness:
     """
 
     names: ClassVar[tuple[str, ...]] = ("correct",)
+    about: ClassVar[About] = About(
+        "an LLM says whether the answer says the same as a reference",
+        "binary; unit for graded prompts",
+        "reference answers, an LLM",
+        "1 request per answer; none for abstentions",
+        {
+            "endpoint": "which LLM; left out where there is one",
+            "prompt": "a correctness prompt (correctness) or the path of your own",
+        },
+    )
     needs_references: ClassVar[bool] = True
     asked: Endpoint
     prompt: Prompt
@@ -48,7 +58,7 @@ class Correctness:
     @classmethod
     def make(cls, spec: Spec, endpoints: Endpoints | None) -> Self:
         """Build it from its spelling."""
-        options = Options(spec, ("endpoint", "prompt"))
+        options = Options(spec, cls.about.options)
         if endpoints is None:
             raise UsageError(f"{spec} asks an LLM, and there is no endpoint here")
         name, prompt = options.text("endpoint"), options.text("prompt", "correctness")

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 from judgekit.answers.normalize import normalize
 from judgekit.answers.quality import Endpoints, ReferenceMetric
 from judgekit.data.labelings import Scale
-from judgekit.options import Options
+from judgekit.options import About, Options
 from judgekit.spec import Spec
 
 __all__ = ["ExactMatch"]
@@ -20,13 +20,19 @@ class ExactMatch(ReferenceMetric):
     """1 if the normalised answer equals a normalised reference, else 0."""
 
     names: ClassVar[tuple[str, ...]] = ("em",)
+    about: ClassVar[About] = About(
+        "1 if the normalised answer is a reference, else 0",
+        "binary",
+        "reference answers",
+        "nothing",
+    )
     name: ClassVar[str] = "em"
     scale: ClassVar[Scale] = Scale("binary")
 
     @classmethod
     def make(cls, spec: Spec, endpoints: Endpoints | None) -> Self:
         """Build it from its spelling; it has no options."""
-        Options(spec, ())
+        Options(spec, cls.about.options)
         return cls()
 
     def compare(self, text: str, references: Sequence[str]) -> float:

@@ -12,7 +12,7 @@ from rapidfuzz.distance import LCSseq
 
 from judgekit.answers.quality import Endpoints, ReferenceMetric
 from judgekit.data.labelings import Scale
-from judgekit.options import Options, spelling
+from judgekit.options import About, Options, spelling
 from judgekit.spec import Spec
 
 __all__ = ["Rouge"]
@@ -35,6 +35,13 @@ class Rouge(ReferenceMetric):
     """
 
     names: ClassVar[tuple[str, ...]] = ("rouge-1", "rouge-2", "rouge-l")
+    about: ClassVar[About] = About(
+        "common words, word pairs or the longest common sequence with the best reference, as an F-measure",
+        "unit",
+        "reference answers",
+        "nothing",
+        {"tokens": "ascii (as Google's rouge_score) or unicode (all scripts)"},
+    )
     scale: ClassVar[Scale] = Scale("unit")
     kind: str
     tokens: Tokens = "ascii"
@@ -42,7 +49,7 @@ class Rouge(ReferenceMetric):
     @classmethod
     def make(cls, spec: Spec, endpoints: Endpoints | None) -> Self:
         """Build it from its spelling."""
-        options = Options(spec, ("tokens",))
+        options = Options(spec, cls.about.options)
         return cls(spec.name, options.choice("tokens", "ascii", get_args(Tokens)))  # type: ignore[arg-type]  # one of Tokens
 
     @property

@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 from judgekit.answers.normalize import normalize
 from judgekit.answers.quality import Endpoints, ReferenceMetric
 from judgekit.data.labelings import Scale
-from judgekit.options import Options
+from judgekit.options import About, Options
 from judgekit.spec import Spec
 
 __all__ = ["TokenF1"]
@@ -24,13 +24,19 @@ class TokenF1(ReferenceMetric):
     """
 
     names: ClassVar[tuple[str, ...]] = ("f1",)
+    about: ClassVar[About] = About(
+        "common tokens with the best reference, as an F-measure",
+        "unit",
+        "reference answers",
+        "nothing",
+    )
     name: ClassVar[str] = "f1"
     scale: ClassVar[Scale] = Scale("unit")
 
     @classmethod
     def make(cls, spec: Spec, endpoints: Endpoints | None) -> Self:
         """Build it from its spelling; it has no options."""
-        Options(spec, ())
+        Options(spec, cls.about.options)
         return cls()
 
     def compare(self, text: str, references: Sequence[str]) -> float:
