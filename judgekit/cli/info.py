@@ -46,7 +46,7 @@ def labelers() -> None:
     from judgekit.labelers.base import kinds
 
     for kind, factory in sorted(kinds().items()):
-        text = (factory.__doc__ or "").strip().splitlines()
+        text = (getattr(factory, "__self__", factory).__doc__ or "").strip().splitlines()
         console().print(f"{kind:<12} {text[0] if text else ''}", markup=False, highlight=False)
 
 
