@@ -34,6 +34,7 @@ _EXACT_IN_FLOAT32: Final = 4096
 """Sums over pairs of up to so many points stay below 2**24, so 32-bit floats hold them exactly."""
 
 
+_CANCELLED: Final = 1e-3
 _LEAF: Final = 512
 """Up to so many distinct points the pairs are looked at one by one."""
 
@@ -107,7 +108,8 @@ class Target:
             self._ranked = np.asarray(exact * ranks[self._codes])
         self._centred = self.quality - self.quality.mean() if n else self.quality
         self._sum = self._centred @ exact
-        self._variation = (self._centred**2) @ exact - self._sum**2 / np.maximum(self.total, 1)
+        self._energy = (self._centred**2) @ exact
+        self._variation = self._energy - self._sum**2 / np.maximum(self.total, 1)
 
     def _untied(self, groups: Weights) -> Floats:
         """Return how many ordered pairs are not tied, given the weight per value."""
@@ -165,7 +167,15 @@ class Target:
         with np.errstate(divide="ignore", invalid="ignore"):
             variation = sums[1] - sums[0] ** 2 / self.total
             covariation = sums[2] - sums[0] * self._sum / self.total
-            return np.asarray(covariation / np.sqrt(variation) / np.sqrt(self._variation))
+            out = covariation / np.sqrt(variation) / np.sqrt(self._variation)
+            # where a resample lacks the values far out, little is left of the large sums: once more, more exactly
+            lost = (variation < _CANCELLED * sums[1]) | (self._variation < _CANCELLED * self._energy)
+            weights = self._exact[:, lost]
+            x = centred[:, None] - sums[0][lost] / self.total[lost]
+            y = self._centred[:, None] - self._sum[lost] / self.total[lost]
+            norms = np.sqrt(_columns(weights, x, x)) * np.sqrt(_columns(weights, y, y))
+            out[lost] = _columns(weights, x, y) / norms
+        return np.asarray(out)
 
 
 def coefficients(scores: npt.ArrayLike, quality: npt.ArrayLike) -> dict[str, float]:

@@ -124,11 +124,12 @@ def _ranks(pair_signs: Signs, size: int) -> Floats:
     return np.asarray(pair_signs @ (first - second) / 2, dtype=np.float64)
 
 
-def _above(pair_signs: Signs, size: int) -> tuple[Signs, Signs]:
+def _above(pair_signs: Signs, size: int) -> tuple[Floats, Floats]:
     """Return how many runs are above each one, and how many are in its tied group, itself included."""
     first, second = _ends(size)
     above = (pair_signs > 0).astype(np.float32) @ second + (pair_signs < 0).astype(np.float32) @ first
-    return above, (pair_signs == 0).astype(np.float32) @ (first + second) + 1
+    ties = (pair_signs == 0).astype(np.float32) @ (first + second) + 1
+    return above.astype(np.float64), ties.astype(np.float64)
 
 
 def _pearson(x: Floats, y: Floats) -> Floats:
@@ -143,22 +144,22 @@ def _tau_ap(sx: Signs, sy: Signs, size: int) -> Floats:
     above, ties = _above(sx, size)
     # of a pair with different scores the lower run has one more above it, rightly so if that one is better too
     rightly = (1 + sx * sy) / 2
-    right = (rightly * (sx > 0)) @ second + (rightly * (sx < 0)) @ first
+    right = ((rightly * (sx > 0)) @ second + (rightly * (sx < 0)) @ first).astype(np.float64)
     total = np.zeros(sx.shape[:-1])
     for place in range(int(ties.max(initial=1))):
         # within its tied group a run has 0, 1, ... others of the group above it, each right with probability 1/2
         fits = (place < ties) & (above + place > 0)
-        total += np.where(fits, (right + place / 2) / np.maximum(above + place, 1) / ties, 0).sum(axis=-1, dtype=float)
+        total += np.where(fits, (right + place / 2) / np.maximum(above + place, 1) / ties, 0).sum(axis=-1)
     return np.asarray(2 * total / (size - 1) - 1)
 
 
 def _rbo(sx: Signs, sy: Signs, size: int) -> Floats:
-    depths = np.arange(1, size + 1, dtype=np.float32)
+    depths = np.arange(1.0, size + 1)
     tops = []
     for pair_signs in (sx, sy):
         above, ties = (each[..., None] for each in _above(pair_signs, size))
         tops.append(np.clip((depths - above) / ties, 0, 1))
-    agreement = np.einsum("...rd,...rd->...d", *tops).astype(np.float64) / depths
-    weights = RBO_PERSISTENCE ** depths.astype(np.float64)
+    agreement = np.einsum("...rd,...rd->...d", *tops) / depths
+    weights = RBO_PERSISTENCE**depths
     tail = agreement[..., -1] * weights[-1]
     return np.asarray(agreement @ weights * (1 - RBO_PERSISTENCE) / RBO_PERSISTENCE + tail)

@@ -1,0 +1,130 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from judgekit.analysis.inputs import Panel
+from judgekit.analysis.levels import Resamples, estimates, paired_draws
+from judgekit.analysis.resampling import resample_matrix
+from judgekit.analysis.shrinkage import shrunken_draws
+
+
+def panel(scores, quality):
+    runs, n = quality.shape
+    labelings = tuple("ABCDEF"[: len(scores)])
+    names = tuple(f"r{i:02d}" for i in range(runs)), tuple(f"q{i:04d}" for i in range(n))
+    asked = np.isfinite(quality)
+    return Panel("AP", 5, "em", "m", labelings, *names, scores, quality, asked)
+
+
+def data(runs=4, n=60, labelings=2, seed=0):
+    rng = np.random.default_rng(seed)
+    quality = rng.integers(0, 2, (runs, n)).astype(float)
+    scores = np.round(quality + rng.normal(size=(labelings, runs, n)), 1)
+    return scores, quality
+
+
+def sample(n, resamples=200):
+    return Resamples(resample_matrix(n, resamples, 1), 1)
+
+
+def by_run(found, labeling):
+    return {e.run: e for e in found if e.labeling == labeling}
+
+
+def test_the_query_level_is_the_mean_over_runs_of_each_runs_coefficient():
+    scores, quality = data()
+    found = by_run(estimates(panel(scores, quality), "query", sample(60)), 1)
+    each = [stats.kendalltau(scores[1, r], quality[r]).statistic for r in range(4)]
+    assert [found[f"r{r:02d}"].values[1] for r in range(4)] == pytest.approx(each, abs=1e-12)
+    assert found["all"].values[1] == pytest.approx(np.mean(each), abs=1e-12)
+
+
+def test_the_mean_over_runs_is_resampled_jointly():
+    scores, quality = data(runs=2)
+    twice = panel(np.repeat(scores[:, :1], 2, axis=1), np.repeat(quality[:1], 2, axis=0))
+    found = by_run(estimates(twice, "query", sample(60)), 0)
+    assert found["all"].draws == pytest.approx(found["r00"].draws)
+
+
+def test_the_within_query_level_is_the_mean_over_queries_that_tell_runs_apart():
+    scores, quality = data()
+    found = next(iter(estimates(panel(scores, quality), "within-query", sample(60))))
+    values = []
+    for q in range(60):
+        pairs = [
+            0.5 * (1 + np.sign(scores[0, i, q] - scores[0, j, q]) * np.sign(quality[i, q] - quality[j, q]))
+            for i in range(4)
+            for j in range(i)
+            if quality[i, q] != quality[j, q]
+        ]
+        if pairs:
+            values.append(np.mean(pairs))
+    assert found.values[0] == pytest.approx(np.mean(values), abs=1e-12)
+    assert found.n == len(values)
+    assert found.queries == 60
+
+
+def test_the_system_level_is_over_runs_of_means_over_queries():
+    scores, quality = data(runs=11)
+    found = next(iter(estimates(panel(scores, quality), "system", sample(60))))
+    x, y = scores[0].mean(axis=1), quality.mean(axis=1)
+    assert found.values[1] == pytest.approx(stats.kendalltau(x.round(9), y.round(9)).statistic, abs=1e-12)
+    assert found.names[-2:] == ("tau_ap", "rbo")
+    assert found.n == 11
+
+
+def test_a_query_that_one_run_lacks_leaves_that_run_and_the_levels_over_runs():
+    scores, quality = data()
+    quality[2, 7] = np.nan
+    given = panel(scores, quality)
+    found = by_run(estimates(given, "query", sample(60)), 0)
+    assert [found[f"r{r:02d}"].n for r in range(4)] == [60, 60, 59, 60]
+    assert found["all"].n == 60
+    assert next(iter(estimates(given, "system", sample(60)))).queries == 59
+
+
+def test_a_run_of_constant_quality_leaves_the_mean_and_constant_scores_undo_it():
+    scores, quality = data()
+    quality[0] = 1
+    scores[1, 2] = 0.5
+    found = list(estimates(panel(scores, quality), "query", sample(60)))
+    first, second = by_run(found, 0), by_run(found, 1)
+    assert first["r00"].reason == "the quality is constant"
+    assert first["all"].values[0] == pytest.approx(np.mean([first[f"r{r:02d}"].values[0] for r in (1, 2, 3)]))
+    assert np.isnan(second["all"].values).all()
+    assert second["all"].reason == "the scores are constant on run r02"
+
+
+@pytest.mark.parametrize("level", ["query", "within-query", "system"])
+def test_a_labeling_differs_from_itself_by_nothing(level):
+    scores, quality = data(runs=6)
+    same = panel(np.repeat(scores[:1], 2, axis=0), quality)
+    first, second = (e for e in estimates(same, level, sample(60)) if e.run == "all")
+    assert paired_draws(first, second, sample(60)) == pytest.approx(np.zeros_like(first.draws), abs=1e-9)
+
+
+def test_shrunken_draws_approach_the_plain_bootstrap_where_noise_is_small():
+    rng = np.random.default_rng(0)
+    means = rng.normal(size=(30, 2))
+    deviations = 0.001 * rng.normal(size=(500, 30, 2))
+    draws = shrunken_draws(means, deviations, 1000, rng)
+    plain = means - means.mean(axis=0) + deviations - deviations.mean(axis=1, keepdims=True)
+    assert np.abs(draws - plain).max() < 0.001
+
+
+def test_shrunken_draws_have_the_spread_of_the_true_means_not_of_the_noisy_ones():
+    rng = np.random.default_rng(1)
+    true = rng.normal(size=(400, 2))
+    noisy = true + rng.normal(size=(400, 2))
+    draws = shrunken_draws(noisy, rng.normal(size=(300, 400, 2)), 10_000, rng)
+    assert np.var(noisy, axis=0) == pytest.approx([2, 2], rel=0.2)
+    assert np.var(draws, axis=1).mean(axis=0) == pytest.approx([1, 1], rel=0.2)
+    # the mean draw is the regression of the true mean on the noisy one
+    assert draws.mean(axis=0)[:, 0] == pytest.approx(noisy[:, 0] / 2, abs=0.4)
+
+
+def test_a_variable_without_noise_is_no_obstacle():
+    rng = np.random.default_rng(2)
+    deviations = rng.normal(size=(100, 5, 2))
+    deviations[:, :, 1] = 0
+    assert np.isfinite(shrunken_draws(rng.normal(size=(5, 2)), deviations, 50, rng)).all()
