@@ -146,6 +146,12 @@ class Target:
         out[1:] = np.clip(out[1:], -1, 1)
         return out
 
+    def pairs(self, scores: npt.ArrayLike) -> Floats:
+        """Return, over ordered pairs, C - D and how many are untied in scores and in quality: shape (3, B)."""
+        values, codes = np.unique(np.asarray(scores, dtype=np.float64), return_inverse=True)
+        groups = _sums(codes, len(values), self._weights)
+        return np.stack([self._balance(codes, groups), self._untied(groups), self.untied])
+
     def _balance(self, codes: npt.NDArray[np.intp], groups: Weights) -> Floats:
         """Return concordant minus discordant ordered pairs per resample, shape (B,)."""
         if self.levels < 2 or len(groups) < 2:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from judgekit.analysis.coefficients import coefficients
 from judgekit.analysis.construction import Answering, kinship, same_by_construction
+from judgekit.analysis.controls import control_rows
 from judgekit.analysis.cost import check_costs, cost_order, frontier
 from judgekit.analysis.differences import DIFFERENCE_COLUMNS, Difference, difference, holm, steiger, williams
 from judgekit.analysis.flags import Flagger
@@ -44,6 +45,8 @@ class Comparison:
             Steiger's z for r and rho.
         details: one row per cell: how many queries went in, what share of its cases each labeling lacks, the largest
             tau-b attainable with the same values, the share of resamples without a concordance.
+        controls: for the measures of the primary cell, how much of the agreement easy and hard questions make, see
+            `judgekit.analysis.controls`.
         costs: cost beside the concordance of the primary cell, with the frontier.
         warnings: sentences for the user.
         settings: what the numbers depend on: resamples, seed, confidence, margin.
@@ -53,6 +56,7 @@ class Comparison:
     verdict: Verdict
     differences: pd.DataFrame
     details: pd.DataFrame
+    controls: pd.DataFrame
     costs: pd.DataFrame
     warnings: tuple[str, ...]
     settings: Mapping[str, float] = field(default_factory=dict)
@@ -163,6 +167,7 @@ def compare(
         verdict=verdict,
         differences=pd.DataFrame(work.differences, columns=list(DIFFERENCE_COLUMNS)),
         details=pd.DataFrame(work.details),
+        controls=pd.DataFrame(work.controls),
         costs=frontier(price, values),
         warnings=tuple(dict.fromkeys([*inputs.warnings, *warnings, *choices, *work.warnings])),
         settings={"resamples": resamples, "seed": seed, "confidence": confidence, "margin": margin},
@@ -201,6 +206,7 @@ class _Work:
     rows: list[dict[str, object]] = field(default_factory=list)
     details: list[dict[str, object]] = field(default_factory=list)
     differences: list[dict[str, object]] = field(default_factory=list)
+    controls: list[dict[str, object]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     primary: list[tuple[Panel, Estimate]] = field(default_factory=list)
 
@@ -220,6 +226,14 @@ class _Work:
                     self.primary.append((panel, estimate))
             if self.cell.same_quality(panel):
                 self._differences(panel, level, [e for e in found if e.labeling in panel.joint])
+
+        if self.cell.holds(panel):
+            known = self.inputs.closed_book.get((panel.metric, panel.model))
+            for index, labeling in enumerate(panel.labelings):
+                key = {"labeling": labeling, **self._key(panel, "", "")}
+                del key["level"], key["run"]
+                rows = control_rows(panel, index, known, self.resamples, self.confidence)
+                self.controls += [{**key, **row} for row in rows]
 
     def _key(self, panel: Panel, level: str, run: str) -> dict[str, object]:
         return {

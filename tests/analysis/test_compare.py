@@ -136,3 +136,146 @@ def test_tables_that_do_not_meet_are_a_sentence():
         compare(pd.concat([scores, scores]), quality)
     with pytest.raises(DataError, match="no measure can be paired"):
         compare(scores, quality.assign(depth=10))
+
+
+def test_controls_come_with_closed_book_quality_and_several_runs():
+    scores, quality = tables(runs=("a", "b"))
+    closed = quality[quality["run"] == "a"].assign(run="all", depth=0)
+    controls = compare(scores, pd.concat([quality, closed]), resamples=100).controls
+    assert set(controls["control"]) == {
+        "all", "cross-query", "same-query", "closed-book-0", "closed-book-strata", "closed-book-partial",
+    }  # fmt: skip
+    assert compare(*tables(), resamples=100).controls.empty
+
+
+def test_three_levels_are_worked_out_where_there_are_several_runs():
+    scores, quality = tables(runs=tuple("abcdef"), n=60)
+    table = compare(scores, quality, resamples=100).table
+    assert set(table["level"]) == {"query", "within-query", "system"}
+    assert set(table.loc[table["level"] == "system", "run"]) == {"all"}
+    assert set(table.loc[table["level"] == "query", "run"]) == {*"abcdef", "all"}
+
+
+def test_a_level_over_runs_needs_several():
+    with pytest.raises(DataError, match="compares runs"):
+        compare(*tables(), primary_level="system")
+    result = compare(*tables(), levels=["query", "system"], resamples=100)
+    assert any("only one run" in w for w in result.warnings)
+
+
+def test_below_five_runs_the_system_level_has_numbers_and_no_verdict():
+    scores, quality = tables(runs=tuple("abcd"), n=60)
+    result = compare(scores, quality, primary_level="system", resamples=100)
+    assert result.verdict.best is None
+    assert result.verdict.winner is None
+    assert "at least 5 runs" in result.verdict.text
+    system = result.table[result.table["level"] == "system"]
+    assert system["value"].notna().all()
+    assert system["flags"].str.contains("few_runs").all()
+
+
+def test_the_cheapest_that_is_not_worse_by_more_than_the_margin_is_named():
+    data = tables(n=600, labelings={"dear": 0.8, "cheap": 0.82, "free": 4.0})
+    costs = pd.DataFrame({"labeling": ["dear", "cheap", "free"], "requests": [1000, 10, 0]})
+    verdict = compare(*data, costs=costs, margin=0.1, resamples=200).verdict
+    assert verdict.cheapest == "cheap"
+    assert "'cheap'" in verdict.text
+    strict = compare(*data, costs=costs, margin=0.0, resamples=200).verdict
+    assert strict.cheapest == strict.best
+
+
+def test_the_frontier_holds_what_nothing_cheaper_beats():
+    data = tables(n=300, labelings={"dear": 0.5, "cheap": 0.8, "silly": 4.0})
+    costs = pd.DataFrame({"labeling": ["dear", "cheap", "silly"], "money": [9.0, 1.0, 5.0]})
+    frame = compare(*data, costs=costs, resamples=100).costs.set_index("labeling")
+    assert frame["frontier"].to_dict() == {"cheap": True, "silly": False, "dear": True}
+    assert list(frame.index) == ["cheap", "silly", "dear"]
+
+
+def test_without_a_primary_measure_each_labelings_best_is_taken_in_every_resample():
+    data = tables(measures=("nDCG@5", "P@5"), labelings={"a": 1.0, "b": 1.0})
+    result = compare(*data, resamples=200)
+    assert result.verdict.primary.measure is None
+    assert "best measure of each labeling" in result.verdict.text
+    best = result.table[result.table["coefficient"] == "concordance"].groupby("labeling")["value"].max()
+    assert result.costs.set_index("labeling")["concordance"].to_dict() == best.to_dict()
+
+
+def test_a_choice_made_for_the_user_is_a_warning():
+    scores, quality = tables()
+    result = compare(scores, pd.concat([quality, quality.assign(metric="f1")]), resamples=100)
+    assert result.verdict.primary.metric == "em"
+    assert any("'em', the first of em, f1" in w for w in result.warnings)
+
+
+def test_lower_is_better_measures_are_turned_round():
+    scores, quality = tables(labelings={"good": 0.5})
+    turned = scores.assign(measure="MeanRank", value=-scores["value"])
+    value = compare(scores, quality, resamples=100).table["value"]
+    assert compare(turned, quality, resamples=100).table["value"].tolist() == pytest.approx(value.tolist())
+    own = scores.assign(measure="my_cost", value=-scores["value"])
+    assert compare(own, quality, lower=["my_cost"], resamples=100).table["value"].tolist() == pytest.approx(
+        value.tolist()
+    )
+
+
+def test_tables_of_any_origin_and_measures_of_any_name_can_be_compared():
+    scores, quality = tables()
+    result = compare(scores.assign(measure="thumbs at home"), quality.assign(metric="thumbs up"), resamples=100)
+    assert result.verdict.winner == "good"
+
+
+def flags(result, **where):
+    table = result.table
+    for column, value in where.items():
+        table = table[table[column] == value]
+    return {flag for text in table["flags"] for flag in text.split(";") if flag}
+
+
+def test_recall_that_equals_success_everywhere_is_flagged():
+    scores, quality = tables(measures=("R@5", "Success@5"))
+    hit = (scores["value"] > 0).astype(float)
+    same = scores.assign(value=hit.groupby([scores["labeling"], scores["query_id"]]).transform("max"))
+    assert "recall_is_success" in flags(compare(same, quality, resamples=100), measure="R@5")
+    assert "recall_is_success" not in flags(compare(scores, quality, resamples=100))
+
+
+def test_binary_against_binary_and_few_values_are_flagged():
+    scores, quality = tables()
+    binary = scores.assign(value=(scores["value"] > 0).astype(float))
+    assert {"binary_binary", "few_values"} <= flags(compare(binary, quality, resamples=100))
+    assert not {"binary_binary", "few_values"} & flags(compare(scores, quality, resamples=100))
+
+
+def test_scores_that_are_the_outcome_are_flagged():
+    scores, quality = tables(labelings={"good": 0.5, "copy": 1.0})
+    values = quality.set_index("query_id")["value"]
+    copied = scores["value"].where(scores["labeling"] == "good", scores["query_id"].map(values))
+    result = compare(scores.assign(value=copied), quality, resamples=100)
+    assert "equals_outcome" in flags(result, labeling="copy")
+    assert "equals_outcome" not in flags(result, labeling="good")
+
+
+def test_notes_of_the_metrics_engine_become_flags():
+    scores, quality = tables()
+    notes = pd.DataFrame(
+        {"labeling": ["good", "poor"], "run": "bm25", "measure": "nDCG@5", "ties": [3, 0], "unjudged": [0, 7]}
+    )
+    result = compare(scores, quality, notes=notes, resamples=100)
+    assert flags(result, labeling="good") == {"ties_at_cutoff"}
+    assert flags(result, labeling="poor") == {"unjudged"}
+
+
+def test_pairing_everything_with_everything_is_flagged():
+    scores, quality = tables(measures=("nDCG@3",))
+    assert "unmatched_depth" in flags(compare(scores, quality, pairing="all", resamples=100))
+
+
+def test_a_coefficient_undefined_on_many_resamples_has_no_interval():
+    scores, quality = tables(n=40)
+    rare = quality.assign(value=(quality["query_id"] == "q0000").astype(float))
+    result = compare(scores, rare, resamples=200)
+    assert result.table["value"].notna().all()
+    assert result.table["ci_low"].isna().all()
+    assert "constant_resamples" in flags(result)
+    assert result.verdict.winner is None
