@@ -21,6 +21,8 @@ Value = bool | int | float | str
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_+-]*")
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
+_MAPPING = re.compile(r"\{[^{}]*\}")
+"""A mapping such as ``{0:0,1:1}``, as ir_measures writes gains; it is kept as text."""
 _LOOSE = re.compile(r"[^,()'\"\s=][^,()'\"=]*")
 _WORDS: dict[str, bool] = {"True": True, "true": True, "False": False, "false": False}
 _ESCAPES = {"n": "\n", "t": "\t"}
@@ -127,6 +129,9 @@ class _Reader:
         quote = self.text[self.pos : self.pos + 1]
         if quote in ("'", '"'):
             return self.quoted(quote)
+        mapping = self.take(_MAPPING)
+        if mapping is not None:
+            return mapping
         start = self.pos
         loose = self.take(_LOOSE)
         if loose is None:

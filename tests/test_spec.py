@@ -42,6 +42,7 @@ def test_a_list_of_spellings_parses_back(many: list[Spec]) -> None:
         ("nDCG(dcg=exp-log2)@10", Spec("nDCG", (("dcg", "exp-log2"),), 10)),
         ('judge(model="org/name", prompt=graded)', Spec("judge", (("model", "org/name"), ("prompt", "graded")))),
         ("RBP(p=0.8)", Spec("RBP", (("p", 0.8),))),
+        ("nDCG(gains={0:0,1:2})@5", Spec("nDCG", (("gains", "{0:0,1:2}"),), 5)),
     ],
 )
 def test_spellings_of_ir_measures_and_labelers(text: str, spec: Spec) -> None:

@@ -177,12 +177,13 @@ def _mix(keys: Keys) -> Keys:
 
 
 def _hashes(texts: _Texts, start: int, stop: int) -> Keys:
-    """Return a 64-bit hash of the texts ``start:stop``; injective on texts of one length up to eight bytes."""
+    """Return a 64-bit hash of the texts ``start:stop``, of each by itself, whatever stands beside it."""
     offsets = texts.offsets[start : stop + 1].astype(np.int64)
     lengths = np.diff(offsets)
-    out = lengths.astype(np.uint64)
-    for number in range((int(lengths.max(initial=0)) + 7) // 8):
-        out = _mix(out ^ texts.word(offsets[:-1], lengths, number))
+    out = _mix(lengths.astype(np.uint64) ^ texts.word(offsets[:-1], lengths, 0))
+    for number in range(1, (int(lengths.max(initial=0)) + 7) // 8):
+        more = _mix(out ^ texts.word(offsets[:-1], lengths, number))
+        out = more if lengths.min() > 8 * number else np.where(lengths > 8 * number, more, out)
     return out
 
 

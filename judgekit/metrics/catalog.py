@@ -61,6 +61,7 @@ class Definition:
         scales: the scales it is defined on, in words.
         params: its parameters.
         aliases: other names, compared without case.
+        presets: further names that stand for the measure with parameters, compared without case.
         lower_is_better: whether smaller values are better.
     """
 
@@ -76,6 +77,7 @@ class Definition:
     scales: str = "binary, grades; unit with rel="
     params: dict[str, Param] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
+    presets: dict[str, dict[str, Value]] = field(default_factory=dict)
     lower_is_better: bool = False
 
 
@@ -240,7 +242,9 @@ _ALL: Final = (
         "amount",
         scales="binary, grades, unit",
         params={
-            "max": Param("the largest grade; by default what the labeling declares", valid=_positive),
+            "max": Param(
+                "the largest grade; by default what the labeling declares", valid=_positive, expected="a number above 0"
+            ),
             "prob": Param(
                 "what makes r: the grade, or the label as it is; by default by scale", None, ("grade", "label")
             ),
@@ -301,6 +305,7 @@ _ALL: Final = (
             "relative": Param("divide by the most that so many documents can hold", False, (False, True)),
         },
         aliases=("set_P",),
+        presets={"SetRelP": {"relative": True}, "set_relative_P": {"relative": True}},
     ),
     Definition(
         "SetR",

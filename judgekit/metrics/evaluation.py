@@ -115,7 +115,9 @@ def evaluate(
         values[i] = np.where(undefined, np.nan, computer.values(measure))
         if low is not None and high is not None:
             low[i], high[i] = (np.where(undefined, np.nan, bound) for bound in computer.bounds(measure))
-            values[i] = np.where(computer.holes[:, None, :] & (low[i] != high[i]), np.nan, values[i])
+            # With a hole the value is known only where every filling of it gives the same.
+            filled = np.where(low[i] == high[i], low[i], np.nan)
+            values[i] = np.where(computer.holes[:, None, :], filled, values[i])
     warnings = _warnings(parsed, labelings, bounds=bounds)
     return Evaluation(join, parsed, ids, values, reasons, warnings, low=low, high=high)
 
@@ -136,13 +138,18 @@ class _Computer:
     def _scene(self, measure: Measure, which: str = "plain") -> Scene:
         drop: Drop = "unlabelled" if self._condensed or measure.option("judged_only") else self._drop
         if (which, drop) not in self._scenes:
-            scales = [labeling.scale for labeling in self._join.labelings]
-            if which == "plain":
-                fill = self._fill
-            else:
-                fill = np.array([s.low if which == "low" else s.high for s in scales], np.float64)
+            fill = self._fill if which == "plain" else self._end(which, drop)
             self._scenes[which, drop] = Scene(self._join, fill, drop=drop)
         return self._scenes[which, drop]
+
+    def _end(self, which: str, drop: Drop) -> Floats:
+        """Return the best or worst label that a document may have, by labeling."""
+        scales = [labeling.scale for labeling in self._join.labelings]
+        if which == "high":
+            return np.array([s.high for s in scales], np.float64)
+        # A negative grade would leave a condensed list, and so be no worse than a 0 that stays in it.
+        stays = drop == "unlabelled"
+        return np.array([0 if stays and s.integral else s.low for s in scales], np.float64)
 
     def values(self, measure: Measure) -> Floats:
         """Return the measure's values, shape (L, R, Q)."""
@@ -164,7 +171,7 @@ class _Computer:
         most = measure.definition.high
         high = high if most is None else np.minimum(high, most)
         if measure.name in _LOOSE or measure.option("best") or measure.option("by") == "hits":
-            wide = np.broadcast_to(self.holes[:, None, :], low.shape)
+            wide = self.holes[:, None, :]
             low, high = np.where(wide, measure.definition.low, low), np.where(wide, measure.definition.high or 1, high)
         return low, high
 

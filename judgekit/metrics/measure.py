@@ -87,7 +87,8 @@ def _canonical(spec: Spec) -> Spec:
         key, cutoff = match[1].casefold(), int(match[2])
     if key not in names:
         known = ", ".join(sorted(DEFINITIONS))
-        raise UsageError(f"there is no measure {spec.name!r} (there are: {known}).{nearest(spec.name, names)}")
+        spelled = [alias for d in DEFINITIONS.values() for alias in (d.name, *d.aliases)]
+        raise UsageError(f"there is no measure {spec.name!r} (there are: {known}).{nearest(spec.name, spelled)}")
     name, params = names[key]
     return Spec(name, tuple((params | dict(spec.params)).items()), cutoff)
 
@@ -98,6 +99,8 @@ def _aliases() -> dict[str, tuple[str, dict[str, Value]]]:
     for definition in DEFINITIONS.values():
         for alias in (definition.name, *definition.aliases):
             names[alias.casefold()] = (definition.name, {})
+        for preset, params in definition.presets.items():
+            names[preset.casefold()] = (definition.name, params)
     return names
 
 

@@ -93,7 +93,10 @@ class Scene:
         self._rank: Ints = join.hit_rank[None, :]
         self.retrieved: Ints = join.retrieved[None, :, :]
         if drop == "unlabelled":
-            stays = ~np.isnan(self._label)
+            # A negative grade says that a document was not judged; trec_eval treats it so, and a gain may be negative.
+            least = np.array([-np.inf if x.scale.kind == "signed" else 0 for x in join.labelings])
+            stays = self._label >= least[:, None]
+            self._label[~stays] = np.nan
             self.retrieved = self.count(self._select(stays).cell)
             self._moved = np.cumsum(np.pad(stays, ((0, 0), (1, 0))), axis=1)
             self._rank = self._between(join.lists[0], np.arange(len(join.hit_rank))) + 1

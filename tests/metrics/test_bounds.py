@@ -1,0 +1,111 @@
+"""Bounds over all labels that the missing ones may have."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import isnan
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit.data.ordering import Ties
+from judgekit.errors import UsageError
+from judgekit.metrics import evaluate, parse_measures
+from tests.metrics.material import EVERY, SCALES, Case, cases, labeling_of, run_of
+from tests.metrics.reference import score
+
+MEASURES = [m for m in parse_measures(EVERY) if m.option("gains") is None]
+EXACT = {"P", "Success", "RR", "DCG", "RBP", "ERR"}
+ENDS = {"binary": (0, 1), "grades:3": (0, 1, 2, 3), "grades:3:2": (0, 1, 2, 3), "grades:-2..3": (-2, 0, 1, 2, 3)}
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases(most=6, scales=tuple(ENDS)), st.data())
+def test_bounds_contain_every_completion_and_are_exact_where_they_can_be(case: Case, data: st.DataObject) -> None:
+    docs = sorted({*case.scores, *case.labels, "hole"})
+    holes = data.draw(st.lists(st.sampled_from(docs), min_size=1, max_size=2, unique=True))
+    known = {d: v for d, v in case.labels.items() if d not in holes}
+    labeling = Case(case.scores, known, case.scale).labeling(dict.fromkeys(holes, "unparsed"))
+    found = evaluate([case.run()], [labeling], MEASURES, missing="bounds")
+    values = ENDS[str(case.scale)]
+    completions = [known | dict(zip(holes, v, strict=True)) for v in product(values, repeat=len(holes))]
+    ranked = case.ranked()
+    scores = [case.scores[d] for d in ranked]
+    for i, measure in enumerate(MEASURES):
+        if ("qrels", str(measure)) in found.reasons:
+            continue
+        every = [score(measure, ranked, labels, case.scale, scores) for labels in completions]
+        defined = [v for v in every if not isnan(v)]
+        low, high = found.low[i, 0, 0, 0], found.high[i, 0, 0, 0]
+        if not defined:
+            continue
+        assert low <= min(defined) + 1e-12, str(measure)
+        assert high >= max(defined) - 1e-12, str(measure)
+        loose = measure.option("best") or measure.option("judged_only")
+        if measure.name in EXACT and not loose:
+            assert (low, high) == pytest.approx((min(defined), max(defined))), str(measure)
+        value = found.values[i, 0, 0, 0]
+        assert isnan(value) or value == low == high
+
+
+@settings(max_examples=40, deadline=None)
+@given(cases(most=5, scales=("unit", "signed")), st.data())
+def test_bounds_on_floats_contain_completions(case: Case, data: st.DataObject) -> None:
+    hole = data.draw(st.sampled_from(sorted({*case.scores, "hole"})))
+    known = {d: v for d, v in case.labels.items() if d != hole}
+    found = evaluate(
+        [case.run()], [Case(case.scores, known, case.scale).labeling({hole: "failed"})], MEASURES, missing="bounds"
+    )
+    ranked = case.ranked()
+    for value in {case.scale.low, case.scale.high, data.draw(SCALES[str(case.scale)])}:
+        for i, measure in enumerate(MEASURES):
+            if ("qrels", str(measure)) not in found.reasons:
+                one = score(measure, ranked, known | {hole: value}, case.scale, [case.scores[d] for d in ranked])
+                assert isnan(one) or found.low[i] - 1e-12 <= one <= found.high[i] + 1e-12, str(measure)
+
+
+@settings(max_examples=40, deadline=None)
+@given(cases(most=4, scales=("binary",), least_labels=1))
+def test_unjudged_documents_can_be_holes_too(case: Case) -> None:
+    found = evaluate([case.run(Ties.DOC_ASC)], [case.labeling()], MEASURES, query_ids=["q"], unjudged="bounds")
+    ranked = sorted(case.scores, key=lambda d: (-case.scores[d], d))
+    holes = [d for d in ranked if d not in case.labels]
+    for values in product((0.0, 1.0), repeat=len(holes)):
+        labels = case.labels | dict(zip(holes, values, strict=True))
+        for i, measure in enumerate(MEASURES):
+            if ("qrels", str(measure)) not in found.reasons:
+                one = score(measure, ranked, labels, case.scale, [case.scores[d] for d in ranked])
+                assert isnan(one) or found.low[i] - 1e-12 <= one <= found.high[i] + 1e-12, str(measure)
+
+
+def test_bounds_over_several_runs_and_labelings_fill_the_same_holes() -> None:
+    runs = [run_of("a", q1="d1 d2", q2="d5"), run_of("b", q1="d3 d1", q2="d6 d5")]
+    labelings = [
+        labeling_of(name="x", q1={"d1": 1, "d2": 0}, q2={"d5": 0}),
+        labeling_of(name="y", q1={"d1": 0, "d2": 0, "d3": 0}, q2={"d5": 1, "d6": 1}),
+    ]
+    found = evaluate(runs, labelings, ["P@2", "NumRel"], unjudged="bounds")
+    assert found.low[0].tolist() == [[[0.5, 0.0], [0.5, 0.0]], [[0.0, 0.5], [0.0, 1.0]]]
+    assert found.high[0].tolist() == [[[0.5, 0.0], [1.0, 0.5]], [[0.0, 0.5], [0.0, 1.0]]]
+    assert found.high[1, 0].tolist() == [[2.0, 1.0], [2.0, 1.0]]
+    assert np.isnan(found.values[0, 0, 1]).all()
+    assert {m.missing for m in found.summary} == {0}
+
+
+def test_the_mean_has_bounds_and_a_value_only_over_what_is_known() -> None:
+    labeling = labeling_of(q1={"d1": 1}, q2={"d1": "refused"})
+    found = evaluate([run_of(q1="d1", q2="d1")], [labeling], ["P@1"], missing="bounds")
+    means, scores = found.means(), found.scores()
+    assert means[["value", "low", "high"]].to_numpy().tolist() == [[1.0, 0.5, 1.0]]
+    assert scores[["low", "high"]].to_numpy().tolist() == [[1.0, 1.0], [0.0, 1.0]]
+    assert list(evaluate([run_of(q1="d1")], [labeling], ["P@1"]).means().columns)[-1] == "value"
+
+
+def test_what_bounds_cannot_be_had_with_is_refused() -> None:
+    run, labeling = run_of(q="a"), labeling_of(q={"a": "refused"})
+    with pytest.raises(UsageError, match="no_relevant=skip"):
+        evaluate([run], [labeling], ["P@1"], missing="bounds", no_relevant="skip")
+    with pytest.raises(UsageError, match="gains that grow"):
+        evaluate([run], [labeling], ["nDCG(gains='{0:1}')"], missing="bounds")

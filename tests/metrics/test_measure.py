@@ -1,0 +1,144 @@
+"""The grammar of measures and what is said about each."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.errors import UsageError
+from judgekit.metrics import Measure, catalog, parse_measure, parse_measures
+from judgekit.metrics.catalog import DEFINITIONS, Definition
+from judgekit.metrics.formulas import FORMULAS
+from judgekit.spec import Spec, Value
+from tests.metrics.material import EVERY
+
+
+def values_of(definition: Definition, key: str) -> st.SearchStrategy[Value]:
+    param = definition.params[key]
+    if param.choices:
+        return st.sampled_from(param.choices)
+    if key == "gains":
+        return st.sampled_from(["{0:0,1:5}", "0:-1,2:1.5"])
+    return st.sampled_from([0.5]) if key == "p" else st.one_of(st.integers(1, 99), st.floats(0.1, 9))
+
+
+@st.composite
+def measures(draw: st.DrawFn) -> Measure:
+    definition = draw(st.sampled_from(list(DEFINITIONS.values())))
+    keys = draw(st.lists(st.sampled_from(sorted(definition.params)), unique=True)) if definition.params else []
+    params = tuple((key, draw(values_of(definition, key))) for key in keys)
+    cutoff = draw(st.one_of(st.none(), st.integers(1, 2000))) if definition.cutoff else None
+    return Measure(Spec(definition.name, params, cutoff))
+
+
+@given(measures())
+def test_every_measure_parses_back(measure: Measure) -> None:
+    assert parse_measure(str(measure)) == measure
+    assert parse_measures(f"{measure}, {measure}") == [measure]
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("nDCG@10", "nDCG@10"),
+        ("NDCG@10", "nDCG@10"),
+        ("ndcg_cut_10", "nDCG@10"),
+        ("ndcg", "nDCG"),
+        ("P_5", "P@5"),
+        ("recall_100", "R@100"),
+        ("success_1", "Success@1"),
+        ("map", "AP"),
+        ("map_cut_10", "AP@10"),
+        ("MAP", "AP"),
+        ("MRR@10", "RR@10"),
+        ("recip_rank", "RR"),
+        ("Hit@3", "Success@3"),
+        ("hit_rate@3", "Success@3"),
+        ("HR@5", "Success@5"),
+        ("Recall@5", "R@5"),
+        ("Precision(rel=2)@5", "P(rel=2)@5"),
+        ("bpref", "Bpref"),
+        ("Rprec", "Rprec"),
+        ("set_P", "SetP"),
+        ("set_recall", "SetR"),
+        ("set_F", "SetF"),
+        ("SetRelP", "SetP(relative=True)"),
+        ("set_relative_P", "SetP(relative=True)"),
+        ("num_rel_ret", "NumRelRet"),
+        ("roc_auc", "AUC"),
+        ("mean_rank", "MeanRank"),
+        ("nDCG(dcg='exp-log2')@10", "nDCG(dcg='exp-log2')@10"),
+        ("nDCG(gains={0:0,1:1,2:5})@10", "nDCG(gains='{0:0,1:1,2:5}')@10"),
+        ("RBP(p=0.8)", "RBP(p=0.8)"),
+        ("RR(rel=30)@1", "RR(rel=30)@1"),
+        ("ERR@20", "ERR@20"),
+        ("Judged@10", "Judged@10"),
+    ],
+)
+def test_familiar_names(text: str, canonical: str) -> None:
+    assert str(parse_measure(text)) == canonical
+
+
+def test_a_list_of_measures_drops_repetitions() -> None:
+    assert [str(m) for m in parse_measures("nDCG@10 P@5, AP MAP")] == ["nDCG@10", "P@5", "AP"]
+    assert parse_measures("") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nDGC@10", "no measure 'nDGC'.*Did you mean 'nDCG'"),
+        ("precison@5", "Did you mean 'Precision'"),
+        ("foo_5", "no measure 'foo_5'"),
+        ("P(real=2)@5", "no parameter 'real'.*Did you mean 'rel'"),
+        ("Judged(rel=2)@5", "no parameter 'rel'.*there are: none"),
+        ("AUC@5", "takes no cutoff"),
+        ("P(rel=x)@5", "rel is a number, not 'x'"),
+        ("P(rel=True)@5", "rel is a number, not True"),
+        ("P(by=3)@5", "by is one of k, retrieved, not 3"),
+        ("RR(best=1)", "best is one of False, True, not 1"),
+        ("RBP(p=1.5)", "p is a number between 0 and 1"),
+        ("RBP(p=x)", "p is a number between 0 and 1"),
+        ("ERR(max=0)", "max is a number above 0"),
+        ("SetF(beta=-1)", "beta is a number above 0"),
+        ("nDCG(gains=1)", "gains is {label:gain,...}"),
+        ("nDCG(gains='1:x')", "gains is {label:gain,...}"),
+        ("P@0", "cutoff"),
+    ],
+)
+def test_what_is_no_measure_is_refused_with_a_hint(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        parse_measure(text)
+
+
+def test_a_measure_is_a_value() -> None:
+    measure = parse_measure("P(rel=2)@5")
+    assert parse_measure(measure) is measure
+    assert parse_measure(Spec("P", (("rel", 2),), 5)) == measure
+    assert (measure.name, measure.cutoff, measure.option("rel"), measure.option("by")) == ("P", 5, 2, "k")
+    assert measure.option("beta") is None
+    assert measure.at(10) == parse_measure("P(rel=2)@10")
+    assert measure.at(None).cutoff is None
+    assert parse_measure("MeanRank").lower_is_better
+    assert not measure.lower_is_better
+    with pytest.raises(UsageError, match="no measure 'MAP'"):
+        Measure(Spec("MAP"))
+
+
+def test_every_definition_has_a_formula_and_says_all_there_is_to_say() -> None:
+    assert set(FORMULAS) == set(DEFINITIONS)
+    names = [alias.casefold() for d in catalog() for alias in {d.name.casefold(), *map(str.casefold, d.aliases)}]
+    assert len(names) == len(set(names)), "two measures share a name"
+    for definition in catalog():
+        assert definition.title
+        assert definition.formula
+        assert definition.source
+        assert definition.rewards
+        assert definition.scales
+        assert all(param.what for param in definition.params.values())
+        assert definition.needs in {"binary", "label", "gain", "amount", "nothing"}
+
+
+def test_the_measures_of_the_tests_cover_the_catalog() -> None:
+    assert {m.name for m in parse_measures(EVERY)} == set(DEFINITIONS)

@@ -1,0 +1,84 @@
+"""Every measure with every parameter against a second, obvious implementation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from judgekit.data.ordering import Ties
+from judgekit.metrics import evaluate, parse_measures
+from judgekit.metrics.catalog import DEFINITIONS
+from tests.metrics.material import EVERY, Case, cases, labeling_of, scored_run
+from tests.metrics.reference import condensed, score
+
+MEASURES = parse_measures(EVERY)
+
+
+def test_every_measure_and_parameter_is_among_those_tested() -> None:
+    used = {(m.name, key) for m in MEASURES for key, _ in m.spec.params} | {(m.name, "") for m in MEASURES}
+    assert {m.name for m in MEASURES} == set(DEFINITIONS)
+    missing = {(d.name, key) for d in DEFINITIONS.values() for key in d.params} - used
+    assert {key for _, key in missing} <= {"rel", "judged_only", "gains", "dcg", "prob"}
+
+
+@settings(max_examples=300, deadline=None)
+@given(cases(least_labels=1))
+def test_the_engine_agrees_with_the_textbook(case: Case) -> None:
+    found = evaluate([case.run()], [case.labeling()], MEASURES, query_ids=["q"])
+    ranked = case.ranked()
+    scores = [case.scores[d] for d in ranked]
+    for i, measure in enumerate(MEASURES):
+        if ("qrels", str(measure)) in found.reasons:
+            assert np.isnan(found.values[i]).all()
+            continue
+        wanted = score(measure, ranked, case.labels, case.scale, scores)
+        assert found.values[i, 0, 0, 0] == pytest.approx(wanted, rel=1e-12, abs=1e-14, nan_ok=True), str(measure)
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases(least_labels=1))
+def test_condensed_lists_are_the_lists_without_unjudged_documents(case: Case) -> None:
+    found = evaluate([case.run()], [case.labeling()], MEASURES, query_ids=["q"], unjudged="condense")
+    ranked = case.ranked()
+    ranked, scores = condensed(ranked, case.labels, case.scale, [case.scores[d] for d in ranked])
+    for i, measure in enumerate(MEASURES):
+        if ("qrels", str(measure)) not in found.reasons:
+            wanted = score(measure, ranked, case.labels, case.scale, scores)
+            assert found.values[i, 0, 0, 0] == pytest.approx(wanted, rel=1e-12, abs=1e-14, nan_ok=True), str(measure)
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases(least_labels=1))
+def test_a_missing_label_can_leave_its_document_out_of_the_lists(case: Case) -> None:
+    lost = {d: "refused" for d in case.scores if d not in case.labels and d < "a"}
+    found = evaluate([case.run()], [case.labeling(lost)], MEASURES, query_ids=["q"], missing="condense")
+    ranked = [d for d in case.ranked() if d not in lost]
+    scores = [case.scores[d] for d in ranked]
+    for i, measure in enumerate(MEASURES):
+        if ("qrels", str(measure)) not in found.reasons:
+            wanted = score(measure, ranked, case.labels, case.scale, scores)
+            assert found.values[i, 0, 0, 0] == pytest.approx(wanted, rel=1e-12, abs=1e-14, nan_ok=True), str(measure)
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases(least_labels=1), cases(least_labels=1), cases(least_labels=1))
+def test_many_runs_labelings_and_queries_together_score_as_each_alone(one: Case, two: Case, three: Case) -> None:
+    every = [one, two, three]
+    runs = [
+        scored_run(f"run{i}", ties=ties, q1=every[i].scores, q2=every[i - 1].scores)
+        for i, ties in enumerate([Ties.DOC_DESC, Ties.DOC_ASC, Ties.DOC_DESC])
+    ]
+    labelings = [
+        labeling_of(str(case.scale), f"labeling{i}", q2=case.labels, **({"q1": case.labels} if i else {}))
+        for i, case in enumerate(every)
+    ]
+    together = evaluate(runs, labelings, MEASURES)
+    for i, labeling in enumerate(labelings):
+        for j, run in enumerate(runs):
+            for k, query in enumerate(together.query_ids):
+                if together.listed[i, k]:
+                    alone = evaluate([run.only([query])], [labeling], MEASURES, query_ids=[query])
+                    np.testing.assert_array_equal(together.values[:, i, j, k], alone.values[:, 0, 0, 0])
+                else:
+                    assert np.isnan(together.values[:, i, j, k]).all()

@@ -1,0 +1,123 @@
+"""Worked examples of articles and papers: numbers that somebody else has printed."""
+
+from __future__ import annotations
+
+import pytest
+
+from judgekit.data.labelings import Labeling
+from judgekit.data.ordering import Ties
+from judgekit.data.runs import Run
+from judgekit.metrics import evaluate
+from tests.metrics.material import labeling_of, run_of, scored_run
+
+
+def one(run: Run, labeling: Labeling, measure: str) -> float:
+    return evaluate([run], [labeling], [measure]).summary[0].value
+
+
+def of_gains(gains: str, measure: str, *, unseen: str = "", scale: str = "grades:3") -> float:
+    """Score a list whose documents have the given labels, best first; ``unseen`` are labels of documents not listed."""
+    values = [float(g) for g in gains.split()]
+    labels: dict[str, float | str | None] = {f"d{i:02}": v for i, v in enumerate(values)}
+    run = run_of(q=" ".join(labels))
+    return one(run, labeling_of(scale, q=labels | {f"u{i}": float(g) for i, g in enumerate(unseen.split())}), measure)
+
+
+FIVE = run_of(q1="doc6 doc2 doc3 doc4 doc5", q2="doc5 doc4 doc3 doc2 doc1")
+RELEVANT = labeling_of(q1={"doc2": 1, "doc3": 1, "doc7": 1}, q2={"doc3": 1, "doc2": 1})
+
+
+@pytest.mark.parametrize(
+    ("measure", "query", "value"),
+    [
+        ("P@5", "q1", 2 / 5),
+        ("R@5", "q1", 2 / 3),
+        ("F1@5", "q1", 1 / 2),
+        ("RR", "q1", 1 / 2),
+        ("RR", "q2", 1 / 3),
+        ("AP", "q1", 0.38888888888888884),
+        ("AP(by=hits)", "q1", 0.5833333333333333),
+    ],
+)
+def test_the_article_on_precision_recall_and_rank(measure: str, query: str, value: float) -> None:
+    scores = evaluate([FIVE], [RELEVANT], [measure]).scores().set_index("query_id")["value"]
+    assert scores[query] == pytest.approx(value, rel=1e-15)
+
+
+def test_mean_reciprocal_rank_is_the_mean_of_its_queries() -> None:
+    assert one(FIVE, RELEVANT, "MRR") == pytest.approx(0.41666666666666663)
+
+
+@pytest.mark.parametrize(
+    ("gains", "measure", "value"),
+    [
+        ("0 1 1 0 1", "AP", 0.5888888888888889),
+        ("3 2 3 1 0", "DCG@3", 5.7618595071429155),
+        ("3 3 2 1 0", "DCG@3", 5.892789260714372),
+        ("3 2 3 1 0", "nDCG@3", 0.9777813616305049),
+        ("3 2 3 1 0", "nDCG(dcg='exp-log2')@3", 0.9594535145926796),
+        ("3 2 3 1 0", "nDCG@5", 0.9792946214428092),
+        ("3 2 3 1 0", "nDCG(dcg='exp-log2')@5", 0.9607618369839247),
+        ("3 2 1 3 0", "nDCG@3", 0.808082437104775),
+        ("3 2 1 3 0", "nDCG(ideal=retrieved)@3", 1.0),
+        ("1 0 0 1 1", "P@5", 0.6),
+        ("3 0 2", "DCG(dcg='exp-log2')@3", 8.5),
+        ("3 2 0", "DCG(dcg='exp-log2')@3", 8.892789260714373),
+        ("3 0 2", "nDCG(dcg='exp-log2')@3", 0.95583058934618),
+        ("3 0 2", "nDCG@3", 0.9385574520455129),
+        ("1 0 1 0 0", "AUC", 0.8333333333333334),
+        ("3 0 2", "ERR", 0.890625),
+        ("1 0 0 1", "AP(by=hits)", 0.75),
+        ("0 0 0", "RR", 0.0),
+        ("1 0 0 1", "P@10", 0.2),
+        ("1 0 0 1", "P(by=retrieved)@10", 0.5),
+    ],
+)
+def test_lists_given_by_their_labels(gains: str, measure: str, value: float) -> None:
+    assert of_gains(gains, measure) == pytest.approx(value, rel=1e-14)
+
+
+def test_average_precision_divides_by_all_relevant_documents() -> None:
+    assert of_gains("1 0 0 1", "AP", unseen="1") == pytest.approx(0.5)
+    assert of_gains("1 1 1 1 1 1", "R", unseen="1 1 1 1") == pytest.approx(0.6)
+
+
+def test_floats_as_probabilities_means_and_maxima() -> None:
+    assert of_gains("0.2 0.5 0.8", "ERR", scale="unit") == pytest.approx(0.5066666666666667)
+    assert of_gains("0.2 0.5 0.8", "P@3", scale="unit") == pytest.approx(0.5)
+    assert of_gains("0.2 0.5 0.8", "Hit@3", scale="unit") == 0.8
+
+
+def test_means_of_first_ranks_and_hits() -> None:
+    lists = {f"q{i}": " ".join(f"d{j}" for j in range(1, 6)) for i in range(1, 4)}
+    first = {q: {f"d{rank}": 1} for q, rank in zip(lists, (3, 2, 5), strict=True)}
+    assert one(run_of(**lists), labeling_of(**first), "MeanRank") == pytest.approx(10 / 3)
+    first = {q: {f"d{rank}": 1} for q, rank in zip(lists, (2, 1, 4), strict=True)}
+    assert one(run_of(**lists), labeling_of(**first), "MRR") == pytest.approx(0.5833333333333334)
+    hits = {f"q{i}": {"d": int(i < 15)} for i in range(20)}
+    assert one(run_of(**dict.fromkeys(hits, "a b c d")), labeling_of(**hits), "HR@5") == 0.75
+
+
+def test_an_empty_list_scores_zero() -> None:
+    run = run_of(other="d")
+    for measure in ("AP", "MRR", "P@5", "nDCG", "Success@3", "R@2", "F1@1"):
+        assert evaluate([run], [labeling_of(q={"d": 1})], [measure]).values.item() == 0
+
+
+QRELS = labeling_of("grades:2", Q0={"D0": 0, "D1": 0, "D2": 1}, Q1={"D0": 2, "D1": 1, "D2": 0})
+FRAMES = {"Q0": {"D0": 0.0, "D1": 1.0, "D2": 1.0}, "Q1": {"D0": 2.0, "D1": 0.0, "D2": 0.0}}
+TIED = {"Q0": {"D0": 1.0, "D1": 0.4, "D2": 1.0}, "Q1": {"D0": 2.0, "D1": 0.0, "D2": 0.0}}
+
+
+def test_the_frames_of_ir_measures() -> None:
+    assert evaluate([scored_run(**FRAMES)], [QRELS], ["nDCG@5"]).values.ravel().tolist() == [1.0, 0.9502344167898356]
+    default = evaluate([scored_run(**TIED)], [QRELS], ["RR@1", "RR@2", "RR", "RR(rel=30)@1"])
+    assert default.values[:, 0, 0].tolist() == [[1, 1], [1, 1], [1, 1], [0, 0]]
+    ascending = evaluate([scored_run(ties=Ties.DOC_ASC, **TIED)], [QRELS], ["RR@1", "RR@2"])
+    assert ascending.values[:, 0, 0].tolist() == [[0, 1], [0.5, 1]]
+
+
+def test_the_rank_of_the_best_document_only() -> None:
+    labeling = labeling_of("grades:3", **{f"q{i}": {"D1": 3, "D2": 2, "D3": 1} for i in range(4)})
+    run = run_of(q0="D1 D2 D3", q1="D3 D1 D2", q2="D3 D2 D1", q3="D2 D3")
+    assert evaluate([run], [labeling], ["RR(best=True)"]).values.ravel().tolist() == [1, 1 / 2, 1 / 3, 0]
