@@ -247,7 +247,7 @@ class Client:
             try:
                 verdict = await self._exchange(body, started, patience)
                 if isinstance(verdict, Accepted):
-                    reply = Reply.parsed(request.key, self._clean(verdict.raw), verdict.json)
+                    reply = Reply(request.key, self._clean(verdict.raw), json=verdict.json)
                     usage = reply.usage
                 elif isinstance(verdict, Again):
                     usage = verdict.usage

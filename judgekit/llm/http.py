@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit, urlunsplit
 
 import aiohttp
+from yarl import URL
 
 from judgekit.errors import ConfigError
 from judgekit.llm.types import Endpoint, NotConnectedError
@@ -53,17 +54,17 @@ class HttpTransport:
             ConfigError: see `api_key`.
         """
         key = api_key(endpoint)
-        self._url = chat_url(endpoint.base_url)
+        self._url = URL(chat_url(endpoint.base_url))
         self._headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "judgekit"}
         if key is not None:
             self._headers["authorization"] = f"Bearer {key}"
         self._client: aiohttp.ClientSession | None = None
 
     def __repr__(self) -> str:
-        return f"HttpTransport({self._url!r})"
+        return f"HttpTransport({str(self._url)!r})"
 
     async def send(self, endpoint: Endpoint, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
-        """POST the body; return (status, headers with lower-case names, body).
+        """POST the body; return (status, headers, body).
 
         Raises:
             NotConnectedError: no connection was made.
@@ -72,8 +73,7 @@ class HttpTransport:
         client = self._client or self._open()
         try:
             async with client.post(self._url, data=body, allow_redirects=False) as response:
-                data = await response.read()
-                return response.status, {k.lower(): v for k, v in response.headers.items()}, data
+                return response.status, response.headers, await response.read()
         except aiohttp.ClientConnectorError as problem:
             raise NotConnectedError(str(problem)) from None
         except aiohttp.ClientError as problem:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from judgekit.llm.usage import Price, Tally, Usage
+from judgekit.llm.usage import Tally, Usage
 
 __all__ = ["Account", "Distinct"]
 
@@ -78,16 +78,6 @@ class Account:
     cached: int = 0
     failed: int = 0
     told_at: float = float("-inf")
-
-    def replayed(self, usage: tuple[int, int] | None, price: Price | None) -> None:
-        """Note a reply from the store."""
-        self.cached += 1
-        self.standalone.add(usage, price)
-
-    def answered(self, usage: tuple[int, int] | None, price: Price | None) -> None:
-        """Note a reply from the endpoint."""
-        self.sent += 1
-        self.standalone.add(usage, price)
 
     @property
     def usage(self) -> Usage:

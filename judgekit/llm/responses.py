@@ -108,10 +108,10 @@ def read_response(
         proven: whether the endpoint has completed other requests, so that a complaint that is not understood is
             about this one.
     """
-    text = data.decode("utf-8", "replace")
     body = _json(data)
     if 200 <= status < 300:
-        return _completion(text, body, data)
+        return _completion(body, data)
+    text = data.decode("utf-8", "replace")
     error = _Error.read(body, text)
     said = f"{status}: {error.message}"
     if 300 <= status < 400:
@@ -143,19 +143,20 @@ def _json(data: bytes) -> Any:
         return None
 
 
-def _completion(text: str, body: Any, data: bytes) -> Verdict:
+def _completion(body: Any, data: bytes) -> Verdict:
+    choices = body.get("choices") if isinstance(body, dict) else None
+    if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+        try:
+            return Accepted(data.decode(), body)
+        except UnicodeDecodeError:
+            return Again("200 with a body that is not UTF-8")
+    text = data.decode("utf-8", "replace")
     if not isinstance(body, dict):
         kind = "HTML" if text.lstrip()[:1] == "<" else "no whole JSON object"
         return Again(f"200 with {kind} where a chat completion should be: {_short(text)}")
-    choices = body.get("choices")
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        if "error" in body:
-            return Again(f"200 with an error in it: {_Error.read(body, text).message}", usage=tokens_used(body))
-        return Again(f"200 with a JSON object without choices: {_short(text)}", usage=tokens_used(body))
-    try:
-        return Accepted(data.decode(), body)
-    except UnicodeDecodeError:
-        return Again("200 with a body that is not UTF-8")
+    if "error" in body:
+        return Again(f"200 with an error in it: {_Error.read(body, text).message}", usage=tokens_used(body))
+    return Again(f"200 with a JSON object without choices: {_short(text)}", usage=tokens_used(body))
 
 
 @dataclass(frozen=True, slots=True)

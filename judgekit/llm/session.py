@@ -28,7 +28,7 @@ from judgekit.llm.runtime import Runtime
 from judgekit.llm.store import Store
 from judgekit.llm.sync import run_sync
 from judgekit.llm.types import Endpoint, Failure, Outcome, Program, Reply, Request, Transport
-from judgekit.llm.usage import Budget, Prices, Purse, Usage
+from judgekit.llm.usage import Budget, Prices, Purse, Tally, Usage
 from judgekit.llm.work import Job, Work
 from judgekit.progress import Event, Progress, silent
 
@@ -151,23 +151,33 @@ class Session:
 
     def replayed(self, account: Account, requests: dict[str, Request], stored: dict[str, Stored]) -> None:
         """Book replies from the store, each once per stage."""
+        sums: dict[Endpoint, Tally] = {}
+        last: Endpoint | None = None
         for (key, found), new in zip(stored.items(), account.distinct.add(stored), strict=True):
             if new:
                 endpoint = requests[key].endpoint
-                price = self._purse.price(endpoint)
-                account.replayed(found.usage, price)
-                self._endpoint(endpoint).replayed(found.usage, price)
+                if endpoint is not last:
+                    last, tally = endpoint, sums.setdefault(endpoint, Tally())
+                tally.count(found.usage)
+        for endpoint, tally in sums.items():
+            price = self._purse.price(endpoint)
+            for book in (account, self._endpoint(endpoint)):
+                book.cached += tally.requests
+                book.standalone.include(tally, price)
 
     def answered(self, account: Account, request: Request, outcome: Outcome) -> None:
         """Book what an endpoint answered, once per stage."""
         if account.distinct.add([request.key]) == [False]:
             return
         endpoint = request.endpoint
+        usage = None if isinstance(outcome, Failure) else outcome.usage
+        price = self._purse.price(endpoint)
         for book in (account, self._endpoint(endpoint)):
             if isinstance(outcome, Failure):
                 book.failed += 1
             else:
-                book.answered(outcome.usage, self._purse.price(endpoint))
+                book.sent += 1
+                book.standalone.add(usage, price)
 
     def _endpoint(self, endpoint: Endpoint) -> Account:
         account = self._endpoints.get(endpoint.name)

@@ -11,7 +11,6 @@ import hashlib
 import json
 from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
@@ -62,6 +61,7 @@ class Endpoint:
         requests_per_minute, tokens_per_minute: client-side limits; None means none.
         params: further fields of each request body, e.g. ``{"temperature": 0, "seed": 1}``. They are part of the
             identity of a request.
+        identity: what it contributes to the identity of a request: the namespace, else the base_url.
     """
 
     name: str
@@ -76,8 +76,10 @@ class Endpoint:
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
     params: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    identity: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "identity", self.namespace or self.base_url.rstrip("/"))
         where = f"endpoints.{self.name}"
         if not self.base_url:
             raise ConfigError("base_url is empty", key=f"{where}.base_url")
@@ -96,11 +98,6 @@ class Endpoint:
             raise ConfigError(f"must be positive, is {self.timeout_s}", key=f"{where}.timeout_s")
         if self.max_retries < 0:
             raise ConfigError(f"must be at least 0, is {self.max_retries}", key=f"{where}.max_retries")
-
-    @property
-    def identity(self) -> str:
-        """What the endpoint contributes to a request's identity: the namespace, else the base_url."""
-        return self.namespace or self.base_url.rstrip("/")
 
     @property
     def offline(self) -> bool:
@@ -158,24 +155,31 @@ def identity(endpoint: str, sample: int, body: bytes) -> str:
     return hashlib.sha256(b"%d\n%b\n%d\n%b" % (SCHEMA_VERSION, endpoint.encode(), sample, body)).hexdigest()
 
 
-@dataclass(frozen=True)
+@dataclass(init=False, slots=True)
 class Request:
-    """One chat completion to be had.
+    """One chat completion to be had; a value that is not changed.
 
     Attributes:
         endpoint: where to ask.
         body: canonical JSON of the request body as the labeler made it, before any parameter negotiation.
         sample: tells repeated samples of one body apart; without it n samples would be one reply.
+        key: the identity, see `identity`.
     """
 
     endpoint: Endpoint
     body: bytes
-    sample: int = 0
+    sample: int
+    key: str = field(init=False, repr=False)
 
-    @cached_property
-    def key(self) -> str:
-        """The identity: SHA-256 (hex) of schema version, endpoint identity, body and sample."""
-        return identity(self.endpoint.identity, self.sample, self.body)
+    # A million are made, and what dataclasses generate for frozen values takes four times as long.
+    def __init__(self, endpoint: Endpoint, body: bytes, sample: int = 0) -> None:
+        self.endpoint = endpoint
+        self.body = body
+        self.sample = sample
+        self.key = identity(endpoint.identity, sample, body)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
 
 def chat(endpoint: Endpoint, messages: Sequence[Mapping[str, str]], *, sample: int = 0, **params: Any) -> Request:
@@ -184,9 +188,9 @@ def chat(endpoint: Endpoint, messages: Sequence[Mapping[str, str]], *, sample: i
     return Request(endpoint, canonical(body), sample)
 
 
-@dataclass(frozen=True)
+@dataclass(init=False, slots=True)
 class Reply:
-    """What an endpoint answered to one request: the raw JSON, and views of it.
+    """What an endpoint answered to one request: the raw JSON, and views of it. A value that is not changed.
 
     Attributes:
         key: identity of the request.
@@ -196,19 +200,25 @@ class Reply:
 
     key: str
     raw: str
-    cached: bool = False
+    cached: bool = field(compare=False)
+    _json: dict[str, Any] | None = field(init=False, repr=False, compare=False)
 
-    @classmethod
-    def parsed(cls, key: str, raw: str, body: dict[str, Any]) -> Reply:
-        """Return the reply for a body that is parsed already."""
-        reply = cls(key, raw)
-        reply.__dict__["json"] = body
-        return reply
+    def __init__(self, key: str, raw: str, cached: bool = False, json: dict[str, Any] | None = None) -> None:
+        """Make a reply; ``json`` is the parsed ``raw``, if it is parsed already."""
+        self.key = key
+        self.raw = raw
+        self.cached = cached
+        self._json = json
 
-    @cached_property
+    def __hash__(self) -> int:
+        return hash((self.key, self.raw))
+
+    @property
     def json(self) -> dict[str, Any]:
         """The response body; the store and the client let only JSON objects with one choice or more through."""
-        body: dict[str, Any] = parse_json(self.raw)
+        body = self._json
+        if body is None:
+            body = self._json = parse_json(self.raw)
         return body
 
     def _part(self, name: str) -> dict[str, Any]:
@@ -220,10 +230,11 @@ class Reply:
     def text(self) -> str:
         """The answer's text; never the reasoning, be it a field of its own or a part of the content."""
         content = self._part("message").get("content")
-        if isinstance(content, list):
-            parts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
-            return "".join(part for part in parts if isinstance(part, str))
-        return content if isinstance(content, str) else ""
+        if isinstance(content, str):
+            return content
+        parts = content if isinstance(content, list) else ()
+        texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text"]
+        return "".join(text for text in texts if isinstance(text, str))
 
     @property
     def refusal(self) -> str | None:
@@ -300,7 +311,9 @@ class Transport(Protocol):
     """Carries the bytes of one request to an endpoint. It neither retries nor interprets."""
 
     async def send(self, endpoint: Endpoint, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
-        """POST a chat-completion body; return (HTTP status, headers with lower-case names, response body).
+        """POST a chat-completion body; return (HTTP status, headers, response body).
+
+        Header names are in lower case, or the mapping does not tell cases apart.
 
         Raises:
             OSError, TimeoutError: no complete response was had.

@@ -121,19 +121,33 @@ class Tally:
         self.requests = self.prompt_tokens = self.completion_tokens = self.unreported = self.unpriced = 0
         self.priced = 0.0
 
-    def add(self, usage: tuple[int, int] | None, price: Price | None, requests: int = 1) -> None:
-        """Add requests that took ``usage`` (prompt, completion) tokens together."""
-        self.requests += requests
+    def count(self, usage: tuple[int, int] | None) -> None:
+        """Add a request that took ``usage`` (prompt, completion) tokens, leaving money out."""
+        self.requests += 1
+        if usage is None:
+            self.unreported += 1
+        else:
+            self.prompt_tokens += usage[0]
+            self.completion_tokens += usage[1]
+
+    def add(self, usage: tuple[int, int] | None, price: Price | None) -> None:
+        """Add a request that took ``usage`` (prompt, completion) tokens at a price."""
+        self.count(usage)
         if price is None:
             self.unpriced += 1
-        if usage is None:
-            self.unreported += requests
-            return
-        prompt, completion = usage
-        self.prompt_tokens += prompt
-        self.completion_tokens += completion
-        if price is not None:
-            self.priced += (price.prompt * prompt + price.completion * completion) / 1e6
+        elif usage is not None:
+            self.priced += price.of(*usage)
+
+    def include(self, other: Tally, price: Price | None) -> None:
+        """Add counted requests that all have the same price."""
+        self.requests += other.requests
+        self.prompt_tokens += other.prompt_tokens
+        self.completion_tokens += other.completion_tokens
+        self.unreported += other.unreported
+        if price is None:
+            self.unpriced += other.requests
+        else:
+            self.priced += price.of(other.prompt_tokens, other.completion_tokens)
 
     @property
     def amount(self) -> Amount:
