@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -179,7 +180,7 @@ def score(
             show(table, format)
     if format == "table" and not per_query:
         _means(evaluation)
-    for line in evaluation.warnings:
+    for line in dict.fromkeys([*evaluation.warnings, *_remarks(evaluation, missing)]):
         console(stderr=True).print(f"note: {line}", markup=False, highlight=False)
 
 
@@ -202,6 +203,30 @@ def _means(evaluation: Evaluation) -> None:
     for key, values in rows.items():
         table.add_row(*key, *(values[name] for name in names))
     console().print(table)
+
+
+def _remarks(evaluation: Evaluation, missing: Missing) -> Iterator[str]:
+    """Yield what a reader of the means has to know: what each is not a mean of, and why."""
+    treated = {"undefined": "they have no score", "zero": "read as 0", "condense": "left out", "bounds": "bounded"}
+    for mean in evaluation.summary:
+        of = f"of {mean.queries:,} queries"
+        if mean.reason:
+            yield f"{mean.measure} is undefined under {mean.labeling}: {mean.reason}"
+        if mean.missing:
+            yield (
+                f"{mean.labeling}: labels are missing for {mean.missing:,} {of} ({treated[missing]});"
+                " trec_eval, which sees the qrels file only, reads them as not relevant"
+            )
+        if mean.not_applicable:
+            yield f"{mean.labeling} does not apply to {mean.not_applicable:,} {of}: they have no score"
+        if mean.not_in_run:
+            yield f"{mean.run} has nothing for {mean.not_in_run:,} {of} of {mean.labeling}"
+        if mean.ignored:
+            yield f"{mean.ignored:,} queries of {mean.run} are not in {mean.labeling} and are ignored"
+        if mean.no_relevant:
+            yield f"{mean.labeling} has no relevant document for {mean.no_relevant:,} {of}"
+        if mean.ties_across:
+            yield f"{mean.measure} of {mean.run}: {mean.ties_across:,} {of} have ties across the cutoff"
 
 
 def _scales(items: list[str], files: dict[str, Path]) -> dict[str, str]:

@@ -1,0 +1,161 @@
+"""Whatever a server does wrong ends in a sentence and the right exit code, and what was paid for is kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgekit.llm.mock import Scripted, completion
+from tests.cli.conftest import Judgekit
+from tests.llm.conftest import FaultServer, fault_server, openai_error
+
+__all__ = ["fault_server"]  # a fixture is found where its name is
+
+LABEL = ["label", "judge", "--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--depth", 3]
+Answer = Callable[[dict[str, Any], int], Scripted | str | bytes]
+
+
+def _label(judgekit: Judgekit, server: FaultServer) -> Any:
+    return judgekit(*LABEL, "--out", "judge.qrels", "--base-url", server.base_url, "--model", "m", "--cache", "store")
+
+
+STOPS: list[tuple[str, Answer, list[str]]] = [
+    ("a wrong key", lambda body, seen: openai_error(401, "Incorrect API key"), ["401", "Incorrect API key"]),
+    ("an unknown model", lambda body, seen: openai_error(404, "no model m", code="model_not_found"), ["no model m"]),
+    ("a page instead of an API", lambda body, seen: Scripted(404, b"<html>nginx</html>", {}), ["404"]),
+]
+
+
+@pytest.mark.parametrize(("answer", "words"), [case[1:] for case in STOPS], ids=[case[0] for case in STOPS])
+def test_what_cannot_heal_stops_at_once_with_the_servers_own_words(
+    judgekit: Judgekit, folder: Path, fault_server: FaultServer, answer: Answer, words: list[str]
+) -> None:
+    fault_server.answer = answer
+    said = _label(judgekit, fault_server)
+    assert said.code == 3, said.err
+    assert all(word in said.err for word in words), said.err
+    assert "Traceback" not in said.err
+    assert not (folder / "judge.qrels").exists()
+    assert len(fault_server.seen) <= 18
+
+
+def test_a_server_that_is_down_says_how_it_was_reached(judgekit: Judgekit, folder: Path) -> None:
+    said = judgekit(*LABEL, "--out", "x.qrels", "--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--cache", "s")
+    assert said.code == 3
+    assert "127.0.0.1:9" in said.err
+    assert "Traceback" not in said.err
+
+
+HEALS: list[tuple[str, Answer]] = [
+    ("429 with Retry-After", lambda body, seen: openai_error(429, "slow down", headers={"Retry-After": "0"})),
+    ("500", lambda body, seen: openai_error(500, "overloaded")),
+    ("a page with status 200", lambda body, seen: Scripted(200, b"<html>one moment</html>", {})),
+    ("half a reply", lambda body, seen: b'{"choices": [{"mess'),
+]
+
+
+@pytest.mark.parametrize("fault", [case[1] for case in HEALS], ids=[case[0] for case in HEALS])
+def test_what_heals_is_tried_again_and_every_label_is_there(
+    judgekit: Judgekit, folder: Path, fault_server: FaultServer, fault: Answer
+) -> None:
+    hit: list[int] = []
+
+    def answer(body: dict[str, Any], seen: int) -> Scripted | str | bytes:
+        if not hit:
+            hit.append(1)
+            return fault(body, seen)
+        return "Yes"
+
+    fault_server.answer = answer
+    said = _label(judgekit, fault_server)
+    assert said.code == 0, said.err
+    assert "18 ok" in said.out
+    assert len(fault_server.seen) == 19
+
+
+REFUSAL = {"content": None, "refusal": "No."}
+VERDICTS: list[tuple[str, Answer, str]] = [
+    ("an empty reply", lambda body, seen: "", "unparsed"),
+    ("a reply that is neither", lambda body, seen: "It depends on the reader.", "unparsed"),
+    ("a reply that is cut off", lambda body, seen: completion("Let me", finish_reason="length"), "truncated"),
+    ("a refusal", lambda body, seen: completion(None, message=REFUSAL), "refused"),
+]
+
+
+@pytest.mark.parametrize(("answer", "status"), [c[1:] for c in VERDICTS], ids=[c[0] for c in VERDICTS])
+def test_a_label_that_could_not_be_had_is_missing_and_the_exit_code_says_so(
+    judgekit: Judgekit, folder: Path, fault_server: FaultServer, answer: Answer, status: str
+) -> None:
+    def one_bad(body: dict[str, Any], seen: int) -> Scripted | str | bytes:
+        return answer(body, seen) if "market of Arlen" in str(body) else "Yes"
+
+    fault_server.answer = one_bad
+    said = _label(judgekit, fault_server)
+    assert said.code == 1, said.err
+    assert f"17 ok, 1 {status}" in said.out
+    assert "1 label is missing" in said.err
+    assert len((folder / "judge.qrels").read_text().splitlines()) == 17
+    missing = (folder / "judge.missing.tsv").read_text()
+    assert "q0" in missing
+    assert "d0b" in missing
+
+    scored = judgekit("score", "--run", "good.trec", "--qrels", "judge.qrels", "--scale", "judge=binary", "-m", "P@1")
+    assert scored.code == 0
+    assert "note: judge: labels are missing for 1 of 6 queries" in scored.err
+
+
+def test_a_run_that_failed_in_places_is_finished_by_running_it_again(
+    judgekit: Judgekit, folder: Path, fault_server: FaultServer
+) -> None:
+    fault_server.answer = lambda body, seen: openai_error(400, "no such thing") if "mill" in str(body) else "Yes"
+    first = _label(judgekit, fault_server)
+    assert first.code in (1, 3), first.err
+    before = len(fault_server.seen)
+    fault_server.answer = lambda body, seen: "Yes"
+    second = _label(judgekit, fault_server)
+    assert second.code == 0, second.err
+    assert "18 ok" in second.out
+    assert len(fault_server.seen) - before < 18
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_run_goes_on_where_it_was(
+    judgekit: Judgekit, folder: Path, fault_server: FaultServer, how: signal.Signals
+) -> None:
+    fault_server.answer = lambda body, seen: completion("Yes", delay_s=0.15)
+    command = [*map(str, LABEL), "--out", "judge.qrels", "--base-url", fault_server.base_url, "--model", "m"]
+    command += ["--cache", "store", "--concurrency", "2"]
+    root = str(Path(__file__).parents[2])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "judgekit", *command],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": root},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while len(fault_server.seen) < 8:
+        time.sleep(0.02)
+        assert process.poll() is None, process.stderr.read() if process.stderr else ""
+    process.send_signal(how)
+    _, told = process.communicate(timeout=30)
+    assert process.returncode == (-signal.SIGKILL if how is signal.SIGKILL else 130), told
+    assert "Traceback" not in told
+    assert not (folder / "judge.qrels").exists()
+    sent = len(fault_server.seen)
+    assert sent < 18
+
+    said = judgekit(*command)
+    assert said.code == 0, said.err
+    # At most the two requests in flight are sent again.
+    assert len(fault_server.seen) <= 18 + 2
+    killed = (folder / "judge.qrels").read_bytes()
+    assert judgekit(*command[:-4], "--cache", "fresh").code == 0
+    assert (folder / "judge.qrels").read_bytes() == killed
