@@ -138,7 +138,7 @@ class Containment:
         prepare = word_phrase if self.match == "normalized" else token_phrase
         phrases = [(p, a) for a in answers if (p := prepare(a)) is not None]
         if not phrases:
-            reason = "no reference answer has a letter or digit to look for"
+            reason = "nothing of the reference answers is left to look for"
             return [Label(query.query_id, d.doc_id, None, Status.NOT_APPLICABLE, "", reason) for d in unit.docs]
         return [self._find(query, doc, phrases) for doc in unit.docs]
 

@@ -103,8 +103,8 @@ class Unread:
 
 
 _KEYS: Final = re.compile(
-    r"(?:(?:final|overall|relevance)[ _]?)?(?:score|grade|rating|relevance|relevant|label|verdict|answer|judge?ment"
-    r"|decision|overall|result|useful|correct|class)",
+    r"(?:(?:final|overall|relevance|is)[ _]?)?(?:score|grade|rating|relevance|relevant|label|verdict|answer|judge?ment"
+    r"|decision|overall|result|useful|correct|class(?:ification)?)",
     re.IGNORECASE,
 )
 """Keys under which a JSON object states a verdict where the prompt declares none."""
@@ -119,7 +119,7 @@ _END: Final = r"(?=\s*(?:$|\n|[,;:!)\]}\"'”’»|<>]|\.(?!\d)|\(|[-–—](?:\
 _SCALE: Final = r"(?:(?:on|from|in|using)\s(?:a\s|the\s)?(?:scale\s)?(?:of\s|from\s)?)\d+\s?(?:to|through|[-–—])\s?\d+"
 _MARKER: Final = re.compile(
     r"(?<![\w'’/-])(?:score|grade|rating|verdict|label|answer|judge?ment|decision|relevance|relevant|useful|correct"
-    r"|class(?:ification)?|output|result|conclusion|overall)[\"'”’)\]]?\ ?"
+    r"|class(?:ification)?|output|result|conclusion|overall)[\"'”’)\]]?\ {0,4}"
     r"(?:(?:for|of)\ (?:this|the)\ (?:passage|document|text|result|answer)\ )?"
     rf"(?:\([^()\n]{{0,60}}\)\ ?|{_SCALE}\ ?)?"
     r"(?:(?P<strong>[:=]+>?|->|=>|→|>|\?|[-–—](?=\s))|(?P<prose>(?:is|was|would\ be|should\ be|will\ be)\b:?))"
@@ -133,7 +133,9 @@ _ALLOWED: Final = re.compile(
     re.IGNORECASE,
 )
 """Words that may stand right before a marker; behind any other (``match score: 3``) it is another thing's score."""
-_CONDITION: Final = re.compile(r"\b(?:if|whether|unless|when|why|not|had)\b[^.!?\n]*$", re.IGNORECASE)
+_CONDITION: Final = re.compile(r"\b(?:if|whether|unless|until|when)\b[^.,;:!?\n]*$", re.IGNORECASE)
+"""The clause before a marker in prose only supposes what follows: ``if the answer is yes``."""
+
 _BARE: Final = r"^ *(?:[-•–>] +)?[ \"'“”‘’«(\[{<]*"
 _AFTER_BARE: Final = r"(?P<mark>[\"'”’»)\]}<>.,;:! ]*)$"
 _LISTED: Final = re.compile(r"^\W*\d+\s*[:=,;(–—-]", re.MULTILINE)

@@ -103,6 +103,11 @@ def test_where_it_makes_no_sense_it_is_not_applicable(match: str, answers: tuple
     assert label(f"containment(match={match}{options})", answers, "yes, no, of 5") is Status.NOT_APPLICABLE
 
 
+def test_an_answer_of_which_the_normalisation_leaves_nothing_is_not_applicable() -> None:
+    assert label("containment(match=normalized)", ["The", "a"], "the a") is Status.NOT_APPLICABLE
+    assert label("containment", ["The"], "over the sea") == 1
+
+
 def test_class_answers_beside_open_ones_are_passed_over() -> None:
     assert label("containment", ["yes", "Paris"], "yes indeed") == 0
     assert label("containment", ["yes", "Paris"], "in Paris") == 1

@@ -71,6 +71,11 @@ TEXTS: list[tuple[Form, str, int | None]] = [
     (YES_NO, "Answer (yes or no): no", 0),
     (YES_NO, "Is the passage relevant? Yes.", 1),
     (YES_NO, "Relevant: true", 1),
+    (YES_NO, "**Answer**: Yes", 1),
+    (YES_NO, "I conclude that the answer is yes.", 1),
+    (YES_NO, "I would say the answer is no", 0),
+    (YES_NO, "The passage does not name the year, so the answer is no.", 0),
+    (GRADE, "It says neither when nor where. If only one were asked: fine. My final score is 1.", 1),
     (YES_NO, "<answer>No</answer>", 0),
     (LETTERS, "GRADE: C", 1),
     (LETTERS, "The claim holds.\nGRADE: I", 0),
@@ -109,6 +114,7 @@ TEXTS: list[tuple[Form, str, int | None]] = [
     (JSON_YES, '{"relevant": "No"}', 0),
     (YES_NO, '{"verdict": "yes", "why": "it says no more"}', 1),
     (GRADE, '{"M": 3, "T": 2, "final_score": 1}', 1),
+    (YES_NO, '{"is_relevant": true}', 1),
     # no verdict: never a number that merely occurs
     (GRADE, "", None),
     (GRADE, "The year 2013 was important.", None),
@@ -131,6 +137,7 @@ TEXTS: list[tuple[Form, str, int | None]] = [
     (YES_NO, "No relevant information is in the passage", None),
     (YES_NO, "The answer is no longer valid", None),
     (YES_NO, "I need to find out whether the answer is yes.", None),
+    (YES_NO, "It is relevant only when the answer is yes", None),
     (YES_NO, "As an AI language model, it depends on the circumstances.", None),
     (JSON_GRADE, '{"grade of the road": 2}', None),
     # a last statement that is off the scale, hedged or garbled: no earlier one in its place
