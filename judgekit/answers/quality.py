@@ -133,11 +133,8 @@ MetricFactory = Callable[[Spec, "Endpoints | None"], Metric]
 
 
 def _metrics() -> dict[str, MetricFactory]:
-    package = importlib.import_module("judgekit.answers.metrics")
-    found: dict[str, MetricFactory] = {}
-    for module in pkgutil.iter_modules(package.__path__):
-        kind = importlib.import_module(f"judgekit.answers.metrics.{module.name}").METRIC
-        found.update(dict.fromkeys(kind.names, kind.make))
+    """Return every known metric by its name; a built-in one cannot be replaced by an entry point."""
+    found = _built_in()
     for point in entry_points(group=ENTRY_POINTS):
         kind = point.load()
         for name in kind.names:
@@ -145,6 +142,12 @@ def _metrics() -> dict[str, MetricFactory]:
                 raise UsageError(f"the answer metric {name!r} of {point.value} has the name of another one")
             found[name] = kind.make
     return found
+
+
+def _built_in() -> dict[str, MetricFactory]:
+    package = importlib.import_module("judgekit.answers.metrics")
+    modules = [importlib.import_module(f"{package.__name__}.{m.name}") for m in pkgutil.iter_modules(package.__path__)]
+    return {name: module.METRIC.make for module in modules for name in module.METRIC.names}
 
 
 def catalog() -> dict[str, About]:
@@ -163,7 +166,9 @@ def metric(spec: Spec | str, endpoints: Endpoints | None = None) -> Metric:
         UsageError: there is no such metric, or an option is not one of its own.
     """
     spec = parse(spec) if isinstance(spec, str) else spec
-    known = _metrics()
+    known = _built_in()
+    if spec.name not in known:
+        known = _metrics()  # looks through all installed packages, which takes longer than building a metric
     if spec.name not in known:
         names = ", ".join(sorted(known))
         raise UsageError(f"there is no answer metric {spec.name!r} (there are: {names}).{nearest(spec.name, known)}")

@@ -153,17 +153,18 @@ def kinds() -> dict[str, LabelerFactory]:
     A built-in kind cannot be replaced by an entry point; that is a `UsageError`, so that a spelling always
     means the same.
     """
-    package = importlib.import_module("judgekit.labelers")
-    found: dict[str, LabelerFactory] = {}
-    for module in pkgutil.iter_modules(package.__path__):
-        labeler = getattr(importlib.import_module(f"judgekit.labelers.{module.name}"), "LABELER", None)
-        if labeler is not None:
-            found[labeler.kind] = labeler.make
+    found = _built_in()
     for point in entry_points(group=ENTRY_POINTS):
         if point.name in found:
             raise UsageError(f"the labeler {point.name!r} of {point.value} has the name of a built-in one")
         found[point.name] = point.load().make
     return found
+
+
+def _built_in() -> dict[str, LabelerFactory]:
+    package = importlib.import_module("judgekit.labelers")
+    modules = [importlib.import_module(f"{package.__name__}.{m.name}") for m in pkgutil.iter_modules(package.__path__)]
+    return {module.LABELER.kind: module.LABELER.make for module in modules if hasattr(module, "LABELER")}
 
 
 def catalog() -> dict[str, About]:
@@ -178,7 +179,9 @@ def build(spec: Spec | str, context: Context) -> Labeler:
         UsageError: the kind is unknown or an option is not one of its own.
     """
     spec = parse(spec) if isinstance(spec, str) else spec
-    known = kinds()
+    known = _built_in()
+    if spec.name not in known:
+        known = kinds()  # looks through all installed packages, which takes longer than building a labeler
     if spec.name not in known:
         names = ", ".join(sorted(known))
         raise UsageError(f"there is no labeler {spec.name!r} (there are: {names}).{nearest(spec.name, known)}")

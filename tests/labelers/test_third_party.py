@@ -141,5 +141,5 @@ def test_an_installed_package_cannot_replace_a_built_in_one(tmp_path: Path) -> N
     site = install(tmp_path, "judge", "em")
     done = use(site, USE)
     assert "the labeler 'judge' of judgekit_longest:Longest has the name of a built-in one" in done.stderr
-    done = use(site, "from judgekit.answers.quality import metric; metric('em')")
+    done = use(site, "from judgekit.answers.quality import catalog; catalog()")
     assert "the answer metric 'em' of judgekit_longest:Brief has the name of another one" in done.stderr
