@@ -155,11 +155,13 @@ def _tau_ap(sx: Signs, sy: Signs, size: int) -> Floats:
 
 def _rbo(sx: Signs, sy: Signs, size: int) -> Floats:
     depths = np.arange(1.0, size + 1)
-    tops = []
-    for pair_signs in (sx, sy):
-        above, ties = (each[..., None] for each in _above(pair_signs, size))
-        tops.append(np.clip((depths - above) / ties, 0, 1))
-    agreement = np.einsum("...rd,...rd->...d", *tops) / depths
-    weights = RBO_PERSISTENCE**depths
-    tail = agreement[..., -1] * weights[-1]
-    return np.asarray(agreement @ weights * (1 - RBO_PERSISTENCE) / RBO_PERSISTENCE + tail)
+    weights = RBO_PERSISTENCE**depths * (1 - RBO_PERSISTENCE) / RBO_PERSISTENCE
+    weights[-1] += RBO_PERSISTENCE**size
+    weights /= depths
+    above, ties = zip(*(_above(pair_signs, size) for pair_signs in (sx, sy)), strict=True)
+    if max(float(t.max(initial=1)) for t in ties) == 1:
+        # without ties a run is in both tops from the later of its two places on
+        from_place = np.cumsum(weights[::-1])[::-1]
+        return np.asarray(from_place[np.maximum(*above).astype(np.intp)].sum(axis=-1))
+    tops = [np.clip((depths - a[..., None]) / t[..., None], 0, 1) for a, t in zip(above, ties, strict=True)]
+    return np.asarray(np.einsum("...rd,...rd->...d", *tops) @ weights)
