@@ -1,5 +1,6 @@
 """Correlation of scores with quality, resampling, agreement and the verdict."""
 
+from judgekit.analysis.agreement import AGREEMENT, Agreement, agreement
 from judgekit.analysis.coefficients import COEFFICIENTS, attainable_tau_b, coefficients
 from judgekit.analysis.compare import Comparison, compare
 from judgekit.analysis.construction import Answering, kinship, same_by_construction
@@ -9,13 +10,16 @@ from judgekit.analysis.primary import Primary
 from judgekit.analysis.verdict import Verdict
 
 __all__ = [
+    "AGREEMENT",
     "COEFFICIENTS",
     "FLAGS",
     "LEVELS",
+    "Agreement",
     "Answering",
     "Comparison",
     "Primary",
     "Verdict",
+    "agreement",
     "attainable_tau_b",
     "coefficients",
     "compare",

@@ -1,0 +1,277 @@
+"""Agreement between any two labelings, pair by pair: how far do they say the same of the same documents?
+
+All coefficients come from the confusion table of the pairs that both labelings labelled, so that a bootstrap over
+queries (pairs of one query stay together) needs only the tables of the queries. Two raters, no missing values:
+Cohen (1960, 1968), Krippendorff (2011), Gwet (2008, 2014).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.resampling import UNDEFINED_SHARE, resample_matrix
+from judgekit.data.labelings import Labeling
+from judgekit.data.tables import Status
+from judgekit.errors import DataError
+
+__all__ = ["AGREEMENT", "Agreement", "agreement"]
+
+AGREEMENT: Final[dict[str, str]] = {
+    "agreement": "share of pairs with the same label",
+    "kappa": "Cohen's kappa",
+    "kappa_linear": "Cohen's kappa with linear weights",
+    "kappa_quadratic": "Cohen's kappa with quadratic weights",
+    "alpha_nominal": "Krippendorff's alpha, nominal",
+    "alpha_ordinal": "Krippendorff's alpha, ordinal",
+    "alpha_interval": "Krippendorff's alpha, interval",
+    "ac1": "Gwet's AC1",
+    "prevalence": "prevalence index: (both relevant - neither) / pairs",
+    "bias": "bias index: (only the first relevant - only the second) / pairs",
+    "precision": "share of the first's relevant pairs that people call relevant",
+    "recall": "share of people's relevant pairs that the first calls relevant",
+}
+"""The coefficients, each with what it is. They are taken ``on`` the labels where both labelings have the same scale,
+other than binary, and ``on`` relevance (relevant or not, from each labeling's own least relevant label on) where both
+say what is relevant. Prevalence, bias, precision and recall are about relevance; the last two exist only against
+labels made by people, which are the second."""
+
+_MAX_VALUES: Final = 50
+"""With more distinct labels only alpha_interval is worked out on the labels."""
+
+Formula = Callable[[Floats, Floats], Floats]
+"""From sums over queries, shape (S, B), and the distinct labels, shape (G,), to the coefficient, shape (B,)."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Agreement of labelings.
+
+    Attributes:
+        table: rows ``first, second, on, coefficient, value, ci_low, ci_high, pairs, queries,
+            undefined_reason``.
+        confusion: rows ``first, second, first_label, second_label, pairs``.
+        coverage: rows ``first, second, both, only_first, only_second``: pairs that have both labels or one.
+    """
+
+    table: pd.DataFrame
+    confusion: pd.DataFrame
+    coverage: pd.DataFrame
+
+
+def agreement(
+    labelings: Sequence[Labeling],
+    *,
+    people: Sequence[str] = (),
+    resamples: int = 1000,
+    seed: int = 1,
+    confidence: float = 0.95,
+) -> Agreement:
+    """Return how far every two labelings agree on the pairs that both labelled.
+
+    Args:
+        labelings: with distinct names.
+        people: names of those made by people: they come second in a pair, and precision and recall are against them.
+        resamples: bootstrap resamples of the queries.
+        seed: of the resamples.
+        confidence: of the intervals (percentiles).
+
+    Raises:
+        DataError: two labelings have the same name.
+    """
+    names = [labeling.name for labeling in labelings]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"there are two labelings named {twice!r}; name them apart")
+    ordered = sorted(labelings, key=lambda x: x.name in people)
+    tables: list[dict[str, object]] = []
+    confusion: list[dict[str, object]] = []
+    coverage: list[dict[str, object]] = []
+    for first, second in combinations(ordered, 2):
+        pair = {"first": first.name, "second": second.name}
+        one, other = _obtained(first), _obtained(second)
+        both = one.merge(other, on=["query_id", "doc_id"], suffixes=("_1", "_2"))
+        only = {"only_first": len(one) - len(both), "only_second": len(other) - len(both)}
+        coverage.append({**pair, "both": len(both), **only})
+        counts = both.groupby(["relevance_1", "relevance_2"], as_index=False).size()
+        confusion += [
+            {**pair, "first_label": float(a), "second_label": float(b), "pairs": int(n)}
+            for a, b, n in zip(counts["relevance_1"], counts["relevance_2"], counts["size"], strict=True)
+        ]
+        against_people = second.name in people and first.name not in people
+        found = _coefficients(both, first, second, against_people, resamples, seed, confidence)
+        tables += [{**pair, **row} for row in found]
+    return Agreement(pd.DataFrame(tables), pd.DataFrame(confusion), pd.DataFrame(coverage))
+
+
+def _obtained(labeling: Labeling) -> pd.DataFrame:
+    table = labeling.table
+    return table.loc[table["status"] == Status.OK.value, ["query_id", "doc_id", "relevance"]]
+
+
+def _coefficients(
+    both: pd.DataFrame,
+    first: Labeling,
+    second: Labeling,
+    against_people: bool,
+    resamples: int,
+    seed: int,
+    confidence: float,
+) -> Iterator[dict[str, object]]:
+    """Yield the rows of one pair of labelings."""
+    queries, codes = np.unique(both["query_id"].to_numpy(dtype=object), return_inverse=True)
+    a, b = both["relevance_1"].to_numpy(), both["relevance_2"].to_numpy()
+    weights = resample_matrix(max(len(queries), 1), resamples, seed)
+    cuts = first.scale.min_rel, second.scale.min_rel
+    looks: list[tuple[str, tuple[str, ...], Floats, Floats]] = []
+    if first.scale == second.scale and first.scale.kind != "binary":
+        many = len(np.unique(np.concatenate([a, b]))) > _MAX_VALUES
+        looks.append(("labels", ("alpha_interval",) if many else _ON_LABELS, a, b))
+    if cuts[0] is not None and cuts[1] is not None:
+        names = tuple(n for n in _ON_RELEVANCE if against_people or n not in ("precision", "recall"))
+        looks.append(("relevance", names, (a >= cuts[0]).astype(np.float64), (b >= cuts[1]).astype(np.float64)))
+    for on, names, one, other in looks:
+        for name in names:
+            row = {"on": on, "coefficient": name, "value": np.nan, "ci_low": np.nan, "ci_high": np.nan}
+            row |= {"pairs": len(both), "queries": len(queries), "undefined_reason": ""}
+            if not len(both):
+                yield {**row, "undefined_reason": "no pair has both labels"}
+                continue
+            values = np.array([0.0, 1.0]) if on == "relevance" else np.unique(np.concatenate([one, other]))
+            per_query = _per_query(name, one, other, codes, len(queries), values)
+            formula = _FORMULAS[name]
+            value = float(formula(per_query.sum(axis=1, keepdims=True), values)[0])
+            draws = formula(per_query @ weights, values)
+            defined = draws[np.isfinite(draws)]
+            if not np.isfinite(value):
+                row["undefined_reason"] = "both labelings are constant"
+            elif len(defined) >= (1 - UNDEFINED_SHARE) * len(draws):
+                low, high = np.quantile(defined, [(1 - confidence) / 2, (1 + confidence) / 2])
+                row |= {"ci_low": float(low), "ci_high": float(high)}
+            yield {**row, "value": value}
+
+
+def _per_query(name: str, a: Floats, b: Floats, codes: npt.NDArray[np.intp], queries: int, values: Floats) -> Floats:
+    """Return what a coefficient needs of every query, to be added up over queries: shape (S, queries).
+
+    The flattened confusion table, (G * G, queries), or for alpha_interval four sums.
+    """
+    if name == "alpha_interval":
+        parts = (np.ones(len(a)), a + b, a**2 + b**2, (a - b) ** 2)
+        return np.stack([np.bincount(codes, part, minlength=queries) for part in parts])
+    size = len(values)
+    cells = np.searchsorted(values, a) * size + np.searchsorted(values, b)
+    flat = np.bincount(cells * queries + codes, minlength=size * size * queries)
+    return flat.reshape(size * size, queries).astype(np.float64)
+
+
+def _shares(sums: Floats, size: int) -> tuple[Floats, Floats, Floats]:
+    """Return the confusion tables as shares, (G, G, B), and their margins (G, B) of the first and the second."""
+    table = sums.reshape(size, size, -1)
+    shares = table / table.sum(axis=(0, 1))
+    return shares, shares.sum(axis=1), shares.sum(axis=0)
+
+
+def _one_minus(observed: Floats, expected: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(expected > 0, 1 - observed / expected, np.nan))
+
+
+def _kappa(power: int) -> Formula:
+    """Return Cohen's kappa that counts a difference of two labels as |a - b|^power, or as 1 for power 0."""
+
+    def kappa(sums: Floats, values: Floats) -> Floats:
+        shares, first, second = _shares(sums, len(values))
+        distance = np.abs(values[:, None] - values)
+        cost = (distance > 0).astype(np.float64) if power == 0 else distance**power
+        return _one_minus(np.einsum("ij,ijb->b", cost, shares), np.einsum("ij,ib,jb->b", cost, first, second))
+
+    return kappa
+
+
+def _alpha_of_tables(ordinal: bool) -> Formula:
+    """Return Krippendorff's alpha of two raters without missing values."""
+
+    def alpha(sums: Floats, values: Floats) -> Floats:
+        table = sums.reshape(len(values), len(values), -1)
+        together = table + np.swapaxes(table, 0, 1)
+        counts = together.sum(axis=1)
+        total = counts.sum(axis=0)
+        middle = np.cumsum(counts, axis=0) - counts / 2
+        differ = (values[:, None] != values).astype(np.float64)[:, :, None]
+        distance = (middle[:, None] - middle[None]) ** 2 if ordinal else differ
+        observed = (together * distance).sum(axis=(0, 1)) / total
+        expected = (counts[:, None] * counts[None] * distance).sum(axis=(0, 1)) / (total * (total - 1))
+        return _one_minus(observed, expected)
+
+    return alpha
+
+
+def _alpha_interval(sums: Floats, values: Floats) -> Floats:
+    pairs, added, squared, apart = sums
+    number = 2 * pairs
+    return _one_minus(apart / pairs, 2 * (squared - added**2 / number) / (number - 1))
+
+
+def _ac1(sums: Floats, values: Floats) -> Floats:
+    shares, first, second = _shares(sums, len(values))
+    mean = (first + second) / 2
+    chance = (mean * (1 - mean)).sum(axis=0) / max(len(values) - 1, 1)
+    return np.asarray((np.einsum("iib->b", shares) - chance) / (1 - chance))
+
+
+def _same(sums: Floats, values: Floats) -> Floats:
+    return np.asarray(np.einsum("iib->b", _shares(sums, len(values))[0]))
+
+
+def _ratio(part: Sequence[int], whole: Sequence[int]) -> Formula:
+    """Return a ratio of sums of the cells (neither, only second, only first, both) with these factors."""
+
+    def ratio(sums: Floats, values: Floats) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray((np.array(part) @ sums) / (np.array(whole) @ sums))
+
+    return ratio
+
+
+_FORMULAS: Final[Mapping[str, Formula]] = {
+    "agreement": _same,
+    "kappa": _kappa(0),
+    "kappa_linear": _kappa(1),
+    "kappa_quadratic": _kappa(2),
+    "alpha_nominal": _alpha_of_tables(ordinal=False),
+    "alpha_ordinal": _alpha_of_tables(ordinal=True),
+    "alpha_interval": _alpha_interval,
+    "ac1": _ac1,
+    "prevalence": _ratio((-1, 0, 0, 1), (1, 1, 1, 1)),
+    "bias": _ratio((0, -1, 1, 0), (1, 1, 1, 1)),
+    "precision": _ratio((0, 0, 0, 1), (0, 0, 1, 1)),
+    "recall": _ratio((0, 0, 0, 1), (0, 1, 0, 1)),
+}
+_ON_LABELS: Final[tuple[str, ...]] = (
+    "agreement",
+    "kappa",
+    "kappa_linear",
+    "kappa_quadratic",
+    "alpha_nominal",
+    "alpha_ordinal",
+    "alpha_interval",
+    "ac1",
+)
+_ON_RELEVANCE: Final[tuple[str, ...]] = (
+    "agreement",
+    "kappa",
+    "alpha_nominal",
+    "ac1",
+    "prevalence",
+    "bias",
+    "precision",
+    "recall",
+)
