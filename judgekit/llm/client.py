@@ -32,7 +32,7 @@ _LATER_ALIKE = 20
 _THROTTLE_PATIENCE = 10
 _LONGEST_WAIT_S = 900.0
 _WORTH_TELLING_S = 0.5
-_TELL_WAITS_EVERY_S = 20.0
+_TELL_EVERY_S = 20.0
 
 
 @dataclass
@@ -125,7 +125,7 @@ class Client:
         self._signature = ""
         self._estimates = limiter.counts_tokens or bool(purse.budget.max_tokens or purse.budget.max_cost)
         self._told: set[str] = set()
-        self._tell_waits_from = float("-inf")
+        self._tell_from: dict[str, float] = {}
 
     async def ask(self, request: Request) -> Outcome:
         """Return the reply, stored, or why there is none.
@@ -168,11 +168,12 @@ class Client:
     def _tell(self, state: RetryCallState) -> None:
         problem = state.outcome.exception() if state.outcome else None
         if isinstance(problem, _TryAgain) and not problem.again.throttled:
-            self._once(f"{self.endpoint.name}: trying again after {problem.again.reason}")
+            self._now_and_then("retry", f"{self.endpoint.name}: trying again after {problem.again.reason}")
 
-    def _once(self, text: str) -> None:
-        if text not in self._told:
-            self._told.add(text)
+    def _now_and_then(self, kind: str, text: str) -> None:
+        """Tell the user, but not more often than he can read."""
+        if time.monotonic() >= self._tell_from.get(kind, float("-inf")):
+            self._tell_from[kind] = time.monotonic() + _TELL_EVERY_S
             self._note(self._clean(text))
 
     async def _attempt(self, request: Request, patience: _Patience) -> Outcome:
@@ -194,7 +195,10 @@ class Client:
         action = self._negotiated.learn(param)
         if action is None:
             return False
-        self._once(f"{self.endpoint.name}: the model {self.endpoint.model!r} refuses {param}: {action} from now on")
+        text = f"{self.endpoint.name}: the model {self.endpoint.model!r} refuses {param}: {action} from now on"
+        if param not in self._told:
+            self._told.add(param)
+            self._note(text)
         return True
 
     def _again(self, again: Again, patience: _Patience) -> _TryAgain:
@@ -205,9 +209,8 @@ class Client:
             if again.after > _LONGEST_WAIT_S:
                 raise self._stopped(f"it {wait}. Run again then: all replies so far are kept")
             self._limiter.pause(again.after)
-            if again.after >= _WORTH_TELLING_S and time.monotonic() >= self._tell_waits_from:
-                self._tell_waits_from = time.monotonic() + _TELL_WAITS_EVERY_S
-                self._note(self._clean(f"{self.endpoint.name} {wait}"))
+            if again.after >= _WORTH_TELLING_S:
+                self._now_and_then("wait", f"{self.endpoint.name} {wait}")
         return _TryAgain(again, again.after)
 
     def _stopped(self, reason: str) -> EndpointError:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,19 +14,23 @@ from judgekit.llm.usage import Tally, Usage
 __all__ = ["Account", "Distinct"]
 
 
+_FEW = 12
+"""Below that many keys, numpy's overhead is larger than that of looking them up one by one."""
+
+
 class Distinct:
     """A set of identities that takes eight bytes for each, so that a million of them are 8 MB.
 
     It holds the first 64 bits of each; two of a million identities share these with a chance of 3e-8.
     """
 
-    def __init__(self, recent: int = 1 << 15) -> None:
+    def __init__(self, recent: int = 1 << 12) -> None:
         """Start empty; ``recent`` keys are kept in a Python set before they are packed."""
         self._limit = recent
         self._recent: set[int] = set()
         self._sorted: list[npt.NDArray[np.uint64]] = []
 
-    def add(self, keys: Iterable[str]) -> list[bool]:
+    def add(self, keys: Collection[str]) -> list[bool]:
         """Add hexadecimal keys; return for each whether it is new."""
         numbers = [int(key[:16], 16) for key in keys]
         known = self._known(numbers)
@@ -41,8 +46,8 @@ class Distinct:
         return fresh
 
     def _known(self, numbers: list[int]) -> list[bool]:
-        if not self._sorted:
-            return [False] * len(numbers)
+        if len(numbers) < _FEW:
+            return [any(_holds(run, number) for run in self._sorted) for number in numbers]
         wanted = np.array(numbers, dtype=np.uint64)
         known = np.zeros(len(wanted), dtype=np.bool_)
         for run in self._sorted:
@@ -61,6 +66,11 @@ class Distinct:
 
     def __len__(self) -> int:
         return len(self._recent) + sum(map(len, self._sorted))
+
+
+def _holds(run: npt.NDArray[np.uint64], number: int) -> bool:
+    place = bisect_left(run, number)
+    return place < len(run) and bool(run[place] == number)
 
 
 @dataclass

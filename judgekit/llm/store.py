@@ -51,7 +51,7 @@ _SETTINGS: Final[dict[str, Any]] = {
     "sqlite_synchronous": 1,
     "sqlite_auto_vacuum": 0,
     "sqlite_mmap_size": 0,
-    "sqlite_cache_size": 2**13,
+    "sqlite_cache_size": 2000,
 }
 
 

@@ -1,6 +1,6 @@
 """Throughput, CPU, the warm re-run and memory of the endpoint room, against raw aiohttp and openai's client in one run.
 
-    python tests/bench/llm_speed.py [--pairs N] [--concurrency 64 256] [--memory N]
+    python -m tests.bench.llm_speed [--pairs N] [--concurrency 64 256] [--memory N]
 
 A fast mock server with 50 ms of latency runs as a process of its own. CPU is that of this process.
 """
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ import aiohttp
 
 from judgekit.llm.session import Session
 from judgekit.llm.types import Endpoint, Outcome, Reply, Request, chat
+from tests.bench.fast_server import COMPLETION
 
 HERE = Path(__file__).resolve().parent
 RUBRIC = "You judge whether a passage answers a question. " * 6
@@ -134,11 +135,6 @@ async def openai_client(base_url: str, pairs: int, concurrency: int) -> Speed:
     return speed
 
 
-async def units(pairs: int) -> AsyncIterator[int]:
-    for unit in range(pairs):
-        yield unit
-
-
 async def ours(base_url: str, pairs: int, concurrency: int, store: Path) -> tuple[Speed, int]:
     """The whole path: requests, identities, store, limits, replies, verdicts. Returns the requests sent, too."""
     endpoint = Endpoint("here", base_url, "m", concurrency=concurrency)
@@ -151,6 +147,75 @@ async def ours(base_url: str, pairs: int, concurrency: int, store: Path) -> tupl
     return speed, session.usage("judge").incurred.requests
 
 
+@dataclass
+class Comparison:
+    """One run of all contestants at one concurrency."""
+
+    concurrency: int
+    raw: Speed
+    cold: Speed
+    warm: Speed
+    client: Speed
+    sent: tuple[int, int]
+
+    @property
+    def throughput(self) -> float:
+        """Our throughput as a share of raw aiohttp's."""
+        return self.cold.rate / self.raw.rate
+
+    @property
+    def cpu(self) -> float:
+        """Our CPU a pair as a multiple of raw aiohttp's a request."""
+        return self.cold.cpu_ms / self.raw.cpu_ms
+
+    @property
+    def rerun(self) -> float:
+        """How many times as fast as the cold run the warm one is."""
+        return self.warm.rate / self.cold.rate
+
+    def __str__(self) -> str:
+        return (
+            f"concurrency {self.concurrency}, ideal {20 * self.concurrency:,} a second\n"
+            f"  raw aiohttp    {self.raw}\n"
+            f"  judgekit       {self.cold}  {self.throughput:.2f} x raw, CPU {self.cpu:.2f} x, {self.sent[0]:,} sent\n"
+            f"  warm re-run    {self.warm}  {self.rerun:.1f} x cold, {self.sent[1]:,} sent\n"
+            f"  openai client  {self.client}  {self.client.rate / self.raw.rate:.2f} x raw"
+        )
+
+
+def compare(base_url: str, pairs: int, concurrency: int, store: Path) -> Comparison:
+    """Run all contestants, one after another, against one server."""
+    raw = asyncio.run(raw_aiohttp(base_url, pairs, concurrency))
+    cold, sent = asyncio.run(ours(base_url, pairs, concurrency, store))
+    warm, again = asyncio.run(ours(base_url, pairs, concurrency, store))
+    client = asyncio.run(openai_client(base_url, min(pairs, 2500), concurrency))
+    return Comparison(concurrency, raw, cold, warm, client, (sent, again))
+
+
+class Instant:
+    """A transport that answers at once."""
+
+    async def send(self, endpoint: Endpoint, body: bytes) -> tuple[int, dict[str, str], bytes]:
+        await asyncio.sleep(0)
+        return 200, {}, COMPLETION
+
+    async def aclose(self) -> None:
+        pass
+
+
+async def stream(pairs: int, store: Path, base_url: str | None = None) -> list[float]:
+    """Resolve pairs, at once without a ``base_url``; return the resident memory, MiB, at each tenth of the way."""
+    judge = Judge(Endpoint("here", base_url or "http://instant.invalid/v1", "m", concurrency=256))
+    samples = []
+    done = 0
+    with Session(store, transports=None if base_url else lambda _: Instant()) as session:
+        async for _ in session.resolve(range(pairs), judge, "judge", pairs):
+            done += 1
+            if done % (pairs // 10) == 0:
+                samples.append(memory_mib())
+    return samples
+
+
 def memory_mib() -> float:
     """Return the resident memory of this process now."""
     with open("/proc/self/statm") as file:
@@ -158,52 +223,24 @@ def memory_mib() -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pairs", type=int, default=10_000)
-    parser.add_argument("--concurrency", type=int, nargs="+", default=[64, 256])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=int, default=20_000)
+    parser.add_argument("--concurrency", type=int, nargs="*", default=[64, 256])
     parser.add_argument("--memory", type=int, default=0, help="stream that many pairs, cold and warm, and show memory")
+    parser.add_argument("--instant", action="store_true", help="stream them from a transport in this process")
+    parser.add_argument("--folder", help="where the stores are made (default: a temporary folder)")
     options = parser.parse_args()
-    with server() as base_url, tempfile.TemporaryDirectory() as folder:
+    with server() as base_url, tempfile.TemporaryDirectory(dir=options.folder) as folder:
         for concurrency in options.concurrency:
-            pairs = options.pairs
-            print(f"concurrency {concurrency}, ideal {20 * concurrency:,} a second")
-            raw = asyncio.run(raw_aiohttp(base_url, pairs, concurrency))
-            print(f"  raw aiohttp   {raw}")
-            store = Path(folder) / str(concurrency)
-            cold, sent = asyncio.run(ours(base_url, pairs, concurrency, store))
-            print(
-                f"  judgekit      {cold}  {cold.rate / raw.rate:.2f} x raw,"
-                f" CPU {cold.cpu_ms / raw.cpu_ms:.2f} x, {sent} sent"
+            print(compare(base_url, options.pairs, concurrency, Path(folder) / str(concurrency)), flush=True)
+        for name in ("cold", "warm") if options.memory else ():
+            begun = time.perf_counter()
+            samples = asyncio.run(
+                stream(options.memory, Path(folder) / "memory", None if options.instant else base_url)
             )
-            warm, sent = asyncio.run(ours(base_url, pairs, concurrency, store))
-            print(f"  warm re-run   {warm}  {warm.rate / cold.rate:.1f} x cold, {sent} sent")
-            client = asyncio.run(openai_client(base_url, min(pairs, 3000), concurrency))
-            print(f"  openai client {client}  {client.rate / raw.rate:.2f} x raw")
-        if options.memory:
-            show_memory(base_url, options.memory, Path(folder) / "memory")
-
-
-def show_memory(base_url: str, pairs: int, store: Path) -> None:
-    """Print the resident memory while pairs stream through."""
-    for name in ("cold", "warm"):
-        start = time.perf_counter()
-        samples = asyncio.run(stream(base_url, pairs, store))
-        rate = pairs / (time.perf_counter() - start)
-        shown = "  ".join(f"{mib:.0f}" for mib in samples)
-        print(f"  {name}: {pairs:,} pairs, {rate:,.0f} a second, MiB at each tenth: {shown}")
-
-
-async def stream(base_url: str, pairs: int, store: Path, concurrency: int = 256) -> list[float]:
-    """Resolve pairs and return the resident memory, MiB, at each tenth of the way."""
-    judge = Judge(Endpoint("here", base_url, "m", concurrency=concurrency))
-    samples = []
-    done = 0
-    with Session(store) as session:
-        async for _ in session.resolve(range(pairs), judge, "judge", pairs):
-            done += 1
-            if done % (pairs // 10) == 0:
-                samples.append(memory_mib())
-    return samples
+            rate = options.memory / (time.perf_counter() - begun)
+            shown = " ".join(f"{mib:.0f}" for mib in samples)
+            print(f"{name}: {options.memory:,} pairs, {rate:,.0f} a second, MiB at each tenth: {shown}", flush=True)
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ def stored_texts(folder: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("rounds", [10, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [10, pytest.param(50, marks=pytest.mark.many)])
 def test_a_killed_run_loses_nothing_it_acknowledged_and_repeats_only_what_was_in_flight(
     fault_server: Any, tmp_path: Path, parents: list[Parent], rounds: int
 ) -> None:
