@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from judgekit.cli.common import ApiKeyEnv, console
 
-__all__ = ["check_endpoint", "labelers", "measures", "prompts"]
+if TYPE_CHECKING:
+    from judgekit.options import About
+
+__all__ = ["answer_metrics", "check_endpoint", "labelers", "measures", "prompts"]
 
 prompts = typer.Typer(help="The prompts that judgekit ships.", no_args_is_help=True)
 
@@ -42,12 +45,26 @@ def measures(
 
 
 def labelers() -> None:
-    """List all labelers, installed ones included, with what each needs and costs per pair."""
-    from judgekit.labelers.base import kinds
+    """List all labelers, installed ones included: what each says, needs and costs per pair, and its options."""
+    from judgekit.labelers.base import catalog
 
-    for kind, factory in sorted(kinds().items()):
-        text = (getattr(factory, "__self__", factory).__doc__ or "").strip().splitlines()
-        console().print(f"{kind:<12} {text[0] if text else ''}", markup=False, highlight=False)
+    _catalog(catalog())
+
+
+def answer_metrics() -> None:
+    """List all answer metrics, installed ones included: what each says, needs and costs per answer."""
+    from judgekit.answers.quality import catalog
+
+    _catalog(catalog())
+
+
+def _catalog(entries: dict[str, About]) -> None:
+    for name, about in entries.items():
+        lines = [f"{name}: {about.does}"]
+        lines += [f"  {key:<9} {text}" for key, text in (("scale", about.scale), ("needs", about.needs)) if text]
+        lines += [f"  {'costs':<9} {about.cost}"] if about.cost else []
+        lines += [f"  {key + '=':<9} {text}" for key, text in about.options.items()]
+        console().print("\n".join(lines) + "\n", markup=False, highlight=False)
 
 
 @prompts.command("list")

@@ -53,4 +53,4 @@ def test_labelers_are_listed_with_what_they_are(judgekit: Judgekit) -> None:
     said = judgekit("labelers")
     assert said.code == 0
     for kind in ("containment", "judge", "utility", "provenance", "human"):
-        assert f"\n{kind} " in f"\n{said.out}"
+        assert f"\n{kind}: " in f"\n{said.out}"
