@@ -129,9 +129,11 @@ class Config(_Section):
     """A whole experiment file.
 
     Attributes:
+        title: of the report; the file's name by default.
         path: the file that it was read from; paths inside are relative to its folder.
     """
 
+    title: str = ""
     data: DataConfig
     runs: Annotated[dict[str, str], Field(min_length=1)]
     endpoints: dict[str, EndpointConfig] = {}

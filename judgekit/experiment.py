@@ -23,7 +23,7 @@ from pathlib import Path
 import pandas as pd
 
 from judgekit import stages, summary
-from judgekit.analysis import Comparison, compare
+from judgekit.analysis import Comparison, agreement, compare
 from judgekit.config import Config, load
 from judgekit.data.documents import Unit
 from judgekit.data.files import write_atomic, write_table
@@ -322,7 +322,15 @@ async def run_async(
         notes=evaluation.notes.rename(columns={"ties_across": "ties"}),
         progress=progress,
     )
-    results = summary.summarise(prepared, labelings, quality, evaluation, comparison, session)
+    agreed = agreement(
+        list(labelings.values()),
+        people=[name for name, labeler in prepared.labelers.items() if labeler.needs.people],
+        resamples=analysis.resamples,
+        seed=analysis.seed,
+    )
+    write_table(agreed.table, folder / "agreement.csv")
+    write_table(agreed.confusion, folder / "confusion.csv")
+    results = summary.summarise(prepared, labelings, quality, evaluation, comparison, agreed, session)
     save_results(results, folder)
     write_html(results, folder / "report.html")
     return Finished(folder, results, labelings, quality, scores, comparison, summary.missing(labelings, quality))

@@ -28,11 +28,14 @@ from judgekit.report.model import (
 
 if TYPE_CHECKING:
     from judgekit.analysis import Comparison
+    from judgekit.analysis.agreement import Agreement
     from judgekit.data.labelings import Labeling
     from judgekit.experiment import Prepared
+    from judgekit.labelers.base import Labeler
     from judgekit.llm.session import Session
     from judgekit.llm.usage import Amount, Usage
     from judgekit.metrics import Evaluation
+    from judgekit.stages import Collection
 
 __all__ = ["answering", "costs", "missing", "quality_means", "summarise"]
 
@@ -127,7 +130,7 @@ def _labeling(name: str, prepared: Prepared, labeling: Labeling, usage: Usage) -
         people=needs.people,
         endpoint=needs.endpoint.name if needs.endpoint else "",
         model=needs.endpoint.model if needs.endpoint else "",
-        prompt=str(labeler.spec.options.get("prompt", "")),
+        prompt=needs.prompt,
         kinship=kinship(needs, next(iter(answering(prepared).values()))),
         outcome_metric=needs.outcome_metric or "",
         outcome_prompt=needs.outcome_prompt or "",
@@ -136,6 +139,23 @@ def _labeling(name: str, prepared: Prepared, labeling: Labeling, usage: Usage) -
         mean=float(table["relevance"][ok].mean()) if ok.any() else None,
         examples=_examples(lost["query_id"], lost["doc_id"], lost["status"], lost["reason"], lost["raw"]),
         spending=_spending(usage),
+        outside_pool=_outside(labeler, labeling, prepared.collection),
+    )
+
+
+def _outside(labeler: Labeler, labeling: Labeling, collection: Collection) -> int | None:
+    """Return how many relevant documents of an imported file no run retrieved; None for labels made here."""
+    imported: Mapping[tuple[str, str], float | None] | None = getattr(labeler, "imported", None)
+    if imported is None:
+        return None
+    least = labeling.scale.min_rel
+    pooled = {query_id: set(docs) for query_id, docs in collection.pairs.items()}
+    return sum(
+        relevance is not None
+        and (relevance > 0 if least is None else relevance >= least)
+        and query_id in pooled
+        and doc_id not in pooled[query_id]
+        for (query_id, doc_id), relevance in imported.items()
     )
 
 
@@ -212,12 +232,20 @@ def _facts(prepared: Prepared, evaluation: Evaluation) -> Facts:
     )
 
 
+def _kappas(agreed: Agreement) -> pd.DataFrame | None:
+    """Return Cohen's kappa of what counts as relevant, for the report; all coefficients are in agreement.csv."""
+    table = agreed.table
+    rows = table[(table["coefficient"] == "kappa") & (table["on"] == "relevance")]
+    return rows.drop(columns=["on", "coefficient"]).rename(columns={"value": "kappa"}) if len(rows) else None
+
+
 def summarise(
     prepared: Prepared,
     labelings: Mapping[str, Labeling],
     quality: pd.DataFrame,
     evaluation: Evaluation,
     comparison: Comparison,
+    agreed: Agreement,
     session: Session,
 ) -> Results:
     """Return everything that the report shows."""
@@ -227,7 +255,7 @@ def summarise(
     offline = any(endpoint is not None and endpoint.offline for endpoint in endpoints)
     primary = verdict.primary
     return Results(
-        title=config.path.stem,
+        title=config.title or config.path.stem,
         comparison=comparison.table,
         labelings=tuple(
             _labeling(name, prepared, labeling, session.usage(f"label {name}")) for name, labeling in labelings.items()
@@ -243,6 +271,7 @@ def summarise(
         facts=_facts(prepared, evaluation),
         scores=SCORES.check(evaluation.means()),
         quality=quality_means(quality),
+        agreement=_kappas(agreed),
         differences=comparison.differences,
         details=comparison.details,
         settings=config.toml(),

@@ -5,6 +5,9 @@ A labeler is two pure functions over *units* (a query with one or more docs)::
     requests(unit, replies) -> list[Request]     called again with what came back, until it returns []
     label(unit, replies)    -> list[Label]
 
+One that hands on labels from a file may have a property ``imported``, (query id, doc id) -> relevance or None: the
+report then counts the relevant documents that no run retrieved.
+
 It holds configuration and no state, and does no I/O: a labeler that needs a file reads it when it is built.
 A new labeler is one new file in this package whose ``LABELER`` is a class with ``kind`` and ``make(spec, context)``,
 and no edit elsewhere; a third-party one is an entry point of the group ``judgekit.labelers`` that names such a class.
@@ -72,6 +75,7 @@ class Needs:
         references: whether it needs reference answers.
         endpoint: the LLM that is asked, if any.
         further: further LLMs that are asked: the rest of a jury, the one that rates answers.
+        prompt: the name of the prompt that they are asked with.
         outcome_metric: the answer metric that it shares with the outcome (utility), if any.
         outcome_prompt: the answer prompt that it shares with the outcome, if any.
         people: whether the labels were made by people.
@@ -80,6 +84,7 @@ class Needs:
     references: bool = False
     endpoint: Endpoint | None = None
     further: tuple[Endpoint, ...] = ()
+    prompt: str = ""
     outcome_metric: str | None = None
     outcome_prompt: str | None = None
     people: bool = False

@@ -129,6 +129,11 @@ class Human:
         """People."""
         return Needs(people=True)
 
+    @property
+    def imported(self) -> Mapping[Pair, float | None]:
+        """The file's relevance per (query id, doc id), as far as there is one."""
+        return {pair: said.relevance for pair, said in self.said.items()}
+
     def units(self, query: Query, docs: Sequence[Doc]) -> Iterable[Unit]:
         """Return all docs of the query as one unit."""
         return [Unit(query, tuple(docs))]

@@ -104,6 +104,11 @@ class Provenance:
         """Nothing but the file."""
         return Needs()
 
+    @property
+    def imported(self) -> Mapping[tuple[str, str], float | None]:
+        """The file's relevance per (query id, doc id), as far as there is one."""
+        return {pair: relevance for pair, (relevance, _) in self.judged.items()}
+
     def units(self, query: Query, docs: Sequence[Doc]) -> Iterable[Unit]:
         """Return all docs of the query as one unit."""
         return [Unit(query, tuple(docs))]

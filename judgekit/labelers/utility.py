@@ -157,6 +157,7 @@ class Utility:
             references=self._needs_references,
             endpoint=self.answerer.endpoint,
             further=() if rater is None else (rater,),
+            prompt=self.answerer.prompt.name,
             outcome_metric=self.quality.name if self.quality else None,
             outcome_prompt=self.answerer.prompt.name,
         )

@@ -90,8 +90,10 @@ def test_run_does_it_all_and_a_second_time_without_a_request(judgekit: Judgekit,
     assert first.code == 0, first.err
     made = sorted(str(p.relative_to(folder / "results")) for p in (folder / "results").rglob("*") if p.is_file())
     assert made == [
+        "agreement.csv",
         "answers/answer-short.parquet",
         "comparison.csv",
+        "confusion.csv",
         "details.csv",
         "differences.csv",
         "experiment.toml",
