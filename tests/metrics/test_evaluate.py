@@ -1,36 +1,225 @@
-"""Scoring runs with labelings: what `evaluate` returns and refuses."""
+"""What `evaluate` returns, counts, leaves undefined and refuses."""
 
 from __future__ import annotations
 
+from math import isnan, nan
+
+import numpy as np
 import pandas as pd
 import pytest
 
 from judgekit.data.labelings import Labeling, Scale
+from judgekit.data.ordering import Ties
 from judgekit.data.runs import Run
-from judgekit.errors import UsageError
-from judgekit.metrics import evaluate
+from judgekit.data.tables import SCORES
+from judgekit.errors import DataError, UsageError
+from judgekit.metrics import Mean, evaluate
+from tests.metrics.material import labeling_of, run_of, scored_run
 
 
-def run_of(name: str = "run", **lists: str) -> Run:
-    rows = [(q, d, float(-i)) for q, docs in lists.items() for i, d in enumerate(docs.split())]
-    return Run(name, [r[0] for r in rows], [r[1] for r in rows], [r[2] for r in rows])
+def values(found: object) -> list[float]:
+    return found.values[0, 0, 0].tolist()  # type: ignore[attr-defined]
 
 
-def labeling_of(scale: str = "binary", name: str = "qrels", **labels: dict[str, float]) -> Labeling:
-    rows = [(q, d, v) for q, of in labels.items() for d, v in of.items()]
-    return Labeling(name, Scale.parse(scale), pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]))
+def only(run: Run, labeling: Labeling, measure: str, **options: object) -> Mean:
+    return evaluate([run], [labeling], [measure], **options).summary[0]  # type: ignore[arg-type]
 
 
-def test_one_list_under_the_measures_of_the_first_hour() -> None:
-    run = run_of(q="d6 d2 d3 d4 d5")
-    qrels = labeling_of(q={"d2": 1, "d3": 1, "d7": 1})
-    means = evaluate([run], [qrels], ["P@5", "R@5", "F1@5", "Success@5", "RR", "AP"]).means()
-    values = dict(zip(means["measure"], means["value"], strict=True))
-    assert values == pytest.approx(
-        {"P@5": 2 / 5, "R@5": 2 / 3, "F1@5": 1 / 2, "Success@5": 1, "RR": 1 / 2, "AP": (1 / 2 + 2 / 3) / 3}
-    )
+def test_one_row_per_labeling_run_measure_and_query() -> None:
+    runs = [run_of("a", q1="d1", q2="d2"), run_of("b", q1="d2")]
+    labelings = [labeling_of(name="x", q1={"d1": 1}, q2={"d2": 1}), labeling_of("unit", name="y", q2={"d2": 0.5})]
+    frame = evaluate(runs, labelings, ["P@1", "RR"]).scores()
+    assert list(frame.columns) == list(SCORES.columns)
+    assert len(frame) == 2 * 2 * 2 + 1 * 2 * 2
+    assert frame.iloc[0].tolist() == ["x", "a", "P@1", "q1", 1.0]
+    assert frame[frame["labeling"] == "y"]["query_id"].unique().tolist() == ["q2"]
+    means = evaluate(runs, labelings, ["P@1"]).means()
+    assert means["query_id"].unique().tolist() == ["all"]
+    assert means["value"].tolist() == [1.0, 0.0, 0.5, 0.0]
 
 
-def test_two_runs_of_one_name_are_refused() -> None:
-    with pytest.raises(UsageError, match="two runs named 'run'"):
-        evaluate([run_of(q="a"), run_of(q="b")], [labeling_of(q={"a": 1})], ["P@1"])
+def test_a_query_that_the_run_lacks_scores_zero_and_is_counted() -> None:
+    run, labeling = run_of(q1="d1", elsewhere="d1"), labeling_of(q1={"d1": 1}, q2={"d1": 1})
+    mean = only(run, labeling, "P@1")
+    assert (mean.value, mean.queries, mean.defined, mean.not_in_run, mean.ignored) == (0.5, 2, 2, 1, 1)
+    skipped = only(run, labeling, "P@1", not_in_run="skip")
+    assert (skipped.value, skipped.defined, skipped.undefined) == (1.0, 1, 1)
+
+
+def test_a_query_without_relevant_documents_scores_zero_and_is_counted() -> None:
+    run, labeling = run_of(q1="d1", q2="d1"), labeling_of("grades:3:2", q1={"d1": 2}, q2={"d1": 1})
+    for measure in ("P@1", "R@1", "AP", "Rprec", "Success@1"):
+        mean = only(run, labeling, measure)
+        assert (mean.value, mean.no_relevant) == (0.5, 1)
+        assert only(run, labeling, measure, no_relevant="skip").value == 1
+    assert only(run, labeling, "P(rel=1)@1").no_relevant == 0
+    for measure in ("AUC", "MeanRank"):
+        assert only(run, labeling, measure).undefined >= 1
+    floats = labeling_of("unit", q1={"d1": 0.5}, q2={"d1": 0.0})
+    assert only(run, floats, "P@1").no_relevant == 1
+    assert only(run, floats, "P@1", no_relevant="skip").value == 0.5
+
+
+def test_a_missing_label_makes_its_query_undefined_whatever_was_retrieved() -> None:
+    run = run_of(q1="d1 d2", q2="d1")
+    labeling = labeling_of(q1={"d1": 1, "d9": "refused"}, q2={"d1": 1})
+    found = evaluate([run], [labeling], ["P@1"])
+    assert isnan(values(found)[0])
+    mean = found.summary[0]
+    assert (mean.value, mean.defined, mean.missing, mean.not_applicable) == (1.0, 1, 1, 0)
+
+
+def test_missing_labels_can_count_as_zero_or_be_left_out() -> None:
+    run, labeling = run_of(q="d1 d2 d3"), labeling_of(q={"d1": "failed", "d2": 1, "d3": 1})
+    assert isnan(only(run, labeling, "P@2").value)
+    assert only(run, labeling, "P@2", missing="zero").value == 0.5
+    assert only(run, labeling, "P@2", missing="condense").value == 1
+    assert only(run, labeling, "Judged", missing="zero").value == 1
+    assert only(run, labeling, "NumRet", missing="condense").value == 2
+    bounded = only(run, labeling, "P@2", missing="bounds")
+    assert (bounded.low, bounded.high) == (0.5, 1.0)
+    assert isnan(bounded.value)
+
+
+def test_a_labeling_that_does_not_apply_is_undefined_and_counted_apart() -> None:
+    run = run_of(q1="d1 d2", q2="d1")
+    labeling = labeling_of(q1={"d1": "not_applicable", "d2": "refused"}, q2={"d1": 1})
+    for missing in ("undefined", "zero", "condense", "bounds"):
+        mean = only(run, labeling, "P@1", missing=missing)
+        assert (mean.value, mean.defined, mean.missing, mean.not_applicable, mean.undefined) == (1.0, 1, 0, 1, 0)
+    nowhere = only(run, labeling_of(q1={"d1": "not_applicable"}), "P@1")
+    assert isnan(nowhere.value)
+    assert (nowhere.queries, nowhere.defined) == (1, 0)
+
+
+def test_unjudged_documents_are_not_relevant_and_are_counted() -> None:
+    run, labeling = run_of(q1="d1 d2 d3", q2="d9"), labeling_of(q1={"d3": 1, "d2": "failed"}, q2={"d1": 0})
+    assert only(run, labeling, "P@2", missing="zero").unjudged == 2
+    assert only(run, labeling, "RR", missing="zero").unjudged == 2
+    assert only(run, labeling, "RR", missing="condense").value == 0.25
+    assert only(run, labeling, "RR", missing="condense", unjudged="condense").value == 0.5
+
+
+def test_the_queries_are_those_of_each_labeling_or_those_given() -> None:
+    run = run_of(q1="d1", q2="d1", q3="d1")
+    labelings = [labeling_of(name="x", q1={"d1": 1}), labeling_of(name="y", q1={"d1": 1}, q2={"d1": 0})]
+    assert [m.queries for m in evaluate([run], labelings, ["P@1"]).summary] == [1, 2]
+    given = evaluate([run], labelings, ["P@1"], query_ids=["q3", "q1", "q1"])
+    assert given.query_ids == ["q1", "q3"]
+    assert given.values[0, :, 0].tolist() == [[1, 0], [1, 0]]
+    assert [m.ignored for m in given.summary] == [1, 1]
+
+
+def test_ties_across_and_above_the_cutoff_are_counted() -> None:
+    run = scored_run(q1={"a": 3, "b": 2, "c": 2}, q2={"a": 3, "b": 3, "c": 2}, q3={"a": 3, "b": 2, "c": 1}, q4={"a": 3})
+    labeling = labeling_of(**{q: {"a": 1} for q in ("q1", "q2", "q3", "q4", "q5")})
+    counts = {
+        m.measure: (m.ties_across, m.ties_inside) for m in evaluate([run], [labeling], ["P@1", "P@2", "AP"]).summary
+    }
+    assert counts == {"P@1": (1, 1), "P@2": (1, 2), "AP": (0, 2)}
+    near = {"a": 1.0, "b": 1.0 + 1e-12}
+    assert only(scored_run(q1=near), labeling, "P@1").ties_across == 0
+    assert only(scored_run(ties=Ties.DOC_DESC_32, q1=near), labeling, "P@1").ties_across == 1
+    few = evaluate([run], [labeling_of(q2={"a": 1})], ["P@1", "P@2"]).summary
+    assert [(m.ties_across, m.ties_inside) for m in few] == [(1, 1), (0, 1)]
+
+
+def test_a_recall_that_says_no_more_than_success_is_marked() -> None:
+    run = run_of(q1="d1 d2", q2="d1")
+    assert only(run, labeling_of(q1={"d1": 1, "d2": 1}, q2={"d1": 0}), "R@2").as_success
+    assert not only(run, labeling_of(q1={"d1": 1, "d9": 1}, q2={"d1": 0}), "R@2").as_success
+    assert not only(run, labeling_of(q1={"d1": 1}), "P@1").as_success
+    assert not only(run, labeling_of(q1={"d1": "failed"}), "R@1").as_success
+
+
+def test_what_a_scale_does_not_allow_is_undefined_with_the_reason() -> None:
+    run = run_of(q="d1 d2")
+    unit, signed = labeling_of("unit", q={"d1": 0.5}), labeling_of("signed", q={"d1": -0.5})
+    assert "give rel=, as in R(rel=0.5)@2" in only(run, unit, "R@2").reason
+    assert only(run, unit, "R(rel=0.5)@2").value == 1
+    assert only(run, unit, "RR(best=True)").value == 1
+    assert "not defined on signed labels" in only(run, signed, "RR(rel=0.1)").reason
+    assert "not defined on signed labels" in only(run, signed, "RBP").reason
+    assert "not defined on signed labels" in only(run, signed, "NumRet(rel=0.5)").reason
+    assert only(run, signed, "NumRet").value == 2
+    assert only(run, signed, "P@2").value == -0.25
+    assert only(run, signed, "Success@1").value == -0.5
+    assert only(run, signed, "Success@2").value == 0
+    assert only(run, signed, "nDCG").value == 0
+    graded = labeling_of("grades:3", q={"d1": 3})
+    assert "labels as probabilities" in only(run, graded, "ERR(prob=label)").reason
+    assert "cannot hold the labels up to 3" in only(run, graded, "ERR(max=2)").reason
+    assert only(run, labeling_of(q={"d1": 1}), "ERR(prob=label)").value == 1
+    assert only(run, unit, "ERR(prob=grade)").value == (2**0.5 - 1) / 2
+
+
+def test_an_undeclared_scale_is_a_warning_where_a_measure_depends_on_it() -> None:
+    frame = pd.DataFrame({"query_id": ["q"], "doc_id": ["d"], "relevance": [2.0]})
+    labeling = Labeling("qrels", Scale("grades", 2), frame, declared=False)
+    run = run_of(q="d")
+    assert evaluate([run], [labeling], ["nDCG", "P@1", "ERR(max=4)", "ERR(prob=label)"]).warnings == []
+    warnings = evaluate([run], [labeling, labeling_of(name="other", q={"d": 1})], ["ERR@3"]).warnings
+    assert len(warnings) == 1
+    assert "the scale of qrels was not declared" in warnings[0]
+    assert "ERR@3" in warnings[0]
+    assert "bounds" in evaluate([run], [labeling], ["P@1"], missing="bounds").warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"missing": "zeros"}, "missing is one of .*Did you mean 'zero'"),
+        ({"unjudged": "x"}, "unjudged is one of"),
+        ({"no_relevant": "x"}, "no_relevant is one of"),
+        ({"not_in_run": "x"}, "not_in_run is one of"),
+        ({"depth": 4}, "P@5 looks at more documents than the depth of 4"),
+        ({"depth": 0}, "P@5 looks at more documents"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        evaluate([run_of(q="a")], [labeling_of(q={"a": 1})], ["P@5"], **options)  # type: ignore[arg-type]
+
+
+def test_there_must_be_something_to_score_under_distinct_names() -> None:
+    run, labeling = run_of(q="a"), labeling_of(q={"a": 1})
+    for arguments, message in [
+        (([], [labeling], ["P@1"]), "no run"),
+        (([run], [], ["P@1"]), "no labeling"),
+        (([run], [labeling], []), "no measure"),
+        (([run, run], [labeling], ["P@1"]), "two runs named 'run'"),
+        (([run], [labeling, labeling], ["P@1"]), "two labelings named 'qrels'"),
+    ]:
+        with pytest.raises(UsageError, match=message):
+            evaluate(*arguments)
+    with pytest.raises(UsageError, match="depth of 0"):
+        evaluate([run], [labeling], ["AP"], depth=0)
+
+
+def test_nothing_retrieved_and_nothing_labelled_still_has_a_shape() -> None:
+    empty, labeling = Run("empty", [], [], []), labeling_of(q={"a": 1})
+    for measure in ("P@1", "nDCG", "AUC", "ERR", "Judged", "SetF", "MeanRank"):
+        found = evaluate([empty], [labeling], [measure, "AP"])
+        assert found.values.shape == (2, 1, 1, 1)
+    nothing = labeling_of(other={"a": 1})
+    assert only(run_of(q="a"), nothing, "P@1", query_ids=["q"]).value == 0
+    found = evaluate([empty, run_of(q="a")], [nothing], ["P@1"], query_ids=[])
+    assert found.scores().empty
+    assert np.isnan(found.summary[0].value)
+    averaged = Run("averaged", [], [], [], ties=Ties.EXPECTED)
+    assert only(averaged, labeling, "AP(by=hits)@1").value == 0
+
+
+def test_two_docs_whose_keys_collide_are_never_taken_for_each_other() -> None:
+    run, labeling = run_of(q="a b"), labeling_of(q={"c": 1})
+    run.ranked_keys = labeling.row_keys.repeat(2)
+    with pytest.raises(DataError, match="'a' and 'c' have the same 64-bit hash"):
+        evaluate([run], [labeling], ["P@1"])
+
+
+def test_the_notes_are_the_summary_as_a_table() -> None:
+    found = evaluate([run_of(q="a")], [labeling_of(q={"a": 1})], ["P@1"])
+    assert list(found.notes.columns) == list(Mean._fields)
+    assert found.notes.iloc[0]["value"] == 1
+    assert found.low is found.values
+    assert nan not in found.values

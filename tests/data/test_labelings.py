@@ -1,0 +1,103 @@
+"""Labelings and their scales."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.data.columns import equal, strings
+from judgekit.data.labelings import Labeling, Scale
+from judgekit.errors import DataError, UsageError
+
+
+def table(*rows: tuple[str, str, float | None, str]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance", "status"])
+
+
+@pytest.mark.parametrize(
+    ("text", "scale"),
+    [
+        ("binary", Scale("binary", 1, 0, 1)),
+        ("grades:3", Scale("grades", 3, 0, 1)),
+        ("grades:3:2", Scale("grades", 3, 0, 2)),
+        ("grades:-2..3", Scale("grades", 3, -2, 1)),
+        ("grades:-2..4:3", Scale("grades", 4, -2, 3)),
+        ("unit", Scale("unit")),
+        ("signed", Scale("signed")),
+    ],
+)
+def test_scales_have_one_spelling(text: str, scale: Scale) -> None:
+    assert Scale.parse(text) == scale
+    assert str(scale) == text
+
+
+@pytest.mark.parametrize("text", ["", "grade:3", "grades", "grades:x", "grades:3:", "grades:0", "grades:3..2", "float"])
+def test_what_is_no_scale_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        Scale.parse(text)
+
+
+@given(st.sampled_from(["binary", "grades:3", "grades:-1..2", "unit", "signed"]), st.floats(-4, 4) | st.integers(-4, 4))
+def test_a_value_is_on_the_scale_exactly_if_it_has_no_problem(text: str, value: float) -> None:
+    scale = Scale.parse(text)
+    assert scale.holds(np.array([value], np.float64))[0] == (scale.problem(float(value)) is None)
+
+
+def test_problems_say_what_is_wrong() -> None:
+    assert "not finite" in (Scale.parse("unit").problem(np.inf) or "")
+    assert "no whole number" in (Scale.parse("binary").problem(0.5) or "")
+    assert "(0 to 3)" in (Scale.parse("grades:3").problem(4) or "")
+
+
+def test_rows_are_sorted_by_query_and_doc_and_keep_their_further_columns() -> None:
+    frame = table(
+        ("q2", "b", 1, "ok"), ("q1", "b", None, "failed"), ("q2", "a", 0, "ok"), ("q1", "a", None, "not_applicable")
+    )
+    labeling = Labeling("x", Scale.parse("binary"), frame.assign(raw=["r0", "r1", "r2", "r3"]))
+    assert labeling.query_ids.tolist() == ["q1", "q1", "q2", "q2"]
+    assert labeling.doc_ids.tolist() == ["a", "b", "a", "b"]
+    np.testing.assert_array_equal(labeling.relevance, [np.nan, np.nan, 0, 1])
+    assert labeling.status.tolist() == ["not_applicable", "failed", "ok", "ok"]
+    assert labeling.missing.tolist() == [False, True, False, False]
+    assert labeling.table["raw"].tolist() == ["r3", "r1", "r2", "r0"]
+    assert labeling.counts() == {
+        "ok": 2,
+        "unparsed": 0,
+        "truncated": 0,
+        "refused": 0,
+        "failed": 1,
+        "not_applicable": 1,
+    }
+    assert (len(labeling), repr(labeling)) == (4, "Labeling('x', scale=binary, labels=4)")
+    columns = strings(frame["query_id"]), strings(frame["doc_id"]), labeling.row_relevance, labeling.row_status
+    same = Labeling.from_columns("x", labeling.scale, *columns)
+    pd.testing.assert_frame_equal(same.table, labeling.table.drop(columns="raw"))
+    assert Labeling("x", labeling.scale, frame[["query_id", "doc_id", "relevance"]].dropna()).counts()["ok"] == 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([("q", "d", 1, "ok"), ("p", "d", 1, "ok"), ("q", "d", 0, "ok")], "query 'q', doc 'd' is labelled twice"),
+        ([("q", "d", 2, "ok")], "doc 'd': relevance 2 is outside of the scale binary"),
+        ([("q", "d", None, "ok")], "relevance nan is not finite"),
+        ([("q", "d", 1, "failed")], "has status 'failed' and yet a relevance"),
+        ([("q", "d", 1, "okay")], "unknown status 'okay'"),
+        ([("all", "d", 1, "ok")], "reserved id 'all'"),
+    ],
+)
+def test_rows_that_make_no_labeling_are_refused(rows: list, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        Labeling("x", Scale.parse("binary"), table(*rows))
+
+
+@given(st.lists(st.tuples(st.text(max_size=20), st.text(max_size=20)), max_size=20), st.integers(0, 3))
+def test_ids_are_compared_byte_by_byte(pairs: list[tuple[str, str]], skip: int) -> None:
+    pairs = [(a, b) for a, b in pairs for _ in (0, 1)] + [(a, a) for a, _ in pairs]
+    one, other = strings(["x" * skip, *(a for a, _ in pairs)])[1:], strings([b for _, b in pairs])
+    rows = np.arange(len(pairs))
+    assert equal(one, rows, other, rows).tolist() == [a == b for a, b in pairs]
+    assert equal(one, rows[::-1], other, rows[::-1]).tolist() == [a == b for a, b in pairs][::-1]

@@ -1,0 +1,147 @@
+"""Runs, their order and the pool."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit.data.ordering import Ties
+from judgekit.data.pool import pool
+from judgekit.data.runs import Run
+from judgekit.errors import DataError
+
+ids = st.text("aé0_Z", min_size=1, max_size=20)
+scores = st.one_of(st.sampled_from([0.0, -0.0, 1.0, 1.0 + 1e-12, -3.5, 1e300, -1e300]), st.floats(-1e3, 1e3))
+
+
+def in_order(rows: list[tuple[str, str, float]], ties: Ties) -> dict[str, list[str]]:
+    """Order rows the plain way: sort by one key after the other."""
+    with np.errstate(over="ignore"):
+        narrow = {row: float(np.float32(row[2])) for row in rows}
+    value = (lambda row: narrow[row]) if ties is Ties.DOC_DESC_32 else (lambda row: row[2])
+    if ties is not Ties.RUN_ORDER:
+        rows = sorted(rows, key=lambda row: row[1].encode(), reverse=ties is not Ties.DOC_ASC)
+    rows = sorted(rows, key=value, reverse=True) if ties is not Ties.RUN_ORDER else sorted(rows, key=lambda r: -r[2])
+    if ties is not Ties.RUN_ORDER:
+        # A reversed sort keeps equal rows in order.
+        rows = [row for v in sorted({value(r) for r in rows}, reverse=True) for row in rows if value(row) == v]
+    return {q: [d for one, d, _ in rows if one == q] for q in sorted({row[0] for row in rows})}
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.dictionaries(st.tuples(st.sampled_from(["1", "10", "2", "ü"]), ids), scores, max_size=25),
+    st.sampled_from(list(Ties)),
+    st.randoms(use_true_random=False),
+)
+def test_documents_are_ordered_by_score_and_then_by_the_tie_rule(pairs, ties: Ties, random) -> None:
+    rows = [(q, d, s) for (q, d), s in pairs.items()]
+    random.shuffle(rows)
+    run = Run("run", [r[0] for r in rows], [r[1] for r in rows], [r[2] for r in rows], ties=ties)
+    wanted = in_order(rows, ties)
+    assert {q: run.top(q) for q in run.query_ids} == wanted
+    assert run.query_ids.tolist() == list(wanted)
+    assert run.doc_ids.tolist() == sorted({r[1] for r in rows})
+    assert run.doc_ids[run.docs].tolist() == [d for docs in wanted.values() for d in docs]
+    assert np.diff(run.offsets).tolist() == [len(docs) for docs in wanted.values()]
+    assert run.scores.tolist() == [pairs[q, d] for q, docs in wanted.items() for d in docs]
+    for depth in (1, 3):
+        cut = run.cut(depth)
+        assert {q: cut.top(q) for q in cut.query_ids} == {q: docs[:depth] for q, docs in wanted.items()}
+        assert run.top("1", depth) == wanted.get("1", [])[:depth]
+    few = run.only(["2", "nowhere"])
+    assert {q: few.top(q) for q in few.query_ids} == {q: docs for q, docs in wanted.items() if q == "2"}
+    assert few.cut(2).scores.tolist() == [pairs["2", d] for d in wanted.get("2", [])[:2]]
+    back = Run.from_frame(run.frame(), "run", ties=ties)
+    assert {q: back.top(q) for q in back.query_ids} == wanted
+
+
+@pytest.mark.parametrize("lengths", [[40, 40, 40], [50, 41, 0, 3], [300, *([1] * 200)]])
+@pytest.mark.parametrize("ties", list(Ties))
+def test_lists_of_any_lengths_are_sorted(lengths: list[int], ties: Ties) -> None:
+    rng = np.random.default_rng(1)
+    rows = [(f"q{i:03}", f"d{j:03}", float(rng.integers(0, 9))) for i, n in enumerate(lengths) for j in range(n)]
+    run = Run("run", [r[0] for r in rows], [r[1] for r in rows], [r[2] for r in rows], ties=ties)
+    assert {q: run.top(q) for q in run.query_ids} == in_order(rows, ties)
+
+
+def test_scores_that_overflow_32_bits_still_sort() -> None:
+    run = Run("r", ["q"] * 3 + ["p"], ["a", "b", "c", "a"], [-1e300, 1e300, 0, 1], ties=Ties.DOC_DESC_32)
+    assert run.top("q") == ["b", "c", "a"]
+
+
+@pytest.mark.parametrize(
+    ("queries", "docs", "values", "message"),
+    [
+        (["q", "q"], ["d", "d"], [1, 2], "run 'r' lists doc 'd' twice for query 'q'"),
+        (["q", "p", "q"], ["d", "d", "d"], [1, 2, 3], "lists doc 'd' twice for query 'q'"),
+        (["q"], ["d"], [np.nan], "the score of query 'q', doc 'd' is nan; scores must be finite"),
+        (["q"], ["d"], [np.inf], "scores must be finite"),
+        (["all"], ["d"], [1], "reserved id 'all'"),
+        (["q"], ["d"], [1, 2], "1 queries, 1 docs and 2 scores"),
+        ([None], ["d"], [1], "an id is missing"),
+        ([1], ["d"], [1], "ids must be strings"),
+    ],
+)
+def test_rows_that_make_no_run_are_refused(queries: list, docs: list, values: list, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        Run("r", queries, docs, values)
+
+
+def test_a_run_cannot_take_the_reserved_name() -> None:
+    with pytest.raises(DataError, match="cannot be named 'all'"):
+        Run("all", [], [], [])
+
+
+def test_every_kind_of_column_of_ids_is_taken() -> None:
+    queries, docs, values = ["1", "007", "1"], ["a", "b", "é"], [1.0, 2.0, 3.0]
+    frame = pd.DataFrame({"query_id": queries, "doc_id": docs, "score": values})
+    sources = [
+        (queries, docs),
+        (np.array(queries, dtype=object), np.array(docs)),
+        (pa.array(queries), pa.chunked_array([docs[:1], docs[1:]])),
+        (pa.array(queries, pa.large_string()), pa.array(["x", *docs])[1:]),
+        (frame["query_id"], frame["doc_id"].astype("category")),
+    ]
+    for one, other in sources:
+        run = Run("r", one, other, values)
+        assert {q: run.top(q) for q in run.query_ids} == {"007": ["b"], "1": ["é", "a"]}
+    assert repr(run) == "Run('r', queries=2, rows=3)"
+    assert len(Run.from_frame(frame, "r")) == 3
+    with pytest.raises(DataError, match="numbers"):
+        Run.from_frame(frame.assign(doc_id=[1.0, 2.0, 3.0]), "r")
+
+
+def test_ids_are_taken_without_pandas() -> None:
+    hidden = {name: sys.modules.pop(name) for name in ["pandas"]}
+    try:
+        assert Run("r", ["q", "q"], ["a", "é"], [1, 2]).top("q") == ["é", "a"]
+        for bad in ([1, 2], ["\ud800", "a"]):
+            with pytest.raises(DataError, match="ids must be strings"):
+                Run("r", bad, ["a", "b"], [1, 2])  # type: ignore[arg-type]
+    finally:
+        sys.modules.update(hidden)
+
+
+def test_the_pool_holds_every_pair_once() -> None:
+    runs = [
+        Run("a", ["q1"] * 3, ["x", "y", "z"], [3, 2, 1]),
+        Run("b", ["q1", "q1", "q2"], ["y", "w", "x"], [3, 2, 1]),
+    ]
+    assert pool(runs, ["q1", "q2", "q3"], 2) == {"q1": ["w", "x", "y"], "q2": ["x"], "q3": []}
+
+
+def test_many_docs_keep_their_rows_apart() -> None:
+    count = 100_000
+    docs = [f"document-{i:06}" for i in range(count)]
+    run = Run("big", [f"q{i % 7}" for i in range(count)], docs, np.arange(count, dtype=float))
+    assert run.top("q3", 2) == ["document-099998", "document-099991"]
+    assert len(set(run.ranked_keys.tolist())) == count
+    with pytest.raises(DataError, match="lists doc 'document-000070' twice for query 'q0'"):
+        Run("big", [*(f"q{i % 7}" for i in range(count)), "q0"], [*docs, docs[70]], np.zeros(count + 1))

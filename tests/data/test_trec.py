@@ -1,0 +1,273 @@
+"""TREC runs and qrels: what is read, what is written, and the file and line of what is wrong."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit.data.labelings import Labeling, Scale
+from judgekit.data.ordering import Ties
+from judgekit.data.runs import Run
+from judgekit.data.trec import missing_path, read_qrels, read_run, stem, write_qrels, write_run
+from judgekit.errors import DataError, UsageError
+
+RUN = "q1 Q0 d1 1 3.5 tag\nq1 Q0 007 2 2 tag\nq2 Q0 d1 1 -1e-3 tag\n"
+QRELS = "q1 0 d1 1\nq1 0 007 0\nq2 0 d1 2\n"
+
+
+@pytest.fixture
+def write(tmp_path: Path):
+    def put(text: str | bytes, name: str = "x.trec") -> Path:
+        path = tmp_path / name
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    return put
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        RUN,
+        RUN.replace("\n", "\r\n"),
+        RUN.rstrip("\n"),
+        "\ufeff" + RUN,
+        RUN.replace(" ", "\t"),
+        RUN.replace(" ", "  "),
+        RUN.replace("q1 Q0 007", " q1\tQ0   007 "),
+        RUN.replace("\n", "\n\n"),
+        RUN.replace("\n", " \n"),
+        RUN.replace(" 1 ", " first "),
+        RUN.replace("2 2 tag", "2.5 2 tag"),
+        "\n\n" + RUN + "\n   \n",
+        "".join(sorted(RUN.splitlines(keepends=True), reverse=True)),
+    ],
+)
+def test_a_run_is_read_whatever_white_space_stands_between_its_columns(write, text: str) -> None:
+    run = read_run(write(text))
+    assert run.name == "x"
+    assert run.query_ids.tolist() == ["q1", "q2"]
+    assert (run.top("q1"), run.top("q2"), run.top("q3")) == (["d1", "007"], ["d1"], [])
+    assert run.scores.tolist() == [3.5, 2.0, -1e-3]
+
+
+def test_gzip_is_recognised_by_content(write) -> None:
+    assert read_run(write(gzip.compress(RUN.encode()), "a.b.trec.gz"), name="mine").top("q1") == ["d1", "007"]
+    assert read_qrels(write(gzip.compress(QRELS.encode()), "plain-name.qrels")).relevance.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("q Q0 d 1 5 t\nq Q0 e 2 t\n", 2, "has 5 columns, expected 6"),
+        ("q Q0 d 1 5\n", 1, "has 5 columns"),
+        ("q Q0 d  1 5\n", 1, "has 5 columns"),
+        ("q Q0 d 1 5 t x\n", 1, "has 7 columns"),
+        ("q Q0 d 1 5 t\n\nq Q0 e 2 high t\n", 3, "the score 'high' is no finite number"),
+        ("q Q0 d 1 nan t\n", 1, "'nan' is no finite number"),
+        ("q Q0 d 1 inf t\n", 1, "'inf' is no finite number"),
+        ("q Q0 d 1 1e999 t\n", 1, "'1e999' is no finite number"),
+        ("q Q0 d 1 1_0 t\n", 1, "'1_0' is no finite number"),
+        ("q Q0 d 1 5 t\nr Q0 d 1 5 t\nq Q0 d 3 4 t\n", 3, r"doc 'd' is there twice for query 'q' \(before in line 1\)"),
+        ("q Q0 d 1 5 t\nall Q0 d 1 5 t\n", 2, "'all' is reserved"),
+        (b"q Q0 d 1 5 t\nq Q0 \xff 1 5 t\n", 2, "no UTF-8"),
+        (b"q Q0 d\x00 1 5 t\n", 1, "NUL"),
+        ('{"query_id": "q"}\n', 1, "expected 6"),
+    ],
+)
+def test_a_bad_line_of_a_run_is_named(write, text: str | bytes, line: int, message: str) -> None:
+    path = write(text)
+    with pytest.raises(DataError, match=message) as caught:
+        read_run(path)
+    assert (caught.value.path, caught.value.line) == (path, line)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("q 0 d 1\nq 0 e\n", 2, "has 3 columns, expected 4"),
+        ("q 0 d x\n", 1, "the relevance 'x' is no finite number"),
+        ("q 0 d 1\nq 0 d 2\n", 2, "there twice"),
+        ("q 0 d 1\nq 0 e 0.5\n", 2, "0.5 is no integer: declare what decimals mean"),
+        ("q 0 d 1.0\n", 1, "1.0 is no integer"),
+        ("all 0 d 1\n", 1, "reserved"),
+    ],
+)
+def test_a_bad_line_of_a_qrels_file_is_named(write, text: str, line: int, message: str) -> None:
+    path = write(text, "x.qrels")
+    with pytest.raises(DataError, match=message) as caught:
+        read_qrels(path)
+    assert (caught.value.path, caught.value.line) == (path, line)
+
+
+def test_a_label_off_the_declared_scale_is_named_with_its_line(write) -> None:
+    path = write("q 0 a 3\nq 0 b 10\nq 0 c 5\n", "judge.qrels")
+    with pytest.raises(DataError, match=r"judge.qrels, line 2: the relevance 10 is outside of the scale grades:3"):
+        read_qrels(path, scale=Scale.parse("grades:3"))
+    with pytest.raises(DataError, match="line 1: the relevance 3 is outside of the scale unit"):
+        read_qrels(path, scale=Scale.parse("unit"))
+
+
+def test_missing_and_empty_files_are_sentences(tmp_path: Path, write) -> None:
+    with pytest.raises(DataError, match="no such file; expected a TREC run"):
+        read_run(tmp_path / "nowhere.trec")
+    for text in ("", "\n \n"):
+        with pytest.raises(DataError, match="is empty; expected a TREC run"):
+            read_run(write(text))
+        with pytest.raises(DataError, match="is empty; expected a TREC qrels"):
+            read_qrels(write(text))
+    with pytest.raises(DataError, match=r"x\.trec: a run cannot be named 'all'"):
+        read_run(write(RUN), name="all")
+
+
+def test_without_a_declared_scale_integers_are_grades_up_to_the_largest_seen(write) -> None:
+    labeling = read_qrels(write("q 0 a 3\nq 0 b -2\n", "x.qrels"))
+    assert (str(labeling.scale), labeling.declared, labeling.name) == ("grades:-2..3", False, "x")
+    assert str(read_qrels(write("q 0 a 0\n", "x.qrels")).scale) == "grades:1"
+    declared = read_qrels(write("q 0 a 1\nq 0 b 0.5\n", "x.qrels"), "y", Scale.parse("unit"))
+    assert (declared.relevance.tolist(), declared.declared, declared.name) == ([1.0, 0.5], True, "y")
+
+
+def frame(*rows: tuple[str, str, float | None, str]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance", "status"])
+
+
+def test_missing_labels_go_to_a_file_beside_the_qrels_and_come_back(tmp_path: Path) -> None:
+    path = tmp_path / "judge.qrels"
+    labeling = Labeling(
+        "judge",
+        Scale.parse("grades:3:2"),
+        frame(("q1", "b", 3, "ok"), ("q1", "a", None, "refused"), ("q2", "a", None, "not_applicable")),
+    )
+    write_qrels(labeling, path)
+    assert path.read_text() == "q1 0 b 3\n"
+    assert missing_path(path).read_text() == "query_id\tdoc_id\tstatus\nq1\ta\trefused\nq2\ta\tnot_applicable\n"
+    again = read_qrels(path, scale=labeling.scale)
+    pd.testing.assert_frame_equal(again.table, labeling.table)
+    assert again.missing.tolist() == [True, False, False]
+    obtained = Labeling("judge", labeling.scale, frame(("q1", "b", 3, "ok")))
+    write_qrels(obtained, path)
+    assert not missing_path(path).exists(), "a stale file would take labels away"
+    lost = Labeling("judge", labeling.scale, frame(("q1", "b", None, "failed")))
+    write_qrels(lost, path)
+    assert path.read_text() == ""
+    assert read_qrels(path).counts()["failed"] == 1
+
+
+def test_a_pair_that_is_both_labelled_and_missing_is_refused(tmp_path: Path, write) -> None:
+    path = write("q 0 d 1\n", "x.qrels")
+    write("query_id\tdoc_id\tstatus\nq\td\tfailed\n", "x.missing.tsv")
+    with pytest.raises(DataError, match=r"x.missing.tsv: labeling 'x': query 'q', doc 'd' is labelled twice"):
+        read_qrels(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("", 1, "expected a table of missing labels"),
+        ("q\td\tfailed\n", 1, "expected a table of missing labels"),
+        ("query_id\tdoc_id\tstatus\nq\td\n", 2, "it reads"),
+        ("query_id\tdoc_id\tstatus\nq\t\tfailed\n", 2, "it reads"),
+        ("query_id\tdoc_id\tstatus\nq\td\trefusd\n", 2, "'refusd' is no status.*Did you mean 'refused'"),
+        ("query_id\tdoc_id\tstatus\nq\td\tok\n", 2, "'ok' is no status of a missing label"),
+    ],
+)
+def test_a_bad_table_of_missing_labels_is_named(write, text: str, line: int, message: str) -> None:
+    path = write(QRELS, "x.qrels")
+    side = write(text, "x.missing.tsv")
+    with pytest.raises(DataError, match=message) as caught:
+        read_qrels(path)
+    assert (caught.value.path, caught.value.line) == (side, line)
+
+
+def test_labels_are_written_as_other_tools_read_them(tmp_path: Path) -> None:
+    path = tmp_path / "x.qrels"
+    graded = Labeling("x", Scale.parse("grades:-1..3"), frame(("q", "a", 3, "ok"), ("q", "b", -1, "ok")))
+    write_qrels(graded, path)
+    assert path.read_text() == "q 0 a 3\nq 0 b -1\n"
+    floats = Labeling(
+        "x", Scale.parse("unit"), frame(("q", "a", 1, "ok"), ("q", "b", 0.1, "ok"), ("q", "c", 1 / 3, "ok"))
+    )
+    write_qrels(floats, path)
+    assert path.read_text() == "q 0 a 1.0\nq 0 b 0.1\nq 0 c 0.3333333333333333\n"
+    write_qrels(floats, path, min_grade=0.3)
+    assert path.read_text() == "q 0 a 1\nq 0 b 0\nq 0 c 1\n"
+    with pytest.raises(UsageError, match="must be a number"):
+        write_qrels(floats, path, min_grade=float("nan"))
+
+
+@pytest.mark.parametrize("bad", ["a b", "", "a\tb", "a\u00a0b", "a\n"])
+def test_ids_that_a_trec_file_cannot_hold_are_refused(tmp_path: Path, bad: str) -> None:
+    path = tmp_path / "x"
+    for query, doc in ((bad, "d"), ("q", bad)):
+        with pytest.raises(DataError, match="the id of a query or doc"):
+            write_run(Run("r", [query], [doc], [1.0]), path)
+    labels = Labeling("x", Scale.parse("binary"), frame(("q", "d", 1, "ok")))
+    labels.__dict__["doc_ids"] = np.array([bad], dtype=object)
+    with pytest.raises(DataError, match="the id of a query or doc"):
+        write_qrels(labels, path)
+
+
+words = st.text(st.characters(codec="utf-8", exclude_categories=("Z", "C")), min_size=1, max_size=20).filter(
+    lambda text: text.split() == [text] and text != "all"
+)
+rows = st.dictionaries(
+    st.tuples(words, words), st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows, st.sampled_from([t for t in Ties if t is not Ties.DOC_DESC_32]), st.sampled_from([".trec", ".trec.gz"]))
+def test_a_run_comes_back_unchanged(
+    tmp_path_factory, pairs: dict[tuple[str, str], float], ties: Ties, end: str
+) -> None:
+    path = tmp_path_factory.mktemp("trec") / f"my{end}"
+    run = Run("my run", [q for q, _ in pairs], [d for _, d in pairs], list(pairs.values()), ties=ties)
+    write_run(run, path)
+    again = read_run(path, ties=ties)
+    assert again.name == "my"
+    assert again.query_ids.tolist() == run.query_ids.tolist()
+    assert all(again.top(q) == run.top(q) for q in run.query_ids)
+    np.testing.assert_array_equal(again.scores, run.scores)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(st.tuples(words, words), st.floats(0, 1), min_size=1, max_size=20))
+def test_a_labeling_comes_back_unchanged(tmp_path_factory, labels: dict[tuple[str, str], float]) -> None:
+    path = tmp_path_factory.mktemp("trec") / "x.qrels"
+    table = frame(*((q, d, v, "ok" if v < 0.9 else "failed") for (q, d), v in labels.items()))
+    table.loc[table["status"] == "failed", "relevance"] = np.nan
+    labeling = Labeling("x", Scale.parse("unit"), table)
+    write_qrels(labeling, path)
+    pd.testing.assert_frame_equal(read_qrels(path, scale=labeling.scale).table, labeling.table)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("runs/bm25.trec", "bm25"),
+        ("bm25.trec.gz", "bm25"),
+        ("a.b.run", "a.b"),
+        ("qrels.dev.tsv", "qrels.dev"),
+        ("plain", "plain"),
+        (".trec", ".trec"),
+        ("x.qrels", "x"),
+    ],
+)
+def test_a_file_gives_its_name(name: str, expected: str) -> None:
+    assert stem(name) == expected
+
+
+def test_real_runs_are_read(shared: Path) -> None:
+    for path in sorted((shared / "data" / "dev" / "runs").glob("*.trec")):
+        run, lines = read_run(path), path.read_text().splitlines()
+        assert len(run) == len(lines)
+        query = lines[0].split()[0]
+        listed = sorted((float(x[4]), x[2]) for x in map(str.split, lines) if x[0] == query)
+        assert run.top(query) == [doc for _, doc in reversed(listed)]
