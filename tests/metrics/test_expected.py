@@ -26,7 +26,7 @@ def every_order(case: Case) -> list[list[str]]:
     return [[d for block in order for d in block] for order in product(*(list(permutations(b)) for b in blocks))]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(cases(least_labels=1, most=5))
 def test_the_expected_value_is_the_mean_over_all_orders(case: Case) -> None:
     found = evaluate([case.run(Ties.EXPECTED)], [case.labeling()], MEASURES, query_ids=["q"])

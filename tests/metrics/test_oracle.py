@@ -85,7 +85,7 @@ def engine(run: pd.DataFrame, labels: pd.DataFrame, scale: Scale, measures: list
     return evaluate([Run.from_frame(run, "run", ties=ties)], [Labeling("labels", scale, labels)], measures)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(40))
 def test_every_bit_is_that_of_pytrec_eval_under_its_32_bit_scores(seed: int) -> None:
     run, labels, low = draw(seed)
     level = 1 + seed % 2
@@ -123,8 +123,9 @@ PEERS = [
 @pytest.mark.parametrize("seed", range(20))
 def test_ir_measures_gives_the_same(seed: int) -> None:
     run, labels, low = draw(seed)
-    parsed = {ir_measures.parse_measure(text): text for text in PEERS}
-    wanted = {(m.query_id, parsed[m.measure]): m.value for m in ir_measures.iter_calc(list(parsed), labels, run)}
+    # One at a time: asked together, it may count NumRet on the lists that another measure has condensed.
+    asked = {text: ir_measures.iter_calc([ir_measures.parse_measure(text)], labels, run) for text in PEERS}
+    wanted = {(m.query_id, text): m.value for text, metrics in asked.items() for m in metrics}
     found = engine(run, labels, Scale("grades", 3, low), PEERS, Ties.DOC_DESC_32)
     for i, text in enumerate(PEERS):
         for j, query in enumerate(found.query_ids):
