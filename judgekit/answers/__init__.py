@@ -1,1 +1,20 @@
-"""End-to-end answers: their requests, their normalisation and their quality."""
+"""End-to-end answers and their quality."""
+
+from judgekit.answers.answerer import Answerer, make_answerer
+from judgekit.answers.imported import read_answers, read_ratings
+from judgekit.answers.quality import Answered, Metric, ReferenceMetric, Score, catalog, metric
+from judgekit.answers.reading import Answer
+
+__all__ = [
+    "Answer",
+    "Answered",
+    "Answerer",
+    "Metric",
+    "ReferenceMetric",
+    "Score",
+    "catalog",
+    "make_answerer",
+    "metric",
+    "read_answers",
+    "read_ratings",
+]

@@ -1,1 +1,5 @@
-"""Labelers: interchangeable ways of saying how relevant a document is to a query. One file each."""
+"""The labelers, one file each, and how they are built from their spellings."""
+
+from judgekit.labelers.base import Context, Label, Labeler, Needs, build, catalog, checked, kinds
+
+__all__ = ["Context", "Label", "Labeler", "Needs", "build", "catalog", "checked", "kinds"]

@@ -16,7 +16,7 @@ from judgekit.llm.types import Outcome, Request
 from judgekit.options import About, Options, spelling
 from judgekit.spec import Spec
 
-__all__ = ["Provenance"]
+__all__ = ["Provenance", "as_declared", "judgments"]
 
 Expand = Literal["none", "page", "title"]
 Judged = Mapping[tuple[str, str], tuple[float | None, Status]]
