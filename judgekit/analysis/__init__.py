@@ -6,6 +6,7 @@ from judgekit.analysis.compare import Comparison, compare
 from judgekit.analysis.construction import Answering, kinship, same_by_construction
 from judgekit.analysis.flags import FLAGS
 from judgekit.analysis.levels import LEVELS
+from judgekit.analysis.planning import plan_queries
 from judgekit.analysis.primary import Primary
 from judgekit.analysis.verdict import Verdict
 
@@ -24,5 +25,6 @@ __all__ = [
     "coefficients",
     "compare",
     "kinship",
+    "plan_queries",
     "same_by_construction",
 ]

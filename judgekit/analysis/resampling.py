@@ -9,14 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.errors import UsageError
 
-__all__ = ["METHODS", "UNDEFINED_SHARE", "Interval", "interval", "p_from_draws", "resample_matrix", "t_quantile"]
+__all__ = [
+    "METHODS",
+    "SCALES",
+    "UNDEFINED_SHARE",
+    "Interval",
+    "interval",
+    "p_from_draws",
+    "resample_matrix",
+    "student",
+    "t_quantile",
+]
 
 UNDEFINED_SHARE: Final = 0.05
 """With a larger share of resamples on which a coefficient is undefined, its interval is undefined too."""
@@ -67,26 +77,55 @@ def _spread(draws: Floats, n: int) -> float:
     return float(np.std(draws, ddof=1) * np.sqrt(n / max(n - 1, 1)))
 
 
+class Scale(NamedTuple):
+    """A scale on which a coefficient's estimates spread evenly: ``to(values, n)`` and back."""
+
+    to: Callable[[Floats, int], Floats]
+    back: Callable[[Floats], Floats]
+
+
+def _as_it_is(values: Floats, n: int) -> Floats:
+    return values
+
+
+def _fisher_z(values: Floats, n: int) -> Floats:
+    edge = 1 - 1 / max(n, 2) ** 2
+    return np.asarray(np.arctanh(np.clip(values, -edge, edge)))
+
+
+def _angle(values: Floats, n: int) -> Floats:
+    return np.asarray(np.arcsin(np.clip(2 * values - 1, -1, 1)))
+
+
+def _from_angle(angles: Floats) -> Floats:
+    return np.asarray((np.sin(np.clip(angles, -np.pi / 2, np.pi / 2)) + 1) / 2)
+
+
+SCALES: Final[dict[str, Scale]] = {
+    "t": Scale(_as_it_is, lambda values: values),
+    "fisher-t": Scale(_fisher_z, lambda values: np.asarray(np.tanh(values))),
+    "arcsine-t": Scale(_angle, _from_angle),
+}
+"""The scales of the t intervals: as it is; Fisher's z for coefficients in [-1, 1], where +-1 is cut at 1 - 1/n^2; the
+arcsine for proportions in [0, 1]."""
+
+
 def student(value: float, draws: Floats, level: float, n: int) -> tuple[float, float]:
     """Return value +- t times the bootstrap standard error."""
     half = t_quantile((1 + level) / 2, n) * _spread(draws, n)
     return value - half, value + half
 
 
-def fisher(value: float, draws: Floats, level: float, n: int) -> tuple[float, float]:
-    """Return a t interval on Fisher's z scale, for coefficients in [-1, 1]; z of +-1 is cut at 1 - 1/n^2."""
-    edge = 1 - 1 / max(n, 2) ** 2
-    z = np.arctanh(np.clip(np.append(draws, value), -edge, edge))
-    low, high = np.tanh(student(float(z[-1]), z[:-1], level, n))
-    return float(low), float(high)
+def _on_scale(name: str) -> Callable[[float, Floats, float, int], tuple[float, float]]:
+    """Return the t interval on a scale."""
+    scale = SCALES[name]
 
+    def method(value: float, draws: Floats, level: float, n: int) -> tuple[float, float]:
+        moved = scale.to(np.append(draws, value), n)
+        low, high = scale.back(np.array(student(float(moved[-1]), moved[:-1], level, n)))
+        return min(float(low), value), max(float(high), value)
 
-def arcsine(value: float, draws: Floats, level: float, n: int) -> tuple[float, float]:
-    """Return a t interval on the arcsine scale, for proportions in [0, 1]."""
-    angles = np.arcsin(np.clip(2 * np.append(draws, value) - 1, -1, 1))
-    ends = np.clip(student(float(angles[-1]), angles[:-1], level, n), -np.pi / 2, np.pi / 2)
-    low, high = (np.sin(ends) + 1) / 2
-    return float(low), float(high)
+    return method
 
 
 def percentile(value: float, draws: Floats, level: float, n: int) -> tuple[float, float]:
@@ -96,9 +135,7 @@ def percentile(value: float, draws: Floats, level: float, n: int) -> tuple[float
 
 
 METHODS: Final[dict[str, Callable[[float, Floats, float, int], tuple[float, float]]]] = {
-    "t": student,
-    "fisher-t": fisher,
-    "arcsine-t": arcsine,
+    **{name: _on_scale(name) for name in SCALES},
     "percentile": percentile,
     "shrunken-percentile": percentile,
 }
