@@ -29,7 +29,7 @@ _TOGETHER = {"logprobs": ("logprobs", "top_logprobs")}
 _NEVER_CONNECTED_RETRIES = 2
 _FIRST_ALIKE = 8
 _LATER_ALIKE = 20
-_THROTTLE_PATIENCE = 10
+_THROTTLE_PATIENCE = 4
 _LONGEST_WAIT_S = 900.0
 _WORTH_TELLING_S = 0.5
 _TELL_EVERY_S = 20.0
@@ -306,7 +306,7 @@ class Client:
 
 
 class _Patience:
-    """How often one request may still be tried. Being throttled is not its fault: it counts a tenth."""
+    """How often one request may still be tried. Being throttled is not its fault, so it counts a quarter."""
 
     def __init__(self, max_retries: int) -> None:
         self._max_retries = max_retries

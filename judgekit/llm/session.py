@@ -130,10 +130,15 @@ class Session:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        runtime = self._runtimes.pop(asyncio.get_running_loop(), None)
+        if runtime is not None:  # somebody left a loop over `resolve` before its end
+            await runtime.aclose()
         self.close()
 
     def close(self) -> None:
         """Close the store; what was kept for this session only is deleted."""
+        for runtime in self._runtimes.values():
+            runtime.recorder.flush()
         self._sink.close()
         if self._base is not None:
             self._base.close()

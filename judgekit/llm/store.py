@@ -232,8 +232,7 @@ class Store:
             raise StoreError(f"the store {self.path} is damaged ({reason}), and was opened for reading only")
         if hasattr(self, "_connection"):
             self._connection.close()
-        aside = self.path / time.strftime("damaged-%Y%m%d-%H%M%S")
-        aside.mkdir(exist_ok=True)
+        aside = self._fresh(time.strftime("damaged-%Y%m%d-%H%M%S"))
         for name in (self._database.name, f"{self._database.name}-wal", f"{self._database.name}-shm"):
             with suppress(FileNotFoundError):
                 (self.path / name).rename(aside / name)
@@ -243,6 +242,14 @@ class Store:
             f"the store {self.path} was damaged ({reason}): {saved} replies were saved from it,"
             f" the old file is in {aside}"
         )
+
+    def _fresh(self, name: str) -> Path:
+        """Make a folder of that name, or of the first such name that is free."""
+        for suffix in ("", *(f"-{number}" for number in range(2, 100))):
+            with suppress(FileExistsError):
+                (self.path / f"{name}{suffix}").mkdir()
+                return self.path / f"{name}{suffix}"
+        raise StoreError(f"the store {self.path} is damaged again and again")
 
     def _save_whole(self, texts: Iterable[bytes]) -> int:
         before = self.count()

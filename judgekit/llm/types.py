@@ -41,6 +41,7 @@ OFFLINE_URL = "offline:"
 """The base_url of the built-in stand-in, which is no LLM and opens no socket."""
 
 _MANY = 2**53
+_OURS = frozenset({"model", "messages", "stream"})
 _CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
 
 
@@ -83,15 +84,16 @@ class Endpoint:
         where = f"endpoints.{self.name}"
         if not self.base_url:
             raise ConfigError("base_url is empty", key=f"{where}.base_url")
-        if self.base_url != OFFLINE_URL and not self.base_url.startswith(("http://", "https://")):
-            raise ConfigError(
-                f"base_url {self.base_url!r} must start with http:// or https:// and usually ends in /v1",
-                key=f"{where}.base_url",
-            )
-        if "@" in urlsplit(self.base_url).netloc:
-            raise ConfigError(
-                "base_url holds a password: put the key in a variable, see api_key_env", key=f"{where}.base_url"
-            )
+        if self.base_url != OFFLINE_URL:
+            problem = _address_problem(self.base_url)
+            if problem:
+                raise ConfigError(problem, key=f"{where}.base_url")
+        for name in sorted(_OURS & set(self.params)):
+            raise ConfigError(f"{name} is not the user's to set", key=f"{where}.params.{name}")
+        try:
+            canonical(dict(self.params))
+        except (TypeError, ValueError) as problem:
+            raise ConfigError(f"cannot be sent as JSON: {problem}", key=f"{where}.params") from None
         if self.concurrency < 1:
             raise ConfigError(f"must be at least 1, is {self.concurrency}", key=f"{where}.concurrency")
         if self.timeout_s <= 0:
@@ -103,6 +105,21 @@ class Endpoint:
     def offline(self) -> bool:
         """Whether this is the stand-in, so that no LLM is involved."""
         return self.base_url == OFFLINE_URL
+
+
+def _address_problem(base_url: str) -> str | None:
+    """Return why no request could be sent to an address, without showing what may be a password."""
+    try:
+        parts = urlsplit(base_url)
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        whole = False
+    else:
+        if "@" in parts.netloc:
+            return "base_url holds a password: put the key in a variable, see api_key_env"
+    if whole:
+        return None
+    return f"base_url {base_url!r} must start with http:// or https:// and usually ends in /v1"
 
 
 class NotConnectedError(ConnectionError):

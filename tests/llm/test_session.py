@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from judgekit.errors import BudgetError, EndpointError
+from judgekit.errors import BudgetError, EndpointError, UsageError
 from judgekit.llm.mock import ScriptedTransport, error
 from judgekit.llm.session import Session, run_sync
-from judgekit.llm.types import Endpoint, Failure
+from judgekit.llm.types import Endpoint, Failure, Outcome, Request
 from judgekit.llm.usage import Budget
+from judgekit.progress import Event
 from tests.llm.programs import Ask, collect, texts
 
 HERE = Endpoint("here", "http://127.0.0.1:1/v1", "m")
@@ -114,3 +116,66 @@ def test_it_works_under_a_running_loop_and_across_several(tmp_path: Path) -> Non
             assert len(asyncio.run(collect(session, UNITS[:end], Ask(HERE)))) == end
     assert [len(t.sent) for t in transports] == [10, 10, 10]
     assert all(t.closed == 1 for t in transports)
+
+
+def test_leaving_a_loop_before_its_end_closes_everything_and_keeps_what_came(tmp_path: Path) -> None:
+    transports: list[ScriptedTransport] = []
+
+    def make(_: Endpoint) -> ScriptedTransport:
+        transports.append(ScriptedTransport("yes"))
+        return transports[-1]
+
+    async def leave() -> None:
+        async with Session(tmp_path, transports=make) as session:
+            async for _ in session.resolve(UNITS, Ask(HERE), "s"):
+                break
+
+    async def fail() -> None:
+        async with Session(tmp_path, transports=make) as session:
+            async for _ in session.resolve(UNITS, Ask(HERE), "s"):
+                raise ZeroDivisionError
+
+    run_sync(leave())
+    with pytest.raises(ZeroDivisionError):
+        run_sync(fail())
+    with Session(tmp_path) as session:
+        assert session.plan(UNITS, Ask(HERE)).cached >= 2
+    assert all(transport.closed for transport in transports)
+
+
+def test_progress_is_told_with_what_was_sent_and_cached(tmp_path: Path) -> None:
+    events: list[Event] = []
+    with Session(tmp_path, transports=lambda _: ScriptedTransport("yes"), progress=events.append) as session:
+        run_sync(collect(session, UNITS[:300], Ask(HERE), "one"))
+        run_sync(collect(session, UNITS, Ask(HERE), "other"))
+    assert events[-1] == Event("other", 700, 700, 400, 300, 0)
+    one = [event for event in events if event.stage == "one"]
+    assert one[-1] == Event("one", 300, 300, 300, 0, 0)
+    assert [event.done for event in one] == sorted(event.done for event in one)
+
+
+def test_an_unknown_mode_is_refused() -> None:
+    with pytest.raises(UsageError, match="read-only"):
+        Session(mode="sometimes")  # type: ignore[arg-type]
+
+
+def test_requests_go_out_in_the_order_of_the_units() -> None:
+    transport = ScriptedTransport("yes")
+    with Session(transports=lambda _: transport) as session:
+        run_sync(collect(session, UNITS, Ask(HERE)))
+    assert [body["messages"][0]["content"] for body in transport.sent] == UNITS
+
+
+def test_one_program_may_ask_several_endpoints() -> None:
+    ends = [Endpoint(name, f"http://{name}/v1", "m", concurrency=2) for name in ("a", "b")]
+
+    class Both:
+        def requests(self, unit: str, replies: Sequence[Outcome], /) -> list[Request]:
+            return [] if replies else [r for end in ends for r in Ask(end).requests(unit, ())]
+
+    sent = {end.name: ScriptedTransport(f"from {end.name}") for end in ends}
+    with Session(transports=lambda end: sent[end.name]) as session:
+        got = run_sync(collect(session, UNITS[:50], Both()))  # type: ignore[arg-type]
+        totals = session.totals()
+    assert {tuple(texts(outcomes)) for outcomes in got.values()} == {("from a", "from b")}
+    assert {name: usage.sent for name, usage in totals.items()} == {"a": 50, "b": 50}

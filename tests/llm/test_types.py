@@ -82,6 +82,20 @@ def test_an_address_with_a_password_is_refused() -> None:
     assert "hunter2" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "address", ["localhost:8000/v1", "http://", "http://[::1/v1", "http://h:99999/v1", "ftp://h/v1"]
+)
+def test_what_is_no_address_is_refused(address: str) -> None:
+    with pytest.raises(ConfigError, match="http"):
+        Endpoint("e", address, "m")
+
+
+@pytest.mark.parametrize("params", [{"stream": True}, {"messages": []}, {"temperature": math.nan}, {"x": object()}])
+def test_parameters_that_cannot_be_sent_are_refused(params: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="params"):
+        Endpoint("e", "http://h/v1", "m", params=params)
+
+
 def reply(**choice: Any) -> Reply:
     return Reply("k", json.dumps({"choices": [choice], "usage": choice.pop("usage", None)}))
 
