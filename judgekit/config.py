@@ -91,13 +91,18 @@ class LabelerConfig(BaseModel):
 
 
 class AnswersConfig(_Section):
-    """``[answers]``: end-to-end answering from the top k documents of each run."""
+    """``[answers]``: end-to-end answering from the top k documents of each run.
+
+    ``ratings`` are files with what people or another tool think of answers; ``options`` are those of
+    `judgekit.answers.answerer.make_answerer`.
+    """
 
     endpoint: str | None = None
     prompt: str = "answer-short"
     depths: Annotated[list[Positive], Field(min_length=1)] = [5]
     metrics: Annotated[list[str], Field(min_length=1)] = ["em", "f1"]
     closed_book: bool = True
+    ratings: list[str] = []
     options: dict[str, bool | int | float | str] = {}
 
     @field_validator("depths")

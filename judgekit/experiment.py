@@ -24,10 +24,12 @@ import pandas as pd
 
 from judgekit import stages, summary
 from judgekit.analysis import Comparison, agreement, compare
+from judgekit.answers.imported import read_ratings
 from judgekit.config import Config, load
 from judgekit.data.documents import Unit
 from judgekit.data.files import write_atomic, write_table
 from judgekit.data.labelings import Labeling
+from judgekit.data.tables import ALL
 from judgekit.data.trec import write_qrels
 from judgekit.errors import ConfigError, UsageError, nearest
 from judgekit.labelers.base import Labeler, build
@@ -67,6 +69,7 @@ class Prepared:
         labelers: the labelers by name.
         answering: the answerer and the answer metrics.
         measures: the measures, at every answer depth where they have no cutoff of their own.
+        ratings: what people or other tools think of answers, a quality table, or None.
     """
 
     config: Config
@@ -74,6 +77,7 @@ class Prepared:
     labelers: Mapping[str, Labeler]
     answering: stages.Answering
     measures: tuple[Measure, ...]
+    ratings: pd.DataFrame | None = None
 
 
 @dataclass(frozen=True)
@@ -140,7 +144,22 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
     if keys:
         for endpoint in {e.name: e for e in _endpoints(labelers, answering)}.values():
             api_key(endpoint)
-    return Prepared(_with_primary(config, measures), collection, labelers, answering, tuple(measures))
+    with _located(config, "answers.ratings"):
+        ratings = _ratings([config.resolve(file) for file in config.answers.ratings], collection)
+    return Prepared(_with_primary(config, measures), collection, labelers, answering, tuple(measures), ratings)
+
+
+def _ratings(files: Sequence[Path], collection: stages.Collection) -> pd.DataFrame | None:
+    """Read ratings of answers about the experiment's runs; those about other queries are left out."""
+    if not files:
+        return None
+    table = pd.concat([read_ratings(file) for file in files], ignore_index=True)
+    runs = {run.name for run in collection.runs}
+    unknown = sorted(set(table["run"]) - runs - {ALL})
+    if unknown:
+        known = ", ".join(sorted(runs))
+        raise UsageError(f"the ratings are of run {unknown[0]!r}, which is not in [runs] ({known})")
+    return table[table["query_id"].isin(list(collection.queries))]
 
 
 def _endpoints(labelers: Mapping[str, Labeler], answering: stages.Answering) -> Iterator[Endpoint]:
@@ -162,7 +181,7 @@ def _with_primary(config: Config, measures: list[Measure]) -> Config:
         reason = f"{primary} is not among the measures at the answer depths ({have}).{nearest(primary, names)}"
         raise ConfigError(reason, config.path, "analysis.primary")
     metric = analysis.primary_metric or answers.metrics[0]
-    if metric not in answers.metrics:
+    if metric not in answers.metrics and not answers.ratings:
         have = ", ".join(answers.metrics)
         reason = f"{metric!r} is not among answers.metrics ({have}).{nearest(metric, answers.metrics)}"
         raise ConfigError(reason, config.path, "analysis.primary_metric")
@@ -301,17 +320,22 @@ async def run_async(
             session,
             closed_book=config.answers.closed_book,
         )
+        if prepared.ratings is not None:
+            quality = pd.concat([quality, prepared.ratings], ignore_index=True)
         write_table(quality, folder / "answers" / f"{slug(config.answers.prompt)}.parquet")
     evaluation = stages.score(collection, list(labelings.values()), prepared.measures, config.metrics.missing)
     scores = pd.concat([evaluation.scores(), evaluation.means()], ignore_index=True)
     write_table(scores, folder / "scores.parquet")
     analysis = config.analysis
+    metric = analysis.primary_metric or ""
+    spelled = dict(zip(config.answers.metrics, (m.name for m in prepared.answering.metrics), strict=True))
     comparison = compare(
         scores,
         quality,
         levels=analysis.levels,
         primary=analysis.primary,
-        primary_metric=analysis.primary_metric,
+        primary_metric=spelled.get(metric, metric),
+        primary_model=prepared.answering.answerer.endpoint.model if metric in spelled else None,
         primary_level=analysis.primary_level,
         margin=analysis.margin,
         resamples=analysis.resamples,

@@ -176,7 +176,7 @@ def quality_means(quality: pd.DataFrame) -> pd.DataFrame:
                 "metric": metric,
                 "value": part["value"][defined].mean(),
                 "n": int(defined.sum()),
-                "abstained": int(part["abstained"].sum()),
+                "abstained": int(part["abstained"].fillna(0).sum()),
                 "missing": int((~part["status"].isin(_EXCUSED)).sum()),
                 "not_applicable": int((part["status"] == Status.NOT_APPLICABLE.value).sum()),
             }

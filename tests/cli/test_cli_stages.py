@@ -141,3 +141,19 @@ def test_every_command_explains_itself(judgekit: Judgekit, command: list[str]) -
     said = judgekit(*command, "--help")
     assert said.code == 0
     assert "Usage: judgekit" in said.out
+
+
+def test_ratings_of_answers_are_compared_like_any_answer_metric(judgekit: Judgekit, folder: Path) -> None:
+    rows = [f"{run},4,q{i},{'up' if run == 'good' or i % 2 else 'down'}" for run in ("good", "poor") for i in range(6)]
+    (folder / "thumbs.csv").write_text("\n".join(["run,depth,query_id,value", *rows]) + "\n")
+    text = (folder / "experiment.toml").read_text()
+    ratings = 'depths = [1, 4]\nratings = ["thumbs.csv"]'
+    (folder / "experiment.toml").write_text(text.replace("depths = [1, 4]", ratings))
+    said = judgekit("run", "experiment.toml", "--out", "results")
+    assert said.code == 0, said.err
+    comparison = read_table(COMPARISON, folder / "results" / "comparison.csv")
+    assert "rating" in set(comparison["quality_metric"])
+    (folder / "thumbs.csv").write_text("run,depth,query_id,value\nother,4,q0,up\n")
+    said = judgekit("run", "experiment.toml", "--out", "results")
+    assert said.code == 2
+    assert "'other'" in said.err
