@@ -93,17 +93,30 @@ class LabelerConfig(BaseModel):
 class AnswersConfig(_Section):
     """``[answers]``: end-to-end answering from the top k documents of each run.
 
-    ``ratings`` are files with what people or another tool think of answers; ``options`` are those of
+    Several endpoints answer one after the other; the verdict is about the answers of the first. ``ratings`` are
+    files with what people or another tool think of answers; ``options`` are those of
     `judgekit.answers.answerer.make_answerer`.
     """
 
-    endpoint: str | None = None
+    endpoint: str | list[str] | None = None
     prompt: str = "answer-short"
     depths: Annotated[list[Positive], Field(min_length=1)] = [5]
     metrics: Annotated[list[str], Field(min_length=1)] = ["em", "f1"]
     closed_book: bool = True
     ratings: list[str] = []
     options: dict[str, bool | int | float | str] = {}
+
+    @property
+    def endpoints(self) -> list[str | None]:
+        """The names of the endpoints that answer; None stands for the only one."""
+        return list(self.endpoint) if isinstance(self.endpoint, list) else [self.endpoint]
+
+    @field_validator("endpoint")
+    @classmethod
+    def _some(cls, endpoint: str | list[str] | None) -> str | list[str] | None:
+        if isinstance(endpoint, list) and (not endpoint or len(set(endpoint)) < len(endpoint)):
+            raise ValueError("names each endpoint once, and at least one")
+        return endpoint
 
     @field_validator("depths")
     @classmethod

@@ -13,7 +13,7 @@ written, so a run that was stopped is finished by running it again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,6 +24,7 @@ import pandas as pd
 
 from judgekit import stages, summary
 from judgekit.analysis import Comparison, agreement, compare
+from judgekit.answers.answerer import Answerer
 from judgekit.answers.imported import read_ratings
 from judgekit.config import Config, load
 from judgekit.data.documents import Unit
@@ -67,7 +68,7 @@ class Prepared:
         config: the experiment file, with the primary cell filled in.
         collection: queries, documents, runs and pool.
         labelers: the labelers by name.
-        answering: the answerer and the answer metrics.
+        answering: the answerer and the answer metrics, by the name of the stage; the verdict is about the first.
         measures: the measures, at every answer depth where they have no cutoff of their own.
         ratings: what people or other tools think of answers, a quality table, or None.
     """
@@ -75,7 +76,7 @@ class Prepared:
     config: Config
     collection: stages.Collection
     labelers: Mapping[str, Labeler]
-    answering: stages.Answering
+    answering: Mapping[str, stages.Answering]
     measures: tuple[Measure, ...]
     ratings: pd.DataFrame | None = None
 
@@ -132,17 +133,11 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
             raise ConfigError(f"two labelers are named {name!r}: give one another name", config.path, "labelers")
         labelers[name] = labeler
     with _located(config, "answers"):
-        answering = stages.answering(
-            resources,
-            endpoint=config.answers.endpoint,
-            prompt=config.answers.prompt,
-            metrics=config.answers.metrics,
-            options=config.answers.options,
-        )
+        answering = _answering(config, resources)
     with _located(config, "metrics.measures"):
         measures = stages.at_depths(map(parse_measure, config.metrics.measures), config.answers.depths)
     if keys:
-        for endpoint in {e.name: e for e in _endpoints(labelers, answering)}.values():
+        for endpoint in {e.name: e for e in _endpoints(labelers, answering.values())}.values():
             api_key(endpoint)
     with _located(config, "answers.ratings"):
         ratings = _ratings([config.resolve(file) for file in config.answers.ratings], collection)
@@ -162,9 +157,28 @@ def _ratings(files: Sequence[Path], collection: stages.Collection) -> pd.DataFra
     return table[table["query_id"].isin(list(collection.queries))]
 
 
-def _endpoints(labelers: Mapping[str, Labeler], answering: stages.Answering) -> Iterator[Endpoint]:
-    asked = [labeler.needs.endpoint for labeler in labelers.values()]
-    yield from (e for e in [*asked, answering.answerer.endpoint, *(m.endpoint for m in answering.metrics)] if e)
+def _answering(config: Config, resources: stages.Resources) -> dict[str, stages.Answering]:
+    """Build one answerer per endpoint; their models must differ, for tables tell answers apart by them."""
+    answers = config.answers
+    built = [
+        stages.answering(
+            resources, endpoint=name, prompt=answers.prompt, metrics=answers.metrics, options=answers.options
+        )
+        for name in answers.endpoints
+    ]
+    models = [answering.answerer.endpoint.model for answering in built]
+    twice = next((model for model in models if models.count(model) > 1), None)
+    if twice is not None:
+        raise UsageError(f"two of the endpoints that answer have the model {twice!r}; their answers need other names")
+    return dict(zip([f"answer {model}" for model in models] if len(built) > 1 else ["answer"], built, strict=True))
+
+
+def _endpoints(labelers: Mapping[str, Labeler], answering: Iterable[stages.Answering]) -> Iterator[Endpoint]:
+    """Yield every endpoint that may be asked."""
+    for labeler in labelers.values():
+        yield from (endpoint for endpoint in (labeler.needs.endpoint, *labeler.needs.further) if endpoint)
+    for one in answering:
+        yield from (e for e in (one.answerer.endpoint, *(metric.endpoint for metric in one.metrics)) if e)
 
 
 def _with_primary(config: Config, measures: list[Measure]) -> Config:
@@ -216,19 +230,19 @@ class Everything:
         return program.requests(unit, replies)
 
 
-def stage_units(prepared: Prepared) -> dict[str, Callable[[], Iterator[Asked]]]:
+def stage_units(prepared: Prepared) -> Mapping[str, Callable[[], Iterator[Asked]]]:
     """Return the stages that may ask an LLM, by name, with a function that yields what each asks."""
 
     def labels(labeler: Labeler) -> Iterator[Asked]:
         return ((labeler, unit) for unit in stages.label_units(labeler, collection))
 
-    def answers() -> Iterator[Asked]:
+    def answers(answerer: Answerer) -> Iterator[Asked]:
         asked = stages.answer_units(collection, config.answers.depths, config.answers.closed_book)
-        return ((prepared.answering.answerer, unit) for unit in stages.units_to_answer(collection, asked))
+        return ((answerer, unit) for unit in stages.units_to_answer(collection, asked))
 
     collection, config = prepared.collection, prepared.config
     return {f"label {name}": partial(labels, labeler) for name, labeler in prepared.labelers.items()} | {
-        "answer": answers
+        name: partial(answers, answering.answerer) for name, answering in prepared.answering.items()
     }
 
 
@@ -246,9 +260,9 @@ def plan(experiment: Config | str | Path, cache: str | Path | None = None) -> di
     with Session(store if has_store(store) else None, mode="read-only") as session:
         plans = {name: session.plan(units(), Everything()) for name, units in asked.items()}
         plans["all"] = session.plan(chain.from_iterable(units() for units in asked.values()), Everything())
-    if any(metric.endpoint is not None for metric in prepared.answering.metrics):
-        # An LLM that rates answers is asked about answers that are not there yet.
-        plans |= {name: replace(plans[name], at_least=True) for name in ("answer", "all")}
+    rated = [name for name, one in prepared.answering.items() if any(m.endpoint is not None for m in one.metrics)]
+    # An LLM that rates answers is asked about answers that are not there yet.
+    plans |= {name: replace(plans[name], at_least=True) for name in (*rated, "all") if rated}
     return plans
 
 
@@ -313,13 +327,18 @@ async def run_async(
             labelings[name] = await stages.label(labeler, collection, session, name)
             write_qrels(labelings[name], folder / "labels" / f"{slug(name)}.qrels")
             write_table(labelings[name].table, folder / "labels" / f"{slug(name)}.parquet")
-        quality = await stages.answer(
-            prepared.answering,
-            collection,
-            config.answers.depths,
-            session,
-            closed_book=config.answers.closed_book,
-        )
+        answers = [
+            await stages.answer(
+                answering,
+                collection,
+                config.answers.depths,
+                session,
+                closed_book=config.answers.closed_book,
+                stage=stage,
+            )
+            for stage, answering in prepared.answering.items()
+        ]
+        quality = pd.concat(answers, ignore_index=True)
         if prepared.ratings is not None:
             quality = pd.concat([quality, prepared.ratings], ignore_index=True)
         write_table(quality, folder / "answers" / f"{slug(config.answers.prompt)}.parquet")
@@ -328,14 +347,15 @@ async def run_async(
     write_table(scores, folder / "scores.parquet")
     analysis = config.analysis
     metric = analysis.primary_metric or ""
-    spelled = dict(zip(config.answers.metrics, (m.name for m in prepared.answering.metrics), strict=True))
+    first = next(iter(prepared.answering.values()))
+    spelled = dict(zip(config.answers.metrics, (m.name for m in first.metrics), strict=True))
     comparison = compare(
         scores,
         quality,
         levels=analysis.levels,
         primary=analysis.primary,
         primary_metric=spelled.get(metric, metric),
-        primary_model=prepared.answering.answerer.endpoint.model if metric in spelled else None,
+        primary_model=first.answerer.endpoint.model if metric in spelled else None,
         primary_level=analysis.primary_level,
         margin=analysis.margin,
         resamples=analysis.resamples,

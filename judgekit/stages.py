@@ -232,6 +232,7 @@ async def answer(
     session: Session,
     *,
     closed_book: bool = True,
+    stage: str = "answer",
 ) -> pd.DataFrame:
     """Answer every query from the top k documents of every run, for every depth k, and say how good the answers are.
 
@@ -246,7 +247,7 @@ async def answer(
     asked = answer_units(collection, depths, closed_book)
     units = units_to_answer(collection, asked)
     found: dict[Answered, list[_Asked]] = {}
-    async for unit, outcomes in session.resolve(units, answerer, stage="answer", total=len(asked)):
+    async for unit, outcomes in session.resolve(units, answerer, stage=stage, total=len(asked)):
         answered = Answered(unit.query, answerer.answer(unit, outcomes))
         found.setdefault(answered, []).extend(asked[unit.query.query_id, tuple(d.doc_id for d in unit.docs)])
     rows: list[dict[str, object]] = []

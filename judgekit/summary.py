@@ -29,6 +29,7 @@ from judgekit.report.model import (
 if TYPE_CHECKING:
     from judgekit.analysis import Comparison
     from judgekit.analysis.agreement import Agreement
+    from judgekit.answers.answerer import Answerer
     from judgekit.data.labelings import Labeling
     from judgekit.experiment import Prepared
     from judgekit.labelers.base import Labeler
@@ -49,8 +50,8 @@ OFFLINE_NOTE = (
 
 def answering(prepared: Prepared) -> dict[str, Answering]:
     """Return how the answers of the experiment were had, by the model's name in the quality table."""
-    answerer = prepared.answering.answerer
-    return {answerer.endpoint.model: Answering(answerer.endpoint, answerer.prompt.name)}
+    answerers = [one.answerer for one in prepared.answering.values()]
+    return {answerer.endpoint.model: Answering(answerer.endpoint, answerer.prompt.name) for answerer in answerers}
 
 
 def costs(labelings: Mapping[str, Labeling], session: Session) -> pd.DataFrame:
@@ -184,8 +185,8 @@ def quality_means(quality: pd.DataFrame) -> pd.DataFrame:
     return QUALITY_MEANS.check(pd.DataFrame(rows))
 
 
-def _answers(prepared: Prepared, quality: pd.DataFrame, usage: Usage) -> Answers:
-    answerer = prepared.answering.answerer
+def _answers(answerer: Answerer, quality: pd.DataFrame, usage: Usage) -> Answers:
+    quality = quality[quality["model"] == answerer.endpoint.model]
     single = quality[quality["metric"] == quality["metric"].iloc[0]] if len(quality) else quality
     lost = single[~single["status"].isin(_EXCUSED)].head(_EXAMPLES)
     where = lost["run"] + ", top " + lost["depth"].astype("str")
@@ -232,6 +233,27 @@ def _facts(prepared: Prepared, evaluation: Evaluation) -> Facts:
     )
 
 
+def _models(prepared: Prepared, comparison: Comparison) -> pd.DataFrame | None:
+    """Return the concordance of the primary cell by the model that labels and the model that answers."""
+    if len(prepared.answering) < 2:
+        return None
+    primary, table = comparison.verdict.primary, comparison.table
+    asked = {n: labeler.needs.endpoint for n, labeler in prepared.labelers.items() if labeler.needs.endpoint}
+    rows = table[
+        (table["measure"] == primary.measure)
+        & (table["quality_metric"] == primary.metric)
+        & (table["level"] == primary.level)
+        & (table["depth"] == primary.depth)
+        & (table["run"] == primary.run)
+        & (table["coefficient"] == "concordance")
+        & table["labeling"].isin(list(asked))
+    ]
+    labelers = [asked[name].model for name in rows["labeling"]]
+    return rows.assign(label_model=labelers, answer_model=rows["model"])[
+        ["labeling", "label_model", "answer_model", "value", "ci_low", "ci_high"]
+    ]
+
+
 def _kappas(agreed: Agreement) -> pd.DataFrame | None:
     """Return Cohen's kappa of what counts as relevant, for the report; all coefficients are in agreement.csv."""
     table = agreed.table
@@ -251,7 +273,7 @@ def summarise(
     """Return everything that the report shows."""
     config, verdict = prepared.config, comparison.verdict
     endpoints = [labeler.needs.endpoint for labeler in prepared.labelers.values()]
-    endpoints.append(prepared.answering.answerer.endpoint)
+    endpoints += [one.answerer.endpoint for one in prepared.answering.values()]
     offline = any(endpoint is not None and endpoint.offline for endpoint in endpoints)
     primary = verdict.primary
     return Results(
@@ -260,7 +282,10 @@ def summarise(
         labelings=tuple(
             _labeling(name, prepared, labeling, session.usage(f"label {name}")) for name, labeling in labelings.items()
         ),
-        answers=(_answers(prepared, quality, session.usage("answer")),),
+        answers=tuple(
+            _answers(answering.answerer, quality, session.usage(stage))
+            for stage, answering in prepared.answering.items()
+        ),
         primary=Primary(primary.measure or "", primary.metric, primary.level, primary.depth, primary.model),
         verdict=Verdict(
             headline=verdict.sentences[0],
@@ -272,6 +297,7 @@ def summarise(
         scores=SCORES.check(evaluation.means()),
         quality=quality_means(quality),
         agreement=_kappas(agreed),
+        models=_models(prepared, comparison),
         differences=comparison.differences,
         details=comparison.details,
         settings=config.toml(),

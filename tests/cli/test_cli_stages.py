@@ -157,3 +157,21 @@ def test_ratings_of_answers_are_compared_like_any_answer_metric(judgekit: Judgek
     said = judgekit("run", "experiment.toml", "--out", "results")
     assert said.code == 2
     assert "'other'" in said.err
+
+
+def test_two_models_answer_and_the_matrix_of_models_is_shown(judgekit: Judgekit, folder: Path) -> None:
+    text = (folder / "experiment.toml").read_text()
+    other = '[endpoints.other]\nbase_url = "offline:"\nmodel = "offline-2"\n[[labelers]]\nkind = "containment"'
+    text = text.replace('[[labelers]]\nkind = "containment"', other).replace(
+        'kind = "judge"', 'kind = "judge"\nendpoint = "local"'
+    )
+    text = text.replace('kind = "utility"', 'kind = "utility"\nendpoint = "other"')
+    text = text.replace("depths = [1, 4]", 'depths = [1, 4]\nendpoint = ["local", "other"]')
+    (folder / "experiment.toml").write_text(text)
+    said = judgekit("run", "experiment.toml", "--out", "results")
+    assert said.code == 0, said.err
+    comparison = read_table(COMPARISON, folder / "results" / "comparison.csv")
+    assert set(comparison["model"]) == {"offline-1", "offline-2"}
+    same = comparison[(comparison["labeling"] == "erag") & (comparison["model"] == "offline-2")]
+    assert same["flags"][same["depth"] == 1].str.contains("by_construction").any()
+    assert "offline-2" in (folder / "results" / "report.html").read_text()
