@@ -8,6 +8,7 @@ from judgekit.analysis.flags import FLAGS
 from judgekit.analysis.levels import LEVELS
 from judgekit.analysis.planning import plan_queries
 from judgekit.analysis.primary import Primary
+from judgekit.analysis.querylog import QueryLogCheck, check_query_log
 from judgekit.analysis.verdict import Verdict
 
 __all__ = [
@@ -19,9 +20,11 @@ __all__ = [
     "Answering",
     "Comparison",
     "Primary",
+    "QueryLogCheck",
     "Verdict",
     "agreement",
     "attainable_tau_b",
+    "check_query_log",
     "coefficients",
     "compare",
     "kinship",

@@ -59,7 +59,7 @@ def tables(scores: np.ndarray, quality: np.ndarray) -> tuple[pd.DataFrame, pd.Da
 
 def run(n: int, noises: Sequence[float], measures: int, primary: str | None, rng: np.random.Generator) -> Comparison:
     return compare(
-        *tables(n, noises, measures, rng),
+        *tables(*arrays(n, noises, measures, rng)),
         primary=primary,
         levels=["query"],
         resamples=250,
