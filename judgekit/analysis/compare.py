@@ -129,7 +129,8 @@ def compare(
         answering: how each model's answers were had, by the name in the quality table; with ``needs`` this finds
             the outcome by construction and labelings that ask the answering model.
         by_construction: further (labeling, model, metric) whose labels are the outcome at depth 1.
-        notes: counts ``ties`` and ``unjudged`` per (labeling, run, measure), for flags.
+        notes: what the metrics engine noted per (labeling, run, measure), for flags and reasons: any of ``ties``,
+            ``unjudged``, ``queries``, ``not_applicable``, ``reason``.
         progress: is told about every panel (measure x metric x model x depth).
 
     Raises:
@@ -264,7 +265,7 @@ class _Work:
                     "ci_high": found.high,
                     "ci_method": found.method,
                     "n": estimate.n,
-                    "undefined_reason": estimate.reason,
+                    "undefined_reason": self.flagger.reason(panel, estimate),
                     "flags": ";".join(flags),
                 }
             )

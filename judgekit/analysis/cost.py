@@ -64,7 +64,9 @@ def frontier(costs: pd.DataFrame, concordance: Mapping[str, float]) -> pd.DataFr
         One row per labeling that has a concordance, the cheapest first, those of unknown cost last:
         ``labeling, requests, prompt_tokens, completion_tokens, money, wall_s, concordance, frontier``.
     """
-    frame = pd.DataFrame({"labeling": list(concordance), "concordance": list(concordance.values())})
+    frame = pd.DataFrame(
+        {"labeling": pd.Series(list(concordance), dtype="str"), "concordance": list(concordance.values())}
+    )
     frame = frame.merge(costs, on="labeling", how="left")
     order = cost_order(frame)
     rank = frame["labeling"].map(order).astype("float64")

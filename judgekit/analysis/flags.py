@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from judgekit.analysis.construction import Answering, kinship
 from judgekit.analysis.coverage import uncovered
 from judgekit.analysis.inputs import Inputs, Panel
-from judgekit.analysis.levels import MIN_RUNS, Estimate
+from judgekit.analysis.levels import MIN_RUNS, UNDEFINED_EVERYWHERE, Estimate
 from judgekit.analysis.measures import known_measure
 from judgekit.data.tables import ALL
 from judgekit.errors import DataError
@@ -51,7 +51,8 @@ class Flagger:
         by_construction: (labeling, model, metric) whose labels are the outcome at depth 1.
         needs: what each labeling needs, by name.
         answering: how each model's answers were had.
-        notes: rows (labeling, run, measure) with counts ``ties`` and ``unjudged`` where known.
+        notes: rows (labeling, run, measure) with counts ``ties`` and ``unjudged``, a ``reason`` why the measure is
+            undefined, and of ``queries`` how many are ``not_applicable``, where known.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Flagger:
         self._needs = needs or {}
         self._answering = answering or {}
         self._noted: dict[str, set[tuple[str, str, str]]] = {"ties": set(), "unjudged": set()}
+        self._reasons: dict[tuple[str, str, str], str] = {}
         if notes is not None:
             keys = ["labeling", "run", "measure"]
             lacking = [key for key in keys if key not in notes.columns]
@@ -77,6 +79,7 @@ class Flagger:
                 if column in notes.columns:
                     rows = notes.loc[notes[column] > 0, keys]
                     found.update((str(a), str(b), str(c)) for a, b, c in rows.itertuples(index=False))
+            self._reasons = dict(_reasons(notes))
         self._degenerate = self._recall_is_success()
 
     def is_outcome(self, panel: Panel, labeling: str) -> bool:
@@ -110,6 +113,15 @@ class Flagger:
             found |= {"same_model": kin == "same model", "same_family": kin == "same family"}
         return [flag for flag, there in found.items() if there]
 
+    def reason(self, panel: Panel, estimate: Estimate) -> str:
+        """Return why a cell is undefined, with the metrics engine's own reason where there is no score at all."""
+        if not estimate.reason.startswith(UNDEFINED_EVERYWHERE):
+            return estimate.reason
+        runs = panel.runs if estimate.run == ALL else (estimate.run,)
+        name = panel.labelings[estimate.labeling]
+        known = (self._reasons.get((name, run, panel.measure), "") for run in runs)
+        return next(filter(None, known), estimate.reason)
+
     def coefficient(self, estimate: Estimate, level: str, name: str, method: str) -> list[str]:
         """Return the flags of one coefficient, given the method of its interval, "" if it has none."""
         if not estimate.reason and not method:
@@ -137,3 +149,13 @@ class Flagger:
                 for measure_name in (recall, success):
                     found.add((self._inputs.labelings[i], self._inputs.runs[j], measure_name))
         return found
+
+
+def _reasons(notes: pd.DataFrame) -> Iterator[tuple[tuple[str, str, str], str]]:
+    """Yield why a measure of a run under a labeling has no score at all."""
+    for row in notes.to_dict("records"):
+        key = str(row["labeling"]), str(row["run"]), str(row["measure"])
+        if row.get("queries") and row.get("not_applicable") == row.get("queries"):
+            yield key, "not applicable: the labeling does not apply to these queries"
+        elif isinstance(row.get("reason"), str) and row["reason"]:
+            yield key, row["reason"]

@@ -26,6 +26,10 @@ MIN_RUNS: Final = 5
 TOP_HEAVY_RUNS: Final = 10
 """From so many runs on the system level has tau_AP and rank-biased overlap too."""
 
+UNDEFINED_EVERYWHERE: Final = "no query has a score"
+_OF_THE_QUALITY: Final = ("the quality is constant", "fewer than 2 queries")
+"""Reasons why a run leaves the mean over runs, for all labelings; any other undoes the mean."""
+
 _BY_COEFFICIENT: Final = {"concordance": "arcsine-t", "tau_b": "fisher-t", "rho": "fisher-t", "r": "fisher-t"}
 METHOD: Final = {
     "query": _BY_COEFFICIENT,
@@ -112,7 +116,7 @@ def _none(index: int, run: str, names: tuple[str, ...], n: int, queries: int, dr
 
 def _reason(scores: Floats, quality: Floats, what: str) -> str:
     if len(quality) < 2:
-        return f"fewer than 2 {what}"
+        return f"fewer than 2 {what}" if len(quality) else UNDEFINED_EVERYWHERE
     if (quality == quality[0]).all():
         return "the quality is constant"
     return "the scores are constant" if (scores == scores[0]).all() else ""
@@ -152,7 +156,7 @@ def _query_level(panel: Panel, resamples: Resamples) -> Iterator[Estimate]:
 def _mean(found: Sequence[Estimate], n: int) -> Estimate:
     """Return the mean over runs."""
     first = found[0]
-    of_use = [e for e in found if e.reason not in ("the quality is constant", "fewer than 2 queries")]
+    of_use = [e for e in found if e.reason not in _OF_THE_QUALITY]
     failed = next((e for e in of_use if e.reason), None)
     if failed is not None or not of_use:
         why = f"{failed.reason} on run {failed.run}" if failed is not None else first.reason
@@ -182,7 +186,7 @@ def _within_query_level(panel: Panel, resamples: Resamples) -> Iterator[Estimate
         total = int(where.sum())
         scores, quality = panel.scores[index][:, where], panel.quality[:, where]
         if not total:
-            yield _none(index, ALL, COEFFICIENTS, 0, 0, size, "fewer than 1 queries with all runs")
+            yield _none(index, ALL, COEFFICIENTS, 0, 0, size, UNDEFINED_EVERYWHERE)
             continue
         each = within_queries(scores, quality)
         differ = np.isfinite(each[0])
@@ -208,7 +212,7 @@ def _system_level(panel: Panel, resamples: Resamples) -> Iterator[Estimate]:
         where = _complete(panel, index)
         n = int(where.sum())
         if n < 2 or runs < 2:
-            why = "fewer than 2 queries with all runs" if n < 2 else "fewer than 2 runs"
+            why = "fewer than 2 runs" if n >= 2 else "fewer than 2 queries with all runs" if n else UNDEFINED_EVERYWHERE
             yield _none(index, ALL, names, runs, n, size, why)
             continue
         weights = resamples.weights[where]

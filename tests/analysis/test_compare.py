@@ -279,3 +279,19 @@ def test_a_coefficient_undefined_on_many_resamples_has_no_interval():
     assert result.table["ci_low"].isna().all()
     assert "constant_resamples" in flags(result)
     assert result.verdict.winner is None
+
+
+def test_why_a_labeling_has_no_score_comes_from_the_metrics_engine():
+    scores, quality = tables()
+    none = scores.assign(value=scores["value"].where(scores["labeling"] == "good"))
+    notes = {
+        "labeling": ["poor"],
+        "run": "bm25",
+        "measure": "nDCG@5",
+        "queries": 120,
+        "not_applicable": 120,
+        "reason": "",
+    }
+    for extra, start in (({}, "not applicable"), ({"not_applicable": 0, "reason": "needs rel="}, "needs rel=")):
+        table = compare(none, quality, notes=pd.DataFrame({**notes, **extra}), resamples=100).table
+        assert table.loc[table["labeling"] == "poor", "undefined_reason"].str.startswith(start).all()

@@ -1,6 +1,6 @@
 """Measure how often a verdict names a false winner and a true one, and how well planning predicts.
 
-    python tests/bench/verdict_simulation.py [--experiments 1000] [--out docs/verdict.csv]
+    python tests/bench/verdict_simulation.py [--experiments 1000]
 
 Every experiment is a whole `judgekit.analysis.compare` on simulated tables: binary quality (prevalence .4), labelings
 whose scores are the latent quality plus noise of their own, 16 measures that share four fifths of a labeling's noise.
