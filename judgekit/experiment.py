@@ -372,6 +372,7 @@ async def run_async(
         resamples=analysis.resamples,
         seed=analysis.seed,
     )
+    write_table(comparison.controls, folder / "controls.csv")
     write_table(agreed.table, folder / "agreement.csv")
     write_table(agreed.confusion, folder / "confusion.csv")
     results = summary.summarise(prepared, labelings, quality, evaluation, comparison, agreed, session)

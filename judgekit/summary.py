@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from judgekit import __version__
-from judgekit.analysis import Answering, kinship
-from judgekit.data.tables import SCORES, Status
+from judgekit.analysis import Answering, kinship, plan_queries
+from judgekit.data.tables import ALL, SCORES, Status
+from judgekit.errors import JudgekitError
 from judgekit.report.model import (
     QUALITY_MEANS,
     Answers,
@@ -22,6 +23,7 @@ from judgekit.report.model import (
     Primary,
     Results,
     RunFacts,
+    Section,
     Spending,
     Verdict,
 )
@@ -261,6 +263,35 @@ def _kappas(agreed: Agreement) -> pd.DataFrame | None:
     return rows.drop(columns=["on", "coefficient"]).rename(columns={"value": "kappa"}) if len(rows) else None
 
 
+def _sections(comparison: Comparison) -> Iterator[Section]:
+    """Yield the further sections of the page: what confounding makes of the numbers, and how many queries it takes."""
+    primary, controls = comparison.verdict.primary, comparison.controls
+    wanted = (controls["coefficient"] == "concordance") & (controls["run"] == ALL)
+    if primary.measure is not None:
+        wanted &= controls["measure"] == primary.measure
+    shown = ["labeling", "measure", "control", "value", "ci_low", "ci_high", "n", "undefined_reason"]
+    if wanted.any():
+        yield Section(
+            "Easy and hard questions",
+            "Over all cases, part of the concordance comes from comparing easy questions with hard ones"
+            " (cross-query) and part from comparing runs on the same question (same-query; n counts pairs). Given what"
+            " the model knows without documents: on the questions that it then gets wrong (closed-book-0), and over"
+            " pairs of questions that it knows equally well (closed-book-strata).",
+            controls.loc[wanted, [c for c in shown if c in controls.columns]],
+        )
+    try:
+        planned = plan_queries(comparison)
+    except JudgekitError:
+        # Planning is about queries and starts from an interval: without one there is nothing to plan from.
+        return
+    yield Section(
+        "How many queries it takes",
+        "Expected intervals of the concordance of the primary cell, and of differences between two labelings with the"
+        " chance (power) that a difference as large as the one seen is told from none.",
+        planned,
+    )
+
+
 def summarise(
     prepared: Prepared,
     labelings: Mapping[str, Labeling],
@@ -298,6 +329,7 @@ def summarise(
         quality=quality_means(quality),
         agreement=_kappas(agreed),
         models=_models(prepared, comparison),
+        sections=tuple(_sections(comparison)),
         differences=comparison.differences,
         details=comparison.details,
         settings=config.toml(),
