@@ -9,6 +9,7 @@ from judgekit.analysis.levels import LEVELS
 from judgekit.analysis.planning import plan_queries
 from judgekit.analysis.primary import Primary
 from judgekit.analysis.querylog import QueryLogCheck, check_query_log
+from judgekit.analysis.sweeps import ModelMatrix, by_depth, by_prompt, cost_table, model_matrix, stack_datasets
 from judgekit.analysis.verdict import Verdict
 
 __all__ = [
@@ -19,15 +20,21 @@ __all__ = [
     "Agreement",
     "Answering",
     "Comparison",
+    "ModelMatrix",
     "Primary",
     "QueryLogCheck",
     "Verdict",
     "agreement",
     "attainable_tau_b",
+    "by_depth",
+    "by_prompt",
     "check_query_log",
     "coefficients",
     "compare",
+    "cost_table",
     "kinship",
+    "model_matrix",
     "plan_queries",
     "same_by_construction",
+    "stack_datasets",
 ]
