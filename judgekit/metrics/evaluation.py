@@ -133,7 +133,8 @@ class _Computer:
         self._fill = np.zeros(join.shape[0]) if missing == "zero" else None
         self._scenes: dict[tuple[str, Drop], Scene] = {}
         self.holes: Bools = np.zeros((join.shape[0], join.shape[2]), np.bool_)
-        self.holes[join.owner[join.lost], join.query[join.lost]] = True
+        labeling, pair = np.nonzero(join.lost)
+        self.holes[labeling, join.pair_query[pair]] = True
 
     def _scene(self, measure: Measure, which: str = "plain") -> Scene:
         drop: Drop = "unlabelled" if self._condensed or measure.option("judged_only") else self._drop

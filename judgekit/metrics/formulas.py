@@ -269,9 +269,8 @@ def split(scene: Scene, measure: Measure, hits: Hits) -> tuple[Bools, Bools]:
 def bpref_counts(scene: Scene, measure: Measure, cell: Ints) -> tuple[Ints, Ints]:
     """Return per cell asked for the number of relevant documents, and the smaller of that and the others'."""
     total = scene.judged.total(rel(measure))
-    least = scene.threshold(rel(measure))[scene.judged.group // scene.shape[2]]
-    other = (scene.judged.value < least) & (scene.judged.value >= 0)
-    others = scene.per_group(scene.judged.group[other])
+    least = scene.threshold(rel(measure))[:, None]
+    others = scene.per_group((scene.judged.table < least) & (scene.judged.table >= 0))
     total, others = (np.broadcast_to(x, scene.shape).reshape(-1)[cell] for x in (total, others))
     return total, np.minimum(total, others)
 

@@ -7,8 +7,9 @@ whose pair some labeling lists.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import repeat
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -53,9 +54,10 @@ class Join:
         shape: numbers of labelings, runs and queries (L, R, Q).
         listed: whether the labeling has rows for the query, shape (L, Q).
         missing, excused: whether a label of the query is missing, or not applicable, shape (L, Q).
-        owner, query, pair, value, lost: per label its labeling, query, pair and value, and whether it is missing
-            (value NaN); shape (N,). Labels that are not applicable are left out.
-        pairs: the number of pairs.
+        pair_query: per pair its query, shape (P,).
+        label: per labeling and pair the label, NaN where there is none, shape (L, P).
+        known: whether the labeling lists the pair at all, shape (L, P).
+        lost: whether the pair's label is missing, shape (L, P).
         retrieved: documents per run and query, shape (R, Q).
         hit_list, hit_rank, hit_pair: per hit its list, 1-based rank and pair, shape (H,); the hits of a list stand
             together, best first.
@@ -89,43 +91,53 @@ class Join:
         """Fill the attributes about labels; return the key of each pair."""
         count, _, queries = self.shape
         self.listed, self.missing, self.excused = np.zeros((3, count, queries), np.bool_)
-        known = np.empty(0, np.uint64)
-        offset, origins = 0, []
-        columns: list[tuple[Ints, ...]] = []
-        for number, labeling in enumerate(self.labelings):
-            query = np.array([place.get(q, -1) for q in labeling.row_queries], np.int64)[labeling.row_codes]
-            rows = np.flatnonzero(query >= 0)
-            self.listed[number, query[rows]] = True
-            status = labeling.row_status[rows]
-            self.excused[number, query[rows[status == _EXCUSED]]] = True
-            rows = rows[status != _EXCUSED]
-            query, keys = query[rows], labeling.row_keys[rows]
-            self.missing[number, query[labeling.row_status[rows] != _OK]] = True
-            pair = find([keys], known)[0].astype(np.int64)
-            fresh = np.flatnonzero(pair < 0)
-            pair[fresh] = len(known) + np.arange(len(fresh))
-            known = np.concatenate([known, keys[fresh]])
-            origins.append(offset + rows[fresh])
-            columns.append((np.full(len(rows), number), query, pair, offset + rows))
-            offset += len(labeling)
-        self.owner, self.query, self.pair, rows = map(np.concatenate, zip(*columns, strict=True))
-        self.value = np.concatenate([x.row_relevance for x in self.labelings])[rows]
-        self.lost = np.isnan(self.value)
-        self.pairs = len(known)
+        keys = np.empty(0, np.uint64)
         self._pair_docs = pa.concat_arrays([x.row_docs for x in self.labelings])
-        self._pair_origin = np.concatenate(origins)
-        self._pair_query = np.empty(self.pairs, np.int64)
-        self._pair_query[self.pair] = self.query
-        self._verify(self.pair, self.query, self._pair_docs, rows)
-        return known
+        self._pair_row = self.pair_query = np.empty(0, np.int64)
+        offset = 0
+        before: Labeling | None = None
+        found: list[tuple[Ints, Ints]] = []
+        for number, labeling in enumerate(self.labelings):
+            if before is None or not _same_pairs(labeling, before):
+                at = _places(labeling.row_queries, place)
+                query = at[labeling.row_codes]
+                rows = np.flatnonzero(query >= 0)
+                query = query[rows]
+                pair = self._pairs(keys, labeling.row_keys[rows], query, offset + rows)
+                keys = np.append(keys, labeling.row_keys[rows[pair >= len(keys)]])
+            before = labeling
+            offset += len(labeling)
+            found.append((rows, pair))
+            self.listed[number, at[at >= 0]] = True
+            status = labeling.row_status[rows]
+            if (status != _OK).any():
+                self.excused[number, query[status == _EXCUSED]] = True
+                self.missing[number, query[(status != _OK) & (status != _EXCUSED)]] = True
+        self.label = np.full((count, len(keys)), np.nan)
+        self.known, self.lost = np.zeros((2, count, len(keys)), np.bool_)
+        for number, (labeling, (rows, pair)) in enumerate(zip(self.labelings, found, strict=True)):
+            self.label[number, pair] = labeling.row_relevance[rows]
+            self.known[number, pair] = True
+            status = labeling.row_status[rows]
+            self.lost[number, pair[(status != _OK) & (status != _EXCUSED)]] = True
+        return keys
+
+    def _pairs(self, known: Keys, keys: Keys, query: Ints, rows: Ints) -> Ints:
+        """Return the pair of each label; what is not among the known ones becomes a further pair."""
+        (old, match), *_ = find([keys], known)
+        self._verify(match, query[old], self._pair_docs, rows[old])
+        fresh = np.ones(len(keys), np.bool_)
+        fresh[old] = False
+        pair = np.empty(len(keys), np.int64)
+        pair[old], pair[fresh] = match, len(known) + np.arange(len(keys) - len(old))
+        self._pair_row = np.append(self._pair_row, rows[fresh])
+        self.pair_query = np.append(self.pair_query, query[fresh])
+        return pair
 
     def _verify(self, pair: Ints, query: Ints, docs: pa.StringArray, rows: Ints) -> None:
         """Compare the ids of rows that were matched by their keys, so that no chance match goes unseen."""
-        others = self._pair_origin[pair]
-        if docs is self._pair_docs:
-            foreign = rows != others
-            pair, query, rows, others = pair[foreign], query[foreign], rows[foreign], others[foreign]
-        wrong = (self._pair_query[pair] != query) | ~equal(docs, rows, self._pair_docs, others)
+        others = self._pair_row[pair]
+        wrong = (self.pair_query[pair] != query) | ~equal(docs, rows, self._pair_docs, others)
         if wrong.any():
             row = int(np.argmax(wrong))
             ids = docs[rows[row]].as_py(), self._pair_docs[others[row]].as_py()
@@ -135,45 +147,45 @@ class Join:
         """Fill the attributes about hits."""
         _, count, queries = self.shape
         self.retrieved = np.zeros((count, queries), np.int64)
-        pairs = find([x.keys for x in self._runs], pair_keys)
-        if unjudged_as_missing:
-            pairs = self._pair_unjudged(pairs)
+        matches = find([x.keys for x in self._runs], pair_keys)
         columns: list[tuple[Ints, Ints, Ints]] = []
         self._hit_rows: list[Ints] = []
-        for number, (lists, pair) in enumerate(zip(self._runs, pairs, strict=True)):
+        for number, (lists, (hits, pair)) in enumerate(zip(self._runs, matches, strict=True)):
             self.retrieved[number, lists.query] = lists.retrieved
-            hits = np.flatnonzero(pair >= 0)
             at, rank = lists.locate(hits)
-            matched = pair[hits].astype(np.int64)
-            known = matched < len(pair_keys)
             rows = lists.starts[at] + rank - 1
-            self._verify(matched[known], lists.query[at[known]], lists.run.ranked_docs, rows[known])
-            columns.append((number * queries + lists.query[at], rank, matched))
+            self._verify(pair, lists.query[at], lists.run.ranked_docs, rows)
+            columns.append((number * queries + lists.query[at], rank, pair))
             self._hit_rows.append(rows)
+        if unjudged_as_missing:
+            columns = self._lose_unjudged([hits for hits, _ in matches], columns)
         self.hit_list, self.hit_rank, self.hit_pair = map(np.concatenate, zip(*columns, strict=True))
 
-    def _pair_unjudged(self, pairs: list[npt.NDArray[np.int32]]) -> list[npt.NDArray[np.int32]]:
-        """Make a pair of every retrieved document, and a missing label of those that a labeling does not list."""
-        count = self.shape[0]
-        unmatched = [np.flatnonzero(pair < 0) for pair in pairs]
-        keys = [lists.keys[rows] for lists, rows in zip(self._runs, unmatched, strict=True)]
-        fresh, first, place = np.unique(np.concatenate(keys), return_index=True, return_inverse=True)
-        query = np.concatenate([x.query[x.locate(rows)[0]] for x, rows in zip(self._runs, unmatched, strict=True)])
-        fills = np.split(self.pairs + place, np.cumsum([len(rows) for rows in unmatched])[:-1])
-        out = [pair.copy() for pair in pairs]
-        for filled, rows, fill in zip(out, unmatched, fills, strict=True):
-            filled[rows] = fill
-        query_of = np.concatenate([self._pair_query, query[first]])
-        self.pairs += len(fresh)
-        unlabelled = np.ones((count, self.pairs), np.bool_)
-        unlabelled[self.owner, self.pair] = False
-        retrieved = np.zeros(self.pairs, np.bool_)
-        retrieved[np.concatenate(out)] = True
-        owner, pair = np.nonzero(unlabelled & retrieved)
-        self.owner, self.pair = np.append(self.owner, owner), np.append(self.pair, pair)
-        self.query = np.append(self.query, query_of[pair])
-        self.value = np.append(self.value, np.full(len(pair), np.nan))
-        self.lost = np.append(self.lost, np.ones(len(pair), np.bool_))
+    def _lose_unjudged(
+        self, matched: list[Ints], columns: list[tuple[Ints, Ints, Ints]]
+    ) -> list[tuple[Ints, Ints, Ints]]:
+        """Make a hit of every retrieved document, and a missing label of those that a labeling does not list."""
+        queries, pairs = self.shape[2], len(self.pair_query)
+        fresh, place = np.unique(np.concatenate([x.keys for x in self._runs]), return_inverse=True)
+        known = np.full(len(fresh), -1)
+        places = np.split(place, np.cumsum([len(x.keys) for x in self._runs])[:-1])
+        for at, hits, (_, _, pair) in zip(places, matched, columns, strict=True):
+            known[at[hits]] = pair
+        known[known < 0] = pairs + np.arange((known < 0).sum())
+        query = np.empty(len(fresh), np.int64)
+        out, self._hit_rows = [], []
+        for number, (lists, at) in enumerate(zip(self._runs, places, strict=True)):
+            row, rank = lists.locate(np.arange(len(at)))
+            query[at] = lists.query[row]
+            out.append((number * queries + lists.query[row], rank, known[at]))
+            self._hit_rows.append(lists.starts[row] + rank - 1)
+        more = known[known >= pairs]
+        self.pair_query = np.append(self.pair_query, np.empty(len(more), np.int64))
+        self.pair_query[known] = query
+        wider = ((0, 0), (0, len(more)))
+        self.label = np.pad(self.label, wider, constant_values=np.nan)
+        self.lost, self.known = np.pad(self.lost, wider), np.pad(self.known, wider)
+        self.lost[:, known] |= ~self.known[:, known]
         return out
 
     @cached_property
@@ -194,13 +206,6 @@ class Join:
     def averaged(self) -> Bools:
         """Which runs take the expected value over the orders of tied documents, shape (R,)."""
         return np.array([run.ties is Ties.EXPECTED for run in self.runs])
-
-    @cached_property
-    def listed_hits(self) -> Bools:
-        """Whether a labeling lists the pair of a hit, obtained or missing, shape (L, H)."""
-        table = np.zeros((self.shape[0], self.pairs), np.bool_)
-        table[self.owner, self.pair] = True
-        return table[:, self.hit_pair]
 
     @cached_property
     def ties(self) -> tuple[Ints, Ints, Ints]:
@@ -236,6 +241,20 @@ def _blocks(run: Run, rows: Ints) -> tuple[Ints, Ints]:
     return before[block], np.diff(np.append(firsts, len(run)))[block]
 
 
+def _same_pairs(one: Labeling, other: Labeling) -> bool:
+    """Return whether two labelings list the same pairs in the same order, as labelings of one pool do."""
+    return (
+        one.row_queries == other.row_queries
+        and np.array_equal(one.row_codes, other.row_codes)
+        and bool(one.row_docs.equals(other.row_docs))
+    )
+
+
+def _places(ids: Iterable[str], place: dict[str, int]) -> Ints:
+    """Return the place of each id, or -1."""
+    return np.fromiter(map(place.get, ids, repeat(-1)), np.int64)
+
+
 class _Rows:
     """The lists of one run that are evaluated, in the order of the run's rows, cut to a depth.
 
@@ -247,7 +266,7 @@ class _Rows:
     """
 
     def __init__(self, run: Run, place: dict[str, int], depth: int | None) -> None:
-        at = np.array([place.get(q, -1) for q in run.query_ids], np.int64)
+        at = _places(run.query_ids, place)
         known = np.flatnonzero((at >= 0) & (run.counts > 0))
         known = known[np.argsort(run.starts[known])]
         self.run = run

@@ -178,8 +178,7 @@ class Evaluation:
         """Return per measure the counts that depend on its threshold or cutoff, each of shape (L, R)."""
         join, scene = self._join, Scene(self._join)
         number, query, rank = join.ties
-        known = join.listed_hits
-        owner, hit = np.nonzero(known)
+        owner, hit = np.nonzero(join.known[:, join.hit_pair])
         cell = owner * (join.shape[1] * join.shape[2]) + join.hit_list[hit]
         by_cutoff: dict[int | None, tuple[Ints, Ints, Ints]] = {}
         out: dict[str, list[Ints]] = {"ties_across": [], "ties_inside": [], "unjudged": [], "no_relevant": []}

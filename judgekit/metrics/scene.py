@@ -62,7 +62,7 @@ class Scene:
         shape: numbers of labelings, runs and queries (L, R, Q).
         judged: the scene whose labels count for denominators and ideals; this one but for bounds.
         retrieved: documents per list, without those left out, shape (1 or L, R, Q).
-        group, value: per label its group and value, shape (N,).
+        table: the label of each pair, NaN where there is none, shape (L, P).
     """
 
     def __init__(self, join: Join, fill: Floats | None = None, *, drop: Drop = "nothing") -> None:
@@ -75,14 +75,8 @@ class Scene:
         """
         self.join, self.shape = join, join.shape
         self.judged: Scene = self
-        labelings, _, queries = self.shape
-        value = join.value if fill is None else np.where(join.lost, fill[join.owner], join.value)
-        present = ~np.isnan(value)
-        self.group: Ints = (join.owner * queries + join.query)[present]
-        self.value: Floats = value[present]
-        table = np.full((labelings, join.pairs), np.nan)
-        table[join.owner, join.pair] = value
-        self._label: Floats = table[:, join.hit_pair]
+        self.table: Floats = join.label if fill is None else np.where(join.lost, fill[:, None], join.label)
+        self._label: Floats = self.table[:, join.hit_pair]
         self._hits: dict[float | str | None, Hits] = {}
         self._totals: dict[float | None, Ints] = {}
         self._best: dict[Hashable, Best] = {}
@@ -101,9 +95,7 @@ class Scene:
             self._moved = np.cumsum(np.pad(stays, ((0, 0), (1, 0))), axis=1)
             self._rank = self._between(join.lists[0], np.arange(len(join.hit_rank))) + 1
         elif drop == "missing":
-            leaves = np.zeros_like(table, np.bool_)
-            leaves[join.owner[join.lost], join.pair[join.lost]] = True
-            leaves = leaves[:, join.hit_pair]
+            leaves = join.lost[:, join.hit_pair]
             self.retrieved = join.retrieved - self.count(self._select(leaves).cell)
             self._moved = np.cumsum(np.pad(leaves, ((0, 0), (1, 0))), axis=1)
             self._rank = join.hit_rank - self._between(join.lists[0], np.arange(len(join.hit_rank)))
@@ -131,9 +123,9 @@ class Scene:
         return np.asarray(np.bincount(cell, weight, self.cells).reshape(self.shape), np.float64)
 
     def _select(self, chosen: Bools) -> Hits:
-        owner, hit = np.nonzero(chosen)
+        owner, hit = _where(chosen)
         cell = owner * (self.shape[1] * self.shape[2]) + self.join.hit_list[hit]
-        rank = self._rank[owner if len(self._rank) > 1 else 0, hit]
+        rank = self._rank[0, hit] if len(self._rank) == 1 else self._rank[owner, hit]
         return Hits(cell, rank, self._label[owner, hit], owner, hit)
 
     def threshold(self, rel: float | None) -> Floats:
@@ -145,8 +137,11 @@ class Scene:
 
     def relevant(self, rel: float | None) -> Hits:
         """Return the relevant hits under a threshold (None: what the labelings declare)."""
+        least = self.threshold(rel)
+        if (least == 1).all() and all(labeling.scale.integral for labeling in self.join.labelings):
+            return self.positive()
         if rel not in self._hits:
-            self._hits[rel] = self._select(self._label >= self.threshold(rel)[:, None])
+            self._hits[rel] = self._select(self._label >= least[:, None])
         return self._hits[rel]
 
     def positive(self) -> Hits:
@@ -164,9 +159,22 @@ class Scene:
     def total(self, rel: float | None) -> Ints:
         """Return how many relevant documents there are per labeling and query, shape (L, 1, Q)."""
         if rel not in self._totals:
-            chosen = self.value >= self.threshold(rel)[self.group // self.shape[2]]
-            self._totals[rel] = self.per_group(self.group[chosen])
+            self._totals[rel] = self.per_group(self.table >= self.threshold(rel)[:, None])
         return self._totals[rel]
+
+    def per_group(self, chosen: Bools) -> Ints:
+        """Return how many of the chosen labels, shape (L, P), each group has, shape (L, 1, Q)."""
+        queries = self.shape[2]
+        counts = [np.bincount(self.join.pair_query[row], minlength=queries) for row in chosen]
+        return np.array(counts).reshape(self.group_shape)
+
+    @cached_property
+    def largest(self) -> Floats:
+        """The largest label per labeling and query, -inf where there is none, shape (L, 1, Q)."""
+        owner, pair = _where(~np.isnan(self.table))
+        out = np.full(math.prod(self.group_shape), -np.inf)
+        np.maximum.at(out, owner * self.shape[2] + self.join.pair_query[pair], self.table[owner, pair])
+        return out.reshape(self.group_shape)
 
     def barren(self, rel: float | None) -> Bools:
         """Return which groups have no relevant document, or none above 0 where the scale does not say, (L, 1, Q)."""
@@ -182,20 +190,10 @@ class Scene:
     def best(self, gain: Callable[[Floats], Floats], key: Hashable) -> Best:
         """Return the positive gains of all labels, best first in each group; ``key`` names the gain function."""
         if key not in self._best:
-            gained = gain(self.value)
-            self._best[key] = best_first(self.group[gained > 0], gained[gained > 0])
+            gained = gain(self.table)
+            owner, pair = _where(gained > 0)
+            self._best[key] = best_first(owner * self.shape[2] + self.join.pair_query[pair], gained[owner, pair])
         return self._best[key]
-
-    def per_group(self, group: Ints) -> Ints:
-        """Return how often each group is there, shape (L, 1, Q)."""
-        return np.bincount(group, minlength=math.prod(self.group_shape)).reshape(self.group_shape)
-
-    @cached_property
-    def largest(self) -> Floats:
-        """The largest label per labeling and query, -inf where there is none, shape (L, 1, Q)."""
-        out = np.full(math.prod(self.group_shape), -np.inf)
-        np.maximum.at(out, self.group, self.value)
-        return out.reshape(self.group_shape)
 
     def blocks(self, hits: Hits, *, of_all: bool) -> tuple[Ints, Ints]:
         """Return, per hit, the documents before its block of equal scores, and the documents in the block.
@@ -223,6 +221,13 @@ class Scene:
         if largest >= len(self._log2):
             self._log2 = np.array([1.0, *(math.log2(i + 1) for i in range(1, largest + 1))])
         return self._log2[rank]
+
+
+def _where(chosen: Bools) -> tuple[Ints, Ints]:
+    """Return row and column of what is True, as `numpy.nonzero` does, in a fraction of its time."""
+    flat = np.flatnonzero(chosen)
+    row = np.repeat(np.arange(len(chosen)), np.count_nonzero(chosen, axis=1))
+    return row, flat - row * chosen.shape[1]
 
 
 def best_first(group: Ints, gain: Floats) -> Best:
