@@ -133,19 +133,16 @@ def find(keys: Sequence[Keys], among: Keys) -> list[tuple[Ints, Ints]]:
     bits = min(max(len(among), 1).bit_length() + 4, 24)
     taken = np.zeros(1 << bits, np.bool_)
     taken[among >> np.uint64(64 - bits)] = True
-    wanted = pa.py_buffer(np.ascontiguousarray(among))
-    value_set = pa.Array.from_buffers(pa.int64(), len(among), [None, wanted])
-    out = []
+    likely = []
     for some in keys:
-        likely = [
-            start + np.flatnonzero(taken[some[start : start + _CHUNK] >> np.uint64(64 - bits)])
-            for start in range(0, len(some), _CHUNK)
-        ]
-        rows = np.concatenate([np.empty(0, np.int64), *likely])
-        found = pc.index_in(integers(some[rows]), value_set=value_set).fill_null(-1)
-        at = numbers(found, np.int32).astype(np.int64)
-        out.append((rows[at >= 0], at[at >= 0]))
-    return out
+        rows = [np.empty(0, np.int64)]
+        for start in range(0, len(some), _CHUNK):
+            rows.append(start + np.flatnonzero(taken[some[start : start + _CHUNK] >> np.uint64(64 - bits)]))
+        likely.append(np.concatenate(rows))
+    asked = np.concatenate([some[rows] for some, rows in zip(keys, likely, strict=True)])
+    found = pc.index_in(integers(asked), value_set=integers(among)).fill_null(-1)
+    places = np.split(numbers(found, np.int32).astype(np.int64), np.cumsum([len(rows) for rows in likely])[:-1])
+    return [(rows[at >= 0], at[at >= 0]) for rows, at in zip(likely, places, strict=True)]
 
 
 def order_ids(ids: pa.StringArray, *, descending: bool = False) -> Ints:
@@ -179,12 +176,15 @@ class _Texts:
     def word(self, starts: Ints, lengths: Ints, number: int) -> Keys:
         """Return the word of that number of each text, zero beyond its end."""
         at = starts + 8 * number
-        masks = _MASKS[np.clip(lengths - 8 * number, 0, 8)]
         if int(at.max(initial=0)) < len(self.words):
-            return self.words[at] & masks
-        # What would reach beyond the end of the data is read before it and shifted; a shift by 64 or more gives 0.
-        inside = np.minimum(at, len(self.words) - 1)
-        return (self.words[inside] >> ((at - inside) * 8).astype(np.uint64)) & masks
+            word = self.words[at]
+        else:
+            # What would reach beyond the end of the data is read before it and shifted; by 64 or more gives 0.
+            inside = np.minimum(at, len(self.words) - 1)
+            word = self.words[inside] >> ((at - inside) * 8).astype(np.uint64)
+        if int(lengths.min(initial=8)) < 8 * (number + 1):
+            word &= _MASKS[np.clip(lengths - 8 * number, 0, 8)]
+        return word
 
 
 def _mix(keys: Keys) -> Keys:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,7 @@ import pyarrow as pa
 
 from judgekit.data.columns import order_ids, take
 
-__all__ = ["Ties", "compared", "order"]
+__all__ = ["Moves", "Ties", "compared", "order"]
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.floating]
@@ -32,6 +33,14 @@ class Ties(StrEnum):
     EXPECTED = "expected"
 
 
+class Moves(NamedTuple):
+    """Where rows go: the row that comes to stand at ``places[i]`` is ``rows[i]``; all other rows stay."""
+
+    places: Ints
+    """Ascending."""
+    rows: Ints
+
+
 def compared(scores: npt.NDArray[np.float64], ties: Ties) -> Floats:
     """Return the scores in the precision in which the tie rule compares them."""
     if ties is not Ties.DOC_DESC_32:
@@ -40,29 +49,27 @@ def compared(scores: npt.NDArray[np.float64], ties: Ties) -> Floats:
         return scores.astype(np.float32)
 
 
-def order(bounds: Ints, scores: npt.NDArray[np.float64], docs: pa.StringArray, ties: Ties) -> Ints | None:
-    """Return the permutation that puts rows of each query in order: score descending, then by the tie rule.
+def order(bounds: Ints, scores: npt.NDArray[np.float64], docs: pa.StringArray, ties: Ties) -> Moves:
+    """Return what puts the rows of each query in order: score descending, then by the tie rule.
 
     Args:
         bounds: rows of query i are ``bounds[i]:bounds[i + 1]``, shape (Q + 1,).
         scores: finite score per row, shape (N,).
         docs: doc id per row, shape (N,).
         ties: the tie rule.
-
-    Returns:
-        The row that stands at each place, shape (N,), or None where the rows are in order already.
     """
-    if len(scores) < 2:
-        return None
     values = compared(scores, ties)
     permutation = _by_score(bounds, values, stable=ties is Ties.RUN_ORDER)
-    if ties is Ties.RUN_ORDER:
-        return permutation
     ranked = values if permutation is None else values[permutation]
     tied = _inner(bounds, ranked[1:] == ranked[:-1])
-    if not tied.any():
-        return permutation
-    return _break_ties(tied, docs, permutation, ascending=ties is Ties.DOC_ASC)
+    if ties is not Ties.RUN_ORDER and tied.any():
+        moves = _break_ties(tied, docs, permutation, ascending=ties is Ties.DOC_ASC)
+        if permutation is None:
+            return moves
+        permutation[moves.places] = moves.rows
+    if permutation is None:
+        return Moves(np.empty(0, np.int64), np.empty(0, np.int64))
+    return Moves(np.arange(len(permutation)), permutation)
 
 
 def _inner(bounds: Ints, adjacent: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
@@ -92,13 +99,10 @@ def _by_score(bounds: Ints, values: Floats, *, stable: bool) -> Ints | None:
 
 def _break_ties(
     tied: npt.NDArray[np.bool_], docs: pa.StringArray, permutation: Ints | None, *, ascending: bool
-) -> Ints:
+) -> Moves:
     """Order the documents inside each block of equal scores; ``tied`` says of places (i, i + 1) that they tie."""
-    permutation = np.arange(len(docs), dtype=np.int64) if permutation is None else permutation
-    member = np.concatenate([tied, [False]]) | np.concatenate([[False], tied])
-    places = np.flatnonzero(member)
-    block = np.cumsum(np.concatenate([[True], ~tied])[places])
-    rows = permutation[places]
+    places = np.flatnonzero(np.append(tied, False) | np.append(False, tied))
+    block = np.cumsum(np.append(True, ~tied)[places])
+    rows = places if permutation is None else permutation[places]
     by_id = order_ids(take(docs, rows), descending=not ascending)
-    permutation[places] = rows[by_id[np.argsort(block[by_id], kind="stable")]]
-    return permutation
+    return Moves(places, rows[by_id[np.argsort(block[by_id], kind="stable")]])

@@ -22,7 +22,7 @@ from judgekit.data.columns import (
     strings,
     take,
 )
-from judgekit.data.ordering import Ties, order
+from judgekit.data.ordering import Moves, Ties, order
 from judgekit.data.tables import ALL, RUN
 from judgekit.errors import DataError
 
@@ -46,8 +46,8 @@ class Run:
         ties: the tie rule that the rows were ordered with.
         query_ids: query ids in ascending order, shape (Q,).
         starts, counts: rows of query i are ``starts[i]:starts[i] + counts[i]``, shapes (Q,).
-        ranked_docs: doc id per row, best first within a query, as Arrow strings, shape (N,).
-        ranked_scores: 64-bit score per row, shape (N,).
+        docs_as_read: doc id per row as it came, as Arrow strings; see `as_read`, shape (N,).
+        ranked_scores: 64-bit score per row, best first within a query, shape (N,).
         ranked_keys: hash of query and doc per row (`columns.row_keys`), shape (N,).
     """
 
@@ -94,10 +94,12 @@ class Run:
             twice = repeated(docs[row].as_py() for row in rows)
             if twice is not None:
                 raise DataError(f"run {name!r} lists doc {twice!r} twice for query {query!r}")
-        permutation = order(coded.bounds, values, docs, self.ties)
-        if permutation is not None:
-            docs, values, keys = take(docs, permutation), values[permutation], keys[permutation]
-        self.ranked_docs: pa.StringArray = docs
+        places, rows = self._moves = order(coded.bounds, values, docs, self.ties)
+        if (values[places] != values[rows]).any():
+            values = values.copy()
+            values[places] = values[rows]
+        keys[places] = keys[rows]
+        self.docs_as_read: pa.StringArray = docs
         self.ranked_scores: Floats = values
         self.ranked_keys: npt.NDArray[np.uint64] = keys
         self._set_queries(coded.ids, coded.bounds)
@@ -115,6 +117,14 @@ class Run:
         """Build a run from a table ``query_id, doc_id, score``."""
         frame = RUN.check(frame)
         return cls(name, strings(frame["query_id"]), strings(frame["doc_id"]), frame["score"].to_numpy(), ties=ties)
+
+    def as_read(self, rows: Ints) -> Ints:
+        """Return where in `docs_as_read` the doc ids of rows are."""
+        places, sources = self._moves
+        if not len(places):
+            return rows
+        at = np.minimum(np.searchsorted(places, rows), len(places) - 1)
+        return np.where(places[at] == rows, sources[at], rows)
 
     @cached_property
     def _by_query(self) -> Ints:
@@ -134,9 +144,9 @@ class Run:
 
     @cached_property
     def _docs(self) -> tuple[npt.NDArray[np.object_], Ints]:
-        coded = self.ranked_docs.dictionary_encode()
+        coded = take(self.docs_as_read, self.as_read(self._by_query)).dictionary_encode()
         ids, places = sorted_codes(coded.dictionary.to_pylist())
-        return objects(ids), places[numbers(coded.indices, np.int32)][self._by_query]
+        return objects(ids), places[numbers(coded.indices, np.int32)]
 
     @property
     def doc_ids(self) -> npt.NDArray[np.object_]:
@@ -169,9 +179,8 @@ class Run:
         if index is None:
             return []
         count = int(self.counts[index])
-        ids: list[str] = self.ranked_docs.slice(
-            int(self.starts[index]), count if k is None else min(count, k)
-        ).to_pylist()
+        rows = self.starts[index] + np.arange(count if k is None else min(count, k))
+        ids: list[str] = take(self.docs_as_read, self.as_read(rows)).to_pylist()
         return ids
 
     def cut(self, depth: int) -> Run:
@@ -190,7 +199,8 @@ class Run:
         rows = np.repeat(starts - bounds[:-1], counts) + np.arange(bounds[-1])
         kept = object.__new__(Run)
         kept.name, kept.ties = self.name, self.ties
-        kept.ranked_docs, kept.ranked_scores = take(self.ranked_docs, rows), self.ranked_scores[rows]
+        kept.docs_as_read, kept.ranked_scores = self.docs_as_read, self.ranked_scores[rows]
+        kept._moves = Moves(np.arange(len(rows)), self.as_read(rows))
         kept.ranked_keys = self.ranked_keys[rows]
         kept._set_queries(query_ids.tolist(), bounds)
         return kept

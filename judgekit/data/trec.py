@@ -241,7 +241,7 @@ def write_run(run: Run, path: str | Path) -> None:
     out: list[str] = []
     for query, start, count in zip(run.query_ids, run.starts, run.counts, strict=True):
         _check_word(query, path)
-        docs = run.ranked_docs.slice(start, count).to_pylist()
+        docs = run.top(query)
         scores = run.ranked_scores[start : start + count].tolist()
         for rank, (doc, score) in enumerate(zip(docs, scores, strict=True), 1):
             _check_word(doc, path)

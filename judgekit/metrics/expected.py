@@ -54,7 +54,7 @@ def _blocks(scene: Scene, hits: Hits) -> _Blocks:
     before, size = scene.blocks(hits, of_all=False)
     first, last = spans(hits.cell * (int(before.max(initial=0)) + 1) + before)
     lead = np.flatnonzero(first == np.arange(len(first)))
-    prior = places(hits.cell)[lead] - 1
+    prior = hits.nth[lead] - 1
     return _Blocks(hits.cell[lead], before[lead], size[lead], (last - first)[lead], prior, lead)
 
 

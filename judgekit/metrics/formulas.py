@@ -6,8 +6,8 @@ trec_eval has them, so that values agree with it to the last bit.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from judgekit.metrics.join import Bools, Floats, Ints, spans
 from judgekit.metrics.measure import Measure
-from judgekit.metrics.scene import Hits, Scene, best_first, places
+from judgekit.metrics.scene import Hits, Scene, Weights, best_first, places
+from judgekit.spec import Value
 
 __all__ = [
     "FORMULAS",
@@ -133,31 +134,34 @@ def threshold_hits(scene: Scene, measure: Measure) -> Hits:
     return positive.where(positive.label >= best)
 
 
-def _first(scene: Scene, measure: Measure) -> Hits:
+def _first(scene: Scene, measure: Measure) -> tuple[Ints, Ints]:
+    """Return cell and rank of the first relevant documents."""
     found = threshold_hits(scene, measure)
-    return found.where(places(found.cell) == 1).top(measure.cutoff)
+    first = found.nth == 1
+    if measure.cutoff is not None:
+        first &= found.rank <= measure.cutoff
+    return found.cell[first], found.rank[first]
 
 
 def _reciprocal_rank(scene: Scene, measure: Measure) -> Floats:
-    first = _first(scene, measure)
-    return scene.sum(first.cell, 1 / first.rank)
+    cell, rank = _first(scene, measure)
+    return scene.sum(cell, 1 / rank)
 
 
 def _mean_rank(scene: Scene, measure: Measure) -> Floats:
-    first = _first(scene, measure)
+    cell, rank = _first(scene, measure)
     out = np.full(scene.cells, np.nan)
-    out[first.cell] = first.rank
+    out[cell] = rank
     return out.reshape(scene.shape)
 
 
 def _average_precision(scene: Scene, measure: Measure) -> Floats:
     found = scene.relevant(rel(measure))
-    precision = places(found.cell) / found.rank
-    cell = found.cell
-    if measure.cutoff is not None:
-        inside = found.rank <= measure.cutoff
-        cell, precision = cell[inside], precision[inside]
-    summed = scene.sum(cell, precision)
+
+    def precisions() -> Weights:
+        return Weights(found.cell, found.rank, found.nth / found.rank)
+
+    summed = scene.once(("precision", rel(measure)), precisions).sum(measure.cutoff, scene.shape)
     if measure.option("by") == "hits":
         return ratio(summed, _hits(scene, measure))
     return ratio(summed, scene.judged.total(rel(measure)))
@@ -165,26 +169,40 @@ def _average_precision(scene: Scene, measure: Measure) -> Floats:
 
 def gained(scene: Scene, measure: Measure) -> Hits:
     """Return the hits with a positive gain, their labels replaced by the gains."""
-    positive = scene.labelled() if measure.option("gains") is not None else scene.positive()
-    hits = positive._replace(label=gains(measure, positive.label))
-    return hits if measure.option("gains") is None else hits.where(hits.label > 0)
+    if measure.option("gains") is None:
+        positive = scene.positive()
+        return replace(positive, label=gains(measure, positive.label))
+    labelled = scene.labelled()
+    hits = replace(labelled, label=gains(measure, labelled.label))
+    return hits.where(hits.label > 0)
+
+
+def _gain_key(measure: Measure) -> tuple[Value | None, ...]:
+    return measure.option("dcg"), measure.option("gains")
 
 
 def ideal(scene: Scene, measure: Measure) -> Floats:
     """Return the DCG of the best order, shape (L, 1 or R, Q)."""
     if measure.option("ideal") == "retrieved":
         hits = gained(scene, measure).top(measure.cutoff)
-        best, shape = best_first(hits.cell, hits.label), scene.shape
-    else:
-        best, shape = scene.best(lambda labels: gains(measure, labels), measure.spec.params), scene.group_shape
-    best = best.top(measure.cutoff)
-    summed = np.bincount(best.group, best.gain / scene.discount(best.rank), math.prod(shape))
-    return np.asarray(summed.reshape(shape), np.float64)
+        return _discounted(scene, best_first(hits.cell, hits.label)).sum(None, scene.shape)
+
+    def best() -> Weights:
+        return _discounted(scene, best_first(*scene.groups_above_zero(gains(measure, scene.table))))
+
+    return scene.once(("ideal", *_gain_key(measure)), best).sum(measure.cutoff, scene.group_shape)
+
+
+def _discounted(scene: Scene, gain: Weights) -> Weights:
+    return gain._replace(weight=gain.weight / scene.discount(gain.rank))
 
 
 def _dcg(scene: Scene, measure: Measure) -> Floats:
-    top = gained(scene, measure).top(measure.cutoff)
-    return scene.sum(top.cell, top.label / scene.discount(top.rank))
+    def weights() -> Weights:
+        hits = gained(scene, measure)
+        return _discounted(scene, Weights(hits.cell, hits.rank, hits.label))
+
+    return scene.once(("dcg", *_gain_key(measure)), weights).sum(measure.cutoff, scene.shape)
 
 
 def _ndcg(scene: Scene, measure: Measure) -> Floats:
@@ -199,7 +217,7 @@ def _auc(scene: Scene, measure: Measure) -> Floats:
     others = scene.retrieved - total
     length, relevant = (np.broadcast_to(x, scene.shape).reshape(-1)[found.cell] for x in (scene.retrieved, total))
     tied = size - (last - first)
-    prior = places(found.cell)[first] - 1
+    prior = found.nth[first] - 1
     below = (length - before - size) - (relevant - prior - (last - first))
     won = scene.sum(found.cell, below + tied / 2)
     return np.where((total > 0) & (others > 0), won / np.maximum(total * others, 1), np.nan)
@@ -215,7 +233,7 @@ def probabilities(scene: Scene, measure: Measure) -> Hits:
         [(measure.option("prob") or ("label" if s.kind == "unit" else "grade")) == "grade" for s in scales]
     )
     graded, most = graded[hits.owner], most[hits.owner]
-    return hits._replace(label=np.where(graded, (np.exp2(hits.label) - 1) / np.exp2(most), hits.label))
+    return replace(hits, label=np.where(graded, (np.exp2(hits.label) - 1) / np.exp2(most), hits.label))
 
 
 def chain(scene: Scene, cell: Ints, gain: Floats, passing: Floats) -> Floats:

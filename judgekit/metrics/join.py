@@ -154,7 +154,7 @@ class Join:
             self.retrieved[number, lists.query] = lists.retrieved
             at, rank = lists.locate(hits)
             rows = lists.starts[at] + rank - 1
-            self._verify(pair, lists.query[at], lists.run.ranked_docs, rows)
+            self._verify(pair, lists.query[at], lists.run.docs_as_read, lists.run.as_read(rows))
             columns.append((number * queries + lists.query[at], rank, pair))
             self._hit_rows.append(rows)
         if unjudged_as_missing:

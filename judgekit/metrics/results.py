@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from judgekit.data.columns import strings, take
 from judgekit.data.tables import ALL, SCORES
 from judgekit.metrics.formulas import rel
 from judgekit.metrics.join import Bools, Floats, Ints, Join
@@ -105,9 +106,8 @@ class Evaluation:
         """
         import pandas as pd
 
-        labelings, runs, measures, queries = np.nonzero(
-            np.broadcast_to(self.listed[:, None, None, :], np.moveaxis(self.values, 0, 2).shape)
-        )
+        shape = len(self.labelings), len(self.runs), len(self.measures), len(self.query_ids)
+        labelings, runs, measures, queries = np.nonzero(np.broadcast_to(self.listed[:, None, None, :], shape))
         at = measures, labelings, runs, queries
         columns = {
             "labeling": _named(self.labelings, labelings),
@@ -161,48 +161,61 @@ class Evaluation:
         for name, per_measure in self._behind(scored).items():
             counts[name] = np.array(per_measure)
         full = {k: np.broadcast_to(v, shape[:3]).tolist() for k, v in (counts | means).items()}
+        names = [str(measure) for measure in self.measures]
         return [
             Mean(
                 labeling=labeling,
                 run=run,
-                measure=str(measure),
-                reason=self.reasons.get((labeling, str(measure)), ""),
-                **{name: values[i][j][k] for name, values in full.items()},
+                measure=name,
+                reason=self.reasons.get((labeling, name), ""),
+                **{field: values[i][j][k] for field, values in full.items()},
             )
             for j, labeling in enumerate(self.labelings)
             for k, run in enumerate(self.runs)
-            for i, measure in enumerate(self.measures)
+            for i, name in enumerate(names)
         ]
 
     def _behind(self, scored: Bools) -> dict[str, list[Ints]]:
         """Return per measure the counts that depend on its threshold or cutoff, each of shape (L, R)."""
-        join, scene = self._join, Scene(self._join)
+        join = self._join
+        judged, barren = _judged_by_rank(join), Scene(join).barren
         number, query, rank = join.ties
-        owner, hit = np.nonzero(join.known[:, join.hit_pair])
-        cell = owner * (join.shape[1] * join.shape[2]) + join.hit_list[hit]
+        first_tie = np.full(join.retrieved.shape, np.iinfo(np.int64).max)
+        np.minimum.at(first_tie, (number, query), rank)
         by_cutoff: dict[int | None, tuple[Ints, Ints, Ints]] = {}
-        out: dict[str, list[Ints]] = {"ties_across": [], "ties_inside": [], "unjudged": [], "no_relevant": []}
+        by_rel: dict[float | None, Ints] = {}
         for measure in self.measures:
-            k = measure.cutoff
+            k, least = measure.cutoff, rel(measure)
             if k not in by_cutoff:
-                tied = np.zeros((2, *join.retrieved.shape), np.bool_)
-                tied[0, number[rank == k], query[rank == k]] = True
-                inside = rank <= (np.inf if k is None else k)
-                tied[1, number[inside], query[inside]] = True
-                length = join.retrieved if k is None else np.minimum(join.retrieved, k)
-                judged = scene.count(cell if k is None else cell[join.hit_rank[hit] <= k])
-                unjudged = np.where(scored, length - judged, 0).sum(2)
-                by_cutoff[k] = (scored & tied[0]).sum(2), (scored & tied[1]).sum(2), unjudged
-            across, inside_count, unjudged = by_cutoff[k]
-            out["ties_across"].append(across)
-            out["ties_inside"].append(inside_count)
-            out["unjudged"].append(unjudged)
-            out["no_relevant"].append((scored & scene.barren(rel(measure))).sum(2))
-        return out
+                last = np.iinfo(np.int64).max - 1 if k is None else k
+                across = np.zeros(join.retrieved.shape, np.bool_)
+                across[number[rank == k], query[rank == k]] = True
+                looked = (scored * np.minimum(join.retrieved, last)).sum(2)
+                unjudged = looked - judged[:, :, min(last, judged.shape[2] - 1)]
+                by_cutoff[k] = (scored & across).sum(2), (scored & (first_tie <= last)).sum(2), unjudged
+            if least not in by_rel:
+                by_rel[least] = (scored & barren(least)).sum(2)
+        return {
+            "ties_across": [by_cutoff[m.cutoff][0] for m in self.measures],
+            "ties_inside": [by_cutoff[m.cutoff][1] for m in self.measures],
+            "unjudged": [by_cutoff[m.cutoff][2] for m in self.measures],
+            "no_relevant": [by_rel[rel(m)] for m in self.measures],
+        }
 
 
-def _named(names: list[str], codes: Ints) -> npt.NDArray[np.object_]:
-    return np.array(names, dtype=object)[codes]
+def _judged_by_rank(join: Join) -> Ints:
+    """Return how many documents a labeling lists among the first so many of all lists of a run, shape (L, R, ranks)."""
+    labelings, runs, queries = join.shape
+    ranks = int(join.hit_rank.max(initial=0)) + 1
+    place = join.hit_list // queries * ranks + join.hit_rank
+    counts = [np.bincount(place[known[join.hit_pair]], minlength=runs * ranks) for known in join.known]
+    return np.cumsum(np.array(counts).reshape(labelings, runs, ranks), axis=2)
+
+
+def _named(names: list[str], codes: Ints) -> pd.Series:
+    """Return a column of names, of which every one is there many times."""
+    column: pd.Series = take(strings(names), codes).to_pandas()
+    return column
 
 
 def _mean(values: Floats) -> Floats:
