@@ -360,7 +360,7 @@ async def run_async(
         margin=analysis.margin,
         resamples=analysis.resamples,
         seed=analysis.seed,
-        costs=summary.costs(labelings, session),
+        costs=summary.costs(prepared.labelers, session),
         needs={name: labeler.needs for name, labeler in prepared.labelers.items()},
         answering=summary.answering(prepared),
         notes=evaluation.notes.rename(columns={"ties_across": "ties"}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import pandas as pd
 
 from judgekit import __version__
 from judgekit.analysis import Answering, kinship, plan_queries
+from judgekit.analysis.cost import COSTS
 from judgekit.data.tables import ALL, SCORES, Status
 from judgekit.errors import JudgekitError
 from judgekit.report.model import (
@@ -56,23 +58,28 @@ def answering(prepared: Prepared) -> dict[str, Answering]:
     return {answerer.endpoint.model: Answering(answerer.endpoint, answerer.prompt.name) for answerer in answerers}
 
 
-def costs(labelings: Mapping[str, Labeling], session: Session) -> pd.DataFrame:
-    """Return the standalone cost of each labeling: requests, tokens, and money (NaN where it is unknown)."""
+def costs(labelers: Mapping[str, Labeler], session: Session) -> pd.DataFrame:
+    """Return the standalone cost of each labeling: requests, tokens, money and seconds, NaN where unknown.
+
+    What people were paid is unknown here, so that their labels are never taken for the cheapest. Tokens that a server
+    reported of some requests only are a lower bound, which is no cost to order by.
+    """
     rows = []
-    for name in labelings:
+    for name, labeler in labelers.items():
         usage = session.usage(f"label {name}")
-        amount = usage.standalone
+        amount, people = usage.standalone, labeler.needs.people
+        told = not people and not amount.unreported
         rows.append(
             {
                 "labeling": name,
-                "requests": amount.requests,
-                "prompt_tokens": amount.prompt_tokens,
-                "completion_tokens": amount.completion_tokens,
-                "money": amount.money if amount.requests else 0.0,
-                "wall_s": usage.wall_s if not usage.cached else None,
+                "requests": None if people else amount.requests,
+                "prompt_tokens": amount.prompt_tokens if told else None,
+                "completion_tokens": amount.completion_tokens if told else None,
+                "money": (amount.money if amount.requests else 0.0) if told else None,
+                "wall_s": usage.wall_s if not (usage.cached or people) else None,
             }
         )
-    return pd.DataFrame(rows).astype({"money": "float64", "wall_s": "float64"})
+    return pd.DataFrame(rows).astype(dict.fromkeys(COSTS.optional, "float64"))
 
 
 def missing(labelings: Mapping[str, Labeling], quality: pd.DataFrame) -> tuple[str, ...]:
@@ -100,22 +107,23 @@ def _listed(counts: Mapping[str, int]) -> str:
 
 def _cost(amount: Amount, wall_s: float | None) -> Cost:
     asked = amount.requests > 0
-    known = asked and amount.unreported < amount.requests
+    if asked and amount.unreported == amount.requests:
+        return Cost(amount.requests, wall_s=wall_s, unreported=amount.unreported)
+    money = amount.money if asked else 0.0
     return Cost(
-        amount.requests,
-        amount.prompt_tokens if known or not asked else None,
-        amount.completion_tokens if known or not asked else None,
-        amount.money if asked else 0.0,
-        wall_s,
+        amount.requests, amount.prompt_tokens, amount.completion_tokens, money, wall_s, unreported=amount.unreported
     )
 
 
-def _spending(usage: Usage) -> Spending:
-    """Wall time is known for what was sent now only; replayed requests took theirs in an earlier run."""
-    standalone = usage.wall_s if not usage.cached else None
-    return Spending(
-        _cost(usage.standalone, standalone), _cost(usage.incurred, usage.wall_s), usage.cached, usage.failed
-    )
+def _spending(usage: Usage, people: bool = False) -> Spending:
+    """Wall time is known for what was sent now only; replayed requests took theirs in an earlier run.
+
+    What people took and were paid is unknown.
+    """
+    standalone = _cost(usage.standalone, usage.wall_s if not usage.cached else None)
+    if people:
+        standalone = replace(standalone, money=None, wall_s=None)
+    return Spending(standalone, _cost(usage.incurred, usage.wall_s), usage.cached, usage.failed)
 
 
 def _labeling(name: str, prepared: Prepared, labeling: Labeling, usage: Usage) -> LabelingInfo:
@@ -141,7 +149,7 @@ def _labeling(name: str, prepared: Prepared, labeling: Labeling, usage: Usage) -
         relevant=None if threshold is None else int((table["relevance"][ok] >= threshold).sum()),
         mean=float(table["relevance"][ok].mean()) if ok.any() else None,
         examples=_examples(lost["query_id"], lost["doc_id"], lost["status"], lost["reason"], lost["raw"]),
-        spending=_spending(usage),
+        spending=_spending(usage, needs.people),
         outside_pool=_outside(labeler, labeling, prepared.collection),
     )
 

@@ -39,10 +39,11 @@ def check_costs(costs: pd.DataFrame | None) -> pd.DataFrame:
 
 
 def _basis(costs: pd.DataFrame) -> pd.Series:
-    """Return what labelings are ordered by: money if known for all, else tokens, else requests."""
+    """Return what labelings are ordered by: money if known for all that have any cost, else tokens, else requests."""
+    known = costs[list(COSTS.optional)].notna().any(axis=1)
     tokens = costs["prompt_tokens"] + costs["completion_tokens"]
     for column in (costs["money"], tokens, costs["requests"]):
-        if len(column) and column.notna().all():
+        if known.any() and column[known].notna().all():
             return column
     return costs["requests"]
 

@@ -1,0 +1,52 @@
+"""What is unknown about a cost stays unknown on its way from the session to the verdict and the report."""
+
+import math
+from types import SimpleNamespace
+
+import pytest
+
+from judgekit import summary
+from judgekit.analysis.cost import cost_order
+from judgekit.labelers.base import Needs
+from judgekit.llm.usage import Amount, Usage
+
+FREE = Usage(wall_s=0.5)
+ASKED = Usage(standalone=Amount(10, 1000, 10, 0.2), incurred=Amount(10, 1000, 10, 0.2), wall_s=3.0, sent=10)
+SILENT = Usage(standalone=Amount(10, 0, 0, 0.0, unreported=10), wall_s=3.0, sent=10)
+PARTLY = Usage(standalone=Amount(10, 900, 9, 0.1, unreported=1), wall_s=3.0, sent=10)
+
+
+def ordered(**usages):
+    labelers = {name: SimpleNamespace(needs=Needs(people=name == "people")) for name in usages}
+    session = SimpleNamespace(usage=lambda stage: usages[stage.removeprefix("label ")])
+    return cost_order(summary.costs(labelers, session))
+
+
+def test_labels_made_by_people_are_not_the_cheapest_because_no_request_was_sent():
+    assert ordered(people=FREE, judge=ASKED, containment=FREE) == {"containment": 1, "judge": 2}
+
+
+@pytest.mark.parametrize("usage", [SILENT, PARTLY])
+def test_tokens_that_a_server_did_not_report_do_not_make_a_labeling_cheap(usage):
+    twice = Usage(standalone=Amount(5, 1000, 10, 0.2), wall_s=3.0)
+    assert ordered(silent=usage, judge=twice) == {"judge": 1, "silent": 2}, "by requests, which are known of both"
+
+
+def test_unreported_tokens_make_the_shown_cost_unknown_or_a_lower_bound():
+    nothing, some = summary._spending(SILENT).standalone, summary._spending(PARTLY).standalone
+    assert (nothing.prompt_tokens, nothing.completion_tokens, nothing.money) == (None, None, None)
+    assert (some.prompt_tokens, some.money, some.unreported) == (900, 0.1, 1)
+
+
+def test_what_people_were_paid_is_shown_as_unknown():
+    shown = summary._spending(FREE, people=True)
+    assert shown.standalone.money is None
+    assert shown.standalone.wall_s is None
+    assert shown.incurred.money == 0
+    assert summary._spending(FREE).standalone.money == 0
+
+
+def test_the_costs_of_people_are_no_numbers():
+    labelers = {"people": SimpleNamespace(needs=Needs(people=True))}
+    row = summary.costs(labelers, SimpleNamespace(usage=lambda stage: FREE)).iloc[0]
+    assert all(math.isnan(row[name]) for name in ("requests", "prompt_tokens", "money", "wall_s"))
