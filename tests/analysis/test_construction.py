@@ -1,0 +1,76 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from judgekit.analysis import Answering, compare, kinship, same_by_construction
+from judgekit.labelers.base import Needs
+from judgekit.llm.types import Endpoint
+
+READER = Endpoint("reader", "http://localhost:1/v1", "big", family="bigs")
+OTHER_PORT = Endpoint("reader2", "http://localhost:2/v1", "big")
+COUSIN = Endpoint("cousin", "http://localhost:1/v1", "bigger", family="bigs")
+STRANGER = Endpoint("stranger", "http://localhost:1/v1", "other")
+HOW = {"big": Answering(READER, "answer-short")}
+
+
+def utility(endpoint=READER, metric="em", prompt="answer-short"):
+    return Needs(references=True, endpoint=endpoint, outcome_metric=metric, outcome_prompt=prompt)
+
+
+@pytest.mark.parametrize(
+    ("need", "same"),
+    [
+        (utility(), True),
+        (utility(metric="f1"), False),
+        (utility(prompt="answer-long"), False),
+        (utility(endpoint=STRANGER), False),
+        (utility(endpoint=OTHER_PORT), False),
+        (Needs(endpoint=READER), False),
+        (Needs(references=True), False),
+    ],
+)
+def test_only_the_same_llm_prompt_and_metric_make_the_outcome(need, same):
+    assert same_by_construction({"l": need}, HOW, ["em"]) == ({("l", "big", "em")} if same else set())
+
+
+def test_a_namespace_makes_two_addresses_one_llm():
+    one = Endpoint("a", "http://h:1/v1", "big", namespace="cluster")
+    two = Endpoint("b", "http://h:2/v1", "big", namespace="cluster")
+    assert same_by_construction({"l": utility(one)}, {"big": Answering(two, "answer-short")}, ["em"])
+
+
+def test_who_judges_whom():
+    assert kinship(Needs(endpoint=READER), HOW["big"]) == "same model"
+    assert kinship(Needs(endpoint=OTHER_PORT), HOW["big"]) == "same model"
+    assert kinship(Needs(endpoint=COUSIN), HOW["big"]) == "same family"
+    assert kinship(Needs(endpoint=STRANGER), HOW["big"]) == ""
+    assert kinship(Needs(references=True), HOW["big"]) == ""
+
+
+def test_needs_keep_the_outcome_out_of_the_verdict_at_depth_1_only():
+    rng = np.random.default_rng(0)
+    ids = [f"q{i:03d}" for i in range(150)]
+    latent = rng.normal(size=150)
+    quality = pd.concat(
+        pd.DataFrame(
+            {"run": "r", "depth": d, "model": "big", "query_id": ids, "metric": "em", "value": (latent > 0) / 1.0}
+        )
+        for d in (1, 5)
+    )
+    frames = []
+    for name, noise in (("erag", 0.1), ("judge", 1.0), ("human", 3.0)):
+        for m in ("P@1", "P@5"):
+            value = latent + noise * rng.normal(size=150)
+            frames.append(pd.DataFrame({"labeling": name, "run": "r", "measure": m, "query_id": ids, "value": value}))
+    scores = pd.concat(frames)
+    needs = {"erag": utility(), "judge": Needs(endpoint=READER), "human": Needs(people=True)}
+    first = compare(scores, quality, primary="P@1", needs=needs, answering=HOW, resamples=100)
+    assert first.verdict.winner == "judge"
+    assert first.verdict.excluded == {"erag": "its labels are the outcome by construction"}
+    assert "asks the very model" in first.verdict.text
+    fifth = compare(scores, quality, primary="P@5", needs=needs, answering=HOW, resamples=100)
+    assert fifth.verdict.winner == "erag"
+    flagged = fifth.table[fifth.table["flags"].str.contains("by_construction")]
+    assert set(zip(flagged["labeling"], flagged["depth"], strict=True)) == {("erag", 1)}
+    kin = fifth.table[fifth.table["flags"].str.contains("same_model")]
+    assert set(kin["labeling"]) == {"erag", "judge"}
