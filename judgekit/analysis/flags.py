@@ -96,7 +96,8 @@ class Flagger:
         distinct = [len(np.unique(score)) for score, _ in pairs]
         found = {
             "by_construction": self.is_outcome(panel, name),
-            "equals_outcome": bool(pairs) and all(np.array_equal(score, quality) for score, quality in pairs),
+            "equals_outcome": bool(pairs)
+            and all(np.allclose(score, quality, rtol=1e-11, atol=0) for score, quality in pairs),
             "left_out": index not in panel.joint,
             "unmatched_depth": not panel.matched,
             "recall_is_success": all((name, panel.runs[i], panel.measure) in self._degenerate for i in rows),

@@ -28,6 +28,11 @@ Pairing = Literal["matched", "all"]
 LEFT_OUT_SHARE: Final = 0.05
 """A labeling that is undefined on a larger share of the queries is left out of the joint comparison."""
 
+_ROUNDING: Final = 1e-12
+_ROUNDING_OF_SUMS: Final = 1e-15
+"""Values are equal that differ by at most the first times their size and, where there are gains and losses, which may
+cancel in a sum, the second times the largest size."""
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -164,7 +169,7 @@ class Inputs:
         coded = {
             str(measure): (
                 _place(rows, shape, (("labeling", names), ("run", shared), ("query_id", queries))),
-                rows["value"].to_numpy(dtype=np.float64),
+                _settled(rows["value"].to_numpy(dtype=np.float64)),
             )
             for measure, rows in score.groupby("measure", sort=True)
         }
@@ -173,13 +178,13 @@ class Inputs:
         for (metric, model, depth), rows in answer.groupby(["metric", "model", "depth"], sort=True):
             where = _place(rows, shape[1:], (("run", shared), ("query_id", queries)))
             key = (str(metric), str(model), int(str(depth)))
-            settled[key] = _fill(where, rows["value"].to_numpy(dtype=np.float64), shape[1:])
+            settled[key] = _fill(where, _settled(rows["value"].to_numpy(dtype=np.float64)), shape[1:])
             counts[key] = {str(s): int(c) for s, c in rows["status"].value_counts().sort_index().items()}
         book: dict[tuple[str, str], Floats] = {}
         closed = closed[closed["query_id"].isin(queries)]
         for (metric, model), rows in closed.groupby(["metric", "model"], sort=True):
             where = _place(rows, shape[2:], (("query_id", queries),))
-            book[str(metric), str(model)] = _fill(where, rows["value"].to_numpy(dtype=np.float64), shape[2:])
+            book[str(metric), str(model)] = _fill(where, _settled(rows["value"].to_numpy(dtype=np.float64)), shape[2:])
         return cls(
             names, tuple(shared), tuple(sorted(coded, key=_natural)), tuple(queries), settled, book, counts, warnings,
             coded, frozenset(lower),
@@ -270,15 +275,15 @@ def _keep(frame: pd.DataFrame, column: str, wanted: Collection[str] | None, opti
 
 
 def _statuses(answer: pd.DataFrame) -> pd.DataFrame:
-    """Give every row a status; what is not ok is undefined."""
+    """Give every row a status, where it has none by its value; what is not ok is undefined."""
+    by_value = np.where(answer["value"].notna(), Status.OK.value, Status.FAILED.value)
     if "status" not in answer.columns:
-        defined = answer["value"].notna()
-        return answer.assign(status=np.where(defined, Status.OK.value, Status.FAILED.value))
+        return answer.assign(status=by_value)
     known = {s.value for s in Status}
-    unknown = sorted(set(answer["status"].dropna()) - known)
+    status = answer["status"].where(answer["status"] != "", pd.Series(by_value, index=answer.index))
+    unknown = sorted(set(status) - known)
     if unknown:
         raise DataError(f"the quality table has the unknown status {unknown[0]!r}.{nearest(unknown[0], known)}")
-    status = answer["status"].fillna(Status.OK.value)
     return answer.assign(status=status, value=answer["value"].where(status == Status.OK.value))
 
 
@@ -303,6 +308,22 @@ def _fill(where: npt.NDArray[np.intp], values: Floats, shape: Sequence[int]) -> 
     out = np.full(int(np.prod(shape)), np.nan)
     out[where] = values
     return out.reshape(tuple(shape))
+
+
+def _settled(values: Floats) -> Floats:
+    """Make values that differ by the rounding of their sums alone the same, so that they tie.
+
+    (1 + 1/2) / 3 and 1/2 are one score, but not always one float; a coefficient would take the last bit for an order.
+    """
+    distinct, where = np.unique(values, return_inverse=True)
+    size = np.abs(distinct)
+    low, high = float(np.nanmin(distinct, initial=0.0)), float(np.nanmax(distinct, initial=0.0))
+    cancelling = _ROUNDING_OF_SUMS * max(-low, high) if low < 0 < high else 0.0
+    apart = np.diff(distinct) > _ROUNDING * size[1:] + cancelling
+    first = np.maximum.accumulate(
+        np.where(np.append(True, apart | np.isnan(distinct[1:])), np.arange(len(distinct)), 0)
+    )
+    return np.asarray(distinct[first[where]] if len(distinct) else values)
 
 
 def _natural(measure: str) -> tuple[str, int]:
