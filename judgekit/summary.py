@@ -329,7 +329,9 @@ def summarise(
         verdict=Verdict(
             headline=verdict.sentences[0],
             details=verdict.sentences[1:],
-            best=(verdict.best, *verdict.not_told_apart) if verdict.best and len(verdict.ranking) > 1 else (),
+            best=(verdict.best, *verdict.not_told_apart)
+            if verdict.best and verdict.predictive and len(verdict.ranking) > 1
+            else (),
             cheapest=verdict.cheapest,
         ),
         facts=_facts(prepared, evaluation),

@@ -333,16 +333,15 @@ class _Work:
             else:
                 taking.setdefault(name, []).append(estimate)
         how = answering.get(self.cell.model)
-        found = [
-            Candidate(
-                name,
-                max(float(e.values[0]) for e in mine),
-                max(float(e.values[1]) for e in mine),
-                order.get(name),
-                _remark(name, needs[name], how) if how is not None and name in needs else "",
-            )
-            for name, mine in taking.items()
-        ]
+        found = []
+        for name, mine in taking.items():
+            value = max(float(e.values[0]) for e in mine)
+            draws = np.max([e.draws[0] for e in mine], axis=0)
+            n = min(e.queries if self.cell.level == "system" else e.n for e in mine)
+            around = interval(value, draws, self.confidence, METHOD[self.cell.level]["concordance"], n)
+            remark = _remark(name, needs[name], how) if how is not None and name in needs else ""
+            tau_b = max(float(e.values[1]) for e in mine)
+            found.append(Candidate(name, value, tau_b, order.get(name), remark, around.low, around.high))
         return found, taking, {name: why for name, why in excluded.items() if name not in taking}
 
     def verdict(

@@ -13,6 +13,7 @@ from judgekit.analysis.primary import Primary
 __all__ = ["Candidate", "Verdict", "decide"]
 
 ALPHA: Final = 0.05
+CHANCE: Final = 0.5
 POWER: Final = 0.8
 _FAR: Final = 100
 """A number of queries more than so many times those at hand is not worth naming."""
@@ -27,6 +28,7 @@ class Candidate:
         concordance, tau_b: its values in the primary cell.
         order: position by cost, the cheapest 1; None where the cost is unknown.
         remark: a sentence on what it shares with the outcome, or "".
+        low, high: the interval of the concordance, NaN where it is undefined.
     """
 
     labeling: str
@@ -34,6 +36,13 @@ class Candidate:
     tau_b: float
     order: int | None = None
     remark: str = ""
+    low: float = math.nan
+    high: float = math.nan
+
+    @property
+    def predicts(self) -> bool:
+        """Whether it may be said to do better than chance: nothing speaks against it."""
+        return self.concordance > CHANCE and not self.low <= CHANCE
 
 
 @dataclass(frozen=True)
@@ -45,7 +54,9 @@ class Verdict:
         details: further sentences.
         primary: the cell that it is about.
         best: the labeling with the highest concordance; None where no statement is possible.
-        winner: ``best`` where it is better than every other labeling beyond chance, else None.
+        winner: ``best`` where it is better than every other labeling beyond chance and any is better than chance
+            itself, else None.
+        predictive: whether any labeling is shown to predict answer quality better than chance.
         ranking: labelings by concordance, the best first.
         worse: labelings that the best is told apart from.
         not_told_apart: the others, the best first.
@@ -67,6 +78,7 @@ class Verdict:
     details: tuple[str, ...] = ()
     best: str | None = None
     winner: str | None = None
+    predictive: bool = True
     ranking: tuple[str, ...] = ()
     worse: tuple[str, ...] = ()
     not_told_apart: tuple[str, ...] = ()
@@ -128,11 +140,13 @@ def decide(
     adjusted = dict(zip(known, holm([d.p for d in known.values()]), strict=True))
     worse = tuple(name for name in gaps if clear or (adjusted.get(name, 1.0) <= ALPHA and gaps[name].value > 0))
     open_ = tuple(name for name in gaps if name not in worse)
+    predictive = any(c.predicts for c in ranked)
     by_tau = max(ranked, key=lambda c: (c.tau_b if math.isfinite(c.tau_b) else -2.0, c.concordance))
     verdict = replace(
         base,
         best=best.labeling,
-        winner=best.labeling if clear else None,
+        winner=best.labeling if clear and predictive else None,
+        predictive=predictive,
         worse=worse,
         not_told_apart=open_,
         tau_first=None if by_tau is best else by_tau.labeling,
@@ -169,16 +183,28 @@ def _headline(verdict: Verdict, best: Candidate) -> str:
         return f"{on}, {best.labeling!r} predicts answer quality best: its scores {share}."
     if not verdict.differences:
         return f"{on}, {best.labeling!r} is the only labeling that can be looked at: its scores {share}."
+    ahead = ", ahead here," if any(gap.value > 0 for gap in verdict.differences.values()) else ""
+    scores = f"the scores of {best.labeling!r}{ahead} {share}."
+    if not verdict.predictive:
+        return f"{on}, no labeling is shown to predict answer quality better than chance: {scores}"
     tied = _names([best.labeling, *verdict.not_told_apart])
-    return (
-        f"{on}, there is no winner: {tied} cannot be told apart. The scores of {best.labeling!r}, ahead here, {share}."
-    )
+    return f"{on}, there is no winner: {tied} cannot be told apart. T{scores[1:]}"
 
 
 def _details(verdict: Verdict, ranked: Sequence[Candidate], primary: Primary) -> list[str]:
     best = ranked[0]
     values = {c.labeling: c.concordance for c in ranked}
     out = [f"This is about {primary}."]
+    if best.high < CHANCE:
+        out.append(
+            f"{best.labeling!r} does worse than chance (concordance {_between(best)}): its high scores go with the"
+            " worse answers."
+        )
+    elif not best.predicts:
+        out.append(f"Whether {best.labeling!r} does better than chance is open (concordance {_between(best)}).")
+    if verdict.not_told_apart and not verdict.predictive:
+        tied = _names([best.labeling, *verdict.not_told_apart])
+        out.append(f"{tied} cannot be told apart.")
     if verdict.worse:
         listed = _names(verdict.worse, lambda n: f"{n!r} ({values[n]:.3f})")
         out.append(f"{best.labeling!r} (concordance {best.concordance:.3f}) is better beyond chance than {listed}.")
@@ -188,13 +214,17 @@ def _details(verdict: Verdict, ranked: Sequence[Candidate], primary: Primary) ->
             " quality."
         )
     if verdict.cheapest is not None:
-        if verdict.cheapest == best.labeling:
-            out.append(f"No cheaper labeling is shown to be within {verdict.margin:g} of it in concordance.")
-        else:
+        orders = [c.order for c in ranked if c.order is not None]
+        among = " of known cost" if len(orders) < len(ranked) else ""
+        if verdict.cheapest != best.labeling:
             out.append(
-                f"The cheapest labeling that is not worse by more than {verdict.margin:g} in concordance (one-sided"
-                f" 95 %) is {verdict.cheapest!r} ({values[verdict.cheapest]:.3f})."
+                f"The cheapest labeling{among} that is not worse by more than {verdict.margin:g} in concordance"
+                f" (one-sided 95 %) is {verdict.cheapest!r} ({values[verdict.cheapest]:.3f})."
             )
+        elif best.order is not None and best.order > min(orders):
+            out.append(f"No cheaper labeling{among} is shown to be within {verdict.margin:g} of it in concordance.")
+        elif len(orders) > 1:
+            out.append(f"No other labeling{among} is cheaper than {best.labeling!r}.")
     if primary.level == "system":
         if verdict.not_told_apart:
             out.append("More runs, rather than more queries, would settle what is open.")
@@ -209,6 +239,10 @@ def _details(verdict: Verdict, ranked: Sequence[Candidate], primary: Primary) ->
                 )
     out += [c.remark for c in ranked if c.remark and c.labeling in (best.labeling, verdict.cheapest)]
     return out
+
+
+def _between(candidate: Candidate) -> str:
+    return f"{candidate.concordance:.3f}, interval {candidate.low:.3f} to {candidate.high:.3f}"
 
 
 def _names(names: Sequence[str], write: Callable[[str], str] = repr) -> str:

@@ -295,3 +295,63 @@ def test_why_a_labeling_has_no_score_comes_from_the_metrics_engine():
     for extra, start in (({}, "not applicable"), ({"not_applicable": 0, "reason": "needs rel="}, "needs rel=")):
         table = compare(none, quality, notes=pd.DataFrame({**notes, **extra}), resamples=100).table
         assert table.loc[table["labeling"] == "poor", "undefined_reason"].str.startswith(start).all()
+
+
+def test_scores_that_differ_in_the_last_bit_alone_are_tied():
+    scores, quality = tables(n=60)
+    sums = {0.6: [0.1 + 0.2 + 0.3, 0.6, 0.3 + 0.3 + 1e-16], 0.9: [0.9, 0.3 * 3, 0.1 + 0.8]}
+    level = np.where(scores["value"] > 0, 0.9, 0.6)
+    exact = scores.assign(value=level)
+    noisy = scores.assign(value=[sums[v][i % 3] for i, v in enumerate(level)])
+    assert noisy["value"].nunique() > 2
+    one, two = (compare(frame, quality, resamples=100).table for frame in (exact, noisy))
+    np.testing.assert_allclose(one["value"], two["value"], atol=1e-12)
+
+
+def test_small_scores_keep_their_order_beside_large_ones():
+    scores, quality = tables(n=60)
+    tiny = scores.assign(value=np.exp(scores["value"] * 3))
+    one, two = (compare(frame, quality, resamples=100).table.set_index("coefficient") for frame in (scores, tiny))
+    np.testing.assert_array_equal(one.loc["concordance", "value"], two.loc["concordance", "value"])
+
+
+def test_a_status_that_is_left_empty_goes_by_the_value():
+    scores, quality = tables(n=60)
+    lost = quality["query_id"] == "q0003"
+    quality = quality.assign(value=quality["value"].mask(lost), status=np.where(quality.index % 2 == 0, "ok", ""))
+    assert set(compare(scores, quality, resamples=100).table["n"]) == {59}
+
+
+def test_labelings_no_better_than_chance_have_no_winner_however_far_they_are_apart():
+    scores, quality = tables(n=300)
+    verdict = compare(scores.assign(value=-scores["value"]), quality, resamples=200).verdict
+    assert verdict.worse == ("good",), "the other one is better, and yet it predicts the wrong way"
+    assert (verdict.best, verdict.winner, verdict.predictive) == ("poor", None, False)
+    assert "no labeling is shown to predict answer quality better than chance" in verdict.headline
+    assert "'poor' does worse than chance" in verdict.text
+
+
+def test_a_verdict_whose_interval_holds_chance_says_so():
+    scores, quality = tables(n=60, labelings={"a": 1e3, "b": 1e3})
+    verdict = compare(scores, quality, resamples=200).verdict
+    assert not verdict.predictive
+    assert "better than chance is open" in verdict.text
+
+
+def test_equal_labelings_are_not_called_ahead_of_each_other():
+    scores, quality = tables(n=100, labelings={"a": 0.5})
+    verdict = compare(pd.concat([scores, scores.assign(labeling="b")]), quality, resamples=200).verdict
+    assert "'a' and 'b' cannot be told apart" in verdict.text
+    assert "ahead" not in verdict.text
+
+
+def test_what_is_said_of_cheaper_labelings_holds():
+    data = tables(n=400)
+
+    def said(**requests):
+        costs = pd.DataFrame({"labeling": list(requests), "requests": list(requests.values())})
+        return compare(*data, resamples=200, costs=costs).verdict.text
+
+    assert "No other labeling is cheaper than 'good'" in said(good=1, poor=5)
+    assert "No cheaper labeling is shown to be within 0.05" in said(good=5, poor=1)
+    assert "cheaper" not in said(good=5), "nothing is known of the other"
