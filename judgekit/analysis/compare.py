@@ -12,7 +12,7 @@ import pandas as pd
 
 from judgekit.analysis.coefficients import coefficients
 from judgekit.analysis.construction import Answering, kinship, same_by_construction
-from judgekit.analysis.controls import control_rows
+from judgekit.analysis.controls import CONTROL_COLUMNS, control_rows
 from judgekit.analysis.cost import check_costs, cost_order, frontier
 from judgekit.analysis.differences import DIFFERENCE_COLUMNS, Difference, difference, holm, steiger, williams
 from judgekit.analysis.flags import Flagger
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "compare"]
 
+_CONTROL_COLUMNS: Final = ("labeling", "measure", "depth", "quality_metric", "model", *CONTROL_COLUMNS)
 _KEYS: Final = ("labeling", "measure", "run", "level", "depth", "quality_metric", "model")
 
 
@@ -168,7 +169,7 @@ def compare(
         verdict=verdict,
         differences=pd.DataFrame(work.differences, columns=list(DIFFERENCE_COLUMNS)),
         details=pd.DataFrame(work.details),
-        controls=pd.DataFrame(work.controls),
+        controls=pd.DataFrame(work.controls, columns=list(_CONTROL_COLUMNS)),
         costs=frontier(price, values),
         warnings=tuple(dict.fromkeys([*inputs.warnings, *warnings, *choices, *work.warnings])),
         settings={"resamples": resamples, "seed": seed, "confidence": confidence, "margin": margin},

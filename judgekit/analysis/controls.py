@@ -28,7 +28,7 @@ from judgekit.analysis.rankings import signs
 from judgekit.analysis.resampling import interval
 from judgekit.data.tables import ALL
 
-__all__ = ["CONTROLS", "closed_book_controls", "control_rows", "pair_split"]
+__all__ = ["CONTROLS", "CONTROL_COLUMNS", "closed_book_controls", "control_rows", "pair_split"]
 
 CONTROLS: Final = (
     "all",
@@ -40,7 +40,7 @@ CONTROLS: Final = (
 )
 """What a row of a table of controls can be about."""
 
-_COLUMNS: Final = (
+CONTROL_COLUMNS: Final = (
     "run",
     "control",
     "coefficient",
@@ -124,10 +124,13 @@ def control_rows(
         for control, name, value, pairs in _split(panel.scores[labeling][:, where], panel.quality[:, where]):
             why = "" if np.isfinite(value) else "no pair differs in scores or none in quality"
             made = (ALL, control, name, value, np.nan, np.nan, "", pairs, why)
-            rows.append(dict(zip(_COLUMNS, made, strict=True)))
+            rows.append(dict(zip(CONTROL_COLUMNS, made, strict=True)))
     if closed_book is not None:
         found = closed_book_controls(panel, labeling, closed_book, resamples, confidence)
-        rows += [dict(zip(_COLUMNS, made, strict=True)) for made in found[list(_COLUMNS)].itertuples(index=False)]
+        rows += [
+            dict(zip(CONTROL_COLUMNS, made, strict=True))
+            for made in found[list(CONTROL_COLUMNS)].itertuples(index=False)
+        ]
     return rows
 
 
