@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
@@ -171,7 +171,7 @@ def compare(
         details=pd.DataFrame(work.details),
         controls=pd.DataFrame(work.controls, columns=list(_CONTROL_COLUMNS)),
         costs=frontier(price, values),
-        warnings=tuple(dict.fromkeys([*inputs.warnings, *warnings, *choices, *work.warnings])),
+        warnings=tuple(dict.fromkeys([*inputs.warnings, *warnings, *choices, *work.omissions()])),
         settings={"resamples": resamples, "seed": seed, "confidence": confidence, "margin": margin},
     )
 
@@ -209,17 +209,24 @@ class _Work:
     details: list[dict[str, object]] = field(default_factory=list)
     differences: list[dict[str, object]] = field(default_factory=list)
     controls: list[dict[str, object]] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    left_out: dict[str, dict[str, float]] = field(default_factory=dict)
     primary: list[tuple[Panel, Estimate]] = field(default_factory=list)
+
+    def omissions(self) -> Iterator[str]:
+        """Yield one sentence per labeling on the measures that it is left out of, however many panels they are in."""
+        for labeling, shares in sorted(self.left_out.items()):
+            never = [measure for measure, share in shares.items() if share == 1]
+            partly = [f"{measure} (in {share:.1%} of the cases)" for measure, share in shares.items() if share < 1]
+            if never:
+                yield f"{labeling!r} has no value for {', '.join(never)}: it is left out of their joint comparison."
+            if partly:
+                yield f"{labeling!r} lacks values for {', '.join(partly)}: it is left out of their joint comparison."
 
     def panel(self, panel: Panel) -> None:
         """Work out one panel at all levels."""
-        self.warnings += [
-            f"{panel.labelings[index]!r} has no value for {panel.measure} in {panel.cost[index]:.1%} of the cases"
-            f" (depth {panel.depth}, {panel.metric}, {panel.model}); it is left out of the joint comparison."
-            for index in range(len(panel.labelings))
-            if index not in panel.joint
-        ]
+        for index in set(range(len(panel.labelings))) - set(panel.joint):
+            lacking = self.left_out.setdefault(panel.labelings[index], {})
+            lacking[panel.measure] = max(lacking.get(panel.measure, 0.0), float(panel.cost[index]))
         for level in self.levels:
             found = list(estimates(panel, level, self.resamples))
             for estimate in found:

@@ -357,3 +357,12 @@ def test_what_is_said_of_cheaper_labelings_holds():
     assert "No other labeling is cheaper than 'good'" in said(good=1, poor=5)
     assert "No cheaper labeling is shown to be within 0.05" in said(good=5, poor=1)
     assert "cheaper" not in said(good=5), "nothing is known of the other"
+
+
+def test_what_a_labeling_is_left_out_of_is_one_sentence_however_many_cells_it_is():
+    scores, quality = tables(measures=("nDCG@5", "AP@5", "RR@5"))
+    scores.loc[(scores["labeling"] == "poor") & (scores["measure"] != "nDCG@5"), "value"] = np.nan
+    warnings = compare(scores, quality, primary="nDCG@5", resamples=100).warnings
+    assert [w for w in warnings if "left out" in w] == [
+        "'poor' has no value for AP@5, RR@5: it is left out of their joint comparison."
+    ]
