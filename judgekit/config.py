@@ -31,7 +31,11 @@ class _Section(BaseModel):
 
 
 class DataConfig(_Section):
-    """``[data]``: the collection and the depth of the pool."""
+    """``[data]``: the collection and the depth of the pool.
+
+    ``query_log`` is a file with real queries, one a line, that the experiment's are compared with; ``limit`` takes
+    the first queries only.
+    """
 
     queries: str
     docs: str
@@ -185,6 +189,10 @@ class Config(_Section):
     def limited(self, limit: int) -> Config:
         """Return the experiment on the first ``limit`` queries."""
         return self.model_copy(update={"data": self.data.model_copy(update={"limit": limit})})
+
+    def with_query_log(self, path: Path) -> Config:
+        """Return the experiment with another query log."""
+        return self.model_copy(update={"data": self.data.model_copy(update={"query_log": str(path)})})
 
     def toml(self) -> str:
         """Return the file with every default written out."""

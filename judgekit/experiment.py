@@ -23,13 +23,14 @@ from pathlib import Path
 import pandas as pd
 
 from judgekit import stages, summary
-from judgekit.analysis import Comparison, agreement, compare
+from judgekit.analysis import Comparison, QueryLogCheck, agreement, check_query_log, compare
 from judgekit.answers.answerer import Answerer
 from judgekit.answers.imported import read_ratings
 from judgekit.config import Config, load
 from judgekit.data.documents import Unit
 from judgekit.data.files import write_atomic, write_table
 from judgekit.data.labelings import Labeling
+from judgekit.data.streams import lines
 from judgekit.data.tables import ALL
 from judgekit.data.trec import write_qrels
 from judgekit.errors import ConfigError, UsageError, nearest
@@ -71,6 +72,7 @@ class Prepared:
         answering: the answerer and the answer metrics, by the name of the stage; the verdict is about the first.
         measures: the measures, at every answer depth where they have no cutoff of their own.
         ratings: what people or other tools think of answers, a quality table, or None.
+        query_log: texts of real queries, to be compared with the experiment's, or None.
     """
 
     config: Config
@@ -79,6 +81,7 @@ class Prepared:
     answering: Mapping[str, stages.Answering]
     measures: tuple[Measure, ...]
     ratings: pd.DataFrame | None = None
+    query_log: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,9 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
             api_key(endpoint)
     with _located(config, "answers.ratings"):
         ratings = _ratings([config.resolve(file) for file in config.answers.ratings], collection)
-    return Prepared(_with_primary(config, measures), collection, labelers, answering, tuple(measures), ratings)
+    log = config.data.query_log
+    texts = None if log is None else tuple(line.text for line in lines(config.resolve(log), "a query log, one a line"))
+    return Prepared(_with_primary(config, measures), collection, labelers, answering, tuple(measures), ratings, texts)
 
 
 def _ratings(files: Sequence[Path], collection: stages.Collection) -> pd.DataFrame | None:
@@ -300,6 +305,14 @@ def run(
     return run_sync(run_async(experiment, out=out, cache=cache, mode=mode, budget=budget, progress=progress))
 
 
+def _query_log(prepared: Prepared) -> QueryLogCheck | None:
+    """Test whether the queries look like those of the query log, if the experiment names one."""
+    if prepared.query_log is None:
+        return None
+    queries = [query.text for query in prepared.collection.queries.values()]
+    return check_query_log(queries, prepared.query_log, seed=prepared.config.analysis.seed)
+
+
 async def run_async(
     experiment: Config | str | Path,
     *,
@@ -375,7 +388,12 @@ async def run_async(
     write_table(comparison.controls, folder / "controls.csv")
     write_table(agreed.table, folder / "agreement.csv")
     write_table(agreed.confusion, folder / "confusion.csv")
-    results = summary.summarise(prepared, labelings, quality, evaluation, comparison, agreed, session)
+    matrix = summary.models(prepared, scores, quality, comparison.verdict.primary)
+    if matrix is not None:
+        write_table(matrix.table, folder / "models.csv")
+    results = summary.summarise(
+        prepared, labelings, quality, evaluation, comparison, agreed, session, matrix=matrix, log=_query_log(prepared)
+    )
     save_results(results, folder)
     write_html(results, folder / "report.html")
     return Finished(folder, results, labelings, quality, scores, comparison, summary.missing(labelings, quality))

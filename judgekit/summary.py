@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from judgekit import __version__
-from judgekit.analysis import Answering, kinship, plan_queries
+from judgekit.analysis import Answering, kinship, model_matrix, plan_queries
 from judgekit.analysis.cost import COSTS
 from judgekit.data.tables import ALL, SCORES, Status
 from judgekit.errors import JudgekitError
@@ -29,9 +29,11 @@ from judgekit.report.model import (
     Spending,
     Verdict,
 )
+from judgekit.spec import Spec
 
 if TYPE_CHECKING:
-    from judgekit.analysis import Comparison
+    from judgekit.analysis import Comparison, ModelMatrix, QueryLogCheck
+    from judgekit.analysis import Primary as Cell
     from judgekit.analysis.agreement import Agreement
     from judgekit.answers.answerer import Answerer
     from judgekit.data.labelings import Labeling
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     from judgekit.metrics import Evaluation
     from judgekit.stages import Collection
 
-__all__ = ["answering", "costs", "missing", "quality_means", "summarise"]
+__all__ = ["answering", "costs", "missing", "models", "quality_means", "summarise"]
 
 _EXAMPLES = 5
 _LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "openai", "diskcache")
@@ -243,25 +245,29 @@ def _facts(prepared: Prepared, evaluation: Evaluation) -> Facts:
     )
 
 
-def _models(prepared: Prepared, comparison: Comparison) -> pd.DataFrame | None:
-    """Return the concordance of the primary cell by the model that labels and the model that answers."""
-    if len(prepared.answering) < 2:
-        return None
-    primary, table = comparison.verdict.primary, comparison.table
+def models(prepared: Prepared, scores: pd.DataFrame, quality: pd.DataFrame, primary: Cell) -> ModelMatrix | None:
+    """Return the primary cell by the model that labels and the model that answers; None if one model answers."""
     asked = {n: labeler.needs.endpoint for n, labeler in prepared.labelers.items() if labeler.needs.endpoint}
-    rows = table[
-        (table["measure"] == primary.measure)
-        & (table["quality_metric"] == primary.metric)
-        & (table["level"] == primary.level)
-        & (table["depth"] == primary.depth)
-        & (table["run"] == primary.run)
-        & (table["coefficient"] == "concordance")
-        & table["labeling"].isin(list(asked))
-    ]
-    labelers = [asked[name].model for name in rows["labeling"]]
-    return rows.assign(label_model=labelers, answer_model=rows["model"])[
-        ["labeling", "label_model", "answer_model", "value", "ci_low", "ci_high"]
-    ]
+    if len(prepared.answering) < 2 or primary.measure is None or not asked:
+        return None
+    methods: dict[str, str] = {}
+    for name in asked:
+        spec = prepared.labelers[name].spec
+        same = Spec(spec.name, tuple((k, v) for k, v in spec.params if k not in ("endpoint", "model")))
+        taken = [other for other in methods if methods[other] == str(same) and asked[other].model == asked[name].model]
+        methods[name] = name if taken else str(same)
+    return model_matrix(
+        scores,
+        quality,
+        label_models={name: endpoint.model for name, endpoint in asked.items()},
+        measure=primary.measure,
+        metric=primary.metric,
+        depth=primary.depth,
+        level=primary.level,
+        methods=methods,
+        resamples=prepared.config.analysis.resamples,
+        seed=prepared.config.analysis.seed,
+    )
 
 
 def _kappas(agreed: Agreement) -> pd.DataFrame | None:
@@ -271,8 +277,17 @@ def _kappas(agreed: Agreement) -> pd.DataFrame | None:
     return rows.drop(columns=["on", "coefficient"]).rename(columns={"value": "kappa"}) if len(rows) else None
 
 
-def _sections(comparison: Comparison) -> Iterator[Section]:
-    """Yield the further sections of the page: what confounding makes of the numbers, and how many queries it takes."""
+def _sections(comparison: Comparison, matrix: ModelMatrix | None, log: QueryLogCheck | None) -> Iterator[Section]:
+    """Yield the further sections of the page."""
+    if matrix is not None:
+        yield Section(
+            "Differences between models",
+            "The same method with labels of another model, or against the answers of another model, on the same"
+            " resamples; p by Holm over all rows of a method.",
+            matrix.differences,
+        )
+    if log is not None:
+        yield Section("Do these queries look like the real ones?", log.sentence)
     primary, controls = comparison.verdict.primary, comparison.controls
     wanted = (controls["coefficient"] == "concordance") & (controls["run"] == ALL)
     if primary.measure is not None:
@@ -308,6 +323,9 @@ def summarise(
     comparison: Comparison,
     agreed: Agreement,
     session: Session,
+    *,
+    matrix: ModelMatrix | None = None,
+    log: QueryLogCheck | None = None,
 ) -> Results:
     """Return everything that the report shows."""
     config, verdict = prepared.config, comparison.verdict
@@ -338,11 +356,20 @@ def summarise(
         scores=SCORES.check(evaluation.means()),
         quality=quality_means(quality),
         agreement=_kappas(agreed),
-        models=_models(prepared, comparison),
-        sections=tuple(_sections(comparison)),
+        models=None if matrix is None else matrix.table,
+        sections=tuple(_sections(comparison, matrix, log)),
         differences=comparison.differences,
         details=comparison.details,
         settings=config.toml(),
         note=OFFLINE_NOTE if offline else "",
-        warnings=tuple(dict.fromkeys([*evaluation.warnings, *comparison.warnings, *session.notes])),
+        warnings=tuple(
+            dict.fromkeys(
+                [
+                    *([log.sentence] if log and log.separated else []),
+                    *evaluation.warnings,
+                    *comparison.warnings,
+                    *session.notes,
+                ]
+            )
+        ),
     )

@@ -36,6 +36,9 @@ def run(
     out: Out = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what it would take; send nothing.")] = False,
     limit: Limit = None,
+    query_log: Annotated[
+        Path | None, typer.Option(help="Real queries, one a line: do the experiment's look like them?")
+    ] = None,
     cache: Cache = None,
     cache_mode: CacheMode = "on",
     max_requests: Annotated[int | None, typer.Option(min=0, help="Stop before sending more requests.")] = None,
@@ -50,6 +53,8 @@ def run(
     config = experiments.load(experiment)
     if limit is not None:
         config = config.limited(limit)
+    if query_log is not None:
+        config = config.with_query_log(query_log.absolute())
     budget = Budget(max_requests=max_requests, max_tokens=max_tokens, max_cost=max_cost)
     if dry_run:
         _show_plan(experiments.plan(config, cache=cache))

@@ -176,3 +176,14 @@ def test_two_models_answer_and_the_matrix_of_models_is_shown(judgekit: Judgekit,
     same = comparison[(comparison["labeling"] == "erag") & (comparison["model"] == "offline-2")]
     assert same["flags"][same["depth"] == 1].str.contains("by_construction").any()
     assert "offline-2" in (folder / "results" / "report.html").read_text()
+
+
+def test_queries_that_do_not_look_like_those_of_a_query_log_are_a_warning(judgekit: Judgekit, folder: Path) -> None:
+    text = (folder / "queries.jsonl").read_text()
+    rows = [json.loads(line) for line in text.splitlines()]
+    more = [{**row, "query_id": f"{row['query_id']}-{n}"} for n in range(4) for row in rows]
+    (folder / "queries.jsonl").write_text(text + "".join(json.dumps(row) + "\n" for row in more))
+    (folder / "log.txt").write_text("".join(f"zxqv {n} kk wwp\n" for n in range(40)))
+    said = judgekit("run", "experiment.toml", "--out", "results", "--query-log", "log.txt")
+    assert said.code == 0, said.err
+    assert "do not look like those of the log" in said.out
