@@ -105,7 +105,8 @@ def _where(record: Record, path: Path, metric: str) -> dict[str, Any]:
         if not isinstance(fields[key], str) or not fields[key]:
             raise DataError(f"{key} must be a text, is {fields[key]!r}", path, record.line)
     try:
-        depth = int(fields["depth"])
+        number = float(fields["depth"])
+        depth = int(number) if number.is_integer() else -1
     except (TypeError, ValueError):
         depth = -1
     if depth < 0:

@@ -60,6 +60,7 @@ def test_the_answers_of_another_system_are_rated(tmp_path: Path) -> None:
         ("run,depth,query_id,value\nr,1,q1,inf\n", "line 2: value must be a number"),
         ("run,depth,query_id,value\nr,-1,q1,1\n", "line 2: depth must be a whole number"),
         ("run,depth,query_id,value\nr,x,q1,1\n", "line 2: depth must be a whole number"),
+        ("run,depth,query_id,value\nr,1.5,q1,1\n", "line 2: depth must be a whole number"),
         ("run,depth,query_id,value\n,1,q1,1\n", "line 2: run must be a text"),
         ("run,depth,query_id,value\nr,1,q1,1\nr,1,q1,0\n", "run 'r', query 'q1', depth 1 is there twice"),
     ],
