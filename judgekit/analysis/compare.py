@@ -233,9 +233,9 @@ class _Work:
                 self._estimate(panel, estimate, level)
                 if level == self.cell.level and estimate.run == self.cell.run and self.cell.holds(panel):
                     self.primary.append((panel, estimate))
+                    self.inputs.warnings += self.flagger.suspicion(panel, estimate, level)
             if self.cell.same_quality(panel):
                 self._differences(panel, level, [e for e in found if e.labeling in panel.joint])
-
         if self.cell.holds(panel):
             known = self.inputs.closed_book.get((panel.metric, panel.model))
             for index, labeling in enumerate(panel.labelings):
@@ -371,7 +371,7 @@ class _Work:
             draws = np.max([e.draws[0] for e in first], axis=0) - np.max([e.draws[0] for e in second], axis=0)
             return difference(value, draws, self.confidence, min(e.n for e in [*first, *second]), level)
 
-        runs = len(self.inputs.runs)
+        runs = min((len(panel.runs) for panel, _ in self.primary), default=0)
         obstacle = (
             f"The system level needs at least {MIN_RUNS} runs, and there are {runs}; its numbers are descriptive only."
             if level == "system" and runs < MIN_RUNS

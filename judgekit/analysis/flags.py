@@ -114,6 +114,16 @@ class Flagger:
             found |= {"same_model": kin == "same model", "same_family": kin == "same family"}
         return [flag for flag, there in found.items() if there]
 
+    def suspicion(self, panel: Panel, estimate: Estimate, level: str) -> list[str]:
+        """Return a warning where scores equal the quality and nobody said that they are the outcome."""
+        flags = self.cell(panel, estimate, level)
+        if "equals_outcome" not in flags or "by_construction" in flags:
+            return []
+        return [
+            f"The scores of {panel.labelings[estimate.labeling]!r} ({panel.measure}) equal the quality on every query:"
+            " if its labels were made from these answers, that says nothing about them."
+        ]
+
     def reason(self, panel: Panel, estimate: Estimate) -> str:
         """Return why a cell is undefined, with the metrics engine's own reason where there is no score at all."""
         if not estimate.reason.startswith(UNDEFINED_EVERYWHERE):

@@ -212,14 +212,23 @@ class Inputs:
         return _fill(where, -values if lower_is_better(measure, self._lower) else values, shape)
 
     def panel(self, measure: str, metric: str, model: str, depth: int) -> Panel:
-        """Return the panel of a measure and a kind of quality that both exist."""
+        """Return the panel of a measure and a kind of quality that both exist, on the runs that have both."""
         scores = self.scores(measure)
         present = np.zeros(scores.shape, dtype=np.bool_)
         present.reshape(-1)[self._scores[measure][0]] = True
         quality = self.quality[metric, model, depth]
         asked = present.any(axis=0) & np.isfinite(quality)
+        # A run without any case would undo the mean over runs, and every query at the levels that compare runs.
+        keep = np.asarray(asked.any(axis=1) | (not asked.any()))
+        runs = tuple(run for run, kept in zip(self.runs, keep, strict=True) if kept)
+        self.warnings += [
+            f"Run {run!r} has no {metric} of {model} from the top {depth} beside its scores; it is left out there."
+            for run in self.runs
+            if run not in runs
+        ]
+        scores, quality, asked = scores[:, keep], quality[keep], asked[keep]
         return Panel(
-            measure, depth, metric, model, self.labelings, self.runs, self.queries, scores, quality, asked,
+            measure, depth, metric, model, self.labelings, runs, self.queries, scores, quality, asked,
             cutoff_of(measure) in (None, depth),
         )  # fmt: skip
 

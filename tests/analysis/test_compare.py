@@ -366,3 +366,27 @@ def test_what_a_labeling_is_left_out_of_is_one_sentence_however_many_cells_it_is
     assert [w for w in warnings if "left out" in w] == [
         "'poor' has no value for AP@5, RR@5: it is left out of their joint comparison."
     ]
+
+
+def test_a_run_without_quality_at_a_depth_is_left_out_there_and_nowhere_else():
+    runs = ("a", "b", "c")
+    shallow, deep = (tables(runs=runs, measures=(f"P@{k}",), depth=k, seed=k) for k in (1, 5))
+    answers = deep[1][deep[1]["run"] != "c"]
+    both = pd.concat([shallow[0], deep[0]]), pd.concat([shallow[1], answers])
+    for level in ("query", "within-query", "system"):
+        result = compare(*both, resamples=100, primary="P@5", primary_level=level)
+        alone = compare(*deep, runs=["a", "b"], resamples=100, primary="P@5", primary_level=level)
+        cell = (result.table["depth"] == 5) & (result.table["level"] == level) & (result.table["run"] == "all")
+        other = (alone.table["level"] == level) & (alone.table["run"] == "all")
+        assert result.table[cell]["value"].tolist() == alone.table[other]["value"].tolist()
+        assert any("Run 'c' has no em of m from the top 5" in warning for warning in result.warnings)
+    assert set(result.table[result.table["depth"] == 1]["run"]) == {*runs, "all"}
+
+
+def test_scores_that_equal_the_quality_are_suspicious_in_the_verdicts_cell():
+    scores, quality = tables(n=60, measures=("P@5",))
+    good = scores["labeling"] == "good"
+    scores.loc[good, "value"] = quality["value"].to_numpy()
+    assert any("'good' (P@5) equal the quality" in w for w in compare(scores, quality, resamples=100).warnings)
+    said = compare(scores, quality, resamples=100, by_construction=[("good", "m", "em")]).warnings
+    assert any("equal the quality" in w for w in said), "not at depth 1: not by construction"
