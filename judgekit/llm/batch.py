@@ -23,7 +23,7 @@ from judgekit.llm.ledger import Distinct
 from judgekit.llm.records import Record
 from judgekit.llm.responses import Accepted, Verdict, read_response
 from judgekit.llm.store import Store
-from judgekit.llm.types import Endpoint, Outcome, Program, Reply, Request, parse_json, tokens_used
+from judgekit.llm.types import Endpoint, Outcome, Program, Request, parse_json, tokens_used
 from judgekit.spec import slug
 
 __all__ = ["BatchExport", "BatchImport", "export_batch", "import_batch"]
@@ -162,7 +162,7 @@ def _missing(
         )
         going = []
         for unit, outcomes, wave in answered:
-            outcomes += [Reply(request.key, stored[request.key].reply, True) for request in wave]
+            outcomes += [stored[request.key] for request in wave]
             going.append((unit, outcomes, program.requests(unit, outcomes)))
     return lacking
 

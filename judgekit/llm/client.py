@@ -17,7 +17,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wai
 
 from judgekit.errors import EndpointError, StoppedError
 from judgekit.llm.limits import Limiter
-from judgekit.llm.records import Record, Stored
+from judgekit.llm.records import Record
 from judgekit.llm.responses import Accepted, Again, Complaint, Rejected, Stop, Unsupported, Verdict, read_response
 from judgekit.llm.types import Endpoint, Failure, NotConnectedError, Outcome, Reply, Request, Transport, canonical
 from judgekit.llm.usage import Purse
@@ -102,7 +102,7 @@ class Client:
         limiter: Limiter,
         purse: Purse,
         charge: Callable[[Request, tuple[int, int] | None], None],
-        save: Callable[[Record], Awaitable[Stored | None]],
+        save: Callable[[Record], Awaitable[Reply | None]],
         note: Callable[[str], None],
         brake: Brake,
         negotiated: Negotiated,
@@ -250,7 +250,7 @@ class Client:
             try:
                 verdict = await self._exchange(body, started, patience)
                 if isinstance(verdict, Accepted):
-                    reply = Reply(request.key, self._clean(verdict.raw), json=verdict.json)
+                    reply = Reply(request.key, self._clean(verdict.raw), body=verdict.json)
                     usage = reply.usage
                 elif isinstance(verdict, Again):
                     usage = verdict.usage
@@ -275,7 +275,7 @@ class Client:
             self._proven = True
             self._streak = 0
             limiter.succeeded()
-            return reply if kept is None else Reply(request.key, kept.reply)
+            return reply if kept is None else kept
         finally:
             self._brake.sending.discard(task)
             limiter.release()

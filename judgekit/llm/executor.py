@@ -8,34 +8,32 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable
 
 from judgekit.errors import StoppedError
 from judgekit.llm.client import Brake, Client
-from judgekit.llm.records import Record, Stored
+from judgekit.llm.records import Record
 from judgekit.llm.store import Store
-from judgekit.llm.types import Endpoint, Outcome, Request
+from judgekit.llm.types import Endpoint, Outcome, Reply, Request
 
 __all__ = ["LocalExecutor", "Recorder"]
 
-_GATHER_S = 0.002
-
 
 class Recorder:
-    """Stores replies in short transactions, all that come within two milliseconds together."""
+    """Stores replies in short transactions: all that one turn of the event loop brings, together."""
 
     def __init__(self, store: Store, *, replace: bool = False) -> None:
         """Store into ``store``; ``replace`` also what is there already."""
         self._store = store
         self._replace = replace
-        self._pending: list[tuple[Record, asyncio.Future[Stored | None]]] = []
+        self._pending: list[tuple[Record, asyncio.Future[Reply | None]]] = []
 
-    async def save(self, record: Record) -> Stored | None:
+    async def save(self, record: Record) -> Reply | None:
         """Return when the record is in the store: None, or what was there already and stays.
 
         Raises:
             StoreError: it cannot be stored.
         """
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Stored | None] = loop.create_future()
+        future: asyncio.Future[Reply | None] = loop.create_future()
         if not self._pending:
-            loop.call_later(_GATHER_S, self.flush)
+            loop.call_soon(self.flush)
         self._pending.append((record, future))
         return await future
 

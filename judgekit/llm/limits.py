@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 __all__ = ["Limiter"]
 
-_START = 16
+_START = 32
 _FLOOR = 1.0
 
 

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 import orjson
 
 from judgekit.data.tables import SCHEMA_VERSION
 from judgekit.llm.types import identity
 
-__all__ = ["MARKER", "Record", "Stored"]
+__all__ = ["MARKER", "Record"]
 
 MARKER: Final = f'{{"version":{SCHEMA_VERSION},"key":"'.encode()
 """What every stored text starts with."""
-
-
-class Stored(NamedTuple):
-    """What a look-up gives: the raw reply, (prompt, completion) tokens if reported, and when it was stored."""
-
-    reply: str
-    usage: tuple[int, int] | None
-    time: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,9 @@ from judgekit.llm.types import Endpoint, Outcome, Request
 __all__ = ["Flight", "Mailbox", "Runtime"]
 
 
+_LEAST = 64
+
+
 class Mailbox:
     """Where the outcomes for one `resolve` arrive, and why no more will."""
 
@@ -71,6 +74,11 @@ class Runtime:
     def ended(self) -> bool:
         """Whether an error ended it, so that whoever comes now needs another one."""
         return self._error is not None or self.brake.error is not None
+
+    @property
+    def appetite(self) -> int:
+        """How many units may wait for replies: enough that no endpoint has to wait for units, and no more."""
+        return _LEAST + 3 * sum(endpoint.concurrency for endpoint in self._clients) // 2
 
     def submit(self, request: Request, account: Account, box: Mailbox) -> None:
         """Have a request answered into a mailbox."""

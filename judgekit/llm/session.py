@@ -23,7 +23,6 @@ from judgekit.llm.executor import Recorder
 from judgekit.llm.http import HttpTransport, api_key
 from judgekit.llm.ledger import Account, Distinct
 from judgekit.llm.limits import Limiter
-from judgekit.llm.records import Stored
 from judgekit.llm.runtime import Runtime
 from judgekit.llm.store import Store
 from judgekit.llm.sync import run_sync
@@ -38,7 +37,10 @@ Mode = Literal["on", "off", "read-only", "refresh"]
 """``on`` reads and writes the store; ``off`` touches none; ``read-only`` reads it and keeps what is new for this
 session only; ``refresh`` asks everything again and stores it."""
 
-_CHUNK = 256
+_CHUNK = 64
+"""Units that are looked up at once: more would live long enough to be work for the garbage collector, and would keep
+the requests in flight waiting."""
+
 _TELL_S = 0.1
 
 U = TypeVar("U")
@@ -145,25 +147,23 @@ class Session:
         if self._temporary is not None:
             self._temporary.cleanup()
 
-    def lookup(self, keys: Sequence[str]) -> dict[str, Stored]:
+    def lookup(self, keys: Sequence[str]) -> dict[str, Reply]:
         """Return what is stored of these requests, as far as the mode lets it be used."""
-        found = self._sink.get_many(keys)
-        if self._mode == "refresh":
-            return {key: stored for key, stored in found.items() if stored.time >= self._began}
+        found = self._sink.get_many(keys, self._began if self._mode == "refresh" else 0.0)
         if self._base is not None and self._base is not self._sink and len(found) < len(keys):
             found |= self._base.get_many([key for key in keys if key not in found])
         return found
 
-    def replayed(self, account: Account, requests: dict[str, Request], stored: dict[str, Stored]) -> None:
+    def replayed(self, account: Account, requests: dict[str, Request], replies: dict[str, Reply]) -> None:
         """Book replies from the store, each once per stage."""
         sums: dict[Endpoint, Tally] = {}
         last: Endpoint | None = None
-        for (key, found), new in zip(stored.items(), account.distinct.add(stored), strict=True):
+        for (key, reply), new in zip(replies.items(), account.distinct.add(replies), strict=True):
             if new:
                 endpoint = requests[key].endpoint
                 if endpoint is not last:
                     last, tally = endpoint, sums.setdefault(endpoint, Tally())
-                tally.count(found.usage)
+                tally.count(reply.usage)
         for endpoint, tally in sums.items():
             price = self._purse.price(endpoint)
             for book in (account, self._endpoint(endpoint)):
@@ -285,7 +285,7 @@ class Session:
         more = True
         try:
             while more or work.open:
-                if more and work.open < _CHUNK:
+                if more and work.open < runtime.appetite:
                     chunk = list(islice(source, _CHUNK))
                     more = len(chunk) == _CHUNK
                     ended = work.start(chunk)
@@ -328,7 +328,7 @@ class Session:
                     if not all(request.key in stored for request in job.wave):
                         at_least |= not getattr(program, "one_wave", False)
                     elif job.wave:
-                        job.outcomes += [Reply(r.key, stored[r.key].reply, True) for r in job.wave]
+                        job.outcomes += [stored[request.key] for request in job.wave]
                         job.wave = program.requests(job.unit, job.outcomes)
                         going.append(job)
                 jobs = going

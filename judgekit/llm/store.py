@@ -30,7 +30,8 @@ import orjson
 
 from judgekit.errors import StoreError
 from judgekit.llm.carving import MAGIC, carve
-from judgekit.llm.records import MARKER, Record, Stored
+from judgekit.llm.records import MARKER, Record
+from judgekit.llm.types import Reply
 
 __all__ = ["Store", "TextDisk", "default_store_path", "has_store"]
 
@@ -262,19 +263,20 @@ class Store:
             self._put(whole, replace=False)
         return self.count() - before
 
-    def get_many(self, keys: Sequence[str]) -> dict[str, Stored]:
-        """Return what is stored of these requests; one that is missing or damaged is left out."""
-        found: dict[str, Stored] = {}
+    def get_many(self, keys: Sequence[str], since: float = 0.0) -> dict[str, Reply]:
+        """Return the replies to these requests; one that is missing, damaged or older than ``since`` is left out."""
+        found: dict[str, Reply] = {}
         crc32, loads = zlib.crc32, orjson.loads
         for start in range(0, len(keys), _IN):
             for key, value in self._guarded(self._select, keys[start : start + _IN]):
                 try:
                     row = loads(value)
-                    reply, usage = row["reply"], row["usage"]
-                    if row["key"] != key or crc32(reply.encode()) != row["crc"]:
+                    raw = row["reply"]
+                    if row["key"] != key or crc32(raw.encode()) != row["crc"]:
                         raise ValueError
-                    found[key] = Stored(reply, None if usage is None else (usage[0], usage[1]), row["time"])
-                except (AttributeError, KeyError, TypeError, ValueError):
+                    if row["time"] >= since:
+                        found[key] = Reply(key, raw, True)
+                except (AttributeError, IndexError, KeyError, TypeError, ValueError):
                     self._unreadable()
         return found
 
@@ -289,7 +291,7 @@ class Store:
             self._note(f"the store {self.path} holds damaged replies; they are asked for again")
         self.unreadable += 1
 
-    def put_many(self, records: Sequence[Record], *, replace: bool = False) -> dict[str, Stored]:
+    def put_many(self, records: Sequence[Record], *, replace: bool = False) -> dict[str, Reply]:
         """Store records in one transaction: all of them are there when it returns.
 
         A reply that is there already stays, so that everybody who shares the store goes on with the same one.

@@ -205,80 +205,81 @@ def chat(endpoint: Endpoint, messages: Sequence[Mapping[str, str]], *, sample: i
     return Request(endpoint, canonical(body), sample)
 
 
-@dataclass(init=False, slots=True)
 class Reply:
-    """What an endpoint answered to one request: the raw JSON, and views of it. A value that is not changed.
+    """What an endpoint answered to one request: the raw JSON, and what is in it. A value that is not changed.
 
     Attributes:
         key: identity of the request.
         raw: the JSON text of the response body, as it came.
         cached: whether it was replayed from the store.
+        text: the answer's text; never the reasoning, be it a field of its own or a part of the content.
+        refusal: the refusal text, if the model or a content filter declined.
+        finish_reason: ``stop``, ``length`` (whatever the server calls it), ``content_filter``, …, or None.
+        logprobs: the token log-probabilities of the answer (OpenAI's ``logprobs.content``), or None.
+        usage: (prompt tokens, completion tokens), or None where the server did not say, or nothing sensible.
     """
 
-    key: str
-    raw: str
-    cached: bool = field(compare=False)
-    _json: dict[str, Any] | None = field(init=False, repr=False, compare=False)
+    # Everything is read when it is made, since each part is needed several times, a million times over. The parsed
+    # body is let go: what lives longer is work for the garbage collector.
+    __slots__ = ("cached", "finish_reason", "key", "logprobs", "raw", "refusal", "text", "usage")
 
-    def __init__(self, key: str, raw: str, cached: bool = False, json: dict[str, Any] | None = None) -> None:
-        """Make a reply; ``json`` is the parsed ``raw``, if it is parsed already."""
+    def __init__(self, key: str, raw: str, cached: bool = False, body: dict[str, Any] | None = None) -> None:
+        """Read a reply; ``body`` is the parsed ``raw``, if it is parsed already.
+
+        Raises:
+            ValueError, KeyError, IndexError, TypeError, AttributeError: it is no JSON object with one choice or more.
+                The store and the client let none of these through.
+        """
+        if body is None:
+            body = parse_json(raw)
+        choice = body["choices"][0]
+        message = choice.get("message")
+        if not isinstance(message, dict):
+            message = {}
+        content, refusal, logprobs = message.get("content"), message.get("refusal"), choice.get("logprobs")
         self.key = key
         self.raw = raw
         self.cached = cached
-        self._json = json
+        self.text = content if isinstance(content, str) else _joined(content)
+        self.finish_reason = reason = _ended(choice.get("finish_reason"))
+        self.refusal = str(refusal) if refusal else "content_filter" if reason == "content_filter" else None
+        self.logprobs: list[dict[str, Any]] | None = None if logprobs is None else _tokens(logprobs)
+        self.usage = tokens_used(body)
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The response body, parsed."""
+        body: dict[str, Any] = parse_json(self.raw)
+        return body
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reply) and (self.key, self.raw) == (other.key, other.raw)
 
     def __hash__(self) -> int:
         return hash((self.key, self.raw))
 
-    @property
-    def json(self) -> dict[str, Any]:
-        """The response body; the store and the client let only JSON objects with one choice or more through."""
-        body = self._json
-        if body is None:
-            body = self._json = parse_json(self.raw)
-        return body
+    def __repr__(self) -> str:
+        return f"Reply({self.key!r}, {self.raw!r}, cached={self.cached})"
 
-    def _part(self, name: str) -> dict[str, Any]:
-        """Return an object inside of the first choice; {} where it is missing or no object."""
-        part = self.json["choices"][0].get(name)
-        return part if isinstance(part, dict) else {}
 
-    @property
-    def text(self) -> str:
-        """The answer's text; never the reasoning, be it a field of its own or a part of the content."""
-        content = self._part("message").get("content")
-        if isinstance(content, str):
-            return content
-        parts = content if isinstance(content, list) else ()
-        texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text"]
-        return "".join(text for text in texts if isinstance(text, str))
+def _tokens(logprobs: Any) -> list[dict[str, Any]] | None:
+    content = logprobs.get("content") if isinstance(logprobs, dict) else None
+    return content if isinstance(content, list) else None
 
-    @property
-    def refusal(self) -> str | None:
-        """The refusal text, if the model or a content filter declined."""
-        refusal = self._part("message").get("refusal")
-        if refusal:
-            return str(refusal)
-        return "content_filter" if self.finish_reason == "content_filter" else None
 
-    @property
-    def finish_reason(self) -> str | None:
-        """``stop``, ``length`` (whatever the server calls it), ``content_filter``, …"""
-        reason = self.json["choices"][0].get("finish_reason")
-        if not isinstance(reason, str):
-            return None
-        return "length" if reason.casefold() in _CUT_OFF else reason
+def _ended(reason: Any) -> str | None:
+    if reason == "stop":
+        return "stop"
+    if not isinstance(reason, str):
+        return None
+    return "length" if reason.casefold() in _CUT_OFF else reason
 
-    @property
-    def logprobs(self) -> list[dict[str, Any]] | None:
-        """The token log-probabilities of the answer (OpenAI's ``logprobs.content``), or None."""
-        content = self._part("logprobs").get("content")
-        return content if isinstance(content, list) else None
 
-    @property
-    def usage(self) -> tuple[int, int] | None:
-        """(prompt tokens, completion tokens), or None where the server did not say, or nothing sensible."""
-        return tokens_used(self.json)
+def _joined(content: Any) -> str:
+    """Return the text of a content that comes in parts, without the parts that are thinking."""
+    parts = content if isinstance(content, list) else ()
+    texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text"]
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def tokens_used(body: Any) -> tuple[int, int] | None:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from judgekit.llm.ledger import Account
-from judgekit.llm.records import Stored
 from judgekit.llm.runtime import Mailbox, Runtime
 from judgekit.llm.types import Outcome, Program, Reply, Request
 
@@ -18,11 +17,11 @@ U = TypeVar("U")
 class Books(Protocol):
     """What the work needs of a session."""
 
-    def lookup(self, keys: Sequence[str]) -> dict[str, Stored]:
+    def lookup(self, keys: Sequence[str]) -> dict[str, Reply]:
         """Return what is stored of these requests."""
         ...
 
-    def replayed(self, account: Account, requests: dict[str, Request], stored: dict[str, Stored]) -> None:
+    def replayed(self, account: Account, requests: dict[str, Request], replies: dict[str, Reply]) -> None:
         """Book replies from the store."""
         ...
 
@@ -77,7 +76,7 @@ class Work(Generic[U]):
         return self._advance(ready)
 
     def _next_wave(self, job: Job[U]) -> None:
-        job.outcomes += job.got  # type: ignore[arg-type]  # nothing is lacking any more
+        job.outcomes.extend(job.got)  # type: ignore[arg-type]  # nothing is lacking any more
         job.wave = self.program.requests(job.unit, job.outcomes)
 
     def _advance(self, jobs: list[Job[U]]) -> list[Job[U]]:
@@ -85,19 +84,23 @@ class Work(Generic[U]):
         ended: list[Job[U]] = []
         while jobs:
             wanted = {request.key: request for job in jobs for request in job.wave}
-            stored = self.books.lookup(list(wanted))
-            replies = {key: Reply(key, found.reply, True) for key, found in stored.items()}
-            self.books.replayed(self.account, wanted, stored)
+            replies = self.books.lookup(list(wanted))
+            self.books.replayed(self.account, wanted, replies)
             going: list[Job[U]] = []
             for job in jobs:
-                if not job.wave:
-                    ended.append(job)
-                    continue
-                job.got = [replies.get(request.key) for request in job.wave]
-                if None in job.got:
+                got: list[Outcome | None] = []
+                job.lacking = 0
+                for request in job.wave:
+                    reply = replies.get(request.key)
+                    got.append(reply)
+                    if reply is None:
+                        job.lacking += 1
+                job.got = got
+                if job.lacking:
                     self._await(job)
                     continue
-                self._next_wave(job)
+                if job.wave:
+                    self._next_wave(job)
                 (going if job.wave else ended).append(job)
             jobs = going
         self.open -= len(ended)
@@ -106,6 +109,5 @@ class Work(Generic[U]):
     def _await(self, job: Job[U]) -> None:
         for index, (request, got) in enumerate(zip(job.wave, job.got, strict=True)):
             if got is None:
-                job.lacking += 1
                 self._waiting.setdefault(request.key, []).append((job, index))
                 self.runtime.submit(request, self.account, self.box)

@@ -1,6 +1,6 @@
 """A fast mock of a chat-completion server, run as a process of its own: answers every POST after a fixed latency.
 
-    python tests/bench/fast_server.py LATENCY_MS     prints its port, ends with its standard input
+    python tests/bench/fast_server.py LATENCY_MS [REPLY]     prints its port, ends with its standard input
 
 ``GET /stats`` returns the number of completions answered so far.
 """
@@ -11,23 +11,22 @@ import asyncio
 import json
 import sys
 
-COMPLETION = json.dumps(
-    {
+
+def completion(text: str) -> bytes:
+    """Return a chat completion that says ``text``."""
+    message = {"role": "assistant", "content": text, "refusal": None}
+    body = {
         "id": "chatcmpl-0",
         "object": "chat.completion",
         "created": 1,
         "model": "m",
-        "choices": [
-            {
-                "index": 0,
-                "message": {"role": "assistant", "content": "Yes", "refusal": None},
-                "logprobs": None,
-                "finish_reason": "stop",
-            }
-        ],
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": 300, "completion_tokens": 1, "total_tokens": 301},
     }
-).encode()
+    return json.dumps(body).encode()
+
+
+COMPLETION = completion("Yes")
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
 
 
@@ -36,8 +35,9 @@ class Server(asyncio.Protocol):
 
     answered = 0
 
-    def __init__(self, latency_s: float) -> None:
+    def __init__(self, latency_s: float, reply: bytes) -> None:
         self.latency_s = latency_s
+        self.reply = reply
         self.buffer = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -60,7 +60,7 @@ class Server(asyncio.Protocol):
 
     def complete(self) -> None:
         Server.answered += 1
-        self.answer(HEAD % len(COMPLETION) + COMPLETION)
+        self.answer(HEAD % len(self.reply) + self.reply)
 
     def answer(self, data: bytes) -> None:
         if not self.transport.is_closing():
@@ -69,8 +69,9 @@ class Server(asyncio.Protocol):
 
 async def main() -> None:
     latency_s = float(sys.argv[1]) / 1000
+    reply = completion(sys.argv[2]) if len(sys.argv) > 2 else COMPLETION
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Server(latency_s), "127.0.0.1", 0, backlog=1024)
+    server = await loop.create_server(lambda: Server(latency_s, reply), "127.0.0.1", 0, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)
     await loop.run_in_executor(None, sys.stdin.read)
 

@@ -11,31 +11,33 @@ import argparse
 import asyncio
 import gc
 import json
+import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
 
+from judgekit.data.documents import Doc, Fields, Query, Unit
+from judgekit.labelers.base import Labeler, build, checked
 from judgekit.llm.session import Session
-from judgekit.llm.types import Endpoint, Outcome, Reply, Request, chat
+from judgekit.llm.types import Endpoint
 from tests.bench.fast_server import COMPLETION
 
 HERE = Path(__file__).resolve().parent
-RUBRIC = "You judge whether a passage answers a question. " * 6
-PASSAGE = "Canberra is the capital of Australia, founded following the federation of the colonies. " * 8
+TEXT = "Canberra is the capital of Australia, founded following the federation of the colonies. " * 8
 
 
 @contextmanager
-def server(latency_ms: float = 50) -> Iterator[str]:
-    """Yield the base URL of the mock server."""
-    command = [sys.executable, str(HERE / "fast_server.py"), str(latency_ms)]
+def server(latency_ms: float = 50, reply: str = "Yes") -> Iterator[str]:
+    """Yield the base URL of a mock server."""
+    command = [sys.executable, str(HERE / "fast_server.py"), str(latency_ms), reply]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdin is not None
@@ -43,29 +45,46 @@ def server(latency_ms: float = 50) -> Iterator[str]:
         process.stdin.close()
 
 
-class Judge:
-    """A judge as labelers are: a unit is a number, its verdict is read from the reply."""
+@dataclass
+class Context:
+    """What a labeler is built from: one endpoint."""
 
-    one_wave = True
+    only: Endpoint
+    fields: Fields = "title+text"
+    docs: None = None
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self.endpoint = endpoint
+    def endpoint(self, name: str | None) -> Endpoint:
+        return self.only
 
-    def requests(self, unit: int, replies: Sequence[Outcome], /) -> list[Request]:
-        if replies:
-            return []
-        return [chat(self.endpoint, messages(unit), max_tokens=8, temperature=0)]
-
-    def label(self, replies: Sequence[Outcome]) -> float | None:
-        reply = replies[0]
-        return float(reply.text.startswith("Yes")) if isinstance(reply, Reply) else None
+    def path(self, text: str) -> Path:
+        return Path(text)
 
 
-def messages(unit: int) -> list[dict[str, str]]:
-    return [
-        {"role": "system", "content": RUBRIC},
-        {"role": "user", "content": f"<question>What is the capital of country {unit}?</question>\n{PASSAGE}"},
-    ]
+def judge(base_url: str, concurrency: int) -> Labeler:
+    """Return the judge that a user gets by ``judge``."""
+    return build("judge", Context(Endpoint("here", base_url, "m", concurrency=concurrency)))
+
+
+def unit(number: int) -> Unit:
+    """Return the pair of that number."""
+    query = Query(f"q{number // 10}", f"What is the capital of country {number // 10}?")
+    return Unit(query, (Doc(f"d{number}", f"{TEXT}{number}", f"Canberra {number}"),))
+
+
+def messages(number: int) -> list[dict[str, str]]:
+    """Return what the judge would ask, for those who have no labelers."""
+    system, user = MESSAGES
+    return [system, {"role": "user", "content": user["content"].replace("3.14", str(number))}]
+
+
+def _messages() -> list[dict[str, str]]:
+    labeler = judge("http://nowhere.invalid/v1", 1)
+    body = labeler.requests(Unit(Query("q", "What is the capital of country 3.14?"), unit(1).docs), ())[0].body
+    found: list[dict[str, str]] = json.loads(body)["messages"]
+    return found if len(found) == 2 else [{"role": "system", "content": ""}, *found]
+
+
+MESSAGES = _messages()
 
 
 @dataclass
@@ -136,13 +155,12 @@ async def openai_client(base_url: str, pairs: int, concurrency: int) -> Speed:
 
 
 async def ours(base_url: str, pairs: int, concurrency: int, store: Path) -> tuple[Speed, int]:
-    """The whole path: requests, identities, store, limits, replies, verdicts. Returns the requests sent, too."""
-    endpoint = Endpoint("here", base_url, "m", concurrency=concurrency)
-    judge = Judge(endpoint)
+    """The whole path of a label, from the unit to the checked verdict. Returns the requests sent, too."""
+    labeler = judge(base_url, concurrency)
     with Session(store) as session, timed(pairs) as speed:
         labelled = 0
-        async for _, outcomes in session.resolve(range(pairs), judge, "judge", pairs):
-            labelled += judge.label(outcomes) is not None
+        async for asked, outcomes in session.resolve(map(unit, range(pairs)), labeler, "judge", pairs):
+            labelled += checked(labeler, asked, outcomes)[0].relevance == 1.0
     assert labelled == pairs
     return speed, session.usage("judge").incurred.requests
 
@@ -156,6 +174,7 @@ class Comparison:
     cold: Speed
     warm: Speed
     client: Speed
+    peer: Speed | None
     sent: tuple[int, int]
 
     @property
@@ -179,7 +198,8 @@ class Comparison:
             f"  raw aiohttp    {self.raw}\n"
             f"  judgekit       {self.cold}  {self.throughput:.2f} x raw, CPU {self.cpu:.2f} x, {self.sent[0]:,} sent\n"
             f"  warm re-run    {self.warm}  {self.rerun:.1f} x cold, {self.sent[1]:,} sent\n"
-            f"  openai client  {self.client}  {self.client.rate / self.raw.rate:.2f} x raw"
+            f"  openai client  {self.client}  {self.client.rate / self.raw.rate:.2f} x raw\n"
+            f"  ragas          {f'{self.peer}  {self.peer.rate / self.raw.rate:.2f} x raw' if self.peer else '-'}"
         )
 
 
@@ -189,7 +209,20 @@ def compare(base_url: str, pairs: int, concurrency: int, store: Path) -> Compari
     cold, sent = asyncio.run(ours(base_url, pairs, concurrency, store))
     warm, again = asyncio.run(ours(base_url, pairs, concurrency, store))
     client = asyncio.run(openai_client(base_url, min(pairs, 2500), concurrency))
-    return Comparison(concurrency, raw, cold, warm, client, (sent, again))
+    return Comparison(concurrency, raw, cold, warm, client, ragas(min(pairs, 1000), concurrency), (sent, again))
+
+
+def ragas(pairs: int, concurrency: int) -> Speed | None:
+    """A peer's labeling path, in its own environment; None where there is none. See `peer_ragas`."""
+    python = os.environ.get("JUDGEKIT_RAGAS")
+    if not python:
+        return None
+    with server(reply='{"value": "Yes", "reason": "It says so."}') as base_url:
+        command = [python, str(HERE / "peer_ragas.py"), base_url, str(pairs), str(concurrency)]
+        environment = {**os.environ, "RAGAS_DO_NOT_TRACK": "true"}
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    seconds, cpu = map(float, done.stdout.split())
+    return Speed(pairs, seconds, cpu)
 
 
 class Instant:
@@ -205,11 +238,12 @@ class Instant:
 
 async def stream(pairs: int, store: Path, base_url: str | None = None) -> list[float]:
     """Resolve pairs, at once without a ``base_url``; return the resident memory, MiB, at each tenth of the way."""
-    judge = Judge(Endpoint("here", base_url or "http://instant.invalid/v1", "m", concurrency=256))
+    labeler = judge(base_url or "http://instant.invalid/v1", 256)
     samples = []
     done = 0
     with Session(store, transports=None if base_url else lambda _: Instant()) as session:
-        async for _ in session.resolve(range(pairs), judge, "judge", pairs):
+        async for asked, outcomes in session.resolve(map(unit, range(pairs)), labeler, "judge", pairs):
+            assert checked(labeler, asked, outcomes)[0].relevance == 1.0
             done += 1
             if done % (pairs // 10) == 0:
                 samples.append(memory_mib())

@@ -84,8 +84,8 @@ def test_a_cancelled_wait_takes_no_slot() -> None:
 def test_concurrency_doubles_until_the_first_overload_then_grows_by_one_a_round() -> None:
     clock = Clock()
     limiter = Limiter(100, clock=clock)
-    assert limiter.limit == 16
-    for _ in range(48):
+    assert limiter.limit == 32
+    for _ in range(32):
         limiter.succeeded()
     assert limiter.limit == 64
     clock.now = 101

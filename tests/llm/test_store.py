@@ -44,7 +44,7 @@ def read(path: Path, records: list[Record], **options: object) -> list[Record]:
     found = store.get_many([r.key for r in records])
     store.close()
     for r in records:
-        assert r.key not in found or found[r.key] == (r.reply, r.usage, r.time)
+        assert r.key not in found or found[r.key].raw == r.reply
     return [r for r in records if r.key in found]
 
 
@@ -132,13 +132,13 @@ def test_only_text_goes_in(tmp_path: Path) -> None:
 
 def test_a_reply_that_is_there_stays_unless_it_is_replaced(tmp_path: Path) -> None:
     first = record(1)
-    other = Record(first.key, first.endpoint, 0, first.body, None, '{"choices":[]}', None, 2.0)
+    other = Record(first.key, first.endpoint, 0, first.body, None, '{"choices":[{}]}', None, 2.0)
     store = Store(tmp_path)
     assert store.put_many([first]) == {}
-    assert store.put_many([other])[first.key].reply == first.reply
-    assert store.get_many([first.key])[first.key].reply == first.reply
+    assert store.put_many([other])[first.key].raw == first.reply
+    assert store.get_many([first.key])[first.key].raw == first.reply
     store.put_many([other], replace=True)
-    assert store.get_many([first.key])[first.key].reply == other.reply
+    assert store.get_many([first.key])[first.key].raw == other.reply
     store.close()
 
 
