@@ -186,6 +186,21 @@ class Collector:
             found.append(Candidate(name, value, tau_b, order.get(name), remark, around.low, around.high))
         return found, taking, {name: why for name, why in excluded.items() if name not in taking}
 
+    def concordances(self) -> dict[str, tuple[float, float, float]]:
+        """Return the concordance, with its interval, of each labeling that takes part in the verdict.
+
+        There is no interval where each labeling's best measure is taken.
+        """
+        out: dict[str, tuple[float, float, float]] = {}
+        for name, mine in self.candidates({}, {}, {})[1].items():
+            best = max(mine, key=lambda e: float(e.values[0]))
+            n = best.queries if self.cell.level == "system" else best.n
+            method = METHOD[self.cell.level]["concordance"]
+            ends = interval(float(best.values[0]), best.draws[0], self.confidence, method, n)
+            alone = len(mine) == 1
+            out[name] = float(best.values[0]), ends.low if alone else math.nan, ends.high if alone else math.nan
+        return out
+
     def verdict(
         self,
         margin: float,

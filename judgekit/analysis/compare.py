@@ -161,14 +161,13 @@ def compare(
     progress(Event("compare", len(plan), len(plan)))
     price = check_costs(costs)
     verdict = work.verdict(margin, cost_order(price), needs or {}, answering or {})
-    values = {c.labeling: c.concordance for c in work.candidates({}, {}, {})[0]}
     return Comparison(
         table=COMPARISON.check(pd.DataFrame(work.rows, columns=list(COMPARISON.columns))),
         verdict=verdict,
         differences=pd.DataFrame(work.differences, columns=list(DIFFERENCE_COLUMNS)),
         details=pd.DataFrame(work.details),
         controls=pd.DataFrame(work.controls, columns=list(_CONTROL_COLUMNS)),
-        costs=frontier(price, values),
+        costs=frontier(price, work.concordances()),
         warnings=tuple(dict.fromkeys([*inputs.warnings, *warnings, *choices, *work.omissions()])),
         settings={"resamples": resamples, "seed": seed, "confidence": confidence, "margin": margin},
     )

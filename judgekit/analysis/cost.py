@@ -54,20 +54,20 @@ def cost_order(costs: pd.DataFrame) -> dict[str, int]:
     return {str(n): int(r) for n, r in zip(costs["labeling"], ranks, strict=True) if np.isfinite(r)}
 
 
-def frontier(costs: pd.DataFrame, concordance: Mapping[str, float]) -> pd.DataFrame:
+def frontier(costs: pd.DataFrame, concordance: Mapping[str, tuple[float, float, float]]) -> pd.DataFrame:
     """Return costs beside concordance with a column ``frontier``: nothing cheaper or as cheap is better.
 
     Args:
         costs: a checked costs table.
-        concordance: value per labeling in the primary cell.
+        concordance: value and interval per labeling in the primary cell.
 
     Returns:
         One row per labeling that has a concordance, the cheapest first, those of unknown cost last:
-        ``labeling, requests, prompt_tokens, completion_tokens, money, wall_s, concordance, frontier``.
+        ``labeling, requests, prompt_tokens, completion_tokens, money, wall_s, concordance, ci_low, ci_high, frontier``.
     """
-    frame = pd.DataFrame(
-        {"labeling": pd.Series(list(concordance), dtype="str"), "concordance": list(concordance.values())}
-    )
+    values = list(concordance.values())
+    columns = {name: [each[i] for each in values] for i, name in enumerate(("concordance", "ci_low", "ci_high"))}
+    frame = pd.DataFrame({"labeling": pd.Series(list(concordance), dtype="str"), **columns})
     frame = frame.merge(costs, on="labeling", how="left")
     order = cost_order(frame)
     rank = frame["labeling"].map(order).astype("float64")
@@ -78,4 +78,4 @@ def frontier(costs: pd.DataFrame, concordance: Mapping[str, float]) -> pd.DataFr
     ]  # fmt: skip
     frame = frame.assign(frontier=best, _rank=rank.fillna(np.inf))
     frame = frame.sort_values(["_rank", "concordance", "labeling"], ascending=[True, False, True], ignore_index=True)
-    return frame[["labeling", *COSTS.optional, "concordance", "frontier"]]
+    return frame[["labeling", *COSTS.optional, "concordance", "ci_low", "ci_high", "frontier"]]

@@ -8,7 +8,7 @@ whose scores are the latent quality plus noise of their own, 16 measures that sh
 * false winner: all labelings are equally good, so any winner is false. With a primary measure, and without one (the
   best measure of each labeling, taken inside every resample).
 * power: two labelings whose true difference is 3.24 standard errors (which a test at 5 % detects with power .9); the
-  standard error comes from 400 further experiments.
+  standard error comes from 1,500 further experiments.
 * planning: the width of intervals and the power at four times the queries, predicted by pilots, against what
   experiments of that size have.
 """
@@ -91,13 +91,13 @@ def concordances(n: int, noises: Sequence[float], rng: np.random.Generator) -> l
 
 def power(experiments: int) -> list[dict[str, object]]:
     rows = []
-    for n in (100, 400):
+    for n in (200, 700):
         # find the noise at which the true difference is 3.24 standard errors
         rng = np.random.default_rng(n)
         low, high = 1.0, 4.0
-        for _ in range(12):
+        for _ in range(9):
             middle = (low + high) / 2
-            found = np.array([concordances(n, [1.0, middle], rng) for _ in range(400)])
+            found = np.array([concordances(n, [1.0, middle], rng) for _ in range(1500)])
             gap = found[:, 0] - found[:, 1]
             low, high = (low, middle) if gap.mean() / gap.std(ddof=1) > 3.2415 else (middle, high)
         named = [run(n, [1.0, (low + high) / 2], 1, "M00@5", rng).verdict.winner for _ in range(experiments)]
