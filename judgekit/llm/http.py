@@ -44,6 +44,9 @@ def chat_url(base_url: str, path: str = "/chat/completions") -> str:
     return urlunsplit(parts._replace(path=parts.path.rstrip("/") + path))
 
 
+_CONNECT_S = 20.0
+
+
 class HttpTransport:
     """Carries requests to one endpoint. Belongs to the event loop it is first used in."""
 
@@ -75,7 +78,9 @@ class HttpTransport:
             async with client.post(self._url, data=body, allow_redirects=False) as response:
                 return response.status, response.headers, await response.read()
         except aiohttp.ClientConnectorError as problem:
-            raise NotConnectedError(str(problem)) from None
+            raise NotConnectedError(_why(problem)) from None
+        except aiohttp.ConnectionTimeoutError:
+            raise NotConnectedError(f"{self._url.host}:{self._url.port}: no answer within {_CONNECT_S:g} s") from None
         except aiohttp.ClientError as problem:
             raise ConnectionError(f"the connection broke: {problem or type(problem).__name__}") from None
 
@@ -84,7 +89,7 @@ class HttpTransport:
             connector=aiohttp.TCPConnector(limit=0),
             headers=self._headers,
             cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=None),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
         )
         return self._client
 
@@ -93,3 +98,14 @@ class HttpTransport:
         if self._client is not None:
             await self._client.close()
             self._client = None
+
+
+def _why(problem: aiohttp.ClientConnectorError) -> str:
+    """Return in words why no connection was made."""
+    place = f"{problem.host}:{problem.port}"
+    if isinstance(problem, aiohttp.ClientConnectorCertificateError):
+        return f"the certificate of {place} is not trusted ({problem.certificate_error})"
+    cause = problem.os_error
+    if cause.errno is not None and cause.errno > 0:
+        return f"{place}: {os.strerror(cause.errno)}"
+    return f"{place}: {cause.strerror or cause}"
