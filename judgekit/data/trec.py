@@ -22,7 +22,7 @@ from judgekit.data.dpr import is_dpr, read_dpr
 from judgekit.data.labelings import STATUSES, Labeling, Scale
 from judgekit.data.ordering import Ties
 from judgekit.data.runs import Run
-from judgekit.data.streams import head, lines, open_binary, stem, write_atomic
+from judgekit.data.streams import head, is_gzip, lines, stem, write_atomic
 from judgekit.data.tables import ALL, Status, id_problem
 from judgekit.errors import DataError, UsageError, nearest
 
@@ -148,16 +148,18 @@ def _parse(path: Path, form: _Form, types: dict[str, pa.DataType]) -> _Columns |
     """Parse a file whose columns stand one space (or one tab) apart; None where that is not so."""
     delimiter = "\t" if b"\t" in head(path, form.expected, 4096).split(b"\n", 1)[0] else " "
     types = {"0": pa.string(), "2": pa.string(), **types}
-    with open_binary(path, form.expected) as stream:
-        try:
+    try:
+        # Arrow's own stream, not a Python file: its reading thread may let go of the stream after this returns, and
+        # one that needs the interpreter for that aborts the process if the program ends just then.
+        with pa.input_stream(str(path), compression="gzip" if is_gzip(path) else None) as stream:
             table = pacsv.read_csv(
                 stream,
                 pacsv.ReadOptions(column_names=[str(i) for i in range(form.columns)], block_size=1 << 22),
                 pacsv.ParseOptions(delimiter=delimiter, quote_char=False, escape_char=False),
                 pacsv.ConvertOptions(column_types=types, include_columns=list(types), strings_can_be_null=False),
             )
-        except pa.ArrowInvalid:
-            return None
+    except (pa.ArrowInvalid, OSError):
+        return None
     for column in table.columns:
         if column.null_count or (column.type == pa.string() and not all(map(_plain, column.chunks))):
             return None
