@@ -126,6 +126,8 @@ class Target:
         NaN where the scores or the quality of a resample are constant.
         """
         score = np.asarray(scores, dtype=np.float64)
+        if not len(score):
+            return np.full((4, len(self.total)), np.nan)
         values, codes = np.unique(score, return_inverse=True)
         groups = _sums(codes, len(values), self._weights)
         untied = self._untied(groups)

@@ -61,11 +61,13 @@ class Comparison:
     settings: Mapping[str, float] = field(default_factory=dict)
 
     def wide(self) -> pd.DataFrame:
-        """Return the table with one row per cell and a column per coefficient."""
+        """Return the table with one row per cell, a column per coefficient, and the interval of the concordance."""
         keys = [*_KEYS, "n"]
         wide = self.table.pivot(index=keys, columns="coefficient", values="value").reset_index()
-        order = [name for name in ("concordance", "tau_b", "rho", "r", "tau_ap", "rbo") if name in wide.columns]
-        return pd.DataFrame(wide[[*keys, *order]].rename_axis(columns=None))
+        ends = self.table.loc[self.table["coefficient"] == "concordance", [*keys, "ci_low", "ci_high"]]
+        wide = wide.rename_axis(columns=None).merge(ends, on=keys, how="left")
+        order = [*keys, "concordance", "ci_low", "ci_high", "tau_b", "rho", "r", "tau_ap", "rbo"]
+        return pd.DataFrame(wide[[name for name in order if name in wide.columns]])
 
 
 def compare(

@@ -308,8 +308,8 @@ def _place(rows: pd.DataFrame, shape: Sequence[int], axes: Sequence[tuple[str, S
     twice = np.flatnonzero(where[order][1:] == where[order][:-1])
     if twice.size:
         row = rows.iloc[int(order[twice[0]])]
-        key = ", ".join(f"{c} {row[c]!r}" for c in row.index if c not in ("value", "answer", "status", "reason"))
-        raise DataError(f"there are two values for {key}")
+        names = [n for n in ("labeling", "run", "measure", "depth", "model", "query_id", "metric") if n in row.index]
+        raise DataError("there are two values for " + ", ".join(f"{n} {str(row[n])!r}" for n in names))
     return np.asarray(where, dtype=np.intp)
 
 

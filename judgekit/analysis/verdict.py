@@ -233,12 +233,15 @@ def _details(verdict: Verdict, ranked: Sequence[Candidate], primary: Primary) ->
             out.append("More runs, rather than more queries, would settle what is open.")
     else:
         for name, needed in verdict.queries_needed.items():
-            if needed is None:
+            gap = verdict.differences[name]
+            if needed is None and gap.value > 0 and not gap.se > 0:
+                out.append(f"How many queries would settle it against {name!r} cannot be said from so few.")
+            elif needed is None:
                 out.append(f"From {name!r} it is too close for any affordable number of queries to settle.")
             else:
                 out.append(
                     f"About {needed:,} queries would settle it against {name!r} (power {POWER:g}), if the difference"
-                    f" is what it seems ({verdict.differences[name].value:+.3f})."
+                    f" is what it seems ({gap.value:+.3f})."
                 )
     out += [c.remark for c in ranked if c.remark and c.labeling in (best.labeling, verdict.cheapest)]
     return out

@@ -56,6 +56,15 @@ def test_equal_labelings_are_not_told_apart():
     assert found.queries_needed == {"b": None}
 
 
+@pytest.mark.parametrize("se", [0.0, math.nan])
+def test_a_large_difference_without_an_error_is_not_called_too_close(se):
+    nothing = Difference(0.9, math.nan, math.nan, math.nan, se, math.nan, "")
+    candidates = [Candidate("a", 1.0, 1.0), Candidate("b", 0.1, -0.5)]
+    found = decide(candidates, lambda a, b: nothing, CELL, margin=0.05, queries=3, excluded={})
+    assert "too close" not in found.text
+    assert "How many queries would settle it against 'b' cannot be said from so few." in found.text
+
+
 def test_how_many_more_queries_would_settle_it():
     found = verdict({"a": 0.73, "b": 0.70})
     expected = math.ceil(300 * ((2.004654 + 0.841621) * 0.02 / 0.03) ** 2)

@@ -187,3 +187,25 @@ def test_queries_that_do_not_look_like_those_of_a_query_log_are_a_warning(judgek
     said = judgekit("run", "experiment.toml", "--out", "results", "--query-log", "log.txt")
     assert said.code == 0, said.err
     assert "do not look like those of the log" in said.out
+
+
+def test_the_comparison_shows_the_interval_of_every_concordance(judgekit: Judgekit, folder: Path) -> None:
+    queries = [f"q{i}" for i in range(20)]
+    scores = "".join(f"gold,good,P@5,{q},{(i % 10) / 10}\n" for i, q in enumerate(queries))
+    quality = "".join(f"good,5,m,{q},em,{int(i % 3 == 0)}\n" for i, q in enumerate(queries))
+    (folder / "s.csv").write_text("labeling,run,measure,query_id,value\n" + scores)
+    (folder / "q.csv").write_text("run,depth,model,query_id,metric,value\n" + quality)
+    said = judgekit("compare", "--scores", "s.csv", "--quality", "q.csv", "--primary", "P@5", "--primary-metric", "em")
+    assert said.code == 0, said.err
+    head, row = said.out.splitlines()[:2]
+    assert head.split()[-6:] == ["concordance", "ci_low", "ci_high", "tau_b", "rho", "r"]
+    value, low, high = map(float, row.split()[-6:-3])
+    assert low < value < high
+
+
+def test_a_table_given_twice_is_named_by_its_keys(judgekit: Judgekit, folder: Path) -> None:
+    (folder / "s.csv").write_text("labeling,run,measure,query_id,value\ngold,good,P@5,q1,1\ngold,good,P@5,q2,0\n")
+    (folder / "q.csv").write_text("run,depth,model,query_id,metric,value,abstained\ngood,5,m,q1,em,1,0\n")
+    said = judgekit("compare", "--scores", "s.csv", "--quality", "q.csv", "--quality", "q.csv")
+    assert said.code == 2
+    assert "there are two values for run 'good', depth '5', model 'm', query_id 'q1', metric 'em'\n" in said.err
