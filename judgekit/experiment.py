@@ -25,13 +25,11 @@ import pandas as pd
 from judgekit import stages, summary
 from judgekit.analysis import Comparison, QueryLogCheck, agreement, check_query_log, compare
 from judgekit.answers.answerer import Answerer
-from judgekit.answers.imported import read_ratings
 from judgekit.config import Config, load
 from judgekit.data.documents import Unit
 from judgekit.data.files import write_atomic, write_table
 from judgekit.data.labelings import Labeling
 from judgekit.data.streams import lines
-from judgekit.data.tables import ALL
 from judgekit.data.trec import write_qrels
 from judgekit.errors import ConfigError, UsageError, nearest
 from judgekit.labelers.base import Labeler, build
@@ -143,23 +141,14 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
         for endpoint in {e.name: e for e in _endpoints(labelers, answering.values())}.values():
             api_key(endpoint)
     with _located(config, "answers.ratings"):
-        ratings = _ratings([config.resolve(file) for file in config.answers.ratings], collection)
+        ratings = stages.read_ratings_of(map(config.resolve, config.answers.ratings), collection)
     log = config.data.query_log
     texts = None if log is None else tuple(line.text for line in lines(config.resolve(log), "a query log, one a line"))
-    return Prepared(_with_primary(config, measures), collection, labelers, answering, tuple(measures), ratings, texts)
-
-
-def _ratings(files: Sequence[Path], collection: stages.Collection) -> pd.DataFrame | None:
-    """Read ratings of answers about the experiment's runs; those about other queries are left out."""
-    if not files:
-        return None
-    table = pd.concat([read_ratings(file) for file in files], ignore_index=True)
-    runs = {run.name for run in collection.runs}
-    unknown = sorted(set(table["run"]) - runs - {ALL})
-    if unknown:
-        known = ", ".join(sorted(runs))
-        raise UsageError(f"the ratings are of run {unknown[0]!r}, which is not in [runs] ({known})")
-    return table[table["query_id"].isin(list(collection.queries))]
+    config = _with_primary(config, measures)
+    if config.analysis.primary_metric in config.answers.metrics:
+        with _located(config, "answers.metrics"):
+            stages.check_references(collection, next(iter(answering.values())))
+    return Prepared(config, collection, labelers, answering, tuple(measures), ratings, texts)
 
 
 def _answering(config: Config, resources: stages.Resources) -> dict[str, stages.Answering]:

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from judgekit.answers.answerer import Answerer, make_answerer
+from judgekit.answers.imported import read_ratings
 from judgekit.answers.quality import Answered, Metric, Score
 from judgekit.answers.quality import metric as answer_metric
 from judgekit.data.checks import check_runs
@@ -43,9 +44,11 @@ __all__ = [
     "answer_units",
     "answering",
     "at_depths",
+    "check_references",
     "label",
     "label_units",
     "read_collection",
+    "read_ratings_of",
     "score",
     "units_to_answer",
 ]
@@ -70,8 +73,9 @@ class Resources:
         if name is None:
             if len(self.endpoints) == 1:
                 return next(iter(self.endpoints.values()))
-            problem = "several endpoints are defined: say which" if self.endpoints else "no endpoint is defined"
-            raise ConfigError(f"an LLM is needed and {problem} (endpoints: {have})")
+            if not self.endpoints:
+                raise ConfigError("an LLM is needed and no endpoint is defined: give its base_url and its model")
+            raise ConfigError(f"an LLM is needed and several endpoints are defined: say which (endpoints: {have})")
         if name not in self.endpoints:
             raise ConfigError(f"there is no endpoint {name!r} (endpoints: {have}).{nearest(name, self.endpoints)}")
         return self.endpoints[name]
@@ -134,6 +138,27 @@ def read_collection(
     """
     read = [read_run(path, name) for name, path in runs.items()]
     return Collection.make(read_queries(queries), read_docs(docs), read, depth, limit)
+
+
+def read_ratings_of(files: Iterable[Path], collection: Collection) -> pd.DataFrame | None:
+    """Read ratings of answers about the collection's runs; those about other queries are left out.
+
+    Returns:
+        A quality table, or None where there is no file.
+
+    Raises:
+        DataError, UsageError: a file cannot be read, or is about a run that the collection lacks.
+    """
+    tables = [read_ratings(file) for file in files]
+    if not tables:
+        return None
+    table = pd.concat(tables, ignore_index=True)
+    runs = {run.name for run in collection.runs}
+    unknown = sorted(set(table["run"]) - runs - {ALL})
+    if unknown:
+        known = ", ".join(sorted(runs))
+        raise UsageError(f"the ratings are of run {unknown[0]!r}, which is not in [runs] ({known})")
+    return table[table["query_id"].isin(list(collection.queries))]
 
 
 def label_units(labeler: Labeler, collection: Collection) -> Iterator[Unit]:
@@ -201,6 +226,17 @@ def answering(
     """
     answerer = make_answerer(resources.endpoint(endpoint), prompt, resources, dict(options or {}))
     return Answering(answerer, tuple(answer_metric(name, resources) for name in metrics))
+
+
+def check_references(collection: Collection, answering: Answering) -> None:
+    """Refuse to pay for answers that cannot be rated.
+
+    Raises:
+        UsageError: every metric compares answers with reference answers, and no query has any.
+    """
+    if all(m.needs_references for m in answering.metrics) and not any(q.answers for q in collection.queries.values()):
+        names = ", ".join(m.name for m in answering.metrics)
+        raise UsageError(f"answers are compared with reference answers ({names}), and no query has any")
 
 
 def answer_units(

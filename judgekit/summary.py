@@ -212,6 +212,18 @@ def _answers(answerer: Answerer, quality: pd.DataFrame, usage: Usage) -> Answers
     )
 
 
+def _lacking(prepared: Prepared) -> Iterator[str]:
+    """Yield a sentence for every run without documents for some queries: its low scores are not its ranking's."""
+    queries = prepared.collection.queries
+    for run in prepared.collection.runs:
+        lacking = len(set(queries) - set(run.query_ids))
+        if lacking:
+            yield (
+                f"{run.name} has nothing for {lacking:,} of {len(queries):,} queries: it scores 0 there, and the"
+                " answers are closed-book."
+            )
+
+
 def _facts(prepared: Prepared, evaluation: Evaluation) -> Facts:
     collection, config = prepared.collection, prepared.config
     runs = []
@@ -366,6 +378,7 @@ def summarise(
             dict.fromkeys(
                 [
                     *([log.sentence] if log and log.separated else []),
+                    *_lacking(prepared),
                     *evaluation.warnings,
                     *comparison.warnings,
                     *session.notes,
