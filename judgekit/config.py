@@ -88,6 +88,8 @@ class LabelerConfig(BaseModel):
 
     @model_validator(mode="after")
     def _plain_options(self) -> LabelerConfig:
+        if self.name is not None and not self.name.strip():
+            raise ValueError("name is empty: leave it out, and the labeler's spelling is its name")
         for key, value in (self.model_extra or {}).items():
             if not isinstance(value, bool | int | float | str):
                 raise ValueError(f"option {key!r} must be a text, a number or true/false")
@@ -251,7 +253,9 @@ _SECTIONS: dict[str, type[BaseModel]] = {
 
 def _speak(error: ValidationError, path: Path) -> ConfigError:
     """Turn the first problem into a sentence for the user."""
-    problem = error.errors()[0]
+    problems = error.errors()
+    # A misspelt key is also a missing one: the name that is there says more than the one that is not.
+    problem = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
     location = [str(part) for part in problem["loc"]]
     key = ".".join(location)
     kind = problem["type"]

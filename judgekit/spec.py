@@ -14,9 +14,12 @@ from dataclasses import dataclass
 
 from judgekit.errors import UsageError
 
-__all__ = ["Spec", "Value", "parse", "parse_many", "slug", "split_named"]
+__all__ = ["MAX_CUTOFF", "Spec", "Value", "parse", "parse_many", "slug", "split_named"]
 
 Value = bool | int | float | str
+
+MAX_CUTOFF = 1_000_000_000
+"""Deeper than any list, and within what arrays can count."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_+-]*")
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -43,6 +46,10 @@ class Spec:
     cutoff: int | None = None
 
     def __post_init__(self) -> None:
+        keys = [key for key, _ in self.params]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise UsageError(f"{self.name}: {key!r} is given twice")
         object.__setattr__(self, "params", tuple(sorted(self.params)))
 
     @property
@@ -120,8 +127,8 @@ class _Reader:
         cutoff = None
         if self.literal("@"):
             digits = self.take(re.compile(r"\d+"))
-            if digits is None or int(digits) < 1:
-                raise self.fail("a cutoff of at least 1")
+            if digits is None or len(digits) > 12 or not 1 <= int(digits) <= MAX_CUTOFF:
+                raise self.fail(f"a cutoff from 1 to {MAX_CUTOFF:,}")
             cutoff = int(digits)
         return Spec(name, tuple(params.items()), cutoff)
 

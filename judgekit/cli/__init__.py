@@ -22,6 +22,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     except JudgekitError as error:
         sys.stderr.write(f"judgekit: {error}\n")
         sys.exit(error.exit_code)
+    except SystemExit as left:
+        if left.code == 130:
+            sys.stderr.write("judgekit: interrupted; replies that have arrived are kept: the same command goes on\n")
+        raise
     except BrokenPipeError:
         # The reader of our output (head, less) went away: nothing is wrong, and nobody is left to be told.
         sys.stderr.close()

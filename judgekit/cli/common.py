@@ -78,6 +78,8 @@ def named(items: list[str], what: str) -> dict[str, Path]:
     out: dict[str, Path] = {}
     for item in items:
         name, file = split_named(item)
+        if not file:
+            raise UsageError(f"{what} {item}: the name of the file is missing behind '='")
         path = Path(file)
         name = name or path.name.removesuffix(".gz").rsplit(".", 1)[0]
         if name in out:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from judgekit.cli.common import Cache, CacheMode, Limit, Quiet, console, progress
+from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
     from judgekit.experiment import Finished
@@ -26,6 +27,7 @@ def demo(
     from judgekit.experiment import run as run_experiment
     from judgekit.sample import EXPERIMENT
 
+    _check_folder(out)
     with progress(quiet) as draw:
         outcome = run_experiment(EXPERIMENT, out=out, cache=out / "cache", progress=draw)
     _show(outcome)
@@ -60,6 +62,7 @@ def run(
         _show_plan(experiments.plan(config, cache=cache))
         return
     out = out or Path("judgekit-out") / experiment.stem
+    _check_folder(out)
     with progress(quiet) as draw:
         outcome = experiments.run(config, out=out, cache=cache, mode=cache_mode, budget=budget, progress=draw)
     _show(outcome)
@@ -76,6 +79,12 @@ def report(
     reports.write_html(results, page)
     reports.print_tables(results, console())
     console().print(f"\nreport: {page}", markup=False)
+
+
+def _check_folder(out: Path) -> None:
+    """Refuse a folder for the results that cannot be one, before anything is sent."""
+    if any(part.exists() and not part.is_dir() for part in (out, *out.parents)):
+        raise UsageError(f"--out {out}: there is a file of that name; the results need a folder")
 
 
 def _show(outcome: Finished) -> None:

@@ -65,12 +65,13 @@ def label(
 ) -> None:
     """Label the pool of all runs once; write QRELS and, beside it, the labels with status and raw reply (Parquet)."""
     from judgekit import stages
-    from judgekit.data.files import write_table
+    from judgekit.data.files import check_target, write_table
     from judgekit.data.trec import write_qrels
     from judgekit.labelers.base import build
     from judgekit.llm.session import Session, run_sync
     from judgekit.spec import Spec, parse
 
+    check_target(out)
     wanted = parse(spec)
     if prompt is not None:
         wanted = Spec(wanted.name, (*wanted.params, ("prompt", prompt)))
@@ -114,10 +115,11 @@ def answer(
 ) -> None:
     """Answer every query from the top k documents of every run, and say how good the answers are."""
     from judgekit import stages
-    from judgekit.data.files import write_table
+    from judgekit.data.files import check_target, write_table
     from judgekit.data.tables import Status
     from judgekit.llm.session import Session, run_sync
 
+    check_target(out, table=True)
     resources = stages.Resources(endpoints(base_url, model, api_key_env, concurrency))
     answering = stages.answering(resources, prompt=prompt, metrics=metric or ["em", "f1"])
     collection = stages.read_collection(queries, docs, named(run, "--run"), max(depth), limit)
@@ -131,6 +133,10 @@ def answer(
     write_table(table, out)
     means = table.groupby(["run", "depth", "metric"])["value"].mean().unstack()
     console().print(f"{means.round(4).to_string()}\n\nquality: {out}", markup=False, highlight=False)
+    for name, rows in table[table["status"] == Status.NOT_APPLICABLE.value].groupby("metric"):
+        of = int((table["metric"] == name).sum())
+        note = f"note: {name} does not apply to {len(rows):,} of {of:,} answers: {rows['reason'].iloc[0]}"
+        console(stderr=True).print(note, markup=False, highlight=False)
     lost = ~table["status"].isin([Status.OK.value, Status.NOT_APPLICABLE.value])
     leave(int(lost.sum()), "answers", out)
 
@@ -158,6 +164,10 @@ def score(
     from judgekit.data.trec import read_qrels, read_run
     from judgekit.metrics import evaluate, parse_measures
 
+    if out is not None:
+        from judgekit.data.files import check_target
+
+        check_target(out, table=True)
     wanted = parse_measures(measures)
     files = named(qrels, "--qrels")
     scales = {name: Scale.parse(text) for name, text in _scales(scale or [], files).items()}
@@ -276,9 +286,11 @@ def compare(
     import pandas as pd
 
     from judgekit.analysis import compare as compare_tables
-    from judgekit.data.files import read_table, write_table
+    from judgekit.data.files import check_target, read_table, write_table
     from judgekit.data.tables import QUALITY, SCORES
 
+    if out is not None:
+        check_target(out, table=True)
     comparison = compare_tables(
         pd.concat([read_table(SCORES, path) for path in scores], ignore_index=True),
         pd.concat([read_table(QUALITY, path) for path in quality], ignore_index=True),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from judgekit.cli.common import Cache, Limit, console, store_path
+from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
     from judgekit.llm.store import Store
@@ -23,9 +24,12 @@ batch = typer.Typer(help="OpenAI batch files, for batch services and for `vllm r
 
 @contextmanager
 def _store(folder: Path | None, *, readonly: bool) -> Iterator[Store]:
-    from judgekit.llm.store import Store
+    from judgekit.llm.store import Store, has_store
 
-    store = Store(store_path(folder), readonly=readonly)
+    path = store_path(folder)
+    if readonly and not has_store(path):
+        raise UsageError(f"there is no store in {path}")
+    store = Store(path, readonly=readonly)
     try:
         yield store
     finally:

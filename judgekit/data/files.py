@@ -7,7 +7,6 @@ their digits, NaN is an empty cell.
 from __future__ import annotations
 
 import csv
-import io
 import math
 import re
 from pathlib import Path
@@ -23,7 +22,16 @@ from judgekit.spec import parse
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TableWriter", "open_atomic", "open_text", "read_bytes", "read_table", "write_atomic", "write_table"]
+__all__ = [
+    "TableWriter",
+    "check_target",
+    "open_atomic",
+    "open_text",
+    "read_bytes",
+    "read_table",
+    "write_atomic",
+    "write_table",
+]
 
 _NULLS: Final = ("", "nan", "NaN", "NA", "null")
 """Spellings of an undefined number in a text file; never applied to ids."""
@@ -116,11 +124,16 @@ def _read_plain(table: Table, path: Path, delimiter: str, expected: str) -> pd.D
         return None
     if len(set(header)) < len(header):
         return None
+    # In Arrow's own memory: its reading thread may let go of the data after this returns, and data of Python's
+    # would abort the process if the program ends just then.
+    copied = pa.BufferOutputStream()
+    copied.write(data.rstrip(b"\r\n") + b"\n")
+    stream = pa.BufferReader(copied.getvalue())
     kinds = {**table.columns, **table.optional}
     numeric = {c for c in header if kinds.get(c) in ("int", "float")}
     try:
         found = arrow_csv.read_csv(
-            io.BytesIO(data.rstrip(b"\r\n") + b"\n"),
+            stream,
             parse_options=arrow_csv.ParseOptions(delimiter=delimiter, quote_char=False, ignore_empty_lines=False),
             convert_options=arrow_csv.ConvertOptions(
                 column_types={c: pa.float64() if c in numeric else pa.string() for c in header},
@@ -131,6 +144,23 @@ def _read_plain(table: Table, path: Path, delimiter: str, expected: str) -> pd.D
         return table.check(found.to_pandas(), path)
     except (pa.ArrowInvalid, DataError):
         return None
+
+
+def check_target(path: str | Path, *, table: bool = False) -> None:
+    """Refuse the name of a file to be written, before work is done that would then be lost.
+
+    Args:
+        path: the file to make.
+        table: whether it is a table, whose form is known by the name's ending.
+
+    Raises:
+        UsageError: there is a folder of that name, or no table is written under it.
+    """
+    path = Path(path)
+    if table and path.suffix != ".parquet" and not path.name.removesuffix(".gz").endswith((".csv", ".tsv")):
+        raise UsageError(f"{path}: the name of a table file ends in .csv, .tsv (plain or .gz) or .parquet")
+    if path.is_dir():
+        raise UsageError(f"{path}: is a folder; a file was to be written there")
 
 
 def write_table(frame: pd.DataFrame, path: str | Path, table: Table | None = None) -> None:
@@ -149,12 +179,13 @@ def write_table(frame: pd.DataFrame, path: str | Path, table: Table | None = Non
 
     path = Path(path)
     name = path.name.removesuffix(".gz")
+    check_target(path, table=True)
     if table is not None:
         frame = table.check(frame)
     if path.suffix == ".parquet":
         with TableWriter(table, path) as writer:
             writer.write(frame)
-    elif name.endswith((".csv", ".tsv")):
+    else:
         # csv.writer leaves a lone carriage return unquoted, and readers take it for a line end.
         strings = [c for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c].dtype)]
         returns = any(frame[c].astype("str").str.contains("\r", regex=False).any() for c in strings)
@@ -167,5 +198,3 @@ def write_table(frame: pd.DataFrame, path: str | Path, table: Table | None = Non
                 lineterminator="\n",
                 quoting=csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL,
             )
-    else:
-        raise UsageError(f"{path}: the name of a table file ends in .csv, .tsv (plain or .gz) or .parquet")

@@ -185,7 +185,7 @@ class Run:
 
     def cut(self, depth: int) -> Run:
         """Return the run cut to its first ``depth`` documents per query."""
-        return self._keep(self.starts, np.minimum(self.counts, depth), self.query_ids)
+        return self._keep(self.starts, np.minimum(self.counts, min(depth, len(self))), self.query_ids)
 
     def only(self, query_ids: Iterable[str]) -> Run:
         """Return the run with the given queries only."""

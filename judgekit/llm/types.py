@@ -88,6 +88,8 @@ class Endpoint:
             problem = _address_problem(self.base_url)
             if problem:
                 raise ConfigError(problem, key=f"{where}.base_url")
+        if not self.model.strip():
+            raise ConfigError("model is empty", key=f"{where}.model")
         for name in sorted(_OURS & set(self.params)):
             raise ConfigError(f"{name} is not the user's to set", key=f"{where}.params.{name}")
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from tests.cli.conftest import Judgekit
 
 RUN = ["run", "experiment.toml", "--out", "results"]
 SCORE = ["score", "--run", "good.trec", "--qrels", "gold.qrels"]
+LABEL = ["label", "--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--out", "x.qrels", "--base-url", "offline:", "--model", "offline-1"]  # fmt: skip
 Change = Callable[[Path], object]
 
 
@@ -63,6 +65,19 @@ CASES: list[tuple[str, Change, list[str], list[str]]] = [
     ("no endpoint", _append("experiment.toml", ""), ["label", "judge", "--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--out", "x.qrels"], ["endpoint"]),
     ("a scale for unknown qrels", _append("gold.qrels", ""), [*SCORE, "--scale", "golf=binary"], ["golf", "Did you mean 'gold'?"]),
     ("a folder that holds no results", _append("gold.qrels", ""), ["report", "."], ["results folder"]),
+    ("a file that is no results folder", _append("gold.qrels", ""), ["report", "gold.qrels"], ["gold.qrels", "results folder"]),
+    ("a misspelt table", _edit("experiment.toml", "[data]", "[dat]"), RUN, ["[dat]", "Did you mean 'data'?"]),
+    ("a misspelt needed key", _edit("experiment.toml", "depth = 4", "dept = 4"), RUN, ["data.dept", "Did you mean 'depth'?"]),
+    ("an option given twice", _edit("experiment.toml", 'kind = "judge"', 'kind = "judge(prompt=graded)"\nprompt = "binary"'), RUN, ["labelers.1", "'prompt' is given twice"]),
+    ("a prompt given twice", _append("gold.qrels", ""), [*LABEL, "judge(prompt=graded)", "--prompt", "binary"], ["'prompt' is given twice"]),
+    ("no model", _edit("experiment.toml", '"offline-1"', '""'), RUN, ["endpoints.local.model", "empty"]),
+    ("a labeler without a name", _edit("experiment.toml", 'name = "judge"', 'name = " "'), RUN, ["labelers.1", "name is empty"]),
+    ("no reference answers", lambda f: (f / "queries.jsonl").write_text(re.sub(r', "answers": \[[^]]*\]', "", (f / "queries.jsonl").read_text())), RUN, ["answers.metrics", "no query has any"]),
+    ("a cutoff beyond all bounds", _append("gold.qrels", ""), [*SCORE, "-m", "nDCG@99999999999999999999"], ["nDCG@99999999999999999999", "cutoff from 1"]),
+    ("a run without a file", _append("gold.qrels", ""), ["score", "--run", "good=", "--qrels", "gold.qrels"], ["good=", "file is missing"]),
+    ("a table of another kind", _append("gold.qrels", ""), [*SCORE, "--out", "scores.xlsx"], ["scores.xlsx", ".parquet"]),
+    ("results into a file", _append("gold.qrels", ""), ["run", "experiment.toml", "--out", "gold.qrels"], ["gold.qrels", "need a folder"]),
+    ("no store", _append("gold.qrels", ""), ["cache", "stats", "--cache", "nowhere"], ["no store in nowhere"]),
     ("fractions without a scale", _edit("gold.qrels", "d0a 1", "d0a 0.5"), SCORE, ["gold", "--scale"]),
 ]  # fmt: skip
 
@@ -88,3 +103,29 @@ def test_scores_without_values_per_query_are_refused_with_the_option_that_helps(
     said = judgekit("compare", "--scores", "means.csv", "--quality", "quality.csv")
     assert said.code == 2
     assert "--per-query" in said.err
+
+
+@pytest.mark.parametrize("out", ["answers.txt", "results"])
+def test_a_target_that_cannot_be_written_is_refused_before_anything_is_sent(
+    judgekit: Judgekit, folder: Path, out: str
+) -> None:
+    (folder / "results").mkdir()
+    said = judgekit("answer", *LABEL[1:7], *LABEL[9:], "--depth", "2", "--cache", "store", "--out", out)
+    assert said.code == 2, said.err
+    assert out in said.err
+    assert not (folder / "store").exists()
+
+
+def test_a_depth_beyond_all_lists_means_whole_lists(judgekit: Judgekit, folder: Path) -> None:
+    command = ["label", "containment", *LABEL[1:7], "--out"]
+    assert judgekit(*command, "deep.qrels", "--depth", 10**20).code == 0
+    assert judgekit(*command, "whole.qrels", "--depth", 3).code == 0
+    assert (folder / "deep.qrels").read_text() == (folder / "whole.qrels").read_text()
+
+
+def test_a_run_that_lacks_queries_is_named_beside_the_verdict(judgekit: Judgekit, folder: Path) -> None:
+    lines = (folder / "poor.trec").read_text().splitlines(keepends=True)
+    (folder / "poor.trec").write_text("".join(line for line in lines if line.startswith(("q0 ", "q1 "))))
+    said = judgekit(*RUN)
+    assert said.code == 0, said.err
+    assert "poor has nothing for 4 of 6 queries" in said.out
