@@ -114,8 +114,8 @@ def test_intervals_keep_the_pairs_of_a_query_together():
 def test_labels_in_the_unit_interval_have_an_interval_alpha():
     krippendorff = pytest.importorskip("krippendorff")
     rng = np.random.default_rng(3)
-    a = rng.random(300)
-    b = np.clip(a + 0.1 * rng.normal(size=300), 0, 1)
+    a = rng.random(60)
+    b = np.clip(a + 0.1 * rng.normal(size=60), 0, 1)
     got = values(agreement([labeling("a", a, "unit"), labeling("b", b, "unit")], resamples=100))
     expected = krippendorff.alpha(reliability_data=[a, b], level_of_measurement="interval")
     assert got == {"alpha_interval": pytest.approx(expected, abs=1e-12)}

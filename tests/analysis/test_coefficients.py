@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
@@ -54,13 +54,12 @@ def test_more_points_than_32_bit_sums_can_hold_are_still_exact():
     assert list(coefficients(x, y).values()) == pytest.approx(by_scipy(x, y), abs=1e-12)
 
 
-@settings(deadline=None, max_examples=100)
-@given(st.integers(3, 7).flatmap(lambda n: st.tuples(series(n), series(n))))
+@settings(deadline=None, max_examples=40)
+@given(st.integers(3, 5).flatmap(lambda n: st.tuples(series(n), series(n))))
 def test_attainable_tau_is_the_maximum_over_all_pairings(pair):
     from itertools import permutations
 
     x, y = pair
-    assume(len(x) <= 6)
     best = max(coefficients(x, np.array(p))["tau_b"] for p in set(permutations(y.tolist())))
     assert attainable_tau_b(x, y) == pytest.approx(best, abs=1e-12)
 
