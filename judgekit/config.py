@@ -144,7 +144,7 @@ class AnalysisConfig(_Section):
     primary_metric: str | None = None
     primary_level: Level = "query"
     levels: Annotated[list[Level], Field(min_length=1)] = ["query", "within-query", "system"]
-    resamples: Annotated[int, Field(ge=100)] = 1000
+    resamples: Annotated[int, Field(ge=100, le=100_000)] = 1000
     seed: Annotated[int, Field(ge=0)] = 1
     margin: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
 

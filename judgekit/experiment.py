@@ -323,7 +323,9 @@ async def run_async(
         progress=progress,
     )
     async with session:
-        write_atomic(folder / "experiment.toml", config.toml())
+        write_atomic(
+            folder / "experiment.toml", f"# Paths are relative to {config.path.parent.absolute()}\n{config.toml()}"
+        )
         labelings: dict[str, Labeling] = {}
         for name, labeler in prepared.labelers.items():
             labelings[name] = await stages.label(labeler, collection, session, name)

@@ -275,7 +275,7 @@ def compare(
     primary: Annotated[str | None, typer.Option(help="The measure that the verdict is about.")] = None,
     primary_metric: Annotated[str | None, typer.Option(help="The answer metric that it is about.")] = None,
     margin: Annotated[float, typer.Option(help="How much worse still counts as not worse (concordance).")] = 0.05,
-    resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples.")] = 1000,
+    resamples: Annotated[int, typer.Option(min=100, max=100_000, help="Bootstrap resamples.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 1,
     format: FormatOption = "table",
     out: Annotated[
