@@ -22,6 +22,7 @@ __all__ = [
     "equal",
     "find",
     "integers",
+    "join_stretches",
     "numbers",
     "objects",
     "order_ids",
@@ -113,14 +114,26 @@ def take(array: pa.Array, rows: npt.NDArray[np.integer]) -> pa.Array:
     return array.take(integers(rows))
 
 
-def stretches(ids: pa.StringArray) -> Stretches:
+def stretches(ids: pa.StringArray | pa.ChunkedArray) -> Stretches:
     """Code a column of query ids."""
-    if not len(ids):
-        return Stretches([], np.empty(0, np.int32), np.zeros(1, np.int64))
-    runs = pc.run_end_encode(ids)
-    coded = runs.values.dictionary_encode()
-    bounds = np.concatenate([[0], numbers(runs.run_ends, np.int32)]).astype(np.int64)
-    return Stretches(coded.dictionary.to_pylist(), numbers(coded.indices, np.int32), bounds)
+    runs = [pc.run_end_encode(chunk) for chunk in (ids.chunks if isinstance(ids, pa.ChunkedArray) else [ids])]
+    values = pa.concat_arrays([strings([]), *(run.values for run in runs)])
+    coded = values.dictionary_encode()
+    codes, lengths = (
+        numbers(coded.indices, np.int32),
+        [np.diff(numbers(run.run_ends, np.int32), prepend=0) for run in runs],
+    )
+    bounds = np.cumsum(np.concatenate([np.zeros(1, np.int64), *lengths]))
+    # A stretch may go on in the next chunk.
+    new = np.append(np.ones(len(codes[:1]), np.bool_), codes[1:] != codes[:-1])
+    return Stretches(coded.dictionary.to_pylist(), codes[new], bounds[np.append(new, True)])
+
+
+def join_stretches(one: Stretches, other: Stretches) -> Stretches:
+    """Return the stretches of two columns, one behind the other."""
+    codes = {q: i for i, q in enumerate(dict.fromkeys([*one.ids, *other.ids]))}
+    later = np.array([codes[q] for q in other.ids], np.int32)[other.codes]
+    return Stretches(list(codes), np.append(one.codes, later), np.append(one.bounds, one.bounds[-1] + other.bounds[1:]))
 
 
 def find(keys: Sequence[Keys], among: Keys) -> list[tuple[Ints, Ints]]:

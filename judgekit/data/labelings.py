@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from judgekit.data.columns import (
+    Stretches,
     numbers,
     objects,
     order_ids,
@@ -145,7 +146,9 @@ class Labeling:
             raise DataError(f"labeling {name!r}: unknown status {unknown[0]!r}")
         status = np.array([_CODES[s] for s in known], np.int8)[numbers(texts.indices, np.int32)]
         relevance = frame["relevance"].to_numpy(dtype=np.float64)
-        self._fill(name, scale, declared, strings(frame["query_id"]), strings(frame["doc_id"]), relevance, status)
+        self._fill(
+            name, scale, declared, stretches(strings(frame["query_id"])), strings(frame["doc_id"]), relevance, status
+        )
         self._frame: pd.DataFrame | None = frame
 
     @classmethod
@@ -153,7 +156,7 @@ class Labeling:
         cls,
         name: str,
         scale: Scale,
-        query_ids: pa.StringArray,
+        queries: Stretches,
         doc_ids: pa.StringArray,
         relevance: npt.NDArray[np.float64],
         status: npt.NDArray[np.int8] | None = None,
@@ -167,7 +170,7 @@ class Labeling:
         """
         self = object.__new__(cls)
         status = np.full(len(relevance), _OK, np.int8) if status is None else status
-        self._fill(name, scale, declared, query_ids, doc_ids, relevance, status)
+        self._fill(name, scale, declared, queries, doc_ids, relevance, status)
         self._frame = None
         return self
 
@@ -176,13 +179,12 @@ class Labeling:
         name: str,
         scale: Scale,
         declared: bool,
-        query_ids: pa.StringArray,
+        coded: Stretches,
         doc_ids: pa.StringArray,
         relevance: npt.NDArray[np.float64],
         status: npt.NDArray[np.int8],
     ) -> None:
         self.name, self.scale, self.declared = name, scale, declared
-        coded = stretches(query_ids)
         self.row_queries = coded.ids
         self.row_codes: npt.NDArray[np.int32] = np.repeat(coded.codes, np.diff(coded.bounds))
         self.row_docs, self.row_relevance, self.row_status = doc_ids, relevance, status

@@ -66,20 +66,34 @@ class Run:
             DataError: a (query, doc) pair is there twice, a score is not finite, the name or a query id is
                 the reserved ``all``.
         """
+        self._fill(name, stretches(strings(query_ids)), strings(doc_ids), np.asarray(scores, np.float64), Ties(ties))
+
+    @classmethod
+    def from_columns(
+        cls, name: str, queries: Stretches, doc_ids: pa.StringArray, scores: Floats, *, ties: Ties = Ties.DOC_DESC
+    ) -> Run:
+        """Build a run from columns, one entry per row.
+
+        Raises:
+            DataError: as for the constructor.
+        """
+        self = object.__new__(cls)
+        self._fill(name, queries, doc_ids, scores, ties)
+        return self
+
+    def _fill(self, name: str, coded: Stretches, docs: pa.StringArray, values: Floats, ties: Ties) -> None:
         if name == ALL:
             raise DataError(f"a run cannot be named {ALL!r}: that name stands for the mean over runs")
-        self.name = name
-        self.ties = Ties(ties)
-        queries, docs, values = strings(query_ids), strings(doc_ids), np.asarray(scores, dtype=np.float64)
-        if not len(queries) == len(docs) == len(values):
-            raise DataError(f"run {name!r}: {len(queries)} queries, {len(docs)} docs and {len(values)} scores")
-        coded = stretches(queries)
+        self.name, self.ties = name, ties
+        if not coded.bounds[-1] == len(docs) == len(values):
+            raise DataError(f"run {name!r}: {coded.bounds[-1]} queries, {len(docs)} docs and {len(values)} scores")
         if ALL in coded.ids:
             raise DataError(f"run {name!r} has a query with the reserved id {ALL!r}")
         finite = np.isfinite(values)
         if not finite.all():
             row = int(np.flatnonzero(~finite)[0])
-            pair = f"query {queries[row].as_py()!r}, doc {docs[row].as_py()!r}"
+            stretch = int(np.searchsorted(coded.bounds, row, side="right")) - 1
+            pair = f"query {coded.ids[coded.codes[stretch]]!r}, doc {docs[row].as_py()!r}"
             raise DataError(f"run {name!r}: the score of {pair} is {values[row]}; scores must be finite")
         if len(coded.codes) > len(coded.ids):
             # The rows of some query are scattered: bring them together, keeping their order.

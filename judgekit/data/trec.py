@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from judgekit.data.columns import numbers, strings
+from judgekit.data.columns import Stretches, join_stretches, numbers, stretches, strings
 from judgekit.data.dpr import is_dpr, read_dpr
 from judgekit.data.labelings import STATUSES, Labeling, Scale
 from judgekit.data.ordering import Ties
@@ -43,7 +43,7 @@ class _Form(NamedTuple):
 
 
 class _Columns(NamedTuple):
-    queries: pa.StringArray
+    queries: Stretches
     docs: pa.StringArray
     values: npt.NDArray[np.float64]
     whole: bool
@@ -87,7 +87,7 @@ def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DE
         return read_dpr(path, name, ties)[2]
     columns = _columns(path, _RUN)
     try:
-        return Run(name or stem(path), columns.queries, columns.docs, columns.values, ties=ties)
+        return Run.from_columns(name or stem(path), columns.queries, columns.docs, columns.values, ties=Ties(ties))
     except DataError as error:
         _scan(path, _RUN)
         raise DataError(error.reason, path) from None
@@ -118,7 +118,7 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
         scale = Scale("grades", max(1, high), min(0, low))
     status = np.full(len(values), STATUSES.index(Status.OK), np.int8)
     if missing:
-        queries = pa.concat_arrays([queries, strings([q for q, _, _ in missing])])
+        queries = join_stretches(queries, stretches(strings([q for q, _, _ in missing])))
         docs = pa.concat_arrays([docs, strings([d for _, d, _ in missing])])
         values = np.concatenate([values, np.full(len(missing), np.nan)])
         status = np.concatenate([status, np.array([STATUSES.index(s) for _, _, s in missing], np.int8)])
@@ -154,7 +154,7 @@ def _parse(path: Path, form: _Form, types: dict[str, pa.DataType]) -> _Columns |
         with pa.input_stream(str(path), compression="gzip" if is_gzip(path) else None) as stream:
             table = pacsv.read_csv(
                 stream,
-                pacsv.ReadOptions(column_names=[str(i) for i in range(form.columns)], block_size=1 << 22),
+                pacsv.ReadOptions(column_names=[str(i) for i in range(form.columns)], block_size=1 << 20),
                 pacsv.ParseOptions(delimiter=delimiter, quote_char=False, escape_char=False),
                 pacsv.ConvertOptions(column_types=types, include_columns=list(types), strings_can_be_null=False),
             )
@@ -163,10 +163,14 @@ def _parse(path: Path, form: _Form, types: dict[str, pa.DataType]) -> _Columns |
     for column in table.columns:
         if column.null_count or (column.type == pa.string() and not all(map(_plain, column.chunks))):
             return None
-    values = table[str(form.place)]
+    columns = {name: table[name] for name in ("0", "2", str(form.place))}
+    del table, column  # so that each column's chunks are freed once they are put together
+    queries = stretches(columns.pop("0"))
+    values = columns.pop(str(form.place))
     whole = bool(pa.types.is_integer(values.type))
     found = numbers(values, np.int64 if whole else np.float64).astype(np.float64, copy=False)
-    return _Columns(strings(table["0"]), strings(table["2"]), found, whole)
+    del values
+    return _Columns(queries, strings(columns.pop("2")), found, whole)
 
 
 def _plain(ids: pa.StringArray) -> bool:
@@ -206,7 +210,7 @@ def _scan(path: Path, form: _Form, problem: Callable[[str], str | None] = lambda
         docs.append(doc)
         values.append(text)
     found = np.array([float(v) for v in values], np.float64)
-    return _Columns(strings(queries), strings(docs), found, all(map(_INTEGER.fullmatch, values)))
+    return _Columns(stretches(strings(queries)), strings(docs), found, all(map(_INTEGER.fullmatch, values)))
 
 
 def _decimal(text: str) -> str | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.data.columns import equal, strings
+from judgekit.data.columns import equal, join_stretches, stretches, strings
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import DataError, UsageError
 
@@ -72,7 +73,12 @@ def test_rows_are_sorted_by_query_and_doc_and_keep_their_further_columns() -> No
         "not_applicable": 1,
     }
     assert (len(labeling), repr(labeling)) == (4, "Labeling('x', scale=binary, labels=4)")
-    columns = strings(frame["query_id"]), strings(frame["doc_id"]), labeling.row_relevance, labeling.row_status
+    columns = (
+        stretches(strings(frame["query_id"])),
+        strings(frame["doc_id"]),
+        labeling.row_relevance,
+        labeling.row_status,
+    )
     same = Labeling.from_columns("x", labeling.scale, *columns)
     pd.testing.assert_frame_equal(same.table, labeling.table.drop(columns="raw"))
     assert Labeling("x", labeling.scale, frame[["query_id", "doc_id", "relevance"]].dropna()).counts()["ok"] == 2
@@ -101,3 +107,19 @@ def test_ids_are_compared_byte_by_byte(pairs: list[tuple[str, str]], skip: int) 
     rows = np.arange(len(pairs))
     assert equal(one, rows, other, rows).tolist() == [a == b for a, b in pairs]
     assert equal(one, rows[::-1], other, rows[::-1]).tolist() == [a == b for a, b in pairs][::-1]
+
+
+@given(st.lists(st.lists(st.sampled_from(["a", "b", "ü", ""]), max_size=6), max_size=4))
+def test_stretches_are_those_of_the_column_however_it_is_chunked(chunks: list[list[str]]) -> None:
+    column = [q for chunk in chunks for q in chunk]
+    whole = stretches(strings(column))
+    parts = stretches(pa.chunked_array(chunks, pa.string()))
+    joined = stretches(strings([]))
+    for chunk in chunks:
+        joined = join_stretches(joined, stretches(strings(chunk)))
+    for found in (whole, parts, joined):
+        ids = [found.ids[code] for code in found.codes]
+        assert [q for q, n in zip(ids, np.diff(found.bounds), strict=True) for _ in range(n)] == column
+        assert found.ids == list(dict.fromkeys(column))
+    assert whole.codes.tolist() == parts.codes.tolist()
+    assert whole.bounds.tolist() == parts.bounds.tolist()
