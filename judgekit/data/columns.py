@@ -140,22 +140,29 @@ def find(keys: Sequence[Keys], among: Keys) -> list[tuple[Ints, Ints]]:
     """Look keys up.
 
     Returns:
-        For each array of keys the rows, ascending, whose key is in ``among``, and their first index there.
+        For each array of keys the rows, ascending, whose key is in ``among``, and their index there.
     """
-    # A table of the keys' first bits drops most keys that are not there at a fraction of the cost of looking them up.
+    # A table by the keys' first bits finds nearly all; the few keys that lost their place in it are looked up by hash.
     bits = min(max(len(among), 1).bit_length() + 4, 24)
-    taken = np.zeros(1 << bits, np.bool_)
-    taken[among >> np.uint64(64 - bits)] = True
-    likely = []
+    shift = np.uint64(64 - bits)
+    table = np.full(1 << bits, -1, np.int32)
+    table[among >> shift] = np.arange(len(among), dtype=np.int32)
+    displaced = np.flatnonzero(table[among >> shift] != np.arange(len(among)))
+    value_set = integers(among[displaced])
+    out = []
     for some in keys:
-        rows = [np.empty(0, np.int64)]
+        likely, places = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
         for start in range(0, len(some), _CHUNK):
-            rows.append(start + np.flatnonzero(taken[some[start : start + _CHUNK] >> np.uint64(64 - bits)]))
-        likely.append(np.concatenate(rows))
-    asked = np.concatenate([some[rows] for some, rows in zip(keys, likely, strict=True)])
-    found = pc.index_in(integers(asked), value_set=integers(among)).fill_null(-1)
-    places = np.split(numbers(found, np.int32).astype(np.int64), np.cumsum([len(rows) for rows in likely])[:-1])
-    return [(rows[at >= 0], at[at >= 0]) for rows, at in zip(likely, places, strict=True)]
+            at = table[some[start : start + _CHUNK] >> shift]
+            rows = np.flatnonzero(at >= 0)
+            likely.append(start + rows)
+            places.append(at[rows])
+        rows, at = np.concatenate(likely), np.concatenate(places).astype(np.int64)
+        wrong = np.flatnonzero(among[at] != some[rows])
+        found = pc.index_in(integers(some[rows[wrong]]), value_set=value_set).fill_null(-1)
+        at[wrong] = np.append(displaced, -1)[numbers(found, np.int32)]
+        out.append((rows[at >= 0], at[at >= 0]))
+    return out
 
 
 def order_ids(ids: pa.StringArray, *, descending: bool = False) -> Ints:

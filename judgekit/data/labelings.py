@@ -24,7 +24,7 @@ from judgekit.data.columns import (
     stretches,
     strings,
 )
-from judgekit.data.tables import ALL, LABELS, Status
+from judgekit.data.tables import ALL, LABELS, Status, Table
 from judgekit.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ STATUSES: Final = tuple(Status)
 
 _CODES: Final = {status.value: code for code, status in enumerate(STATUSES)}
 _OK: Final = _CODES["ok"]
+_OBTAINED: Final = Table(LABELS.name, {c: k for c, k in LABELS.columns.items() if c != "status"}, LABELS.optional)
+"""The labels table where every label was obtained."""
 _NOT_APPLICABLE: Final = _CODES["not_applicable"]
 
 
@@ -110,6 +112,15 @@ class Scale:
         return None
 
 
+def _status_codes(name: str, texts: pa.StringArray) -> npt.NDArray[np.int8]:
+    coded = texts.dictionary_encode()
+    known = coded.dictionary.to_pylist()
+    unknown = sorted(set(known) - set(_CODES))
+    if unknown:
+        raise DataError(f"labeling {name!r}: unknown status {unknown[0]!r}")
+    return np.array([_CODES[s] for s in known], np.int8)[numbers(coded.indices, np.int32)]
+
+
 class Labeling:
     """All labels of one labeler over a pool.
 
@@ -136,20 +147,12 @@ class Labeling:
             DataError: a pair is there twice, a value is off the scale, a status is unknown, an obtained label has
                 no value or a missing one has.
         """
-        if "status" not in frame.columns:
-            frame = frame.assign(status=Status.OK.value)
-        frame = LABELS.check(frame)
-        texts = strings(frame["status"]).dictionary_encode()
-        known = texts.dictionary.to_pylist()
-        unknown = sorted(set(known) - set(_CODES))
-        if unknown:
-            raise DataError(f"labeling {name!r}: unknown status {unknown[0]!r}")
-        status = np.array([_CODES[s] for s in known], np.int8)[numbers(texts.indices, np.int32)]
-        relevance = frame["relevance"].to_numpy(dtype=np.float64)
-        self._fill(
-            name, scale, declared, stretches(strings(frame["query_id"])), strings(frame["doc_id"]), relevance, status
-        )
-        self._frame: pd.DataFrame | None = frame
+        stated = "status" in frame.columns
+        self._frame: pd.DataFrame | None = (LABELS if stated else _OBTAINED).check(frame)
+        frame = self._frame
+        status = _status_codes(name, strings(frame["status"])) if stated else np.full(len(frame), _OK, np.int8)
+        queries, docs = stretches(strings(frame["query_id"])), strings(frame["doc_id"])
+        self._fill(name, scale, declared, queries, docs, frame["relevance"].to_numpy(np.float64), status)
 
     @classmethod
     def from_columns(
@@ -243,7 +246,8 @@ class Labeling:
         import pandas as pd
 
         if self._frame is not None:
-            return self._frame.take(self._sorted).reset_index(drop=True)
+            rows = self._frame.take(self._sorted).reset_index(drop=True)
+            return rows if "status" in rows else LABELS.check(rows.assign(status=self.status))
         columns = {"query_id": self.query_ids, "doc_id": self.doc_ids}
         return LABELS.check(pd.DataFrame({**columns, "relevance": self.relevance, "status": self.status}))
 

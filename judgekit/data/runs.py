@@ -137,6 +137,10 @@ class Run:
         places, sources = self._moves
         if not len(places):
             return rows
+        if 16 * len(rows) > len(self):
+            every = np.arange(len(self))
+            every[places] = sources
+            return every[rows]
         at = np.minimum(np.searchsorted(places, rows), len(places) - 1)
         return np.where(places[at] == rows, sources[at], rows)
 

@@ -154,7 +154,7 @@ def _parse(path: Path, form: _Form, types: dict[str, pa.DataType]) -> _Columns |
         with pa.input_stream(str(path), compression="gzip" if is_gzip(path) else None) as stream:
             table = pacsv.read_csv(
                 stream,
-                pacsv.ReadOptions(column_names=[str(i) for i in range(form.columns)], block_size=1 << 20),
+                pacsv.ReadOptions(column_names=[str(i) for i in range(form.columns)], block_size=1 << 22),
                 pacsv.ParseOptions(delimiter=delimiter, quote_char=False, escape_char=False),
                 pacsv.ConvertOptions(column_types=types, include_columns=list(types), strings_can_be_null=False),
             )

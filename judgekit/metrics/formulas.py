@@ -188,7 +188,12 @@ def ideal(scene: Scene, measure: Measure) -> Floats:
         return _discounted(scene, best_first(hits.cell, hits.label)).sum(None, scene.shape)
 
     def best() -> Weights:
-        return _discounted(scene, best_first(*scene.groups_above_zero(gains(measure, scene.table))))
+        mapped = measure.option("gains") is not None
+        group, label = scene.groups(~np.isnan(scene.table)) if mapped else scene.positive_groups()
+        gain = gains(measure, label)
+        if mapped:
+            group, gain = group[gain > 0], gain[gain > 0]
+        return _discounted(scene, best_first(group, gain))
 
     return scene.once(("ideal", *_gain_key(measure)), best).sum(measure.cutoff, scene.group_shape)
 

@@ -92,9 +92,8 @@ class Join:
         count, _, queries = self.shape
         self.listed, self.missing, self.excused = np.zeros((3, count, queries), np.bool_)
         keys = np.empty(0, np.uint64)
-        self._pair_docs = pa.concat_arrays([x.row_docs for x in self.labelings])
+        self._pair_docs = self.labelings[0].row_docs.slice(0, 0)
         self._pair_row = self.pair_query = np.empty(0, np.int64)
-        offset = 0
         before: Labeling | None = None
         found: list[tuple[Ints, Ints]] = []
         for number, labeling in enumerate(self.labelings):
@@ -103,10 +102,9 @@ class Join:
                 query = at[labeling.row_codes]
                 rows = np.flatnonzero(query >= 0)
                 query = query[rows]
-                pair = self._pairs(keys, labeling.row_keys[rows], query, offset + rows)
+                pair = self._pairs(keys, labeling, query, rows)
                 keys = np.append(keys, labeling.row_keys[rows[pair >= len(keys)]])
             before = labeling
-            offset += len(labeling)
             found.append((rows, pair))
             self.listed[number, at[at >= 0]] = True
             status = labeling.row_status[rows]
@@ -116,21 +114,24 @@ class Join:
         self.label = np.full((count, len(keys)), np.nan)
         self.known, self.lost = np.zeros((2, count, len(keys)), np.bool_)
         for number, (labeling, (rows, pair)) in enumerate(zip(self.labelings, found, strict=True)):
-            self.label[number, pair] = labeling.row_relevance[rows]
-            self.known[number, pair] = True
+            columns = _compact(pair)
+            self.label[number, columns] = labeling.row_relevance[_compact(rows)]
+            self.known[number, columns] = True
             status = labeling.row_status[rows]
             self.lost[number, pair[(status != _OK) & (status != _EXCUSED)]] = True
         return keys
 
-    def _pairs(self, known: Keys, keys: Keys, query: Ints, rows: Ints) -> Ints:
-        """Return the pair of each label; what is not among the known ones becomes a further pair."""
+    def _pairs(self, known: Keys, labeling: Labeling, query: Ints, rows: Ints) -> Ints:
+        """Return the pair of each row of a labeling; what is not among the known ones becomes a further pair."""
+        keys = labeling.row_keys[rows]
         (old, match), *_ = find([keys], known)
-        self._verify(match, query[old], self._pair_docs, rows[old])
+        self._verify(match, query[old], labeling.row_docs, rows[old])
         fresh = np.ones(len(keys), np.bool_)
         fresh[old] = False
         pair = np.empty(len(keys), np.int64)
         pair[old], pair[fresh] = match, len(known) + np.arange(len(keys) - len(old))
-        self._pair_row = np.append(self._pair_row, rows[fresh])
+        self._pair_row = np.append(self._pair_row, len(self._pair_docs) + rows[fresh])
+        self._pair_docs = pa.concat_arrays([self._pair_docs, labeling.row_docs])
         self.pair_query = np.append(self.pair_query, query[fresh])
         return pair
 
@@ -248,6 +249,13 @@ def _same_pairs(one: Labeling, other: Labeling) -> bool:
         and np.array_equal(one.row_codes, other.row_codes)
         and bool(one.row_docs.equals(other.row_docs))
     )
+
+
+def _compact(rows: Ints) -> Ints | slice:
+    """Return rows that follow each other as a slice, which is read and written many times as fast."""
+    if len(rows) and int(rows[-1] - rows[0]) + 1 == len(rows) and (np.diff(rows) == 1).all():
+        return slice(int(rows[0]), int(rows[-1]) + 1)
+    return rows
 
 
 def _places(ids: Iterable[str], place: dict[str, int]) -> Ints:

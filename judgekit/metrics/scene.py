@@ -29,15 +29,25 @@ class Hits:
         cell: the cell.
         rank: 1-based rank in the list.
         label: the label, or what a measure makes of it.
-        owner: the labeling.
-        hit: index among the join's hits.
+        flat: index into an array over labelings and the join's hits.
+        width: the number of the join's hits.
     """
 
     cell: Ints
     rank: Ints
     label: Floats
-    owner: Ints
-    hit: Ints
+    flat: Ints
+    width: int
+
+    @property
+    def owner(self) -> Ints:
+        """The labeling."""
+        return self.flat // self.width
+
+    @property
+    def hit(self) -> Ints:
+        """Index among the join's hits."""
+        return self.flat % self.width
 
     @cached_property
     def nth(self) -> Ints:
@@ -46,7 +56,7 @@ class Hits:
 
     def where(self, chosen: Bools) -> Hits:
         """Return the chosen ones."""
-        return Hits(self.cell[chosen], self.rank[chosen], self.label[chosen], self.owner[chosen], self.hit[chosen])
+        return Hits(self.cell[chosen], self.rank[chosen], self.label[chosen], self.flat[chosen], self.width)
 
     def top(self, cutoff: int | None) -> Hits:
         """Return those of the first ``cutoff`` ranks."""
@@ -75,7 +85,6 @@ class Scene:
     Attributes:
         join: the join.
         shape: numbers of labelings, runs and queries (L, R, Q).
-        judged: the scene whose labels count for denominators and ideals; this one but for bounds.
         retrieved: documents per list, without those left out, shape (1 or L, R, Q).
         table: the label of each pair, NaN where there is none, shape (L, P).
     """
@@ -89,7 +98,7 @@ class Scene:
             drop: leave documents with a missing label, or all without a label, out of the lists.
         """
         self.join, self.shape = join, join.shape
-        self.judged: Scene = self
+        self._judged: Scene | None = None
         self.table: Floats = join.label if fill is None else np.where(join.lost, fill[:, None], join.label)
         self._label: Floats = np.take(self.table, join.hit_pair, axis=1)
         self._memory: dict[Hashable, Any] = {}
@@ -125,6 +134,11 @@ class Scene:
         return made
 
     @property
+    def judged(self) -> Scene:
+        """The scene whose labels count for denominators and ideals: this one, but for bounds."""
+        return self._judged or self
+
+    @property
     def cells(self) -> int:
         """The number of cells."""
         return math.prod(self.shape)
@@ -146,7 +160,7 @@ class Scene:
         owner, hit, flat = _where(chosen)
         cell = owner * (self.shape[1] * self.shape[2]) + self.join.hit_list[hit]
         rank = self._rank[0, hit] if len(self._rank) == 1 else self._rank[owner, hit]
-        return Hits(cell, rank, self._label.ravel()[flat], owner, hit)
+        return Hits(cell, rank, self._label.ravel()[flat], flat, max(self._label.shape[1], 1))
 
     def threshold(self, rel: float | None) -> Floats:
         """Return the least relevant label per labeling, shape (L,); NaN where nothing says which it is."""
@@ -158,7 +172,7 @@ class Scene:
     def relevant(self, rel: float | None) -> Hits:
         """Return the relevant hits under a threshold (None: what the labelings declare)."""
         least = self.threshold(rel)
-        if (least == 1).all() and all(labeling.scale.integral for labeling in self.join.labelings):
+        if self._is_positive(least):
             return self.positive()
         return self.once(("relevant", rel), lambda: self._select(self._label >= least[:, None]))
 
@@ -172,20 +186,28 @@ class Scene:
 
     def total(self, rel: float | None) -> Ints:
         """Return how many relevant documents there are per labeling and query, shape (L, 1, Q)."""
-        return self.once(("total", rel), lambda: self.per_group(self.table >= self.threshold(rel)[:, None]))
+        least = self.threshold(rel)
+        if self._is_positive(least):
+            return self.once("total", lambda: self._count_groups(self.positive_groups()[0]))
+        return self.once(("total", rel), lambda: self.per_group(self.table >= least[:, None]))
+
+    def _is_positive(self, least: Floats) -> bool:
+        """Return whether to be relevant is to have a label above 0, which many measures ask for."""
+        return bool((least == 1).all()) and all(labeling.scale.integral for labeling in self.join.labelings)
+
+    def _count_groups(self, group: Ints) -> Ints:
+        return np.bincount(group, minlength=math.prod(self.group_shape)).reshape(self.group_shape)
 
     def per_group(self, chosen: Bools) -> Ints:
         """Return how many of the chosen labels, shape (L, P), each group has, shape (L, 1, Q)."""
-        queries = self.shape[2]
-        counts = [np.bincount(self.join.pair_query[row], minlength=queries) for row in chosen]
-        return np.array(counts).reshape(self.group_shape)
+        owner, pair, _ = _where(chosen)
+        return self._count_groups(owner * self.shape[2] + self.join.pair_query[pair])
 
     @cached_property
     def largest(self) -> Floats:
         """The largest label per labeling and query, -inf where there is none, shape (L, 1, Q)."""
-        owner, pair, flat = _where(~np.isnan(self.table))
         out = np.full(math.prod(self.group_shape), -np.inf)
-        np.maximum.at(out, owner * self.shape[2] + self.join.pair_query[pair], self.table.ravel()[flat])
+        np.maximum.at(out, *self.groups(~np.isnan(self.table)))
         return out.reshape(self.group_shape)
 
     def barren(self, rel: float | None) -> Bools:
@@ -197,13 +219,17 @@ class Scene:
     def against(self, judged: Scene) -> Scene:
         """Return this scene with another one for denominators and ideals."""
         other = copy.copy(self)
-        other.judged = judged
+        other._judged = judged
         return other
 
-    def groups_above_zero(self, gain: Floats) -> tuple[Ints, Floats]:
-        """Return group and gain of all labels with a gain above 0, given the gains of `table`."""
-        owner, pair, flat = _where(gain > 0)
-        return owner * self.shape[2] + self.join.pair_query[pair], gain.ravel()[flat]
+    def positive_groups(self) -> tuple[Ints, Floats]:
+        """Return group and label of all labels above 0."""
+        return self.once("positive groups", lambda: self.groups(self.table > 0))
+
+    def groups(self, chosen: Bools) -> tuple[Ints, Floats]:
+        """Return group and label of the chosen labels, shape (L, P)."""
+        owner, pair, flat = _where(chosen)
+        return owner * self.shape[2] + self.join.pair_query[pair], self.table.ravel()[flat]
 
     def blocks(self, hits: Hits, *, of_all: bool) -> tuple[Ints, Ints]:
         """Return, per hit, the documents before its block of equal scores, and the documents in the block.

@@ -155,6 +155,9 @@ def ir_measures_frames(runs: list[Any], qrels: list[Any]) -> Callable[[], Any]:
 def ranx_frames(runs: list[Any], qrels: list[Any]) -> Callable[[], Any]:
     import ranx as tool
 
+    # It takes ids of dtype object only; converting them is not counted.
+    runs, qrels = ([f.astype({"query_id": object, "doc_id": object}) for f in some] for some in (runs, qrels))
+
     def work() -> Any:
         lists = [tool.Run.from_df(f, q_id_col="query_id", doc_id_col="doc_id", score_col="score") for f in runs]
         labelings = [
