@@ -142,13 +142,13 @@ def find(keys: Sequence[Keys], among: Keys) -> list[tuple[Ints, Ints]]:
     Returns:
         For each array of keys the rows, ascending, whose key is in ``among``, and their index there.
     """
-    # A table by the keys' first bits finds nearly all; the few keys that lost their place in it are looked up by hash.
+    # A table by the keys' first bits finds nearly all; the few keys that lost their place in it are searched for.
     bits = min(max(len(among), 1).bit_length() + 4, 24)
     shift = np.uint64(64 - bits)
     table = np.full(1 << bits, -1, np.int32)
     table[among >> shift] = np.arange(len(among), dtype=np.int32)
     displaced = np.flatnonzero(table[among >> shift] != np.arange(len(among)))
-    value_set = integers(among[displaced])
+    displaced = displaced[np.argsort(among[displaced])]
     out = []
     for some in keys:
         likely, places = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
@@ -159,8 +159,11 @@ def find(keys: Sequence[Keys], among: Keys) -> list[tuple[Ints, Ints]]:
             places.append(at[rows])
         rows, at = np.concatenate(likely), np.concatenate(places).astype(np.int64)
         wrong = np.flatnonzero(among[at] != some[rows])
-        found = pc.index_in(integers(some[rows[wrong]]), value_set=value_set).fill_null(-1)
-        at[wrong] = np.append(displaced, -1)[numbers(found, np.int32)]
+        at[wrong] = -1
+        if len(displaced):
+            asked = some[rows[wrong]]
+            near = displaced[np.minimum(np.searchsorted(among[displaced], asked), len(displaced) - 1)]
+            at[wrong] = np.where(among[near] == asked, near, -1)
         out.append((rows[at >= 0], at[at >= 0]))
     return out
 

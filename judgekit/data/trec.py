@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from judgekit.data.columns import Stretches, join_stretches, numbers, stretches, strings
-from judgekit.data.dpr import is_dpr, read_dpr
 from judgekit.data.labelings import STATUSES, Labeling, Scale
 from judgekit.data.ordering import Ties
 from judgekit.data.runs import Run
@@ -83,8 +82,12 @@ def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DE
             its document is there twice for its query (with file and line).
     """
     path = Path(path)
-    if is_dpr(path, _RUN.expected):
-        return read_dpr(path, name, ties)[2]
+    if head(path, _RUN.expected, 4096).lstrip()[:1] in (b"[", b"{"):
+        # Imported only for JSON, which needs half a dozen further modules.
+        from judgekit.data.dpr import is_dpr, read_dpr
+
+        if is_dpr(path, _RUN.expected):
+            return read_dpr(path, name, ties)[2]
     columns = _columns(path, _RUN)
     try:
         return Run.from_columns(name or stem(path), columns.queries, columns.docs, columns.values, ties=Ties(ties))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.data.columns import equal, join_stretches, stretches, strings
+from judgekit.data.columns import equal, find, join_stretches, repeated, stretches, strings
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import DataError, UsageError
 
@@ -123,3 +123,19 @@ def test_stretches_are_those_of_the_column_however_it_is_chunked(chunks: list[li
         assert found.ids == list(dict.fromkeys(column))
     assert whole.codes.tolist() == parts.codes.tolist()
     assert whole.bounds.tolist() == parts.bounds.tolist()
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), unique=True, max_size=40), st.lists(st.integers(0, 2**64 - 1), max_size=40))
+def test_keys_are_found_whatever_their_bits(known: list[int], others: list[int]) -> None:
+    near = [key ^ 1 for key in known[::2]]
+    asked = [*known[::-1], *others, *near]
+    among = np.array(known, np.uint64)
+    (rows, found), (none, _) = find([np.array(asked, np.uint64), np.empty(0, np.uint64)], among)
+    assert rows.tolist() == [i for i, key in enumerate(asked) if key in known]
+    assert [known[i] for i in found] == [key for key in asked if key in known]
+    assert len(none) == 0
+
+
+def test_an_id_that_is_repeated_is_found() -> None:
+    assert repeated(["a", "b"]) is None
+    assert repeated(["a", "b", "a"]) == "a"

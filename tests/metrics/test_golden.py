@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import subprocess
+import sys
 from math import isnan
 from pathlib import Path
 
@@ -52,3 +54,14 @@ def test_the_score_table_holds_the_same_values() -> None:
     for row in rows:
         value = EXPECTED[row["labeling"], row["run"], row["query_id"]][MEASURES.index(row["measure"])]
         assert row["value"] == "" if isnan(value) else float(row["value"]) == value
+
+
+def test_scoring_files_needs_no_pandas() -> None:
+    code = (
+        "import sys; from pathlib import Path; from judgekit.data.trec import read_qrels, read_run;"
+        "from judgekit.metrics import evaluate; golden = Path(sys.argv[1]);"
+        "runs = [read_run(golden / 'runs' / f'{name}.trec') for name in 'abc'];"
+        "found = evaluate(runs, [read_qrels(golden / 'labels' / 'judge.qrels')], ['nDCG@2', 'ERR', 'AUC']);"
+        "assert len(found.summary) == 9; assert 'pandas' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code, str(GOLDEN)], check=True, cwd=GOLDEN.parent.parent)
