@@ -137,34 +137,34 @@ class Inputs:
         answer = answer[answer["run"] != ALL]
         if answer.empty:
             raise DataError("the quality table has no row about a run at a depth of at least 1, so nothing to predict")
-        shared = sorted(set(score["run"]) & set(answer["run"]))
+        shared = sorted(set(score["run"].unique()) & set(answer["run"].unique()))
         if not shared:
             raise DataError(
-                f"no run has both scores and quality: the scores are about {_some(score['run'])},"
-                f" the quality is about {_some(answer['run'])}"
+                f"no run has both scores and quality: the scores are about {_some(score['run'].unique())},"
+                f" the quality is about {_some(answer['run'].unique())}"
             )
         for frame, what, other in ((score, "scores", "quality"), (answer, "quality", "scores")):
-            wanted = set(frame["run"]) if runs is None else set(frame["run"]) & set(runs)
+            wanted = set(frame["run"].unique()) if runs is None else set(frame["run"].unique()) & set(runs)
             alone = sorted(wanted - set(shared))
             if alone:
                 warnings.append(f"{_count(len(alone), 'run')} with {what} but no {other}: {_some(alone)}; left out.")
         score = score[score["run"].isin(shared)]
         answer = answer[answer["run"].isin(shared)]
-        queries = sorted(set(score["query_id"]) & set(answer["query_id"]))
+        queries = sorted(set(score["query_id"].unique()) & set(answer["query_id"].unique()))
         if not queries:
             raise DataError(
-                f"no query has both scores and quality: the scores are about {_some(score['query_id'])},"
-                f" the quality is about {_some(answer['query_id'])}"
+                f"no query has both scores and quality: the scores are about {_some(score['query_id'].unique())},"
+                f" the quality is about {_some(answer['query_id'].unique())}"
             )
         for frame, what, other in ((score, "scores", "quality"), (answer, "quality", "scores")):
-            alone = sorted(set(frame["query_id"]) - set(queries))
+            alone = sorted(set(frame["query_id"].unique()) - set(queries))
             if alone:
                 warnings.append(
                     f"{_count(len(alone), 'query', 'queries')} with {what} but no {other} ({_some(alone)}); left out."
                 )
         score = score[score["query_id"].isin(queries)]
         answer = answer[answer["query_id"].isin(queries)]
-        names = tuple(sorted(set(score["labeling"])))
+        names = tuple(sorted(set(score["labeling"].unique())))
         shape = (len(names), len(shared), len(queries))
         coded = {
             str(measure): (
@@ -276,7 +276,7 @@ def _per_query(frame: pd.DataFrame, name: str, hint: str) -> pd.DataFrame:
 def _keep(frame: pd.DataFrame, column: str, wanted: Collection[str] | None, option: str, name: str) -> pd.DataFrame:
     if wanted is None:
         return frame
-    have = set(frame[column])
+    have = set(frame[column].unique())
     for value in wanted:
         if value not in have:
             raise UsageError(f"{option}: the {name} table has no {column} {value!r}.{nearest(value, have)}")

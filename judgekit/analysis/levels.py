@@ -142,7 +142,7 @@ def _query_level(panel: Panel, resamples: Resamples) -> Iterator[Estimate]:
                 continue
             key = where.tobytes()
             if key not in targets:
-                targets[key] = Target(quality), Target(quality, weights[where])
+                targets[key] = Target(quality), Target(quality, weights if where.all() else weights[where])
             once, often = targets[key]
             values, draws = once.coefficients(score)[:, 0], often.coefficients(score)
             best = attainable_tau_b(score, quality)
