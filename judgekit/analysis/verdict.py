@@ -117,7 +117,7 @@ def decide(
     """Return the verdict over the labelings that take part.
 
     A winner is named only where the labeling with the highest concordance differs from every single other one at
-    the 5 % level (an intersection-union test: no correction is needed, as all must be rejected). Without a winner,
+    the level `ALPHA` (an intersection-union test: no correction is needed, as all must be rejected). Without a winner,
     those that it differs from are found with Holm's correction.
 
     Args:
