@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.measures import cutoff_of, lower_is_better
+from judgekit.analysis.measures import cutoff_of, lower_is_better, spelled_as
 from judgekit.data.tables import ALL, QUALITY, SCORES, Status
 from judgekit.errors import DataError, UsageError, nearest
 
@@ -124,6 +124,8 @@ class Inputs:
         score = _per_query(SCORES.check(scores), "score", " Run `judgekit score` with --per-query.")
         answer = _per_query(QUALITY.check(quality), "quality", "")
         score = score[score["run"] != ALL]
+        spellings = set(score["measure"].unique())
+        measures = None if measures is None else [spelled_as(measure, spellings) for measure in measures]
         for column, wanted, option in (
             ("labeling", labelings, "labelings"),
             ("run", runs, "runs"),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Container
 
 from judgekit.errors import UsageError
 from judgekit.metrics import Measure, parse_measure
 from judgekit.spec import parse
 
-__all__ = ["cutoff_of", "known_measure", "lower_is_better"]
+__all__ = ["cutoff_of", "known_measure", "lower_is_better", "spelled_as"]
 
 
 def known_measure(text: str) -> Measure | None:
@@ -34,3 +34,9 @@ def lower_is_better(text: str, named: Collection[str] = ()) -> bool:
     """Return whether small values are good: of a measure named by the user, or known to be of that kind."""
     measure = known_measure(text)
     return text in named or (measure is not None and measure.lower_is_better)
+
+
+def spelled_as(text: str, names: Container[str]) -> str:
+    """Return a measure as tables spell it: as given if it is among ``names``, else in its canonical spelling."""
+    measure = None if text in names else known_measure(text)
+    return text if measure is None else str(measure)

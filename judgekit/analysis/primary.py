@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from judgekit.analysis.inputs import Inputs, Panel
-from judgekit.analysis.measures import cutoff_of
+from judgekit.analysis.measures import cutoff_of, spelled_as
 from judgekit.data.tables import ALL
 from judgekit.errors import UsageError, nearest
 
@@ -97,7 +97,7 @@ def settle(
         return have[0]
 
     if measure is not None:
-        measure = choose("measure", measure, inputs.measures)
+        measure = choose("measure", spelled_as(measure, inputs.measures), inputs.measures)
     metric = choose("metric", metric, inputs.metrics)
     model = choose("model", model, inputs.models)
     cutoff = None if measure is None else cutoff_of(measure)

@@ -390,3 +390,8 @@ def test_scores_that_equal_the_quality_are_suspicious_in_the_verdicts_cell():
     assert any("'good' (P@5) equal the quality" in w for w in compare(scores, quality, resamples=100).warnings)
     said = compare(scores, quality, resamples=100, by_construction=[("good", "m", "em")]).warnings
     assert any("equal the quality" in w for w in said), "not at depth 1: not by construction"
+
+
+def test_a_measure_may_be_asked_for_in_any_known_spelling():
+    result = compare(*tables(), measures=["ndcg_cut_5"], primary="NDCG@5", resamples=100)
+    assert result.verdict.primary.measure == "nDCG@5"
