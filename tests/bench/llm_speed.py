@@ -204,12 +204,29 @@ class Comparison:
 
 
 def compare(base_url: str, pairs: int, concurrency: int, store: Path) -> Comparison:
-    """Run all contestants, one after another, against one server."""
-    raw = asyncio.run(raw_aiohttp(base_url, pairs, concurrency))
-    cold, sent = asyncio.run(ours(base_url, pairs, concurrency, store))
-    warm, again = asyncio.run(ours(base_url, pairs, concurrency, store))
-    client = asyncio.run(openai_client(base_url, min(pairs, 2500), concurrency))
+    """Run all contestants, one after another, each in a process of its own, against one server."""
+
+    def run(name: str, pairs: int = pairs) -> tuple[Speed, int]:
+        command = [sys.executable, "-m", "tests.bench.llm_speed", "--contestant", name, base_url, str(store)]
+        numbers = ["--pairs", str(pairs), "--concurrency", str(concurrency)]
+        done = subprocess.run([*command, *numbers], cwd=HERE.parent.parent, capture_output=True, text=True, check=True)
+        found = json.loads(done.stdout)
+        return Speed(pairs, found["seconds"], found["cpu"]), found["sent"]
+
+    raw, (cold, sent), (warm, again) = run("raw")[0], run("judgekit"), run("judgekit")
+    client = run("openai", min(pairs, 2500))[0]
     return Comparison(concurrency, raw, cold, warm, client, ragas(min(pairs, 1000), concurrency), (sent, again))
+
+
+def contestant(name: str, base_url: str, store: str, pairs: int, concurrency: int) -> None:
+    """Run one contestant and print its figures as JSON."""
+    sent = pairs
+    if name == "judgekit":
+        speed, sent = asyncio.run(ours(base_url, pairs, concurrency, Path(store)))
+    else:
+        rival = {"raw": raw_aiohttp, "openai": openai_client}[name]
+        speed = asyncio.run(rival(base_url, pairs, concurrency))
+    print(json.dumps({"seconds": speed.seconds, "cpu": speed.cpu, "sent": sent}))
 
 
 def ragas(pairs: int, concurrency: int) -> Speed | None:
@@ -263,7 +280,11 @@ def main() -> None:
     parser.add_argument("--memory", type=int, default=0, help="stream that many pairs, cold and warm, and show memory")
     parser.add_argument("--instant", action="store_true", help="stream them from a transport in this process")
     parser.add_argument("--folder", help="where the stores are made (default: a temporary folder)")
+    parser.add_argument("--contestant", nargs=3, metavar=("NAME", "BASE_URL", "STORE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.contestant:
+        contestant(*options.contestant, options.pairs, options.concurrency[0])
+        return
     with server() as base_url, tempfile.TemporaryDirectory(dir=options.folder) as folder:
         for concurrency in options.concurrency:
             print(compare(base_url, options.pairs, concurrency, Path(folder) / str(concurrency)), flush=True)
