@@ -21,18 +21,18 @@ _FEW = 12
 class Distinct:
     """A set of identities that takes eight bytes for each, so that a million of them are 8 MB.
 
-    It holds the first 64 bits of each; two of a million identities share these with a chance of 3e-8.
+    It holds a hash of 64 bits of each; two of a million identities share theirs with a chance of 3e-8.
     """
 
     def __init__(self, recent: int = 1 << 12) -> None:
         """Start empty; ``recent`` keys are kept in a Python set before they are packed."""
         self._limit = recent
         self._recent: set[int] = set()
-        self._sorted: list[npt.NDArray[np.uint64]] = []
+        self._sorted: list[npt.NDArray[np.int64]] = []
 
     def add(self, keys: Collection[str]) -> list[bool]:
-        """Add hexadecimal keys; return for each whether it is new."""
-        numbers = [int(key[:16], 16) for key in keys]
+        """Add keys; return for each whether it is new."""
+        numbers = list(map(hash, keys))
         known = self._known(numbers)
         fresh = []
         recent = self._recent
@@ -48,7 +48,7 @@ class Distinct:
     def _known(self, numbers: list[int]) -> list[bool]:
         if len(numbers) < _FEW:
             return [any(_holds(run, number) for run in self._sorted) for number in numbers]
-        wanted = np.array(numbers, dtype=np.uint64)
+        wanted = np.array(numbers, dtype=np.int64)
         known = np.zeros(len(wanted), dtype=np.bool_)
         for run in self._sorted:
             places = np.searchsorted(run, wanted)
@@ -58,7 +58,7 @@ class Distinct:
         return found
 
     def _settle(self) -> None:
-        run = np.sort(np.fromiter(self._recent, dtype=np.uint64, count=len(self._recent)))
+        run = np.sort(np.fromiter(self._recent, dtype=np.int64, count=len(self._recent)))
         self._recent.clear()
         while self._sorted and len(self._sorted[-1]) <= 2 * len(run):
             run = np.sort(np.concatenate([self._sorted.pop(), run]))
@@ -68,7 +68,7 @@ class Distinct:
         return len(self._recent) + sum(map(len, self._sorted))
 
 
-def _holds(run: npt.NDArray[np.uint64], number: int) -> bool:
+def _holds(run: npt.NDArray[np.int64], number: int) -> bool:
     place = bisect_left(run, number)
     return place < len(run) and bool(run[place] == number)
 

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
 from judgekit.data.tables import SCHEMA_VERSION
 from judgekit.llm.types import identity
 
-__all__ = ["MARKER", "Record"]
+__all__ = ["MARKER", "Record", "looked_up"]
 
 MARKER: Final = f'{{"version":{SCHEMA_VERSION},"key":"'.encode()
 """What every stored text starts with."""
+
+
+def looked_up(text: str) -> dict[str, Any]:
+    """Return what a look-up needs of a stored text: ``key``, ``crc``, ``time`` and ``reply`` among others.
+
+    Raises:
+        ValueError: it is no JSON.
+    """
+    end = text.find("\n")
+    row: dict[str, Any] = orjson.loads(text if end < 0 else text[: end - 1] + "}")
+    return row
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +53,20 @@ class Record:
     time: float
 
     def text(self) -> str:
-        """Return the JSON text that is stored: the attributes, the schema version and the reply's CRC-32."""
-        row = {
+        """Return the JSON text that is stored: the attributes, the schema version and the reply's CRC-32.
+
+        What a look-up needs stands in a line of its own, the first, so that the rest need not be parsed.
+        """
+        looked_up = {
             "version": SCHEMA_VERSION,
             "key": self.key,
-            "endpoint": self.endpoint,
-            "sample": self.sample,
-            "body": self.body,
-            "sent": self.sent,
-            "reply": self.reply,
             "crc": zlib.crc32((self.reply or "").encode()),
             "usage": self.usage,
             "time": self.time,
+            "reply": self.reply,
         }
-        return orjson.dumps(row).decode()
+        rest = {"endpoint": self.endpoint, "sample": self.sample, "body": self.body, "sent": self.sent}
+        return (orjson.dumps(looked_up)[:-1] + b",\n" + orjson.dumps(rest)[1:]).decode()
 
     @classmethod
     def parse(cls, text: str | bytes) -> Record:

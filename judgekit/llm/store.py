@@ -26,11 +26,10 @@ from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
 import diskcache
-import orjson
 
 from judgekit.errors import StoreError
 from judgekit.llm.carving import MAGIC, carve
-from judgekit.llm.records import MARKER, Record
+from judgekit.llm.records import MARKER, Record, looked_up
 from judgekit.llm.types import Reply
 
 __all__ = ["Store", "TextDisk", "default_store_path", "has_store"]
@@ -266,11 +265,11 @@ class Store:
     def get_many(self, keys: Sequence[str], since: float = 0.0) -> dict[str, Reply]:
         """Return the replies to these requests; one that is missing, damaged or older than ``since`` is left out."""
         found: dict[str, Reply] = {}
-        crc32, loads = zlib.crc32, orjson.loads
+        crc32 = zlib.crc32
         for start in range(0, len(keys), _IN):
             for key, value in self._guarded(self._select, keys[start : start + _IN]):
                 try:
-                    row = loads(value)
+                    row = looked_up(value)
                     raw = row["reply"]
                     if row["key"] != key or crc32(raw.encode()) != row["crc"]:
                         raise ValueError

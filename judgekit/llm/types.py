@@ -286,13 +286,12 @@ def _joined(content: Any) -> str:
 
 def tokens_used(body: Any) -> tuple[int, int] | None:
     """Return the (prompt, completion) tokens that a response body reports, or None if it reports nothing sensible."""
-    usage = body.get("usage") if isinstance(body, dict) else None
-    if not isinstance(usage, dict):
+    try:
+        usage = body["usage"]
+        prompt, completion = usage["prompt_tokens"], usage.get("completion_tokens") or 0
+        return (int(prompt), int(completion)) if 0 <= prompt < _MANY and 0 <= completion < _MANY else None
+    except (AttributeError, KeyError, TypeError):
         return None
-    prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens") or 0
-    if not (isinstance(prompt, int) and isinstance(completion, int)):
-        return None
-    return (prompt, completion) if 0 <= prompt < _MANY and 0 <= completion < _MANY else None
 
 
 @dataclass(frozen=True, slots=True)

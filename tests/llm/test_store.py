@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.errors import StoreError
-from judgekit.llm.records import Record
+from judgekit.llm.records import Record, looked_up
 from judgekit.llm.store import Store, TextDisk, default_store_path
 from judgekit.llm.types import identity
 
@@ -63,6 +63,10 @@ def test_every_record_parses_back(
 ) -> None:
     whole = Record(identity("e", sample, body.encode()), "e", sample, body, sent, reply, usage, 0.25)
     assert Record.parse(whole.text()) == whole
+    assert Record.parse(whole.text().replace("\n", "")) == whole
+    for text in (whole.text(), whole.text().replace("\n", "")):
+        row = looked_up(text)
+        assert (row["key"], row["reply"], row["time"]) == (whole.key, reply, 0.25)
 
 
 @pytest.mark.parametrize(
