@@ -38,7 +38,7 @@ FLAGS: Final[dict[str, str]] = {
     "same_model": "the labeling asks the model whose answers it predicts",
     "same_family": "the labeling asks a model of the answering model's family",
     "constant_resamples": "constant on more than 5 % of the resamples, so that there is no interval",
-    "coverage": "in the simulation intervals of this kind covered less than 93 % or more than 97 % (see the docs)",
+    "coverage": "in simulation, intervals of this kind covered less than 93 % or more than 97 % (README, Statistics)",
 }
 """What each flag in the comparison table means."""
 

@@ -5,9 +5,10 @@ import sys
 from math import sqrt
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from judgekit.analysis.coverage import uncovered
+from judgekit.analysis.coverage import OFF, uncovered
 
 SCRIPT = Path(__file__).resolve().parent.parent / "bench" / "coverage_simulation.py"
 
@@ -38,3 +39,20 @@ def test_intervals_cover_the_truth(simulation, monkeypatch, level, runs, replica
 def test_far_below_the_smallest_experiment_simulated_nothing_is_promised():
     assert uncovered("query", "tau_b", 20, None)
     assert not uncovered("query", "tau_b", 200, None)
+
+
+def test_what_is_flagged_is_what_was_measured(simulation):
+    measured = pd.read_csv(SCRIPT.with_name("coverage.csv"))
+    assert simulation.off(measured) == set(OFF)
+
+
+def test_the_readme_says_what_was_measured(simulation):
+    measured = pd.read_csv(SCRIPT.with_name("coverage.csv"))
+    readme = (SCRIPT.parents[2] / "README.md").read_text()
+    for (level, runs), part in measured.groupby(["level", "runs"]):
+        where = level if level == "query" else f"{level}, {runs} runs"
+        within = part["coverage"].between(0.93, 0.97).mean()
+        replicates = f"{part['replicates'].min():,}"
+        spread = f"{part['coverage'].min():.3f} to {part['coverage'].max():.3f}"
+        row = f"| {where} | {len(part)} | {replicates} | {within:.1%} | {spread} |"
+        assert row in readme, row

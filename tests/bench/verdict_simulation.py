@@ -134,7 +134,7 @@ def planning(experiments: int) -> list[dict[str, object]]:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--experiments", type=int, default=1000)
-    parser.add_argument("--out", type=Path, default=Path("docs/verdict.csv"))
+    parser.add_argument("--out", type=Path, default=Path("tests/bench/verdict.csv"))
     args = parser.parse_args()
     rows = power(args.experiments) + planning(args.experiments // 2) + false_winner(args.experiments)
     table = pd.DataFrame(rows)
