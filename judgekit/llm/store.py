@@ -7,6 +7,9 @@ runs code (`JSONDisk` too: it still follows a row's pickle mode), and whatever e
 Look-ups and inserts go straight to diskcache's table, many rows at a time: its own ``get`` and ``set`` are several
 times slower.
 
+A killed process loses nothing that `Store.put_many` returned for. After a power cut the last seconds may be missing
+(SQLite's ``synchronous=NORMAL``), and the file is whole.
+
 Every stored text holds its identity and a checksum of its reply, so that damage is noticed: a damaged row is asked for
 again, and a damaged file is moved aside and its whole rows are saved (see `judgekit.llm.carving`).
 """

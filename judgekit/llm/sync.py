@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
 __all__ = ["run_sync"]
@@ -23,31 +24,28 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
     except RuntimeError:
         return asyncio.run(coroutine)
     context = contextvars.copy_context()
-    outcome: list[T] = []
-    problems: list[BaseException] = []
-    task: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
+    done: Future[T] = Future()
+    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
 
     async def main() -> T:
-        current = asyncio.current_task()
-        assert current is not None
-        task.append((asyncio.get_running_loop(), current))
+        task = asyncio.current_task()
+        assert task is not None
+        running.append((asyncio.get_running_loop(), task))
         return await coroutine
 
     def work() -> None:
         try:
-            outcome.append(context.run(asyncio.run, main()))
+            done.set_result(context.run(asyncio.run, main()))
         except BaseException as problem:  # noqa: BLE001  # raised again in the caller's thread
-            problems.append(problem)
+            done.set_exception(problem)
 
-    thread = threading.Thread(target=work, name="judgekit", daemon=True)
-    thread.start()
+    # Waiting for a thread itself does not survive an interrupt: the second join would return at once.
+    threading.Thread(target=work, name="judgekit", daemon=True).start()
     try:
-        thread.join()
+        return done.result()
     except KeyboardInterrupt:
-        if task:
-            task[0][0].call_soon_threadsafe(task[0][1].cancel)
-        thread.join()
+        for loop, task in running:
+            if not done.done():
+                loop.call_soon_threadsafe(task.cancel)
+        wait([done])
         raise
-    if problems:
-        raise problems[0]
-    return outcome[0]

@@ -1,0 +1,75 @@
+"""Coroutines from synchronous code: with a running loop, as in a notebook, and without."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from judgekit.llm.session import run_sync
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SETTING: contextvars.ContextVar[str] = contextvars.ContextVar("SETTING", default="unset")
+
+
+async def answer() -> tuple[str, bool]:
+    await asyncio.sleep(0)
+    return SETTING.get(), threading.current_thread() is threading.main_thread()
+
+
+async def fail() -> None:
+    await asyncio.sleep(0)
+    raise ZeroDivisionError
+
+
+def test_without_a_loop_it_runs_in_place() -> None:
+    assert run_sync(answer()) == ("unset", True)
+    with pytest.raises(ZeroDivisionError):
+        run_sync(fail())
+
+
+def test_under_a_loop_it_runs_beside_it_with_the_callers_context() -> None:
+    async def notebook() -> None:
+        SETTING.set("mine")
+        assert run_sync(answer()) == ("mine", False)
+        with pytest.raises(ZeroDivisionError):
+            run_sync(fail())
+
+    asyncio.run(notebook())
+
+
+CODE = """
+import asyncio
+from judgekit.llm.session import run_sync
+
+async def work():
+    try:
+        print("ready", flush=True)
+        await asyncio.sleep(60)
+    finally:
+        print("closed", flush=True)
+
+async def notebook():
+    run_sync(work())
+
+try:
+    asyncio.new_event_loop().run_until_complete(notebook())
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_an_interrupt_ends_the_work_and_closes_it() -> None:
+    command = [sys.executable, "-W", "ignore", "-c", CODE]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.read() == "closed\ninterrupted\n"
