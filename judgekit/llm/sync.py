@@ -40,8 +40,9 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
             done.set_exception(problem)
 
     # Waiting for a thread itself does not survive an interrupt: the second join would return at once.
-    threading.Thread(target=work, name="judgekit", daemon=True).start()
+    thread = threading.Thread(target=work, name="judgekit", daemon=True)
     try:
+        thread.start()
         return done.result()
     except KeyboardInterrupt:
         for loop, task in running:
