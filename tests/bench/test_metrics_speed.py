@@ -18,7 +18,7 @@ pytestmark = pytest.mark.bench
     ("size", "suffix", "factors"),
     [
         ("S", "", {"pytrec_eval": 6, "ranx": 18, "ir_measures": 27}),
-        ("S", "_frames", {"pytrec_eval": 14, "ranx": 28, "ir_measures": 60}),
+        ("S", "_frames", {"pytrec_eval": 15, "ranx": 28, "ir_measures": 100}),
         ("L", "", {"pytrec_eval": 5, "ranx": 5.5, "ir_measures": 12}),
     ],
 )
