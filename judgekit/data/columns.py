@@ -19,6 +19,7 @@ from judgekit.errors import DataError
 
 __all__ = [
     "Stretches",
+    "byte_lengths",
     "equal",
     "find",
     "integers",
@@ -41,9 +42,18 @@ N = TypeVar("N", bound=np.generic)
 
 _CHUNK: Final = 1 << 15
 """Rows that are hashed at a time: their intermediate values stay in the processor's cache."""
+_SPARE_BITS: Final = 4
+"""A table of keys has 16 to 32 times as many places as keys: a larger one would leave the cache, a smaller one
+send many keys to the next table."""
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
 _MASKS: Final = np.array([(1 << (8 * n)) - 1 for n in range(9)], np.uint64)
 """By number of bytes, the mask that keeps the first bytes of a little-endian word."""
+
+
+# From when a block this large was freed, glibc keeps freed memory for the next array (mallopt(3) on its dynamic
+# thresholds), rather than give it back and fetch it anew page by page, a quarter of the time of scoring small runs.
+# Nothing is written into the block, so that it costs nothing; other allocators take no notice.
+np.empty((32 << 20) - 8192, np.uint8)
 
 
 class Stretches(NamedTuple):
@@ -114,26 +124,40 @@ def take(array: pa.Array, rows: npt.NDArray[np.integer]) -> pa.Array:
     return array.take(integers(rows))
 
 
-def stretches(ids: pa.StringArray | pa.ChunkedArray) -> Stretches:
+def byte_lengths(ids: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.integer]:
+    """Return the length of each id in bytes, shape (N,); of strings of either width, in one piece or many."""
+    chunks = ids.chunks if isinstance(ids, pa.ChunkedArray) else [ids]
+    return np.concatenate([np.empty(0, np.int32), *(np.diff(_offsets(chunk)) for chunk in chunks)])
+
+
+def _offsets(ids: pa.StringArray | pa.LargeStringArray) -> npt.NDArray[np.integer]:
+    if not len(ids):
+        return np.zeros(1, np.int32)
+    dtype: type[np.integer] = np.int64 if pa.types.is_large_string(ids.type) else np.int32
+    return np.frombuffer(ids.buffers()[1], dtype)[ids.offset : ids.offset + len(ids) + 1]
+
+
+def stretches(ids: pa.StringArray) -> Stretches:
     """Code a column of query ids."""
-    runs = [pc.run_end_encode(chunk) for chunk in (ids.chunks if isinstance(ids, pa.ChunkedArray) else [ids])]
-    values = pa.concat_arrays([strings([]), *(run.values for run in runs)])
-    coded = values.dictionary_encode()
-    codes, lengths = (
-        numbers(coded.indices, np.int32),
-        [np.diff(numbers(run.run_ends, np.int32), prepend=0) for run in runs],
-    )
-    bounds = np.cumsum(np.concatenate([np.zeros(1, np.int64), *lengths]))
-    # A stretch may go on in the next chunk.
-    new = np.append(np.ones(len(codes[:1]), np.bool_), codes[1:] != codes[:-1])
-    return Stretches(coded.dictionary.to_pylist(), codes[new], bounds[np.append(new, True)])
+    runs = pc.run_end_encode(ids)
+    coded = runs.values.dictionary_encode()
+    bounds = np.concatenate([np.zeros(1, np.int64), numbers(runs.run_ends, np.int32)])
+    return Stretches(coded.dictionary.to_pylist(), numbers(coded.indices, np.int32), bounds)
 
 
-def join_stretches(one: Stretches, other: Stretches) -> Stretches:
-    """Return the stretches of two columns, one behind the other."""
-    codes = {q: i for i, q in enumerate(dict.fromkeys([*one.ids, *other.ids]))}
-    later = np.array([codes[q] for q in other.ids], np.int32)[other.codes]
-    return Stretches(list(codes), np.append(one.codes, later), np.append(one.bounds, one.bounds[-1] + other.bounds[1:]))
+def join_stretches(parts: Sequence[Stretches]) -> Stretches:
+    """Return the stretches of several columns, one behind the other."""
+    place: dict[str, int] = {}
+    codes, bounds, rows = [np.empty(0, np.int32)], [np.empty(0, np.int64)], 0
+    for part in parts:
+        of_ids = [place.setdefault(q, len(place)) for q in part.ids]
+        codes.append(np.array(of_ids, np.int32)[part.codes])
+        bounds.append(rows + part.bounds[:-1])
+        rows += int(part.bounds[-1])
+    every = np.concatenate(codes)
+    # A stretch may go on in the next part.
+    new = np.append(np.ones(len(every[:1]), np.bool_), every[1:] != every[:-1])
+    return Stretches(list(place), every[new], np.append(np.concatenate(bounds)[new], rows))
 
 
 def find(keys: Sequence[Keys], among: Keys) -> list[tuple[Ints, Ints]]:
@@ -142,29 +166,36 @@ def find(keys: Sequence[Keys], among: Keys) -> list[tuple[Ints, Ints]]:
     Returns:
         For each array of keys the rows, ascending, whose key is in ``among``, and their index there.
     """
-    # A table by the keys' first bits finds nearly all; the few keys that lost their place in it are searched for.
-    bits = min(max(len(among), 1).bit_length() + 4, 24)
-    shift = np.uint64(64 - bits)
-    table = np.full(1 << bits, -1, np.int32)
-    table[among >> shift] = np.arange(len(among), dtype=np.int32)
-    displaced = np.flatnonzero(table[among >> shift] != np.arange(len(among)))
-    displaced = displaced[np.argsort(among[displaced])]
+    # A table by some bits of the keys holds nearly all, one by other bits most of those that lost their place there,
+    # and so on: two equal keys part as well, since each table keeps one of them.
+    tables: list[tuple[npt.NDArray[np.int32], np.uint64, np.uint64]] = []
+    left, factor = np.arange(len(among), dtype=np.int32), 1
+    while len(left):
+        bits = min(len(left).bit_length() + _SPARE_BITS, 24)
+        table, multiplier, shift = np.full(1 << bits, -1, np.int32), np.uint64(factor), np.uint64(64 - bits)
+        slots = (among[left] * multiplier >> shift).view(np.int64)
+        table[slots] = left
+        tables.append((table, multiplier, shift))
+        left = left[np.flatnonzero(table.take(slots) != left)]
+        factor = factor * int(_ODD) % (1 << 64)
     out = []
     for some in keys:
-        likely, places = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
+        places = [np.empty(0, np.int32)]
         for start in range(0, len(some), _CHUNK):
-            at = table[some[start : start + _CHUNK] >> shift]
-            rows = np.flatnonzero(at >= 0)
-            likely.append(start + rows)
-            places.append(at[rows])
-        rows, at = np.concatenate(likely), np.concatenate(places).astype(np.int64)
-        wrong = np.flatnonzero(among[at] != some[rows])
-        at[wrong] = -1
-        if len(displaced):
-            asked = some[rows[wrong]]
-            near = displaced[np.minimum(np.searchsorted(among[displaced], asked), len(displaced) - 1)]
-            at[wrong] = np.where(among[near] == asked, near, -1)
-        out.append((rows[at >= 0], at[at >= 0]))
+            asked = some[start : start + _CHUNK]
+            found, rows = np.full(len(asked), -1, np.int32), np.arange(len(asked))
+            for table, multiplier, shift in tables:
+                at = table.take((asked * multiplier >> shift).view(np.int64))
+                taken = np.flatnonzero(at >= 0)
+                at, rows, asked = at.take(taken), rows.take(taken), asked.take(taken)
+                found[rows] = at
+                wrong = np.flatnonzero(among.take(at) != asked)
+                rows, asked = rows.take(wrong), asked.take(wrong)
+                found[rows] = -1
+            places.append(found)
+        every = np.concatenate(places)
+        rows = np.flatnonzero(every >= 0)
+        out.append((rows, every[rows].astype(np.int64)))
     return out
 
 
@@ -186,8 +217,8 @@ class _Texts:
     """The bytes of a string array, eight at a time."""
 
     def __init__(self, ids: pa.StringArray) -> None:
-        offsets, data = ids.buffers()[1:]
-        self.offsets = np.frombuffer(offsets, np.int32)[ids.offset : ids.offset + len(ids) + 1]
+        data = ids.buffers()[2]
+        self.offsets = _offsets(ids)
         raw = np.zeros(8, np.uint8)
         if data is not None and data.size >= 8:
             raw = np.frombuffer(data, np.uint8)

@@ -148,11 +148,12 @@ class Labeling:
                 no value or a missing one has.
         """
         stated = "status" in frame.columns
-        self._frame: pd.DataFrame | None = (LABELS if stated else _OBTAINED).check(frame)
-        frame = self._frame
-        status = _status_codes(name, strings(frame["status"])) if stated else np.full(len(frame), _OK, np.int8)
-        queries, docs = stretches(strings(frame["query_id"])), strings(frame["doc_id"])
-        self._fill(name, scale, declared, queries, docs, frame["relevance"].to_numpy(np.float64), status)
+        columns = (LABELS if stated else _OBTAINED).checked(frame)
+        status = _status_codes(name, strings(columns["status"])) if stated else np.full(len(frame), _OK, np.int8)
+        queries, docs = (strings(columns[c]) for c in ("query_id", "doc_id"))
+        relevance = columns["relevance"].to_numpy(np.float64)
+        self._fill(name, scale, declared, stretches(queries), docs, relevance, status)
+        self._columns: dict[str, pd.Series] | None = columns
 
     @classmethod
     def from_columns(
@@ -174,7 +175,7 @@ class Labeling:
         self = object.__new__(cls)
         status = np.full(len(relevance), _OK, np.int8) if status is None else status
         self._fill(name, scale, declared, queries, doc_ids, relevance, status)
-        self._frame = None
+        self._columns = None
         return self
 
     def _fill(
@@ -245,8 +246,8 @@ class Labeling:
         """The labels table, rows sorted by query, then doc, with all columns that the labeling was built from."""
         import pandas as pd
 
-        if self._frame is not None:
-            rows = self._frame.take(self._sorted).reset_index(drop=True)
+        if self._columns is not None:
+            rows = pd.DataFrame(self._columns).take(self._sorted).reset_index(drop=True)
             return rows if "status" in rows else LABELS.check(rows.assign(status=self.status))
         columns = {"query_id": self.query_ids, "doc_id": self.doc_ids}
         return LABELS.check(pd.DataFrame({**columns, "relevance": self.relevance, "status": self.status}))

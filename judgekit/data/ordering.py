@@ -23,7 +23,8 @@ class Ties(StrEnum):
     `DOC_DESC` is what trec_eval 10 does: doc id descending (by bytes, as strcmp), scores compared as 64-bit floats.
     `DOC_DESC_32` compares scores as 32-bit floats, as trec_eval up to 9.0.8 and pytrec_eval do.
     `DOC_ASC` is the MS MARCO script's order, `RUN_ORDER` keeps the order of the file (ranx).
-    `EXPECTED` lists documents as `DOC_DESC` does, and measures are the mean over all orders of tied documents.
+    `EXPECTED` lists documents as `DOC_DESC` does, also where lists are cut to a depth, and measures are the mean over
+    all orders of tied documents.
     """
 
     DOC_DESC = "doc-desc"

@@ -129,8 +129,9 @@ class Run:
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, name: str, *, ties: Ties = Ties.DOC_DESC) -> Run:
         """Build a run from a table ``query_id, doc_id, score``."""
-        frame = RUN.check(frame)
-        return cls(name, strings(frame["query_id"]), strings(frame["doc_id"]), frame["score"].to_numpy(), ties=ties)
+        columns = RUN.checked(frame)
+        queries, docs = (strings(columns[c]) for c in ("query_id", "doc_id"))
+        return cls.from_columns(name, stretches(queries), docs, columns["score"].to_numpy(), ties=Ties(ties))
 
     def as_read(self, rows: Ints) -> Ints:
         """Return where in `docs_as_read` the doc ids of rows are."""

@@ -60,6 +60,7 @@ _RUN: Final = _Form(
 _QRELS: Final = _Form(
     "a TREC qrels file (query 0 doc relevance)", "relevance", 4, 3, ({"3": pa.int64()}, {"3": pa.float64()})
 )
+_LARGE: Final = 1 << 25
 _MISSING: Final = "a table of missing labels (query_id, doc_id, status, separated by tabs)"
 _MISSING_HEAD: Final = "query_id\tdoc_id\tstatus"
 _WORD: Final = re.compile(r"[^ \t\r\f\v]+")
@@ -121,7 +122,7 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
         scale = Scale("grades", max(1, high), min(0, low))
     status = np.full(len(values), STATUSES.index(Status.OK), np.int8)
     if missing:
-        queries = join_stretches(queries, stretches(strings([q for q, _, _ in missing])))
+        queries = join_stretches([queries, stretches(strings([q for q, _, _ in missing]))])
         docs = pa.concat_arrays([docs, strings([d for _, d, _ in missing])])
         values = np.concatenate([values, np.full(len(missing), np.nan)])
         status = np.concatenate([status, np.array([STATUSES.index(s) for _, _, s in missing], np.int8)])
@@ -151,29 +152,40 @@ def _parse(path: Path, form: _Form, types: dict[str, pa.DataType]) -> _Columns |
     """Parse a file whose columns stand one space (or one tab) apart; None where that is not so."""
     delimiter = "\t" if b"\t" in head(path, form.expected, 4096).split(b"\n", 1)[0] else " "
     types = {"0": pa.string(), "2": pa.string(), **types}
+    whole = pa.types.is_integer(types[str(form.place)])
+    queries: list[Stretches] = []
+    docs: list[pa.StringArray] = []
+    values: list[npt.NDArray[np.number]] = []
+    dtype: type[np.number] = np.int64 if whole else np.float64
     try:
         # Arrow's own stream, not a Python file: its reading thread may let go of the stream after this returns, and
         # one that needs the interpreter for that aborts the process if the program ends just then.
         with pa.input_stream(str(path), compression="gzip" if is_gzip(path) else None) as stream:
-            table = pacsv.read_csv(
+            # Batch by batch: of a large file the text is never in memory as a whole, nor is any column twice.
+            reader = pacsv.open_csv(
                 stream,
                 pacsv.ReadOptions(column_names=[str(i) for i in range(form.columns)], block_size=1 << 22),
                 pacsv.ParseOptions(delimiter=delimiter, quote_char=False, escape_char=False),
                 pacsv.ConvertOptions(column_types=types, include_columns=list(types), strings_can_be_null=False),
             )
+            for batch in reader:
+                for column in batch.columns:
+                    if column.null_count or (column.type == pa.string() and not _plain(column)):
+                        return None
+                queries.append(stretches(batch["0"]))
+                docs.append(batch["2"])
+                values.append(numbers(batch[str(form.place)], dtype))
+            del reader
     except (pa.ArrowInvalid, OSError):
         return None
-    for column in table.columns:
-        if column.null_count or (column.type == pa.string() and not all(map(_plain, column.chunks))):
-            return None
-    columns = {name: table[name] for name in ("0", "2", str(form.place))}
-    del table, column  # so that each column's chunks are freed once they are put together
-    queries = stretches(columns.pop("0"))
-    values = columns.pop(str(form.place))
-    whole = bool(pa.types.is_integer(values.type))
-    found = numbers(values, np.int64 if whole else np.float64).astype(np.float64, copy=False)
+    found = np.concatenate([np.empty(0, dtype), *values]).astype(np.float64, copy=False)
     del values
-    return _Columns(queries, strings(columns.pop("2")), found, whole)
+    ids = pa.concat_arrays([strings([]), *docs])
+    if ids.nbytes > _LARGE:
+        # What the batches took would else stay with Arrow, while numpy needs as much again.
+        del docs
+        pa.default_memory_pool().release_unused()
+    return _Columns(join_stretches(queries), ids, found, whole)
 
 
 def _plain(ids: pa.StringArray) -> bool:

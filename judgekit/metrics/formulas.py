@@ -85,8 +85,13 @@ def gain_table(text: str) -> dict[float, float]:
 
 def _hits(scene: Scene, measure: Measure) -> Ints:
     """Return the number of relevant documents in the top k."""
-    found = scene.relevant(rel(measure))
-    return scene.count(found.cell if measure.cutoff is None else found.cell[found.rank <= measure.cutoff])
+    least, cutoff = rel(measure), measure.cutoff
+
+    def count() -> Ints:
+        found = scene.relevant(least)
+        return scene.count(found.cell if cutoff is None else found.cell[np.flatnonzero(found.rank <= cutoff)])
+
+    return scene.once(("hits", least, cutoff), count)
 
 
 def _precision(scene: Scene, measure: Measure) -> Floats:
@@ -137,10 +142,9 @@ def threshold_hits(scene: Scene, measure: Measure) -> Hits:
 def _first(scene: Scene, measure: Measure) -> tuple[Ints, Ints]:
     """Return cell and rank of the first relevant documents."""
     found = threshold_hits(scene, measure)
-    first = found.nth == 1
-    if measure.cutoff is not None:
-        first &= found.rank <= measure.cutoff
-    return found.cell[first], found.rank[first]
+    first = np.flatnonzero(found.nth == 1)
+    cell, rank = found.cell[first], found.rank[first]
+    return (cell, rank) if measure.cutoff is None else (cell[rank <= measure.cutoff], rank[rank <= measure.cutoff])
 
 
 def _reciprocal_rank(scene: Scene, measure: Measure) -> Floats:
@@ -268,7 +272,7 @@ def _rbp(scene: Scene, measure: Measure) -> Floats:
 
 def _r_precision(scene: Scene, measure: Measure) -> Floats:
     found, total = scene.relevant(rel(measure)), scene.judged.total(rel(measure))
-    inside = found.rank <= np.broadcast_to(total, scene.shape).reshape(-1)[found.cell]
+    inside = np.flatnonzero(found.rank <= np.broadcast_to(total, scene.shape).reshape(-1)[found.cell])
     return ratio(scene.count(found.cell[inside]), total)
 
 

@@ -290,8 +290,8 @@ class _Rows:
 
     def locate(self, rows: Ints) -> tuple[Ints, Ints]:
         """Return list and 1-based rank of rows of `keys` (ascending)."""
-        at = np.searchsorted(self._offsets, rows, side="right") - 1
-        return at, rows - self._offsets[at] + 1
+        per_list = np.diff(np.searchsorted(rows, self._offsets))
+        return np.repeat(np.arange(len(per_list)), per_list), rows - np.repeat(self._offsets[:-1], per_list) + 1
 
     def ties(self) -> tuple[Ints, Ints]:
         """Return query and rank of every document whose score equals that of the next one."""

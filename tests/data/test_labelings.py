@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import platform
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.data.columns import equal, find, join_stretches, repeated, stretches, strings
 from judgekit.data.labelings import Labeling, Scale
+from judgekit.data.runs import Run
 from judgekit.errors import DataError, UsageError
 
 
@@ -110,19 +114,16 @@ def test_ids_are_compared_byte_by_byte(pairs: list[tuple[str, str]], skip: int) 
 
 
 @given(st.lists(st.lists(st.sampled_from(["a", "b", "ü", ""]), max_size=6), max_size=4))
-def test_stretches_are_those_of_the_column_however_it_is_chunked(chunks: list[list[str]]) -> None:
-    column = [q for chunk in chunks for q in chunk]
+def test_stretches_are_those_of_the_column_however_it_is_cut(parts: list[list[str]]) -> None:
+    column = [q for part in parts for q in part]
     whole = stretches(strings(column))
-    parts = stretches(pa.chunked_array(chunks, pa.string()))
-    joined = stretches(strings([]))
-    for chunk in chunks:
-        joined = join_stretches(joined, stretches(strings(chunk)))
-    for found in (whole, parts, joined):
-        ids = [found.ids[code] for code in found.codes]
-        assert [q for q, n in zip(ids, np.diff(found.bounds), strict=True) for _ in range(n)] == column
-        assert found.ids == list(dict.fromkeys(column))
-    assert whole.codes.tolist() == parts.codes.tolist()
-    assert whole.bounds.tolist() == parts.bounds.tolist()
+    ids = [whole.ids[code] for code in whole.codes]
+    assert [q for q, n in zip(ids, np.diff(whole.bounds), strict=True) for _ in range(n)] == column
+    assert whole.ids == list(dict.fromkeys(column))
+    joined = join_stretches([stretches(strings(part)) for part in parts])
+    assert joined.ids == whole.ids
+    assert joined.codes.tolist() == whole.codes.tolist()
+    assert joined.bounds.tolist() == whole.bounds.tolist()
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), unique=True, max_size=40), st.lists(st.integers(0, 2**64 - 1), max_size=40))
@@ -134,6 +135,52 @@ def test_keys_are_found_whatever_their_bits(known: list[int], others: list[int])
     assert rows.tolist() == [i for i, key in enumerate(asked) if key in known]
     assert [known[i] for i in found] == [key for key in asked if key in known]
     assert len(none) == 0
+
+
+def test_keys_that_are_there_twice_are_found_too() -> None:
+    among = np.array([5, 7, 5, 5], np.uint64)
+    [(rows, found)] = find([np.array([7, 5, 6], np.uint64)], among)
+    assert rows.tolist() == [0, 1]
+    assert among[found].tolist() == [7, 5]
+
+
+def test_what_is_made_of_a_table_stays_when_the_table_changes() -> None:
+    values, scores = np.array([1.0, 0.0]), np.array([2.0, 1.0])
+    columns = {"query_id": ["q", "q"], "doc_id": ["a", "b"], "relevance": values, "score": scores}
+    frame = pd.DataFrame({name: pd.Series(column, copy=False) for name, column in columns.items()}, copy=False)
+    first, second = (Labeling("x", Scale.parse("binary"), frame) for _ in range(2))
+    run = Run.from_frame(frame, "run")
+    expected = first.table
+    frame.loc[0, ["doc_id", "query_id"]] = "c"
+    frame.loc[0, ["relevance", "score"]] = 7.0
+    values[:], scores[:] = 7, 7
+    pd.testing.assert_frame_equal(second.table, expected)
+    assert second.row_relevance.tolist() == [1, 0]
+    assert (run.top("q"), run.scores.tolist()) == (["a", "b"], [2, 1])
+
+
+def test_a_table_put_together_of_several_is_one_labeling() -> None:
+    parts = [table((q, "a", 1, "ok"), (q, "b", 0, "ok")) for q in ("q1", "q2", "q1x")]
+    together = Labeling("x", Scale.parse("binary"), pd.concat(parts))
+    assert together.doc_ids.tolist() == ["a", "b"] * 3
+    parts[1].loc[1, "doc_id"] = ""
+    with pytest.raises(DataError, match="column 'doc_id' of the labels table, row 4: is empty"):
+        Labeling("x", Scale.parse("binary"), pd.concat(parts))
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="about glibc's allocator")
+def test_memory_that_was_freed_is_not_fetched_page_by_page_again() -> None:
+    program = """
+import resource, numpy as np, judgekit.data.columns
+faults = []
+for _ in range(3):
+    arrays = [np.ones(1 << 20, np.uint8) for _ in range(20)]
+    del arrays
+    faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
+print(faults[2] - faults[1])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 20 * (1 << 20) // 4096 // 10
 
 
 def test_an_id_that_is_repeated_is_found() -> None:
