@@ -129,9 +129,12 @@ class Collector:
             names = mine[0].names if mine else ()
             pairs = list(combinations(mine, 2))
             found_gaps = [self._gaps(a, b, level) for a, b in pairs]
+            # Against the outcome itself there is nothing to test, and a family that held it would be too large.
+            tested = [not any(self.flagger.is_outcome(panel, panel.labelings[e.labeling]) for e in p) for p in pairs]
             for index, name in enumerate(names):
                 gaps = [each[index] for each in found_gaps]
-                for (a, b), gap, adjusted in zip(pairs, gaps, holm([g.p for g in gaps]), strict=True):
+                family = holm([g.p if test else math.nan for g, test in zip(gaps, tested, strict=True)])
+                for (a, b), gap, adjusted in zip(pairs, gaps, family, strict=True):
                     row = {
                         "first": panel.labelings[a.labeling],
                         "second": panel.labelings[b.labeling],

@@ -40,8 +40,8 @@ class Comparison:
         table: one row per coefficient, columns of `judgekit.data.tables.COMPARISON`.
         verdict: the verdict on the primary cell.
         differences: one row per pair of labelings and coefficient, for the quality of the primary cell: difference,
-            interval, p, p by Holm over all pairs of the same cell and coefficient, and per run Williams' t and
-            Steiger's z for r and rho.
+            interval, p, p by Holm over all pairs of the same cell and coefficient (none for pairs with a labeling
+            that is the outcome by construction), and per run Williams' t and Steiger's z for r and rho.
         details: one row per cell: how many queries went in, what share of its cases each labeling lacks, the largest
             tau-b attainable with the same values, the share of resamples without a concordance.
         controls: for the measures of the primary cell, how much of the agreement easy and hard questions make, see

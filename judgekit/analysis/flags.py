@@ -121,7 +121,7 @@ class Flagger:
             return []
         return [
             f"The scores of {panel.labelings[estimate.labeling]!r} ({panel.measure}) equal the quality on every query:"
-            " if its labels were made from these answers, that says nothing about them."
+            " if its labels were made from these answers, that says nothing about them; say so with by_construction."
         ]
 
     def reason(self, panel: Panel, estimate: Estimate) -> str:

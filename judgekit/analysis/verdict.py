@@ -43,8 +43,8 @@ class Candidate:
 
     @property
     def predicts(self) -> bool:
-        """Whether it may be said to do better than chance: nothing speaks against it."""
-        return self.concordance > CHANCE and not self.low <= CHANCE
+        """Whether it is shown to do better than chance; without an interval nothing is."""
+        return self.low > CHANCE
 
 
 @dataclass(frozen=True)
@@ -248,6 +248,8 @@ def _details(verdict: Verdict, ranked: Sequence[Candidate], primary: Primary) ->
 
 
 def _between(candidate: Candidate) -> str:
+    if not math.isfinite(candidate.low):
+        return f"{candidate.concordance:.3f}, without an interval: too many resamples leave it undefined"
     return f"{candidate.concordance:.3f}, interval {candidate.low:.3f} to {candidate.high:.3f}"
 
 

@@ -218,6 +218,8 @@ def _means(evaluation: Evaluation) -> None:
 def _remarks(evaluation: Evaluation, missing: Missing) -> Iterator[str]:
     """Yield what a reader of the means has to know: what each is not a mean of, and why."""
     treated = {"undefined": "they have no score", "zero": "read as 0", "condense": "left out", "bounds": "bounded"}
+    cutoffs = {str(measure): measure.cutoff or 0 for measure in evaluation.measures}
+    ties: dict[tuple[str, str], dict[int, str]] = {}
     for mean in evaluation.summary:
         of = f"of {mean.queries:,} queries"
         if mean.reason:
@@ -236,7 +238,10 @@ def _remarks(evaluation: Evaluation, missing: Missing) -> Iterator[str]:
         if mean.no_relevant:
             yield f"{mean.labeling} has no relevant document for {mean.no_relevant:,} {of}"
         if mean.ties_across:
-            yield f"{mean.measure} of {mean.run}: {mean.ties_across:,} {of} have ties across the cutoff"
+            ties.setdefault((mean.run, of), {})[cutoffs[mean.measure]] = f"{mean.ties_across:,}"
+    for (run, of), counts in ties.items():
+        told = ", ".join(f"cutoff {cutoff} in {count}" for cutoff, count in sorted(counts.items()))
+        yield f"{run}: scores tie across {told} {of}; --ties says which documents come first"
 
 
 def _scales(items: list[str], files: dict[str, Path]) -> dict[str, str]:
@@ -274,6 +279,13 @@ def compare(
     depth: Annotated[list[int] | None, typer.Option(help="Only these answer depths; repeat.")] = None,
     primary: Annotated[str | None, typer.Option(help="The measure that the verdict is about.")] = None,
     primary_metric: Annotated[str | None, typer.Option(help="The answer metric that it is about.")] = None,
+    by_construction: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LABELING=METRIC",
+            help="A labeling that is the answers' METRIC from one document: no verdict uses it at depth 1; repeat.",
+        ),
+    ] = None,
     margin: Annotated[float, typer.Option(help="How much worse still counts as not worse (concordance).")] = 0.05,
     resamples: Annotated[int, typer.Option(min=100, max=100_000, help="Bootstrap resamples.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 1,
@@ -291,9 +303,11 @@ def compare(
 
     if out is not None:
         check_target(out, table=True)
+    found = pd.concat([read_table(SCORES, path) for path in scores], ignore_index=True)
+    answers = pd.concat([read_table(QUALITY, path) for path in quality], ignore_index=True)
     comparison = compare_tables(
-        pd.concat([read_table(SCORES, path) for path in scores], ignore_index=True),
-        pd.concat([read_table(QUALITY, path) for path in quality], ignore_index=True),
+        found,
+        answers,
         levels=level or ["query"],
         measures=measure,
         metrics=metric,
@@ -302,6 +316,7 @@ def compare(
         primary_metric=primary_metric,
         primary_level=(level or ["query"])[0],
         margin=margin,
+        by_construction=_outcomes(by_construction or [], found, answers),
         resamples=resamples,
         seed=seed,
     )
@@ -312,3 +327,19 @@ def compare(
         console(stderr=True).print(f"note: {warning}", markup=False, highlight=False)
     if format == "table":
         console().print(f"\n{comparison.verdict}", markup=False, highlight=False)
+
+
+def _outcomes(items: list[str], scores: pd.DataFrame, quality: pd.DataFrame) -> set[tuple[str, str, str]]:
+    """Return (labeling, model, metric) of what is the outcome by construction, for all models of the quality table."""
+    labelings, metrics = (sorted(set(column)) for column in (scores["labeling"], quality["metric"]))
+    found = set()
+    for item in items:
+        labeling, _, metric = item.rpartition("=")
+        for what, name, known in (("labeling", labeling, labelings), ("metric", metric, metrics)):
+            if name not in known:
+                raise UsageError(
+                    f"--by-construction {item}: there is no {what} {name!r} (there are: {', '.join(known)})."
+                    f"{nearest(name, known)}"
+                )
+        found |= {(labeling, str(model), metric) for model in set(quality["model"])}
+    return found

@@ -82,8 +82,10 @@ class Record:
             record = cls(**row, usage=None if usage is None else (int(usage[0]), int(usage[1])))
             key = identity(record.endpoint, record.sample, record.body.encode())
             found = zlib.crc32((record.reply or "").encode())
-        except (AttributeError, IndexError, KeyError, TypeError) as problem:
-            raise ValueError(f"it is no record of judgekit: {problem}") from None
+        except KeyError as lacking:
+            raise ValueError(f"it is no stored reply of judgekit: it lacks {lacking}") from None
+        except (AttributeError, IndexError, TypeError, orjson.JSONDecodeError) as problem:
+            raise ValueError(f"it is no stored reply of judgekit: {problem}") from None
         if version != SCHEMA_VERSION:
             raise ValueError(f"its schema version is {version}; this judgekit reads {SCHEMA_VERSION}")
         if key != record.key:

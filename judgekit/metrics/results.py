@@ -44,7 +44,7 @@ class Mean(NamedTuple):
     not_in_run: int
     """Queries that the run has nothing for."""
     no_relevant: int
-    """Queries without any relevant document."""
+    """Queries without any relevant document, all of whose labels are known."""
     ignored: int
     """Queries of the run that were not scored."""
     ties_across: int
@@ -179,6 +179,7 @@ class Evaluation:
         """Return per measure the counts that depend on its threshold or cutoff, each of shape (L, R)."""
         join = self._join
         judged, barren = _judged_by_rank(join), Scene(join).barren
+        known = scored & ~(join.missing | join.excused)[:, None, :]
         number, query, rank = join.ties
         first_tie = np.full(join.retrieved.shape, np.iinfo(np.int64).max)
         np.minimum.at(first_tie, (number, query), rank)
@@ -194,7 +195,7 @@ class Evaluation:
                 unjudged = looked - judged[:, :, min(last, judged.shape[2] - 1)]
                 by_cutoff[k] = (scored & across).sum(2), (scored & (first_tie <= last)).sum(2), unjudged
             if least not in by_rel:
-                by_rel[least] = (scored & barren(least)).sum(2)
+                by_rel[least] = (known & barren(least)).sum(2)
         return {
             "ties_across": [by_cutoff[m.cutoff][0] for m in self.measures],
             "ties_inside": [by_cutoff[m.cutoff][1] for m in self.measures],

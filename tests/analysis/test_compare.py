@@ -91,6 +91,9 @@ def test_the_outcome_by_construction_never_wins():
     flags = result.table.drop_duplicates("labeling").set_index("labeling")["flags"]
     assert "by_construction" in flags["erag"]
     assert "by_construction" not in flags["good"]
+    tests = result.differences.query("coefficient == 'concordance'").set_index(["first", "second"])
+    assert tests.loc[("erag", "good"), "p_holm"] != tests.loc[("erag", "good"), "p_holm"]
+    assert tests.loc[("good", "poor"), "p_holm"] == tests.loc[("good", "poor"), "p"]
 
 
 def test_a_constant_series_is_undefined_with_the_reason():

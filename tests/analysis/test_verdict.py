@@ -15,8 +15,12 @@ def gap(value, se=0.02):
     return Difference(value, value - 1.96 * se, value + 1.96 * se, p, se, value + 1.645 * se, "t")
 
 
-def verdict(values, se=0.02, orders=None, taus=None, **change):
-    candidates = [Candidate(name, v, (taus or values)[name], (orders or {}).get(name)) for name, v in values.items()]
+def verdict(values, se=0.02, orders=None, taus=None, interval=True, **change):
+    low, high = (-1.96 * se, 1.96 * se) if interval else (math.nan, math.nan)
+    candidates = [
+        Candidate(name, v, (taus or values)[name], (orders or {}).get(name), "", v + low, v + high)
+        for name, v in values.items()
+    ]
     given = {"margin": 0.05, "queries": 300, "excluded": {}, **change}
     return decide(candidates, lambda a, b: gap(values[a] - values[b], se), CELL, **given)
 
@@ -29,6 +33,13 @@ def test_a_winner_beats_every_other_one():
     assert found.not_told_apart == ()
     assert found.headline.startswith("On 300 queries, 'a' predicts answer quality best")
     assert "80 times in 100" in found.headline
+
+
+def test_without_an_interval_nothing_is_shown_to_be_better_than_chance():
+    found = verdict({"a": 0.8, "b": 0.7}, interval=False)
+    assert (found.best, found.winner, found.predictive) == ("a", None, False)
+    assert "no labeling is shown to predict answer quality better than chance" in found.headline
+    assert "is open (concordance 0.800, without an interval: too many resamples leave it undefined)" in found.text
 
 
 def test_no_winner_where_one_other_is_too_close():

@@ -85,6 +85,42 @@ def test_compare_takes_tables_that_judgekit_did_not_make(judgekit: Judgekit, fol
     assert "'mine'" in said.out
 
 
+def test_compare_is_told_which_labeling_is_the_outcome_by_construction(judgekit: Judgekit, folder: Path) -> None:
+    names = [f"q{i:02}" for i in range(60)]
+    base = {"run": "r", "query_id": names}
+    outcome = [float(i % 3 == 0) for i in range(60)]
+    noisy = [value + i * 7 % 5 for i, value in enumerate(outcome)]
+    scores = [
+        pd.DataFrame({**base, "labeling": "erag", "measure": "P@1", "value": outcome}),
+        pd.DataFrame({**base, "labeling": "judge", "measure": "P@1", "value": noisy}),
+    ]
+    pd.concat(scores).to_csv(folder / "scores.csv", index=False)
+    quality = pd.DataFrame({**base, "depth": 1, "model": "bot", "metric": "em", "value": outcome})
+    quality.to_csv(folder / "quality.csv", index=False)
+    common = ["compare", "--scores", "scores.csv", "--quality", "quality.csv"]
+    said = judgekit(*common)
+    assert "'erag' predicts answer quality best" in said.out
+    assert "say so with by_construction" in said.err
+    said = judgekit(*common, "--by-construction", "erag=em")
+    assert "'erag' takes no part: its labels are the outcome by construction" in said.out
+    assert "by_construction" not in said.err
+    for wrong, reason in (("egar=em", "no labeling 'egar'"), ("erag=me", "no metric 'me'"), ("erag", "no labeling ''")):
+        said = judgekit(*common, "--by-construction", wrong)
+        assert said.code == 2
+        assert reason in said.err
+
+
+def test_scores_that_tie_across_a_cutoff_are_told_once_per_run(judgekit: Judgekit, folder: Path) -> None:
+    (folder / "flat.trec").write_text("".join(f"q{q} Q0 d{d} 1 0.5 flat\n" for q in (1, 2) for d in range(4)))
+    (folder / "flat.qrels").write_text("q1 0 d1 1\nq2 0 d9 1\n")
+    said = judgekit("score", "--run", "flat.trec", "--qrels", "flat.qrels", "-m", "P@1 R@1 nDCG@3 AP")
+    told = [line for line in said.err.splitlines() if "tie" in line]
+    assert told == [
+        "note: flat: scores tie across cutoff 1 in 2, cutoff 3 in 2 of 2 queries; --ties says which documents come"
+        " first"
+    ]
+
+
 def test_run_does_it_all_and_a_second_time_without_a_request(judgekit: Judgekit, folder: Path) -> None:
     first = judgekit("run", "experiment.toml", "--out", "results")
     assert first.code == 0, first.err

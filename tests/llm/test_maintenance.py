@@ -110,7 +110,13 @@ def test_a_bad_line_is_named_and_nothing_is_imported(store: Store, tmp_path: Pat
     export_store(store, tmp_path / "all.jsonl")
     text = (tmp_path / "all.jsonl").read_text()
     other = Store(tmp_path / "other")
-    for bad, reason in (("{}", "no record"), (text.splitlines()[0].replace("unit", "Unit"), "identity")):
+    bad_lines = {
+        "{}": "lacks 'version'",
+        "[1]": "no stored reply",
+        "q1 Q0 d1 1": "no stored reply",
+        text.splitlines()[0].replace("unit", "Unit"): "identity",
+    }
+    for bad, reason in bad_lines.items():
         (tmp_path / "bad.jsonl").write_text(f"{text}{bad}\n")
         with pytest.raises(DataError, match=reason) as caught:
             import_store(other, tmp_path / "bad.jsonl")

@@ -87,6 +87,7 @@ def test_a_labeling_that_does_not_apply_is_undefined_and_counted_apart() -> None
     for missing in ("undefined", "zero", "condense", "bounds"):
         mean = only(run, labeling, "P@1", missing=missing)
         assert (mean.value, mean.defined, mean.missing, mean.not_applicable, mean.undefined) == (1.0, 1, 0, 1, 0)
+        assert mean.no_relevant == 0, "that is said only of queries whose labels are known"
     nowhere = only(run, labeling_of(q1={"d1": "not_applicable"}), "P@1")
     assert isnan(nowhere.value)
     assert (nowhere.queries, nowhere.defined) == (1, 0)
