@@ -25,6 +25,8 @@ from judgekit.data.streams import head, is_gzip, lines, stem, write_atomic
 from judgekit.data.tables import ALL, Status, id_problem
 from judgekit.errors import DataError, UsageError, nearest
 
+Floats = npt.NDArray[np.float64]
+
 __all__ = ["missing_path", "read_qrels", "read_run", "stem", "write_qrels", "write_run"]
 
 
@@ -37,8 +39,8 @@ class _Form(NamedTuple):
     columns: int
     place: int
     """The column of the number."""
-    types: tuple[dict[str, pa.DataType], ...]
-    """Arrow types of further columns, by place, to be tried one after another."""
+    types: dict[str, pa.DataType]
+    """Arrow types of the columns that are read, by place."""
 
 
 class _Columns(NamedTuple):
@@ -49,17 +51,13 @@ class _Columns(NamedTuple):
     """Whether every value is written as an integer."""
 
 
-# The rank is read only to notice where it is empty: two spaces in a row would make a score of it.
+_IDS: Final = {"0": pa.string(), "2": pa.string()}
+_FEW: Final = pa.dictionary(pa.int32(), pa.string())
+# What is not used is read to notice where it is empty: two spaces in a row would make a score of the rank.
 _RUN: Final = _Form(
-    "a TREC run (query Q0 doc rank score tag)",
-    "score",
-    6,
-    4,
-    ({"3": pa.int32(), "4": pa.float64()}, {"3": pa.string(), "4": pa.float64()}),
+    "a TREC run (query Q0 doc rank score tag)", "score", 6, 4, _IDS | {"3": pa.string(), "4": pa.float64()}
 )
-_QRELS: Final = _Form(
-    "a TREC qrels file (query 0 doc relevance)", "relevance", 4, 3, ({"3": pa.int64()}, {"3": pa.float64()})
-)
+_QRELS: Final = _Form("a TREC qrels file (query 0 doc relevance)", "relevance", 4, 3, _IDS | {"1": _FEW, "3": _FEW})
 _LARGE: Final = 1 << 25
 _MISSING: Final = "a table of missing labels (query_id, doc_id, status, separated by tabs)"
 _MISSING_HEAD: Final = "query_id\tdoc_id\tstatus"
@@ -141,58 +139,75 @@ def missing_path(qrels: str | Path) -> Path:
 
 def _columns(path: Path, form: _Form, *, may_be_empty: bool = False) -> _Columns:
     """Read the columns of a file: the fast way, or the slow way, which knows what is wrong and where."""
-    fast = (_parse(path, form, types) for types in form.types)
-    columns = next((c for c in fast if c is not None), None) or _scan(path, form)
+    columns = _parse(path, form) or _scan(path, form)
     if not len(columns.values) and not may_be_empty:
         raise DataError(f"is empty; expected {form.expected}", path)
     return columns
 
 
-def _parse(path: Path, form: _Form, types: dict[str, pa.DataType]) -> _Columns | None:
-    """Parse a file whose columns stand one space (or one tab) apart; None where that is not so."""
+def _parse(path: Path, form: _Form) -> _Columns | None:
+    """Parse a file whose columns stand one space (or one tab) apart; None where that is not so, or anything is odd."""
     delimiter = "\t" if b"\t" in head(path, form.expected, 4096).split(b"\n", 1)[0] else " "
-    types = {"0": pa.string(), "2": pa.string(), **types}
-    whole = pa.types.is_integer(types[str(form.place)])
+    # Arrow's own stream, not a Python file: its reading thread may let go of the stream after this returns, and one
+    # that needs the interpreter for that aborts the process if the program ends just then. Nor is it closed here:
+    # where the file is not read to its end that thread may be reading still, and would read from whatever file is
+    # opened next under the number of this one. It is closed when the last of them lets go of it.
+    stream = pa.input_stream(str(path), compression="gzip" if is_gzip(path) else None)
     queries: list[Stretches] = []
     docs: list[pa.StringArray] = []
-    values: list[npt.NDArray[np.number]] = []
-    dtype: type[np.number] = np.int64 if whole else np.float64
+    values: list[Floats] = []
+    whole = True
     try:
-        # Arrow's own stream, not a Python file: its reading thread may let go of the stream after this returns, and
-        # one that needs the interpreter for that aborts the process if the program ends just then.
-        with pa.input_stream(str(path), compression="gzip" if is_gzip(path) else None) as stream:
-            # Batch by batch: of a large file the text is never in memory as a whole, nor is any column twice.
-            reader = pacsv.open_csv(
-                stream,
-                pacsv.ReadOptions(column_names=[str(i) for i in range(form.columns)], block_size=1 << 22),
-                pacsv.ParseOptions(delimiter=delimiter, quote_char=False, escape_char=False),
-                pacsv.ConvertOptions(column_types=types, include_columns=list(types), strings_can_be_null=False),
-            )
-            for batch in reader:
-                for column in batch.columns:
-                    if column.null_count or (column.type == pa.string() and not _plain(column)):
-                        return None
-                queries.append(stretches(batch["0"]))
-                docs.append(batch["2"])
-                values.append(numbers(batch[str(form.place)], dtype))
-            del reader
-    except (pa.ArrowInvalid, OSError):
+        # Batch by batch: of a large file the text is never in memory as a whole.
+        reader = pacsv.open_csv(
+            stream,
+            pacsv.ReadOptions(column_names=[str(i) for i in range(form.columns)], block_size=1 << 22),
+            pacsv.ParseOptions(delimiter=delimiter, quote_char=False, escape_char=False),
+            pacsv.ConvertOptions(column_types=form.types, include_columns=list(form.types), strings_can_be_null=False),
+        )
+        for batch in reader:
+            for column in batch.columns:
+                texts = column.dictionary if pa.types.is_dictionary(column.type) else column
+                if column.null_count or (texts.type == pa.string() and not _plain(texts)):
+                    return None
+            found, integers = _values(batch[str(form.place)])
+            values.append(found)
+            whole = whole and integers
+            queries.append(stretches(batch["0"]))
+            docs.append(batch["2"])
+        del reader
+    except (pa.ArrowInvalid, OSError, ValueError):
         return None
-    found = np.concatenate([np.empty(0, dtype), *values]).astype(np.float64, copy=False)
+    scores = np.concatenate([np.empty(0), *values])
     del values
     ids = pa.concat_arrays([strings([]), *docs])
     if ids.nbytes > _LARGE:
         # What the batches took would else stay with Arrow, while numpy needs as much again.
         del docs
         pa.default_memory_pool().release_unused()
-    return _Columns(join_stretches(queries), ids, found, whole)
+    return _Columns(join_stretches(queries), ids, scores, whole)
+
+
+def _values(column: pa.Array) -> tuple[Floats, bool]:
+    """Return a column of numbers, and whether all are written as integers (of floats nobody asks).
+
+    Raises:
+        ValueError: one is none. Arrow's own parser of integers takes hexadecimal ones too.
+    """
+    if not pa.types.is_dictionary(column.type):
+        return numbers(column, np.float64), False
+    texts = column.dictionary.to_pylist()
+    if not all(map(_NUMBER.fullmatch, texts)):
+        raise ValueError("a text is no number")
+    values = np.array([float(text) for text in texts], np.float64)
+    return values[numbers(column.indices, np.int32)], all(map(_INTEGER.fullmatch, texts))
 
 
 def _plain(ids: pa.StringArray) -> bool:
     """Return whether no id is empty or holds white space (or anything else below it)."""
     offsets = np.frombuffer(ids.buffers()[1], np.int32)[ids.offset : ids.offset + len(ids) + 1]
     data = np.frombuffer(ids.buffers()[2], np.uint8)[offsets[0] : offsets[-1]]
-    return bool((offsets[1:] > offsets[:-1]).all() and data.min() > ord(" "))
+    return bool((offsets[1:] > offsets[:-1]).all() and data.min(initial=0xFF) > ord(" "))
 
 
 def _scan(path: Path, form: _Form, problem: Callable[[str], str | None] = lambda _: None) -> _Columns:

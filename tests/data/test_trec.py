@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import os
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +60,30 @@ def test_a_run_is_read_whatever_white_space_stands_between_its_columns(write, te
     assert run.scores.tolist() == [3.5, 2.0, -1e-3]
 
 
+def test_a_large_run_is_the_same_at_every_reading_by_the_slow_reader(write) -> None:
+    # So large that the fast parser's thread is still reading ahead when the first line makes it give up.
+    ids = [f"{i:0150}" for i in range(60_000)]
+    path = write("".join(f"q{i // 1000}  Q0  {doc}  {i}  {-i}  tag\n" for i, doc in enumerate(ids)))
+    for _ in range(12):
+        run = read_run(path)
+        assert run.docs_as_read.to_pylist() == ids
+        assert run.ranked_scores.tolist() == [-float(i) for i in range(60_000)]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts open files as Linux shows them")
+def test_reading_leaves_no_file_open(write) -> None:
+    def opened() -> int:
+        return sum("x.trec" in os.readlink(fd) for fd in Path("/proc/self/fd").iterdir() if fd.is_symlink())
+
+    for text in (RUN, RUN.replace(" ", "  "), "q Q0 d 1 nan t\n"):
+        with suppress(DataError):
+            read_run(write(text))
+    until = time.monotonic() + 30
+    while opened() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert opened() == 0
+
+
 def test_gzip_is_recognised_by_content(write) -> None:
     assert read_run(write(gzip.compress(RUN.encode()), "a.b.trec.gz"), name="mine").top("q1") == ["d1", "007"]
     assert read_qrels(write(gzip.compress(QRELS.encode()), "plain-name.qrels")).relevance.tolist() == [0, 1, 2]
@@ -93,6 +120,8 @@ def test_a_bad_line_of_a_run_is_named(write, text: str | bytes, line: int, messa
     [
         ("q 0 d 1\nq 0 e\n", 2, "has 3 columns, expected 4"),
         ("q 0 d x\n", 1, "the relevance 'x' is no finite number"),
+        ("q 0 d 1\nq 0 e 0x1\n", 2, "the relevance '0x1' is no finite number"),
+        ("q 0 d 1\nq  e 2\n", 2, "has 3 columns"),
         ("q 0 d 1\nq 0 d 2\n", 2, "there twice"),
         ("q 0 d 1\nq 0 e 0.5\n", 2, "0.5 is no integer: declare what decimals mean"),
         ("q 0 d 1.0\n", 1, "1.0 is no integer"),
