@@ -88,7 +88,8 @@ def evaluate(
         labelings,
         ids,
         depth=_looked_at(parsed, runs, condensed="condense" in (missing, unjudged)),
-        unjudged_as_missing=unjudged == "bounds",
+        missing_as_holes=missing == "bounds",
+        unjudged_as_holes=unjudged == "bounds",
     )
     if query_ids is not None:
         join.listed[:] = True
@@ -130,26 +131,28 @@ class _Computer:
         self._formulas = FORMULAS | (EXPECTED if join.averaged.any() else {})
         self._drop: Drop = "missing" if missing == "condense" else "nothing"
         self._condensed = unjudged == "condense"
-        self._fill = np.zeros(join.shape[0]) if missing == "zero" else None
+        self._table: Floats = np.where(join.lost, 0, join.label) if missing == "zero" else join.label
         self._scenes: dict[tuple[str, Drop], Scene] = {}
         self.holes: Bools = np.zeros((join.shape[0], join.shape[2]), np.bool_)
-        labeling, pair = np.nonzero(join.lost)
+        labeling, pair = np.nonzero(join.holes)
         self.holes[labeling, join.pair_query[pair]] = True
 
     def _scene(self, measure: Measure, which: str = "plain") -> Scene:
         drop: Drop = "unlabelled" if self._condensed or measure.option("judged_only") else self._drop
         if (which, drop) not in self._scenes:
-            fill = self._fill if which == "plain" else self._end(which, drop)
-            self._scenes[which, drop] = Scene(self._join, fill, drop=drop)
+            table = self._table
+            if which != "plain":
+                table = np.where(self._join.holes, self._end(which, drop)[:, None], table)
+            self._scenes[which, drop] = Scene(self._join, table, drop=drop)
         return self._scenes[which, drop]
 
     def _end(self, which: str, drop: Drop) -> Floats:
-        """Return the best or worst label that a document may have, by labeling."""
+        """Return the largest label that a hole may have, the lowest, or the worst, by labeling."""
         scales = [labeling.scale for labeling in self._join.labelings]
         if which == "high":
             return np.array([s.high for s in scales], np.float64)
         # A negative grade would leave a condensed list, and so be no worse than a 0 that stays in it.
-        stays = drop == "unlabelled"
+        stays = which == "worst" and drop == "unlabelled"
         return np.array([0 if stays and s.integral else s.low for s in scales], np.float64)
 
     def values(self, measure: Measure) -> Floats:
@@ -161,7 +164,9 @@ class _Computer:
 
         What is retrieved takes its lowest labels while the denominator takes its highest, and the other way round.
         """
-        worst, best = self._scene(measure, "low"), self._scene(measure, "high")
+        # What asks for no label, but how many documents a list has, is least where the most of them leave it.
+        low_end = "low" if measure.definition.needs == "nothing" else "worst"
+        worst, best = self._scene(measure, low_end), self._scene(measure, "high")
         formula = self._formulas[measure.name]
         low = formula(worst.against(best), measure)
         high = formula(best.against(worst), measure)

@@ -57,7 +57,8 @@ class Join:
         pair_query: per pair its query, shape (P,).
         label: per labeling and pair the label, NaN where there is none, shape (L, P).
         known: whether the labeling lists the pair at all, shape (L, P).
-        lost: whether the pair's label is missing, shape (L, P).
+        lost: whether the pair's label was asked for and not had, shape (L, P).
+        holes: whether bounds are over all labels that the pair may have, shape (L, P).
         retrieved: documents per run and query, shape (R, Q).
         hit_list, hit_rank, hit_pair: per hit its list, 1-based rank and pair, shape (H,); the hits of a list stand
             together, best first.
@@ -70,7 +71,8 @@ class Join:
         query_ids: list[str],
         *,
         depth: int | None = None,
-        unjudged_as_missing: bool = False,
+        missing_as_holes: bool = False,
+        unjudged_as_holes: bool = False,
     ) -> None:
         """Join runs and labelings.
 
@@ -79,13 +81,16 @@ class Join:
             labelings: the labelings.
             query_ids: the queries to evaluate; rows of others are left out.
             depth: the first documents of each list that any measure looks at, or None for all.
-            unjudged_as_missing: add every retrieved document that a labeling does not list to its missing labels.
+            missing_as_holes: make holes of the missing labels.
+            unjudged_as_holes: make holes of the retrieved documents that a labeling does not list.
         """
         self.runs, self.labelings = runs, labelings
         self.shape = len(labelings), len(runs), len(query_ids)
         place = {q: i for i, q in enumerate(query_ids)}
         self._runs = [_Rows(run, place, depth) for run in runs]
-        self._join_runs(self._join_labels(place), unjudged_as_missing=unjudged_as_missing)
+        keys = self._join_labels(place)
+        self.holes: Bools = self.lost if missing_as_holes else np.zeros_like(self.lost)
+        self._join_runs(keys, unjudged_as_holes=unjudged_as_holes)
 
     def _join_labels(self, place: dict[str, int]) -> Keys:
         """Fill the attributes about labels; return the key of each pair."""
@@ -144,7 +149,7 @@ class Join:
             ids = docs[rows[row]].as_py(), self._pair_docs[others[row]].as_py()
             raise DataError(f"the docs {ids[0]!r} and {ids[1]!r} have the same 64-bit hash; rename one of them")
 
-    def _join_runs(self, pair_keys: Keys, *, unjudged_as_missing: bool) -> None:
+    def _join_runs(self, pair_keys: Keys, *, unjudged_as_holes: bool) -> None:
         """Fill the attributes about hits."""
         _, count, queries = self.shape
         self.retrieved = np.zeros((count, queries), np.int64)
@@ -158,14 +163,14 @@ class Join:
             self._verify(pair, lists.query[at], lists.run.docs_as_read, lists.run.as_read(rows))
             columns.append((number * queries + lists.query[at], rank, pair))
             self._hit_rows.append(rows)
-        if unjudged_as_missing:
-            columns = self._lose_unjudged([hits for hits, _ in matches], columns)
+        if unjudged_as_holes:
+            columns = self._open_unjudged([hits for hits, _ in matches], columns)
         self.hit_list, self.hit_rank, self.hit_pair = map(np.concatenate, zip(*columns, strict=True))
 
-    def _lose_unjudged(
+    def _open_unjudged(
         self, matched: list[Ints], columns: list[tuple[Ints, Ints, Ints]]
     ) -> list[tuple[Ints, Ints, Ints]]:
-        """Make a hit of every retrieved document, and a missing label of those that a labeling does not list."""
+        """Make a hit of every retrieved document, and a hole of those that a labeling does not list."""
         queries, pairs = self.shape[2], len(self.pair_query)
         fresh, place = np.unique(np.concatenate([x.keys for x in self._runs]), return_inverse=True)
         known = np.full(len(fresh), -1)
@@ -185,8 +190,8 @@ class Join:
         self.pair_query[known] = query
         wider = ((0, 0), (0, len(more)))
         self.label = np.pad(self.label, wider, constant_values=np.nan)
-        self.lost, self.known = np.pad(self.lost, wider), np.pad(self.known, wider)
-        self.lost[:, known] |= ~self.known[:, known]
+        self.lost, self.known, self.holes = (np.pad(x, wider) for x in (self.lost, self.known, self.holes))
+        self.holes[:, known] |= ~self.known[:, known]
         return out
 
     @cached_property
@@ -295,6 +300,8 @@ class _Rows:
 
     def ties(self) -> tuple[Ints, Ints]:
         """Return query and rank of every document whose score equals that of the next one."""
+        if not len(self.starts):
+            return self.query, self.query
         tied = np.flatnonzero(~_new_block(self.run)) - 1
         at = np.searchsorted(self.starts, tied, side="right") - 1
         inside = (at >= 0) & (tied < self.starts[at] + self.retrieved[at])

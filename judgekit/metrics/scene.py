@@ -91,17 +91,17 @@ class Scene:
         table: the label of each pair, NaN where there is none, shape (L, P).
     """
 
-    def __init__(self, join: Join, fill: Floats | None = None, *, drop: Drop = "nothing") -> None:
+    def __init__(self, join: Join, table: Floats | None = None, *, drop: Drop = "nothing") -> None:
         """Put the labels on the hits.
 
         Args:
             join: the join.
-            fill: the value that missing labels take, per labeling; None if they stay away.
+            table: the label of each pair, NaN where there is none, shape (L, P); those of the join by default.
             drop: leave documents with a missing label, or all without a label, out of the lists.
         """
         self.join, self.shape = join, join.shape
         self._judged: Scene | None = None
-        self.table: Floats = join.label if fill is None else np.where(join.lost, fill[:, None], join.label)
+        self.table: Floats = join.label if table is None else table
         self._stays: Bools | None = None
         self._memory: dict[Hashable, Any] = {}
         self._log2 = np.ones(1)

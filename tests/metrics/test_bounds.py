@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from judgekit.data.ordering import Ties
 from judgekit.errors import UsageError
-from judgekit.metrics import evaluate, parse_measures
+from judgekit.metrics import Evaluation, evaluate, parse_measures
 from tests.metrics.material import EVERY, SCALES, Case, cases, labeling_of, run_of
 from tests.metrics.reference import score
 
@@ -78,6 +78,52 @@ def test_unjudged_documents_can_be_holes_too(case: Case) -> None:
             if ("qrels", str(measure)) not in found.reasons:
                 one = score(measure, ranked, labels, case.scale, [case.scores[d] for d in ranked])
                 assert isnan(one) or found.low[i] - 1e-12 <= one <= found.high[i] + 1e-12, str(measure)
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    cases(most=5, scales=("binary", "grades:-2..3"), least_labels=1),
+    st.sampled_from([("zero", "bounds"), ("condense", "bounds"), ("bounds", "bounds"), ("bounds", "condense")]),
+    st.sampled_from([Ties.DOC_DESC, Ties.EXPECTED]),
+    st.data(),
+)
+def test_missing_and_unjudged_documents_are_treated_apart(
+    case: Case, options: tuple[str, str], ties: Ties, data: st.DataObject
+) -> None:
+    missing, unjudged = options
+    lost = data.draw(st.lists(st.sampled_from(sorted(case.labels)), max_size=1))
+    known = {d: v for d, v in case.labels.items() if d not in lost}
+    holes = [d for d in sorted(case.scores) if d not in case.labels] if unjudged == "bounds" else []
+    holes += lost if missing == "bounds" else []
+
+    def scored(labels: dict[str, float], gone: list[str], **change: str) -> Evaluation:
+        labeling = Case(case.scores, labels, case.scale).labeling(dict.fromkeys(gone, "failed"))
+        return evaluate([case.run(ties)], [labeling], MEASURES, query_ids=["q"], **change)
+
+    found = scored(known, lost, missing=missing, unjudged=unjudged)
+    rest = "nonrelevant" if unjudged == "bounds" else unjudged
+    for values in product(ENDS[str(case.scale)], repeat=min(len(holes), 3)):
+        labels = known | dict(zip(holes, values, strict=False)) | dict.fromkeys(holes[3:], 0.0)
+        one = scored(labels, lost if missing in ("zero", "condense") else [], unjudged=rest, missing=missing)
+        one_value = one.values if not one.bounded else one.low
+        for i, measure in enumerate(MEASURES):
+            value = one_value[i, 0, 0, 0]
+            if ("qrels", str(measure)) not in found.reasons and not isnan(value):
+                assert found.low[i, 0, 0, 0] - 1e-12 <= value <= found.high[i, 0, 0, 0] + 1e-12, str(measure)
+    if not holes:
+        np.testing.assert_array_equal(found.values, scored(known, lost, missing=missing, unjudged=rest).values)
+
+
+def test_what_is_missing_is_0_or_left_out_beside_bounds_over_what_is_unjudged() -> None:
+    run = run_of(q="lost known")
+    labeling = labeling_of(q={"lost": "failed", "known": 1})
+    for missing, values in (("zero", [0.5, 0.0, 2.0]), ("condense", [1.0, 1.0, 1.0])):
+        found = evaluate([run], [labeling], ["RR", "P@1", "NumRet"], missing=missing, unjudged="bounds")
+        for each in (found.values, found.low, found.high):
+            assert each.ravel().tolist() == values
+    run, labeling = run_of(q="unknown known"), labeling_of(q={"known": 1})
+    found = evaluate([run], [labeling], ["RR", "NumRet"], missing="condense", unjudged="bounds")
+    assert (found.low.ravel().tolist(), found.high.ravel().tolist()) == ([0.5, 2.0], [1.0, 2.0])
 
 
 def test_bounds_over_several_runs_and_labelings_fill_the_same_holes() -> None:

@@ -46,6 +46,15 @@ def test_a_query_that_the_run_lacks_scores_zero_and_is_counted() -> None:
     assert (skipped.value, skipped.defined, skipped.undefined) == (1.0, 1, 1)
 
 
+def test_a_run_that_has_none_of_the_queries_scores_zero_even_if_its_scores_tie() -> None:
+    runs = [scored_run("elsewhere", q9={"d1": 1.0, "d2": 1.0}), run_of("here", q1="d1")]
+    found = evaluate(runs, [labeling_of(q1={"d1": 1})], ["P@1", "RR"]).summary
+    assert [(m.run, m.value, m.not_in_run, m.ignored) for m in found[:3:2]] == [
+        ("elsewhere", 0, 1, 1),
+        ("here", 1, 0, 0),
+    ]
+
+
 def test_a_query_without_relevant_documents_scores_zero_and_is_counted() -> None:
     run, labeling = run_of(q1="d1", q2="d1"), labeling_of("grades:3:2", q1={"d1": 2}, q2={"d1": 1})
     for measure in ("P@1", "R@1", "AP", "Rprec", "Success@1"):
