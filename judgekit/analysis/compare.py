@@ -161,15 +161,17 @@ def compare(
         progress(Event("compare", done, len(plan)))
         work.panel(inputs.panel(*key))
     progress(Event("compare", len(plan), len(plan)))
-    price = check_costs(costs)
-    verdict = work.verdict(margin, cost_order(price), needs or {}, answering or {})
+    price, taking = check_costs(costs), work.concordances()
+    # What is cheaper is asked of those that take part: the unknown cost of another one changes nothing between them.
+    order = cost_order(price[price["labeling"].isin(list(taking))])
+    verdict = work.verdict(margin, order, needs or {}, answering or {})
     return Comparison(
         table=COMPARISON.check(pd.DataFrame(work.rows, columns=list(COMPARISON.columns))),
         verdict=verdict,
         differences=pd.DataFrame(work.differences, columns=list(DIFFERENCE_COLUMNS)),
         details=pd.DataFrame(work.details),
         controls=pd.DataFrame(work.controls, columns=list(_CONTROL_COLUMNS)),
-        costs=frontier(price, work.concordances()),
+        costs=frontier(price, taking),
         warnings=tuple(dict.fromkeys([*inputs.warnings, *warnings, *choices, *work.omissions()])),
         settings={"resamples": resamples, "seed": seed, "confidence": confidence, "margin": margin},
     )

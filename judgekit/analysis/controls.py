@@ -216,9 +216,7 @@ def _strata(score: Floats, quality: Floats, known: Floats, weights: Floats) -> F
     sums = np.zeros((3, weights.shape[1]))
     for level in np.unique(known):
         where = known == level
-        target = Target(quality[where], weights[where])
-        if target.levels > 1:
-            sums += target.pairs(score[where])
+        sums += Target(quality[where], weights[where]).pairs(score[where])
     balance, untied_x, untied_y = sums
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.stack([(balance / untied_y + 1) / 2, balance / np.sqrt(untied_x * untied_y)])

@@ -223,7 +223,9 @@ def _system_level(panel: Panel, resamples: Resamples) -> Iterator[Estimate]:
             why = _reason(np.round(means[:, 0], 10), np.round(means[:, 1], 10), "runs")
             yield _none(index, ALL, names, runs, n, size, why or "the means are constant")
             continue
-        resampled = np.einsum("qb,rqv->brv", weights, both, optimize=True) / weights.sum(axis=0)[:, None, None]
+        # A resample may hold no query that all runs have: it has no means, and no draw.
+        with np.errstate(invalid="ignore"):
+            resampled = np.einsum("qb,rqv->brv", weights, both, optimize=True) / weights.sum(axis=0)[:, None, None]
         deviations = resampled - means
         moved = shrunken_draws(means, deviations, n, resamples.rng())
         draws = over_runs(moved[:, :, 0], moved[:, :, 1], names)

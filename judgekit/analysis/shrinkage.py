@@ -36,13 +36,19 @@ def shrunken_draws(means: Floats, deviations: Floats, queries: int, rng: np.rand
 
     Args:
         means: mean over queries per run and variable (scores of one or more labelings, quality), shape (R, V).
-        deviations: resampled means minus means, shape (B, R, V).
+        deviations: resampled means minus means, shape (B, R, V); NaN where a resample has none.
         queries: n, the number of queries.
         rng: draws the covariances.
 
     Returns:
-        Shape (B, R, V).
+        Shape (B, R, V); NaN for resamples without means.
     """
+    there = np.isfinite(deviations).all(axis=(1, 2))
+    if not there.all():
+        out = np.full(deviations.shape, np.nan)
+        if there.any():
+            out[there] = shrunken_draws(means, deviations[there], queries, rng)
+        return out
     size, draws = len(means), len(deviations)
     means = means - means.mean(axis=0)
     deviations = deviations - deviations.mean(axis=1, keepdims=True)

@@ -17,7 +17,7 @@ import pandas as pd
 from judgekit.analysis.cost import COSTS, check_costs
 from judgekit.analysis.differences import difference, holm
 from judgekit.analysis.inputs import Inputs
-from judgekit.analysis.levels import METHOD, Estimate, Resamples, estimates
+from judgekit.analysis.levels import METHOD, Estimate, Resamples, estimates, paired_draws
 from judgekit.analysis.measures import cutoff_of
 from judgekit.analysis.resampling import interval, resample_matrix
 from judgekit.data.tables import ALL
@@ -184,7 +184,8 @@ def model_matrix(
     rows = []
     for (method, label_model, answer_model), (found, place) in cells.items():
         value, draws = float(found.values[place]), found.draws[place]
-        ends = interval(value, draws, confidence, METHOD[level][coefficient], found.queries)
+        n = found.queries if level == "system" else found.n
+        ends = interval(value, draws, confidence, METHOD[level][coefficient], n)
         rows.append(
             {
                 "labeling": method,
@@ -200,11 +201,11 @@ def model_matrix(
             }
         )
     table = pd.DataFrame(rows).sort_values(["labeling", "label_model", "answer_model"], ignore_index=True)
-    return ModelMatrix(table, _differences(cells, level, confidence))
+    return ModelMatrix(table, _differences(cells, level, confidence, sample))
 
 
 def _differences(
-    cells: Mapping[tuple[str, str, str], tuple[Estimate, int]], level: str, confidence: float
+    cells: Mapping[tuple[str, str, str], tuple[Estimate, int]], level: str, confidence: float, resamples: Resamples
 ) -> pd.DataFrame:
     rows: list[dict[str, object]] = []
     for one, other in combinations(sorted(cells), 2):
@@ -213,7 +214,10 @@ def _differences(
             continue
         (first, i), (second, j) = cells[one], cells[other]
         value = float(first.values[i] - second.values[j])
-        gap = difference(value, first.draws[i] - second.draws[j], confidence, min(first.n, second.n), level)
+        # Two labelings of one model's answers share the draws of its quality too, as in a comparison.
+        shared = one[2] == other[2] and not first.reason and not second.reason
+        draws = paired_draws(first, second, resamples)[i] if shared else first.draws[i] - second.draws[j]
+        gap = difference(value, draws, confidence, min(first.n, second.n), level)
         varying, fixed = (2, 1) if same[1] else (1, 2)
         rows.append(
             {

@@ -362,6 +362,16 @@ def test_what_is_said_of_cheaper_labelings_holds():
     assert "cheaper" not in said(good=5), "nothing is known of the other"
 
 
+def test_what_is_cheaper_does_not_hang_on_a_labeling_that_takes_no_part():
+    scores, quality = tables(n=300, labelings={"erag": 0.0, "good": 0.5, "poor": 0.9}, measures=("P@1",), depth=1)
+    costs = {"labeling": ["good", "poor", "erag"], "money": [10, 1, np.nan], "prompt_tokens": [100, 1000, 5000]}
+    costs = pd.DataFrame(costs).assign(completion_tokens=0)
+    given = {"by_construction": [("erag", "m", "em")], "resamples": 200, "margin": 0.5}
+    result = compare(scores, quality, costs=costs, **given)
+    assert result.verdict.cheapest == "poor"
+    assert result.costs["labeling"].tolist()[0] == "poor"
+
+
 def test_what_a_labeling_is_left_out_of_is_one_sentence_however_many_cells_it_is():
     scores, quality = tables(measures=("nDCG@5", "AP@5", "RR@5"))
     scores.loc[(scores["labeling"] == "poor") & (scores["measure"] != "nDCG@5"), "value"] = np.nan

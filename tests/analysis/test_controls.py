@@ -78,10 +78,13 @@ def test_what_the_model_knows_anyway_is_taken_out():
     assert (frame["ci_low"] <= frame["value"]).all()
 
 
-def test_strata_add_up_pairs_and_the_partial_follows_its_formula():
+@pytest.mark.parametrize("all_known_are_right", [False, True])
+def test_strata_add_up_pairs_and_the_partial_follows_its_formula(all_known_are_right: bool):
     rng = np.random.default_rng(3)
     n = 40
     known, score, quality = rng.integers(0, 2, n) / 1.0, rng.integers(0, 5, n) / 1.0, rng.integers(0, 3, n) / 1.0
+    if all_known_are_right:
+        quality[known == 1] = 2
     frame = closed(score, quality, known)
     pairs = [
         (np.sign(score[i] - score[j]), np.sign(quality[i] - quality[j]))

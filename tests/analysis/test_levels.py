@@ -128,3 +128,19 @@ def test_a_variable_without_noise_is_no_obstacle():
     deviations = rng.normal(size=(100, 5, 2))
     deviations[:, :, 1] = 0
     assert np.isfinite(shrunken_draws(rng.normal(size=(5, 2)), deviations, 50, rng)).all()
+
+
+def test_resamples_without_a_query_that_all_runs_have_are_undefined_and_no_obstacle():
+    scores, quality = data(runs=6, n=50)
+    quality[0, 4:] = np.nan
+    found = list(estimates(panel(scores, quality), "system", sample(50)))
+    empty = ~sample(50).weights[:4].any(axis=0)
+    assert 0 < empty.sum() < 50
+    for estimate in found:
+        assert (estimate.queries, estimate.reason) == (4, "")
+        assert np.isnan(estimate.draws[:, empty]).all()
+        assert np.isfinite(estimate.draws[:, ~empty]).mean() > 0.9
+    gaps = paired_draws(found[0], found[1], sample(50))
+    assert np.isfinite(gaps[:, ~empty]).mean() > 0.9
+    nothing = np.full((10, 6, 2), np.nan)
+    assert np.isnan(shrunken_draws(np.zeros((6, 2)), nothing, 4, np.random.default_rng(0))).all()

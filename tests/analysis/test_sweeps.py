@@ -118,3 +118,27 @@ def test_what_the_matrix_cannot_be_made_of_is_a_sentence():
         matrix(depth=3)
     with pytest.raises(UsageError, match="tell them apart"):
         matrix(methods=dict.fromkeys(MODELS, "one"))
+
+
+def test_a_cell_says_what_the_comparison_of_the_same_tables_says():
+    rng = np.random.default_rng(1)
+    runs, ids = [f"r{i}" for i in range(6)], [f"q{i:03}" for i in range(80)]
+    at = pd.MultiIndex.from_product([["a", "b"], runs, ids], names=["labeling", "run", "query_id"]).to_frame(
+        index=False
+    )
+    scores = at.assign(measure="P@5", value=rng.random(len(at)))
+    at = pd.MultiIndex.from_product([runs, ids], names=["run", "query_id"]).to_frame(index=False)
+    # Only on a few queries do runs differ in quality, and only those count within queries.
+    quality = at.assign(
+        depth=5, model="m", metric="em", value=np.where(at["query_id"] < "q006", rng.random(len(at)), 1)
+    )
+    given = {"label_models": {"a": "x", "b": "y"}, "methods": {"a": "judge", "b": "judge"}, "measure": "P@5"}
+    for level in ("within-query", "system"):
+        found = model_matrix(scores, quality, **given, metric="em", depth=5, level=level, resamples=200)
+        result = compare(scores, quality, primary="P@5", primary_level=level, resamples=200)
+        table = result.table.query(f"level == '{level}' and coefficient == 'concordance'").sort_values("labeling")
+        columns = ["value", "ci_low", "ci_high", "n"]
+        assert found.table[columns].to_numpy().tolist() == table[columns].to_numpy().tolist()
+        gap = result.differences.query(f"level == '{level}' and coefficient == 'concordance'")
+        columns = ["difference", "ci_low", "ci_high", "p"]
+        np.testing.assert_allclose(found.differences[columns], gap[columns], rtol=1e-12)
