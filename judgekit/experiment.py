@@ -24,12 +24,14 @@ import pandas as pd
 
 from judgekit import stages, summary
 from judgekit.analysis import Comparison, QueryLogCheck, agreement, check_query_log, compare
+from judgekit.analysis.querylog import check_sizes
 from judgekit.answers.answerer import Answerer
 from judgekit.config import Config, load
 from judgekit.data.documents import Unit
 from judgekit.data.files import write_atomic, write_table
 from judgekit.data.labelings import Labeling
-from judgekit.data.streams import lines
+from judgekit.data.readers import read_queries
+from judgekit.data.streams import head, lines
 from judgekit.data.trec import write_qrels
 from judgekit.errors import ConfigError, UsageError, nearest
 from judgekit.labelers.base import Labeler, build
@@ -142,9 +144,11 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
             api_key(endpoint)
     with _located(config, "answers.ratings"):
         ratings = stages.read_ratings_of(map(config.resolve, config.answers.ratings), collection)
-    log = config.data.query_log
-    texts = None if log is None else tuple(line.text for line in lines(config.resolve(log), "a query log, one a line"))
-    config = _with_primary(config, measures)
+    texts = _read_query_log(config, collection)
+    config = _with_primary(config, measures, ratings)
+    if ratings is not None:
+        with _located(config, "answers.ratings"):
+            _check_ratings(ratings, config, answering.values())
     if config.analysis.primary_metric in config.answers.metrics:
         with _located(config, "answers.metrics"):
             stages.check_references(collection, next(iter(answering.values())))
@@ -175,7 +179,51 @@ def _endpoints(labelers: Mapping[str, Labeler], answering: Iterable[stages.Answe
         yield from (e for e in (one.answerer.endpoint, *(metric.endpoint for metric in one.metrics)) if e)
 
 
-def _with_primary(config: Config, measures: list[Measure]) -> Config:
+def _read_query_log(config: Config, collection: stages.Collection) -> tuple[str, ...] | None:
+    """Return the texts of the query log, if the experiment names one: a query file, or one query a line.
+
+    Raises:
+        DataError: there are too few queries on either side to compare them.
+    """
+    if config.data.query_log is None:
+        return None
+    path = config.resolve(config.data.query_log)
+    expected = "a query log, one query a line, or a file of queries"
+    if head(path, expected, 4096).lstrip()[:1] in (b"{", b"["):
+        texts = tuple(query.text for query in read_queries(path).values())
+    else:
+        texts = tuple(line.text for line in lines(path, expected))
+    check_sizes([query.text for query in collection.queries.values()], texts)
+    return texts
+
+
+def _check_ratings(ratings: pd.DataFrame, config: Config, answering: Iterable[stages.Answering]) -> None:
+    """Check that ratings do not stand beside the experiment's own of the same name, and that a verdict can use them.
+
+    Raises:
+        UsageError: they do, or the verdict is to be about ratings that are not there.
+    """
+    models = [one.answerer.endpoint.model for one in answering]
+    own = ratings["model"].isin(models) & ratings["metric"].isin(config.answers.metrics)
+    if own.any():
+        row = ratings[own].iloc[0]
+        raise UsageError(
+            f"they hold {row['metric']!r} of the model {row['model']!r}, which the experiment works out itself: give"
+            " the metric another name"
+        )
+    metric, cutoff = config.analysis.primary_metric, parse_measure(str(config.analysis.primary)).cutoff
+    if metric in config.answers.metrics:
+        return
+    depths = sorted({int(depth) for depth in ratings["depth"][ratings["metric"] == metric]})
+    if cutoff is not None and cutoff not in depths:
+        have = ", ".join(map(str, depths))
+        raise UsageError(
+            f"the verdict is to be about {config.analysis.primary} against {metric!r}, and there are ratings of answers"
+            f" from the top {have} only: choose a measure at such a cutoff"
+        )
+
+
+def _with_primary(config: Config, measures: list[Measure], ratings: pd.DataFrame | None) -> Config:
     """Fix the verdict's cell in advance; without one in the file, first measure and metric, deepest cutoff."""
     analysis, answers = config.analysis, config.answers
     names = [str(m) for m in measures]
@@ -189,9 +237,11 @@ def _with_primary(config: Config, measures: list[Measure]) -> Config:
         reason = f"{primary} is not among the measures at the answer depths ({have}).{nearest(primary, names)}"
         raise ConfigError(reason, config.path, "analysis.primary")
     metric = analysis.primary_metric or answers.metrics[0]
-    if metric not in answers.metrics and not answers.ratings:
-        have = ", ".join(answers.metrics)
-        reason = f"{metric!r} is not among answers.metrics ({have}).{nearest(metric, answers.metrics)}"
+    rated = [] if ratings is None else sorted(set(ratings["metric"]))
+    if metric not in (*answers.metrics, *rated):
+        what = "answers.metrics" if ratings is None else "answers.metrics and the metrics of answers.ratings"
+        known = [*answers.metrics, *rated]
+        reason = f"{metric!r} is not among {what} ({', '.join(known)}).{nearest(metric, known)}"
         raise ConfigError(reason, config.path, "analysis.primary_metric")
     levels = (
         analysis.levels if analysis.primary_level in analysis.levels else [*analysis.levels, analysis.primary_level]

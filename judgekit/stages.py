@@ -109,7 +109,10 @@ class Collection:
 
         Raises:
             DataError: a run holds a query or a document that the collection lacks, or nothing at all.
+            UsageError: the depth is below 1.
         """
+        if depth < 1:
+            raise UsageError(f"the depth is how many documents of each list are looked at: at least 1, not {depth}")
         runs = [run.cut(depth) for run in runs]
         check_runs(runs, queries, docs)
         if limit is not None:
@@ -153,6 +156,11 @@ def read_ratings_of(files: Iterable[Path], collection: Collection) -> pd.DataFra
     if not tables:
         return None
     table = pd.concat(tables, ignore_index=True)
+    keys = ["run", "depth", "model", "query_id", "metric"]
+    twice = table[table.duplicated(keys)]
+    if len(twice):
+        row = twice.iloc[0]
+        raise UsageError(f"two of the files rate {row['metric']!r} of run {row['run']!r}, query {row['query_id']!r}")
     runs = {run.name for run in collection.runs}
     unknown = sorted(set(table["run"]) - runs - {ALL})
     if unknown:

@@ -117,11 +117,14 @@ class Flagger:
     def suspicion(self, panel: Panel, estimate: Estimate, level: str) -> list[str]:
         """Return a warning where scores equal the quality and nobody said that they are the outcome."""
         flags = self.cell(panel, estimate, level)
-        if "equals_outcome" not in flags or "by_construction" in flags:
+        # Equal constants, which have no coefficient, are no sign of anything.
+        if "equals_outcome" not in flags or "by_construction" in flags or estimate.reason:
             return []
+        name = panel.labelings[estimate.labeling]
+        how = "" if name in self._needs else "; say so with by_construction"
         return [
-            f"The scores of {panel.labelings[estimate.labeling]!r} ({panel.measure}) equal the quality on every query:"
-            " if its labels were made from these answers, that says nothing about them; say so with by_construction."
+            f"The scores of {name!r} ({panel.measure}) equal the quality on every query: if its labels were made from"
+            f" these answers, that says nothing about them{how}."
         ]
 
     def reason(self, panel: Panel, estimate: Estimate) -> str:

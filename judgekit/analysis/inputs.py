@@ -258,8 +258,8 @@ class Inputs:
         if not found:
             raise DataError(
                 f"no measure can be paired with quality: the measures are {_some(self.measures)} and the answer depths"
-                f" {', '.join(map(str, depths or self.depths))}. A measure at cutoff c is compared with the quality of"
-                " answers from the top c documents; pairing='all' compares everything with everything."
+                f" {', '.join(map(str, depths or self.depths)) or 'none above 0'}. A measure at cutoff c is compared"
+                " with the quality of answers from the top c documents."
             )
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from judgekit.analysis.coefficients import Floats
 from judgekit.errors import DataError
 
-__all__ = ["QueryLogCheck", "check_query_log"]
+__all__ = ["QueryLogCheck", "check_query_log", "check_sizes"]
 
 _LENGTHS: Final = (2, 3, 4)
 _MOST: Final = 2000
@@ -83,10 +83,7 @@ def check_query_log(
     """
     rng = np.random.default_rng(seed)
     sides = []
-    for texts, name in ((queries, "evaluation"), (log, "log")):
-        kept = sorted(text.strip() for text in texts if text.strip())
-        if len(kept) < _LEAST:
-            raise DataError(f"the {name} has {len(kept)} queries; at least {_LEAST} are needed to compare them")
+    for kept in check_sizes(queries, log):
         chosen = rng.choice(len(kept), _MOST, replace=False) if len(kept) > _MOST else np.arange(len(kept))
         sides.append([kept[i] for i in np.sort(chosen)])
     texts = [*sides[0], *sides[1]]
@@ -106,6 +103,21 @@ def check_query_log(
         tuple(texts[i] for i in order[::-1] if mine[i])[:3],
         tuple(texts[i] for i in order if not mine[i])[:3],
     )
+
+
+def check_sizes(queries: Sequence[str], log: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the texts of both sides that are not blank, sorted.
+
+    Raises:
+        DataError: a side has fewer than 20.
+    """
+    sides = tuple(sorted(text.strip() for text in texts if text.strip()) for texts in (queries, log))
+    for kept, name in zip(sides, ("evaluation", "query log"), strict=True):
+        if len(kept) < _LEAST:
+            raise DataError(
+                f"the {name} has {len(kept)} queries; at least {_LEAST} are needed to say whether they look alike"
+            )
+    return sides[0], sides[1]
 
 
 def _grams(text: str) -> Iterator[str]:

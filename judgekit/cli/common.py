@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -35,6 +35,7 @@ __all__ = [
     "QueriesFile",
     "Quiet",
     "Runs",
+    "advice",
     "console",
     "endpoints",
     "leave",
@@ -112,16 +113,37 @@ def store_path(cache: Path | None) -> Path:
     return default_store_path() if cache is None else cache
 
 
-def leave(missing: int, what: str, where: Path) -> None:
-    """Leave with exit code 1 if something could not be had, saying how much and where it is listed."""
+def leave(counts: Mapping[str, int], what: str, where: Path) -> None:
+    """Leave with exit code 1 if something could not be had, saying how much, where it is listed and what to do.
+
+    Args:
+        counts: by status, how many; those that are excused are not counted.
+        what: the plural of what is missing.
+        where: the file that lists the reasons.
+    """
+    from judgekit.data.tables import Status
+
+    lost = {status: n for status, n in counts.items() if n and status not in (Status.OK, Status.NOT_APPLICABLE)}
+    missing = sum(lost.values())
     if missing:
         verb = "is" if missing == 1 else "are"
         noun = what.removesuffix("s") if missing == 1 else what
-        sys.stderr.write(
-            f"judgekit: {missing:,} {noun} {verb} missing; the reasons are in {where}."
-            " Run the same command again: only these are asked for.\n"
-        )
+        sys.stderr.write(f"judgekit: {missing:,} {noun} {verb} missing; the reasons are in {where}. {advice(lost)}\n")
         raise typer.Exit(1)
+
+
+def advice(statuses: Iterable[str]) -> str:
+    """Return what to do about labels or answers of these statuses."""
+    from judgekit.data.tables import Status
+
+    given = set(statuses)
+    out = ["What failed is asked for again by the same command."] if Status.FAILED in given else []
+    if given - {Status.FAILED}:
+        out.append(
+            "Where the model replied (unparsed, truncated, refused) its reply is kept, and the same command finds it"
+            " again: try another prompt or model, or --cache-mode refresh, which asks for everything anew."
+        )
+    return " ".join(out)
 
 
 @contextmanager

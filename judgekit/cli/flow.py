@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.cli.common import Cache, CacheMode, Limit, Quiet, console, progress
+from judgekit.cli.common import Cache, CacheMode, Limit, Quiet, advice, console, progress
 from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def run(
     cache_mode: CacheMode = "on",
     max_requests: Annotated[int | None, typer.Option(min=0, help="Stop before sending more requests.")] = None,
     max_tokens: Annotated[int | None, typer.Option(min=0, help="Stop before using more tokens.")] = None,
-    max_cost: Annotated[float | None, typer.Option(min=0, help="Stop before spending more (needs [prices]).")] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0, help="Stop before spending more (needs prices).")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Run an experiment file from top to bottom: label, answer, score, compare, report."""
@@ -95,9 +95,14 @@ def _show(outcome: Finished) -> None:
     out.print(f"\nresults: {outcome.folder}\nreport:  {outcome.folder / 'report.html'}", markup=False, highlight=False)
     if outcome.missing:
         err = console(stderr=True)
-        err.print("\nFinished, but not everything could be had (run again to ask only for these):", markup=False)
+        err.print("\nFinished, but not everything could be had:", markup=False)
         for line in outcome.missing:
             err.print(f"  {line}", markup=False)
+        from judgekit.data.tables import Status
+
+        statuses = {status for labeling in outcome.labelings.values() for status, n in labeling.counts().items() if n}
+        lost = {*statuses, *outcome.quality["status"]} - {Status.OK, Status.NOT_APPLICABLE}
+        err.print(advice(map(str, lost)), markup=False)
         raise typer.Exit(1)
 
 

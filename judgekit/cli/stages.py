@@ -90,7 +90,7 @@ def label(
     write_table(labeling.table, table)
     told = ", ".join(f"{n:,} {status}" for status, n in labeling.counts().items() if n) or "no pairs"
     console().print(f"{labeler.spec}: {told}\nqrels:  {out}\nlabels: {table}", markup=False, highlight=False)
-    leave(int(labeling.missing.sum()), "labels", table)
+    leave(labeling.counts(), "labels", table)
 
 
 def answer(
@@ -99,7 +99,7 @@ def answer(
     run: Runs,
     depth: Annotated[list[int], typer.Option(min=1, help="Answer from the top DEPTH; repeat for several.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Quality table to write (.parquet or .csv).")],
-    metric: Annotated[list[str] | None, typer.Option(help="Answer metric; repeat [default: em, f1].")] = None,
+    metric: Annotated[list[str] | None, typer.Option(help="Answer metric; repeat (default: em, f1).")] = None,
     prompt: Annotated[
         str, typer.Option(help="A prompt's name or file (see `judgekit prompts list`).")
     ] = "answer-short",
@@ -137,8 +137,7 @@ def answer(
         of = int((table["metric"] == name).sum())
         note = f"note: {name} does not apply to {len(rows):,} of {of:,} answers: {rows['reason'].iloc[0]}"
         console(stderr=True).print(note, markup=False, highlight=False)
-    lost = ~table["status"].isin([Status.OK.value, Status.NOT_APPLICABLE.value])
-    leave(int(lost.sum()), "answers", out)
+    leave({str(status): int(n) for status, n in table["status"].value_counts().items()}, "answers", out)
 
 
 def score(
@@ -272,7 +271,7 @@ def compare(
     scores: Annotated[list[Path], typer.Option("--scores", help="Score table with values per query; repeat.")],
     quality: Annotated[list[Path], typer.Option("--quality", help="Quality table; repeat for several.")],
     level: Annotated[
-        list[str] | None, typer.Option(help="query, within-query or system; repeat [default: query].")
+        list[str] | None, typer.Option(help="query, within-query or system; repeat (default: query).")
     ] = None,
     measure: Annotated[list[str] | None, typer.Option(help="Only these measures; repeat.")] = None,
     metric: Annotated[list[str] | None, typer.Option(help="Only these answer metrics; repeat.")] = None,

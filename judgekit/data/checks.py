@@ -50,9 +50,9 @@ def _known(run: Run, one: str, many: str, ids: Iterable[str], known: Queries | D
     ids = list(ids)
     unknown = [i for i in ids if i not in known]
     if unknown:
-        where = "collection" if one == "doc" else "query file"
+        lacks = "the collection lacks" if one == "doc" else "the queries lack"
         count = f"{len(unknown)} of its {len(ids)} {many}"
-        reason = f"run {run.name!r} has {one} {unknown[0]!r}, which the {where} lacks"
+        reason = f"run {run.name!r} has {one} {unknown[0]!r}, which {lacks}"
         wrong_file = ": are these files of one collection?" if len(unknown) == len(ids) else ""
         raise DataError(f"{reason}; in all it lacks {count}{wrong_file}")
 

@@ -139,9 +139,10 @@ class Table:
                 if empty.any():
                     raise fail(empty, "is empty")
                 return column
-            if len(column) and pd.api.types.is_numeric_dtype(column.dtype) and not column.isna().all():
+            kinds = column.cat.categories.dtype if isinstance(column.dtype, pd.CategoricalDtype) else column.dtype
+            if len(column) and pd.api.types.is_numeric_dtype(kinds) and not column.isna().all():
                 raise DataError(f"{where} holds numbers; ids and names are strings (read them with dtype=str)", path)
-            if str(column.dtype) not in ("str", "string", "category"):
+            if str(kinds) not in ("str", "string"):
                 odd = np.array([not isinstance(v, str) and not pd.isna(v) for v in column], dtype=bool)
                 if odd.any():
                     raise fail(odd, f"{column.iloc[int(np.argmax(odd))]!r} is no string")

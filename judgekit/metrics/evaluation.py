@@ -119,7 +119,7 @@ def evaluate(
             # With a hole the value is known only where every filling of it gives the same.
             filled = np.where(low[i] == high[i], low[i], np.nan)
             values[i] = np.where(computer.holes[:, None, :], filled, values[i])
-    warnings = _warnings(parsed, labelings, bounds=bounds)
+    warnings = [*_warnings(parsed, labelings, bounds=bounds), *_strangers(join)]
     return Evaluation(join, parsed, ids, values, reasons, warnings, low=low, high=high)
 
 
@@ -245,6 +245,23 @@ def _undefined_err(measure: Measure, scale: Scale) -> str:
     if most is not None and float(most) < scale.high:
         return f"{measure} cannot hold the labels up to {scale.high} that the scale {scale} allows"
     return ""
+
+
+def _strangers(join: Join) -> list[str]:
+    """Return which runs have nothing to do with a labeling: another collection's, or ids written otherwise."""
+    out = []
+    count, queries = join.shape[1:]
+    for known, listed, labeling in zip(join.known, join.listed, join.labelings, strict=True):
+        if not listed.any():
+            continue
+        judged = np.bincount(join.hit_list[known[join.hit_pair]] // queries, minlength=count)
+        shared = np.count_nonzero(join.retrieved[:, listed], axis=1)
+        for run, some, met in zip(join.runs, judged.tolist(), shared.tolist(), strict=True):
+            if not met:
+                out.append(f"{run.name} has none of the queries of {labeling.name}: are these of one collection?")
+            elif not some:
+                out.append(f"{labeling.name} lists none of the documents of {run.name}: are these of one collection?")
+    return out
 
 
 def _warnings(measures: list[Measure], labelings: Sequence[Labeling], *, bounds: bool) -> list[str]:

@@ -112,6 +112,19 @@ def test_a_label_that_could_not_be_had_is_missing_and_the_exit_code_says_so(
     assert "note: judge: labels are missing for 1 of 6 queries" in scored.err
 
 
+def test_what_running_again_would_not_change_is_not_advised(
+    judgekit: Judgekit, folder: Path, fault_server: FaultServer
+) -> None:
+    fault_server.answer = lambda body, seen: "Hard to tell." if "mill" in str(body) else "Yes"
+    said = _label(judgekit, fault_server)
+    assert said.code == 1
+    assert "asked for again by the same command" not in said.err
+    assert "try another prompt or model, or --cache-mode refresh" in said.err
+    before = len(fault_server.seen)
+    assert _label(judgekit, fault_server).code == 1
+    assert len(fault_server.seen) == before
+
+
 def test_a_run_that_failed_in_places_is_finished_by_running_it_again(
     judgekit: Judgekit, folder: Path, fault_server: FaultServer
 ) -> None:

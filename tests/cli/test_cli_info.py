@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import typer
+
+from judgekit.cli.app import app
 from judgekit.llm.prompts import list_prompts, prompt_folder
 from judgekit.metrics import catalog
 from tests.cli.conftest import Judgekit
@@ -34,6 +39,21 @@ def test_an_own_prompt_is_checked_before_it_is_shown(judgekit: Judgekit, folder:
     said = judgekit("prompts", "show", "mine.toml")
     assert said.code == 2
     assert "mine.toml" in said.err
+
+
+def test_help_shows_every_word_of_its_source() -> None:
+    """What stands in square brackets is taken for markup, and lost."""
+    command = typer.main.get_command(app)
+
+    def texts(one: Any) -> Iterator[str]:
+        yield one.help or ""
+        yield from (getattr(param, "help", None) or "" for param in one.params)
+        for each in getattr(one, "commands", {}).values():
+            yield from texts(each)
+
+    found = list(texts(command))
+    assert len(found) > 100
+    assert [text for text in found if "[" in text] == []
 
 
 def test_an_endpoint_is_checked_call_by_call(judgekit: Judgekit) -> None:

@@ -223,6 +223,39 @@ def test_queries_that_do_not_look_like_those_of_a_query_log_are_a_warning(judgek
     said = judgekit("run", "experiment.toml", "--out", "results", "--query-log", "log.txt")
     assert said.code == 0, said.err
     assert "do not look like those of the log" in said.out
+    same = judgekit("run", "experiment.toml", "--out", "results", "--query-log", "queries.jsonl")
+    assert same.code == 0, same.err
+    assert "look like those of the log" in (folder / "results" / "report.html").read_text()
+    assert "do not look like those of the log" not in same.out, "a query file is a log of its texts"
+
+
+def test_what_cannot_be_compared_in_the_end_is_refused_before_anything_is_sent(
+    judgekit: Judgekit, folder: Path
+) -> None:
+    (folder / "thumbs.csv").write_text(
+        "run,depth,query_id,metric,value\n" + "".join(f"good,4,q{i},thumbs,{i % 2}\n" for i in range(6))
+    )
+    (folder / "em.csv").write_text("run,depth,model,query_id,metric,value\ngood,4,offline-1,q1,em,1\n")
+    text = (folder / "experiment.toml").read_text()
+
+    def said(ratings: list[str], primary: str, metric: str, *more: str) -> str:
+        new = text.replace("depths = [1, 4]", f"depths = [1, 4]\nratings = {ratings}")
+        new = new.replace(
+            'levels = ["query"]', f'levels = ["query"]\nprimary = "{primary}"\nprimary_metric = "{metric}"'
+        )
+        (folder / "mine.toml").write_text(new)
+        for dry in (["--dry-run"], ["--out", "results"]):
+            done = judgekit("run", "mine.toml", "--cache", "fresh", *dry, *more)
+            assert done.code == 2, done.err
+            assert not (folder / "fresh").exists()
+        return done.err
+
+    assert "'thumb' is not among" in said(["thumbs.csv"], "nDCG@4", "thumb")
+    assert "Did you mean 'thumbs'?" in said(["thumbs.csv"], "nDCG@4", "thumb")
+    assert "ratings of answers from the top 4 only" in said(["thumbs.csv"], "nDCG@1", "thumbs")
+    assert "which the experiment works out itself" in said(["em.csv"], "nDCG@4", "em")
+    assert "two of the files rate 'thumbs'" in said(["thumbs.csv", "thumbs.csv"], "nDCG@4", "thumbs")
+    assert "the evaluation has 6 queries" in said(["thumbs.csv"], "nDCG@4", "thumbs", "--query-log", "queries.jsonl")
 
 
 def test_the_comparison_shows_the_interval_of_every_concordance(judgekit: Judgekit, folder: Path) -> None:

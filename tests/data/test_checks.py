@@ -32,7 +32,7 @@ def test_queries_that_a_run_lacks_are_counted() -> None:
         ([run(("q1", "d1")), run(("q2", "d1"))], "two runs are named 'bm25'"),
         (
             [run(("q1", "d1"), ("q8", "d1"), ("q9", "d1"))],
-            "run 'bm25' has query 'q8', which the query file lacks; in all it lacks 2 of its 3 queries",
+            "run 'bm25' has query 'q8', which the queries lack; in all it lacks 2 of its 3 queries",
         ),
         (
             [run(("q1", "d1")), run(("q1", "d1"), ("q2", "d9"), name="dense")],

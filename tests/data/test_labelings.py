@@ -159,6 +159,15 @@ def test_what_is_made_of_a_table_stays_when_the_table_changes() -> None:
     assert (run.top("q"), run.scores.tolist()) == (["a", "b"], [2, 1])
 
 
+def test_ids_that_are_numbers_are_refused_also_as_categories() -> None:
+    frame = pd.DataFrame({"query_id": ["q", "q"], "doc_id": [7, 8], "relevance": [1, 0]})
+    for kind in ("int64", "float64", "category"):
+        with pytest.raises(DataError, match="column 'doc_id' of the labels table holds numbers"):
+            Labeling("x", Scale.parse("binary"), frame.astype({"doc_id": kind}))
+    texts = frame.assign(doc_id=pd.Categorical(["007", "008"]))
+    assert Labeling("x", Scale.parse("binary"), texts).doc_ids.tolist() == ["007", "008"]
+
+
 def test_a_table_put_together_of_several_is_one_labeling() -> None:
     parts = [table((q, "a", 1, "ok"), (q, "b", 0, "ok")) for q in ("q1", "q2", "q1x")]
     together = Labeling("x", Scale.parse("binary"), pd.concat(parts))

@@ -55,6 +55,15 @@ def test_a_run_that_has_none_of_the_queries_scores_zero_even_if_its_scores_tie()
     ]
 
 
+def test_runs_and_labels_of_different_collections_are_a_warning() -> None:
+    runs = [run_of("a", q1="d1"), run_of("b", q1="d7"), run_of("c", q9="d1")]
+    found = evaluate(runs, [labeling_of(name="gold", q1={"d1": 1})], ["P@1"])
+    assert found.warnings == [
+        "gold lists none of the documents of b: are these of one collection?",
+        "c has none of the queries of gold: are these of one collection?",
+    ]
+
+
 def test_a_query_without_relevant_documents_scores_zero_and_is_counted() -> None:
     run, labeling = run_of(q1="d1", q2="d1"), labeling_of("grades:3:2", q1={"d1": 2}, q2={"d1": 1})
     for measure in ("P@1", "R@1", "AP", "Rprec", "Success@1"):
