@@ -18,8 +18,9 @@ import orjson
 from judgekit.data.streams import lines, open_atomic
 from judgekit.errors import DataError, UsageError
 from judgekit.llm.records import Record
+from judgekit.llm.responses import unusable
 from judgekit.llm.store import Store
-from judgekit.llm.types import canonical
+from judgekit.llm.types import canonical, parse_json
 
 __all__ = [
     "Difference",
@@ -28,12 +29,14 @@ __all__ = [
     "Verification",
     "explain",
     "export_store",
+    "holds",
     "import_store",
     "stats",
     "verify",
 ]
 
 _BATCH: Final = 500
+_SAMPLE: Final = 20_000
 _WIDTH: Final = 80
 _MESSAGES: Final = "messages"
 
@@ -95,9 +98,18 @@ def stats(store: Store) -> Stats:
     return found
 
 
-def _records(store: Store) -> Iterator[tuple[str, Record | None]]:
-    """Yield (key, record) of all replies; None for what is damaged."""
-    for key, text in store.texts():
+def holds(store: Store, endpoint: str, model: str) -> bool:
+    """Whether there is a reply of a model at an endpoint (its identity), as far as a large sample shows.
+
+    Keys are hashes, so that the first ones are a fair sample of all.
+    """
+    sample = (record for _, record in _records(store, _SAMPLE) if record is not None)
+    return any(r.endpoint == endpoint and orjson.loads(r.body).get("model") == model for r in sample)
+
+
+def _records(store: Store, most: int | None = None) -> Iterator[tuple[str, Record | None]]:
+    """Yield (key, record) of all replies, or of the first; None for what is damaged."""
+    for key, text in islice(store.texts(), most):
         record = None
         with suppress(ValueError):
             record = Record.parse(text)
@@ -138,9 +150,9 @@ def verify(store: Store, *, repair: bool = False) -> Verification:
             record = Record.parse(text)
             if record.key != key:
                 raise ValueError("it is stored under another key")
-            reply = orjson.loads(record.reply or "")
-            if not (isinstance(reply, dict) and isinstance(reply.get("choices"), list) and reply["choices"]):
-                raise ValueError("its reply is no chat completion")
+            problem = unusable(parse_json(record.reply or ""))
+            if problem is not None:
+                raise ValueError(f"its reply is no chat completion: {problem}")
         except ValueError as problem:
             damaged.append((key, str(problem)))
     if repair and damaged:

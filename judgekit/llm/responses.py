@@ -27,6 +27,7 @@ __all__ = [
     "Verdict",
     "read_response",
     "retry_after",
+    "unusable",
 ]
 
 _CONTEXT = re.compile(
@@ -37,9 +38,31 @@ _CONTEXT = re.compile(
 )
 _MODERATED = re.compile(r"content[ _](filter|policy|management)|moderation|safety system|flagged", re.IGNORECASE)
 _UNPAID = re.compile(r"insufficient[ _]quota|billing|exceeded your current quota|credit balance", re.IGNORECASE)
-_WRONG_VALUE = re.compile(r"invalid_(value|type)|_(above|below)_(max|min)")
+_MISCONFIGURED = re.compile(
+    r"(invalid|incorrect|missing|wrong|expired|revoked|no|valid) (\w+ )?api[ _-]?key|invalid_api_key|model_not_found"
+    r"|api[ _-]?key (\w+ )?(not|is|invalid|incorrect|missing|expired|required)\b|(unknown|invalid|no such) model\b"
+    r"|model \S{1,80} (is )?(not found|not loaded|does not exist|doesn't exist)",
+    re.IGNORECASE,
+)
+_WRONG_CODE = re.compile(r"invalid_(value|type)|_(above|below)_(max|min)")
+_ONE_VALUE = r"(set to|strictly|positive|> ?0|1\b|null|none|unset|omitted|absent|false|empty|the default)"
+_WRONG_VALUE = re.compile(
+    r"too (large|big|high|long|small|low)|(less|greater|more|smaller|larger|lower|higher) than|at (most|least)\b"
+    rf"|valid range|out of range|exceeds|must be (?!{_ONE_VALUE})|should be (an? |at |in |between)",
+    re.IGNORECASE,
+)
+"""What is said of a value that is wrong, as another's may not be; but where a server takes a single value of a
+parameter, or none that is zero, leaving the parameter out is what heals."""
+
+_ECHO = re.compile(r"(?<!\w)(['\"`])([^'\"`]*\w\s+\w[^'\"`]*)\1(?!\w)")
+"""Several words in quotes: taken from the request, so that what they mention is not what the error is about."""
+
+_LOCATION = re.compile(r"""['"]loc['"]: [\[(]['"]body['"], ['"](\w+)""")
+_SAID = re.compile(r"""['"]msg['"]: (['"])(.*?)\1[,}]""")
+_NO_PARAM = frozenset({"", "none", "null", "body"})
 _AMBIGUOUS = frozenset({"n", "stop", "user", "seed", "tools", "store"})
 _FIXED = frozenset({"model", "messages", "n", "stream"})
+_BROKEN_OFF = ("error", "abort")
 _SHOWN = 300
 
 
@@ -70,10 +93,18 @@ class Again:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """It will never work for this request; others may."""
+    """It will never work for this request; others may.
+
+    Attributes:
+        reason: what was said.
+        status: what the request's unit gets.
+        plain: whether the server said that it is about this request (its length, its content); otherwise that is
+            only concluded from other requests having worked.
+    """
 
     reason: str
     status: Status = Status.FAILED
+    plain: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +136,8 @@ def read_response(
         headers: with lower-case names.
         data: the response body.
         params: the top-level keys of the request body.
-        proven: whether the endpoint has completed other requests, so that a complaint that is not understood is
-            about this one.
+        proven: whether the endpoint has completed other requests, now or earlier, so that a complaint that is not
+            understood is about this one.
     """
     body = _json(data)
     if 200 <= status < 300:
@@ -127,10 +158,13 @@ def read_response(
     if status in (408, 409, 425) or status >= 500:
         return Again(said, after=retry_after(headers))
     if status in (400, 422):
-        param = None if _WRONG_VALUE.search(error.code) else error.named(params)
-        if param is not None:
+        param = error.named(params)
+        wrong_value = param is not None and error.blames_value
+        if param is not None and not wrong_value:
             return Unsupported(param, said)
-        return Rejected(said) if proven else Stop(said)
+        if not proven or error.param == "model" or _MISCONFIGURED.search(error.everything):
+            return Stop(said)
+        return Rejected(said, plain=wrong_value)
     if status == 404:
         said += " (is the model id right, and does base_url end as the server wants, usually in /v1?)"
     return Stop(said)
@@ -143,60 +177,105 @@ def _json(data: bytes) -> Any:
         return None
 
 
+def unusable(body: Any) -> str | None:
+    """Say what is wrong with a response body that holds no completion, although the status was 200; None if it does.
+
+    A reply that says nothing (tool calls, reasoning alone, a refusal) is a completion all the same.
+    """
+    if not isinstance(body, dict):
+        return "no JSON object"
+    if body.get("error"):
+        return f"an error in it: {_Error.read(body, str(body)).message}"
+    choices = body.get("choices")
+    if not (isinstance(choices, list) and choices and isinstance(choices[0], dict)):
+        return "a JSON object without choices"
+    choice = choices[0]
+    if choice.get("error"):
+        return f"an error in its choice: {_Error.read(choice, str(choice)).message}"
+    reason = choice.get("finish_reason")
+    if reason in _BROKEN_OFF:
+        return f"a choice that ended by {reason!r}"
+    if not isinstance(choice.get("message"), dict) and reason != "content_filter":
+        return "a choice without a message"
+    return None
+
+
 def _completion(body: Any, data: bytes) -> Verdict:
-    choices = body.get("choices") if isinstance(body, dict) else None
-    if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+    problem = unusable(body)
+    if problem is None:
         try:
-            return Accepted(data.decode(), body)
+            return Accepted(data.decode("utf-8-sig"), body)
         except UnicodeDecodeError:
             return Again("200 with a body that is not UTF-8")
     text = data.decode("utf-8", "replace")
     if not isinstance(body, dict):
         kind = "HTML" if text.lstrip()[:1] == "<" else "no whole JSON object"
         return Again(f"200 with {kind} where a chat completion should be: {_short(text)}")
-    if "error" in body:
-        return Again(f"200 with an error in it: {_Error.read(body, text).message}", usage=tokens_used(body))
-    return Again(f"200 with a JSON object without choices: {_short(text)}", usage=tokens_used(body))
+    shown = "" if "error" in problem else f": {_short(text)}"
+    return Again(f"200 with {problem}{shown}", usage=tokens_used(body))
 
 
 @dataclass(frozen=True, slots=True)
 class _Error:
+    """What an error says: its message, code and parameter, and of the message the words that are its own."""
+
     message: str
-    code: str
-    param: str
+    code: str = ""
+    param: str = ""
+    words: str = ""
 
     @classmethod
     def read(cls, body: Any, text: str) -> _Error:
         """Read the shapes in use: OpenAI's, a bare message, FastAPI's detail, anything else as text."""
         error = body.get("error", body) if isinstance(body, dict) else body
         if isinstance(error, str):
-            return cls(_short(error), "", "")
+            return cls._plain(error)
         if isinstance(error, dict):
             code = f"{error.get('code') or ''} {error.get('type') or ''}"
             detail = error.get("message") or error.get("detail")
             if isinstance(detail, str):
-                return cls(_short(detail), code, str(error.get("param") or ""))
+                return cls._plain(detail, code, error.get("param"))
             if isinstance(detail, list):
-                places = [d.get("loc") for d in detail if isinstance(d, dict)]
-                param = next((str(p) for place in places if isinstance(place, list) for p in place if p != "body"), "")
-                return cls(_short(str(detail)), code, param)
-        return cls(_short(text) or "(an empty response)", "", "")
+                return cls._listed(detail, code)
+        return cls._plain(text)
+
+    @classmethod
+    def _plain(cls, text: str, code: str = "", param: Any = None) -> _Error:
+        named = "" if str(param or "").casefold() in _NO_PARAM else re.split(r"[.\[]", str(param))[0]
+        if place := _LOCATION.search(text):  # FastAPI's detail, written as Python would
+            own = " ".join(said for _, said in _SAID.findall(text))
+            return cls(_short(text), code, named or place[1], own)
+        return cls(_short(text) or "(an empty response)", code, named, _ECHO.sub(" ", _short(text)))
+
+    @classmethod
+    def _listed(cls, detail: list[Any], code: str) -> _Error:
+        """Read FastAPI's detail: what it says, not the input that it repeats."""
+        parts = [d for d in detail if isinstance(d, dict) and isinstance(d.get("msg"), str)]
+        paths = [[str(p) for p in d["loc"] if p != "body"] if isinstance(d.get("loc"), list) else [] for d in parts]
+        own = "; ".join(": ".join(filter(None, [".".join(q), d["msg"]])) for q, d in zip(paths, parts, strict=True))
+        param = next((path[0] for path in paths if path), "")
+        return cls(_short(own or str(detail)), code, param, " ".join(d["msg"] for d in parts))
 
     @property
     def everything(self) -> str:
         return f"{self.code} {self.message}"
 
+    @property
+    def blames_value(self) -> bool:
+        """Whether the parameter is taken, and its value is not."""
+        return bool(_WRONG_CODE.search(self.code) or _WRONG_VALUE.search(self.words))
+
     def named(self, params: Collection[str]) -> str | None:
-        """Return the parameter of the body that the error is about."""
+        """Return the parameter of the body that the error is about; what it names itself goes before what it says."""
         candidates = [p for p in params if p not in _FIXED]
-        if self.param in candidates:
-            return self.param
+        if self.param:
+            return self.param if self.param in candidates else None
         places = sorted((place, p) for p in candidates for place in self._places(p))
         return places[0][1] if places else None
 
     def _places(self, param: str) -> Iterator[int]:
         quote = "['\"`]" if param in _AMBIGUOUS else r"\b"
-        found = re.search(f"{quote}{re.escape(param)}{quote}", self.message)
+        found = re.search(f"{quote}{re.escape(param)}{quote}", self.words)
         if found:
             yield found.start()
 

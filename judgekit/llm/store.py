@@ -33,7 +33,8 @@ import diskcache
 from judgekit.errors import StoreError
 from judgekit.llm.carving import MAGIC, carve
 from judgekit.llm.records import MARKER, Record, looked_up
-from judgekit.llm.types import Reply
+from judgekit.llm.responses import unusable
+from judgekit.llm.types import Reply, parse_json
 
 __all__ = ["Store", "TextDisk", "default_store_path", "has_store"]
 
@@ -266,7 +267,7 @@ class Store:
         return self.count() - before
 
     def get_many(self, keys: Sequence[str], since: float = 0.0) -> dict[str, Reply]:
-        """Return the replies to these requests; one that is missing, damaged or older than ``since`` is left out."""
+        """Return the replies to these requests; what is missing, unusable or older than ``since`` is left out."""
         found: dict[str, Reply] = {}
         crc32 = zlib.crc32
         for start in range(0, len(keys), _IN):
@@ -277,7 +278,10 @@ class Store:
                     if row["key"] != key or crc32(raw.encode()) != row["crc"]:
                         raise ValueError
                     if row["time"] >= since:
-                        found[key] = Reply(key, raw, True)
+                        body = parse_json(raw)
+                        if unusable(body) is not None:
+                            raise ValueError
+                        found[key] = Reply(key, raw, True, body)
                 except (AttributeError, IndexError, KeyError, TypeError, ValueError):
                     self._unreadable()
         return found
@@ -290,7 +294,7 @@ class Store:
 
     def _unreadable(self) -> None:
         if not self.unreadable:
-            self._note(f"the store {self.path} holds damaged replies; they are asked for again")
+            self._note(f"the store {self.path} holds damaged replies or errors; they are asked for again")
         self.unreadable += 1
 
     def put_many(self, records: Sequence[Record], *, replace: bool = False) -> dict[str, Reply]:

@@ -76,6 +76,110 @@ def test_the_parameter_that_is_named_first_is_meant() -> None:
     assert verdict.param == "max_tokens"
 
 
+PARAMS = ("model", "messages", "temperature", "max_tokens", "response_format")
+
+
+def pydantic(loc: list[object], message: str, **fields: object) -> dict[str, object]:
+    return {"type": "value_error", "loc": loc, "msg": message, **fields}
+
+
+@pytest.mark.parametrize(
+    ("status", "data"),
+    [
+        (400, openai("control characters near the temperature of", param="messages[0].content")),
+        (400, openai("control characters near 'the temperature of'", param=None)),
+        (400, openai("control characters near 'the temperature of'", param="messages.[0].content")),
+        (422, body(detail=[pydantic(["body", "messages", 0, "content"], "no text", input="the max_tokens of")])),
+        (422, body(detail=[pydantic(["body", "messages", 0], "no text", input={"temperature": 1})])),
+        (400, openai("[{'loc': ('body', 'messages', 0), 'msg': 'no text', 'input': 'the temperature'}]")),
+    ],
+)
+def test_a_complaint_about_the_messages_negotiates_no_parameter_away(status: int, data: bytes) -> None:
+    assert isinstance(read_response(status, {}, data, PARAMS, proven=True), Rejected)
+    assert isinstance(read_response(status, {}, data, PARAMS), Stop)
+
+
+def test_what_a_server_repeats_of_the_request_is_not_shown_as_its_words() -> None:
+    data = body(detail=[pydantic(["body", "messages", 0, "content"], "Input should be a string", input="a document")])
+    verdict = read_response(422, {}, data, PARAMS)
+    assert verdict == Stop("422: messages.0.content: Input should be a string")
+
+
+@pytest.mark.parametrize(
+    ("message", "fields"),
+    [
+        ("max_tokens is too large: 8192. This model supports at most 4096.", {"param": "max_tokens"}),
+        ("max_tokens must be less than or equal to 4096", {}),
+        ("max_tokens must be at most 4096, got 8192", {}),
+        ("The valid range of max_tokens is [1, 4096]", {}),
+        ("temperature must be between 0 and 2", {"param": "temperature"}),
+        ("bad", {"param": "max_tokens", "code": "integer_above_max_value"}),
+    ],
+)
+def test_a_value_that_is_too_large_is_no_parameter_that_is_refused(message: str, fields: dict[str, str]) -> None:
+    assert read_response(400, {}, openai(message, **fields), PARAMS, proven=True) == Rejected(f"400: {message}")
+    assert isinstance(read_response(400, {}, openai(message, **fields), PARAMS), Stop)
+
+
+@pytest.mark.parametrize(
+    ("message", "fields"),
+    [
+        ("Input validation error: `temperature` must be strictly positive", {}),
+        ("'temperature' does not support 0 with this model. Only the default (1) value is supported.", {}),
+        ("litellm.UnsupportedParamsError: m does not support ['temperature']", {"param": "None"}),
+        ("it doesn't take the temperature", {"param": "null"}),
+        ("temperature must be 1 for this model", {"param": "temperature"}),
+    ],
+)
+def test_a_parameter_of_which_no_other_value_is_taken_is_refused(message: str, fields: dict[str, str]) -> None:
+    assert read_response(400, {}, openai(message, **fields), PARAMS) == Unsupported("temperature", f"400: {message}")
+
+
+GOOD = {"message": {"role": "assistant", "content": "Yes"}, "finish_reason": "stop"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"error": {"message": "upstream"}, "choices": [{"message": {"content": ""}, "finish_reason": "error"}]},
+        {"error": "upstream", "choices": [GOOD]},
+        {"choices": [{**GOOD, "error": {"message": "upstream"}}]},
+        {"choices": [{**GOOD, "finish_reason": "error"}]},
+        {"choices": [{**GOOD, "finish_reason": "abort"}]},
+        {"choices": [{}]},
+        {"choices": [{"text": "Yes"}]},
+        {"choices": [{**GOOD, "message": None}]},
+        {"choices": [{**GOOD, "message": "Yes"}]},
+        {"choices": [None]},
+    ],
+)
+def test_an_error_is_no_completion_although_it_comes_with_a_200_and_choices(fields: dict[str, object]) -> None:
+    data = body(**fields, usage={"prompt_tokens": 3, "completion_tokens": 1})
+    verdict = read_response(200, {}, data)
+    assert isinstance(verdict, Again)
+    assert verdict.usage == (3, 1)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"message": {"content": None, "tool_calls": [{}]}, "finish_reason": "tool_calls"},
+        {"message": {"content": None, "reasoning_content": "hm"}, "finish_reason": "stop"},
+        {"message": {"content": None, "refusal": "No."}, "finish_reason": "stop", "error": None},
+        {"message": {}, "finish_reason": "length"},
+        {"message": None, "finish_reason": "content_filter"},
+    ],
+)
+def test_a_completion_that_says_nothing_is_a_completion(choice: dict[str, object]) -> None:
+    assert isinstance(read_response(200, {}, body(choices=[choice], error=None)), Accepted)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_reply() -> None:
+    verdict = read_response(200, {}, b"\xef\xbb\xbf" + body(choices=[GOOD]))
+    assert isinstance(verdict, Accepted)
+    assert verdict.raw == body(choices=[GOOD]).decode()
+
+
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [

@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import diskcache
@@ -18,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.errors import StoreError
+from judgekit.llm.maintenance import verify
 from judgekit.llm.records import Record, looked_up
 from judgekit.llm.store import Store, TextDisk, default_store_path
 from judgekit.llm.types import identity
@@ -136,13 +138,29 @@ def test_only_text_goes_in(tmp_path: Path) -> None:
 
 def test_a_reply_that_is_there_stays_unless_it_is_replaced(tmp_path: Path) -> None:
     first = record(1)
-    other = Record(first.key, first.endpoint, 0, first.body, None, '{"choices":[{}]}', None, 2.0)
+    other = Record(first.key, first.endpoint, 0, first.body, None, '{"choices":[{"message":{}}]}', None, 2.0)
     store = Store(tmp_path)
     assert store.put_many([first]) == {}
     assert store.put_many([other])[first.key].raw == first.reply
     assert store.get_many([first.key])[first.key].raw == first.reply
     store.put_many([other], replace=True)
     assert store.get_many([first.key])[first.key].raw == other.reply
+    store.close()
+
+
+def test_errors_that_were_stored_as_replies_are_asked_for_again_and_replaced(tmp_path: Path) -> None:
+    good = record(1)
+    error = replace(good, reply='{"error":{"message":"busy"},"choices":[{"message":{"content":"Yes"}}]}')
+    notes: list[str] = []
+    store = Store(tmp_path, note=notes.append)
+    store.put_many([error])
+    assert store.get_many([good.key]) == {}
+    assert "asked for again" in notes[0]
+    assert [problem for _, problem in verify(store).damaged] == [
+        "its reply is no chat completion: an error in it: busy"
+    ]
+    store.put_many([good])
+    assert store.get_many([good.key])[good.key].raw == good.reply
     store.close()
 
 
