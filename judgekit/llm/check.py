@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from judgekit.errors import nearest
-from judgekit.llm.client import Negotiated
 from judgekit.llm.http import HttpTransport, api_key
+from judgekit.llm.negotiation import Negotiated
 from judgekit.llm.responses import Accepted, Unsupported, read_response
 from judgekit.llm.types import Endpoint, NotConnectedError, Reply, Transport, canonical, parse_json
 

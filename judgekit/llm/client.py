@@ -1,8 +1,8 @@
 """Asks one endpoint: waits for a slot, sends, retries, negotiates parameters, and says what became of each request.
 
-Negotiation keeps no list of models. A 400 or 422 that names a parameter of the body swaps ``max_tokens`` and
-``max_completion_tokens``, or drops the parameter; that is remembered for the endpoint and model, told once and stored
-with each reply (the body really sent). The identity of a request does not change by it.
+What a complaint that is not understood means depends on whether the model ever answered there, now or in an earlier
+run: if it did, the complaint is about that request, and a run that was finished can be run again; if it did not,
+something is wrong with the settings, and the run stops.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wai
 
 from judgekit.errors import EndpointError, StoppedError
 from judgekit.llm.limits import Limiter
+from judgekit.llm.negotiation import Negotiated
 from judgekit.llm.records import Record
 from judgekit.llm.responses import Accepted, Again, Complaint, Rejected, Stop, Unsupported, Verdict, read_response
-from judgekit.llm.types import Endpoint, Failure, NotConnectedError, Outcome, Reply, Request, Transport, canonical
+from judgekit.llm.types import Endpoint, Failure, NotConnectedError, Outcome, Reply, Request, Transport
 from judgekit.llm.usage import Purse
 
-__all__ = ["Brake", "Client", "Negotiated", "span"]
+__all__ = ["Brake", "Client", "span"]
 
-_SWAP = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
-_TOGETHER = {"logprobs": ("logprobs", "top_logprobs")}
 _NEVER_CONNECTED_RETRIES = 2
 _FIRST_ALIKE = 8
 _LATER_ALIKE = 20
+_REJECTED_ALIKE = 50
+_REJECTED_LATER = 200
 _THROTTLE_PATIENCE = 4
 _LONGEST_WAIT_S = 900.0
 _WORTH_TELLING_S = 0.5
@@ -41,34 +42,6 @@ class Brake:
 
     error: StoppedError | None = None
     sending: set[asyncio.Task[object]] = field(default_factory=set)
-
-
-@dataclass
-class Negotiated:
-    """What an endpoint turned out to refuse, for one model."""
-
-    swapped: dict[str, str] = field(default_factory=dict)
-    dropped: set[str] = field(default_factory=set)
-
-    def __bool__(self) -> bool:
-        return bool(self.swapped or self.dropped)
-
-    def apply(self, body: bytes) -> bytes:
-        """Return the body as this endpoint takes it."""
-        if not self:
-            return body
-        values = orjson.loads(body)
-        return canonical({self.swapped.get(k, k): v for k, v in values.items() if k not in self.dropped})
-
-    def learn(self, param: str) -> str | None:
-        """Note that a parameter is refused; return what is done about it, or None if nothing can be."""
-        if param in self.swapped.values():
-            return None
-        if param in _SWAP:
-            self.swapped[param] = _SWAP[param]
-            return f"{param} is sent as {_SWAP[param]}"
-        self.dropped.update(_TOGETHER.get(param, (param,)))
-        return f"{param} is left out"
 
 
 class _TryAgain(Exception):
@@ -91,6 +64,8 @@ class Client:
             a sudden death loses no more than the requests in flight.
         note: called with messages for the user.
         brake: the shared state of the run.
+        negotiated: what is known of the model.
+        known: whether the store holds a reply of the model, asked where none was seen yet.
         secret: the key, cut out of everything that is kept or shown.
         backoff_s: upper bound of the first wait before a retry.
     """
@@ -106,6 +81,7 @@ class Client:
         note: Callable[[str], None],
         brake: Brake,
         negotiated: Negotiated,
+        known: Callable[[], bool] = lambda: False,
         secret: str | None = None,
         backoff_s: float = 1.0,
     ) -> None:
@@ -118,9 +94,10 @@ class Client:
         self._note = note
         self._brake = brake
         self._negotiated = negotiated
+        self._known = known
         self._secret = secret
         self._wait = wait_random_exponential(multiplier=backoff_s, max=60 * backoff_s)
-        self._connected = self._proven = False
+        self._connected = self._looked = False
         self._streak = 0
         self._signature = ""
         self._estimates = limiter.counts_tokens or bool(purse.budget.max_tokens or purse.budget.max_cost)
@@ -158,7 +135,9 @@ class Client:
             if self._brake.error is not None:
                 raise self._brake.error from None
             tries = f" (after {patience.attempts} attempts)" if patience.attempts > 1 else ""
-            return self._fail(request, Rejected(last.again.reason + tries), last.again.reason, _FIRST_ALIKE)
+            later = max(_LATER_ALIKE, 2 * self.endpoint.concurrency)
+            enough = later if self._proven else _FIRST_ALIKE
+            return self._fail(request, Rejected(last.again.reason + tries), last.again.reason, enough)
 
     def _seconds(self, state: RetryCallState) -> float:
         problem = state.outcome.exception() if state.outcome else None
@@ -184,12 +163,20 @@ class Client:
             if isinstance(verdict, Again):
                 raise self._again(verdict, patience)
             if isinstance(verdict, Rejected):
-                return self._fail(request, verdict, verdict.reason, 50)
+                return self._reject(request, verdict)
             if isinstance(verdict, Unsupported):
                 if self._refused_by(request, verdict.param):
                     continue
-                raise self._stopped(verdict.reason)
+                if self._proven:
+                    return self._reject(request, Rejected(verdict.reason, plain=False))
             raise self._stopped(verdict.reason)
+
+    @property
+    def _proven(self) -> bool:
+        if not self._negotiated.replies and not self._looked:
+            self._looked = True
+            self._negotiated.replies += self._known()
+        return self._negotiated.replies > 0
 
     def _refused_by(self, request: Request, param: str) -> bool:
         action = self._negotiated.learn(param)
@@ -219,10 +206,17 @@ class Client:
     def _clean(self, text: str) -> str:
         return text.replace(self._secret, "***") if self._secret else text
 
-    def _fail(self, request: Request, rejected: Rejected, signature: str, first: int) -> Failure:
+    def _reject(self, request: Request, rejected: Rejected) -> Failure:
+        """Note a request that is not taken. A rejection costs nothing, and a re-run asks only what was rejected."""
+        if not self._proven:
+            return self._fail(request, rejected, rejected.reason, _REJECTED_ALIKE)
+        if rejected.plain:
+            return Failure(request.key, rejected.status, self._clean(rejected.reason))
+        return self._fail(request, rejected, rejected.reason, max(_REJECTED_LATER, self._negotiated.replies))
+
+    def _fail(self, request: Request, rejected: Rejected, signature: str, enough: int) -> Failure:
         self._streak = self._streak + 1 if signature == self._signature else 1
         self._signature = signature
-        enough = max(_LATER_ALIKE, 2 * self.endpoint.concurrency) if self._proven else first
         if self._streak >= enough:
             raise self._stopped(f"{self._streak} requests in a row failed alike: {rejected.reason}")
         return Failure(request.key, rejected.status, self._clean(rejected.reason))
@@ -272,7 +266,7 @@ class Client:
                     time=time.time(),
                 )
             )
-            self._proven = True
+            self._negotiated.replies += 1
             self._streak = 0
             limiter.succeeded()
             return reply if kept is None else kept
@@ -298,8 +292,10 @@ class Client:
         except OSError as problem:
             return Again(str(problem) or type(problem).__name__)
         self._connected = True
-        params = orjson.loads(body) if status in (400, 422) else ()
-        verdict = read_response(status, headers, data, params, self._proven)
+        if status in (400, 422):
+            verdict = read_response(status, headers, data, orjson.loads(body), self._proven)
+        else:
+            verdict = read_response(status, headers, data)
         if isinstance(verdict, Again) and verdict.throttled:
             self._limiter.overloaded(started)
         return verdict

@@ -18,11 +18,13 @@ from pathlib import Path
 from typing import Literal, Self, TypeVar, get_args
 
 from judgekit.errors import UsageError
-from judgekit.llm.client import Client, Negotiated
+from judgekit.llm.client import Client
 from judgekit.llm.executor import Recorder
 from judgekit.llm.http import HttpTransport, api_key
 from judgekit.llm.ledger import Account, Distinct
 from judgekit.llm.limits import Limiter
+from judgekit.llm.maintenance import holds
+from judgekit.llm.negotiation import Negotiated
 from judgekit.llm.runtime import Runtime
 from judgekit.llm.store import Store
 from judgekit.llm.sync import run_sync
@@ -165,6 +167,7 @@ class Session:
                     last, tally = endpoint, sums.setdefault(endpoint, Tally())
                 tally.count(reply.usage)
         for endpoint, tally in sums.items():
+            self._learned(endpoint).replies += tally.requests
             price = self._purse.price(endpoint)
             for book in (account, self._endpoint(endpoint)):
                 book.cached += tally.requests
@@ -190,6 +193,9 @@ class Session:
             account = self._endpoints[endpoint.name] = Account(endpoint.name)
         return account
 
+    def _learned(self, endpoint: Endpoint) -> Negotiated:
+        return self._negotiated.setdefault((endpoint.identity, endpoint.model), Negotiated())
+
     def _client(self, endpoint: Endpoint, runtime: Runtime) -> Client:
         self._purse.check(endpoint)
         if endpoint not in self._limiters:
@@ -212,7 +218,8 @@ class Session:
             save=runtime.recorder.save,
             note=self._note,
             brake=runtime.brake,
-            negotiated=self._negotiated.setdefault((endpoint.identity, endpoint.model), Negotiated()),
+            negotiated=self._learned(endpoint),
+            known=lambda: self._base is not None and holds(self._base, endpoint.identity, endpoint.model),
             secret=None if endpoint.offline else api_key(endpoint),
             backoff_s=self._backoff_s,
         )
