@@ -17,6 +17,7 @@ from judgekit.errors import nearest
 from judgekit.llm.http import HttpTransport, api_key
 from judgekit.llm.negotiation import Negotiated
 from judgekit.llm.responses import Accepted, Unsupported, read_response
+from judgekit.llm.secrecy import Secret
 from judgekit.llm.types import Endpoint, NotConnectedError, Reply, Transport, canonical, parse_json
 
 __all__ = ["Check", "check_endpoint"]
@@ -62,10 +63,7 @@ class _Probe:
         self.endpoint = endpoint
         self.transport = transport
         self.negotiated = Negotiated()
-        self._key = None if endpoint.offline else api_key(endpoint)
-
-    def clean(self, text: str) -> str:
-        return text.replace(self._key, "***") if self._key else text
+        self.secret = Secret(None if endpoint.offline else api_key(endpoint))
 
     async def ask(self, text: str = _QUESTION, negotiate: bool = False, **params: Any) -> Reply | str:
         """Return the reply, or why there is none."""
@@ -80,20 +78,20 @@ class _Probe:
             )
             try:
                 async with asyncio.timeout(self.endpoint.timeout_s):
-                    response = await self.transport.send(self.endpoint, self.negotiated.apply(body))
+                    sent = self.negotiated.apply(body)
+                    status, headers, data = await self.transport.send(self.endpoint, sent)
             except NotConnectedError as problem:
                 return f"no connection was made: {problem}"
             except TimeoutError:
                 return f"no answer within {self.endpoint.timeout_s:g} s"
             except OSError as problem:
                 return str(problem)
-            sent = parse_json(self.negotiated.apply(body))
-            verdict = read_response(*response, params=sent, proven=True)
+            verdict = read_response(status, headers, self.secret.cut_response(data), parse_json(sent), proven=True)
             if isinstance(verdict, Accepted):
-                return Reply("", self.clean(verdict.raw))
+                return Reply("", verdict.raw)
             swap = isinstance(verdict, Unsupported) and (negotiate or verdict.param.startswith("max_"))
             if not (swap and isinstance(verdict, Unsupported) and self.negotiated.learn(verdict.param)):
-                return self.clean(verdict.reason)
+                return self.secret.cut(verdict.reason)
         return "it refuses parameter after parameter"
 
 
@@ -113,7 +111,7 @@ async def check_endpoint(endpoint: Endpoint, transport: Transport | None = None)
         transport = OfflineTransport()
     probe = _Probe(endpoint, transport or HttpTransport(endpoint))
     try:
-        checks = [] if endpoint.offline or transport is not None else [await _models(endpoint, probe.clean)]
+        checks = [] if endpoint.offline or transport is not None else [await _models(endpoint, probe.secret.cut)]
         checks.append(await _chat(probe))
         if checks[-1].works != "no":
             checks += [await check(probe) for check in _FURTHER]

@@ -20,6 +20,7 @@ from judgekit.llm.limits import Limiter
 from judgekit.llm.negotiation import Negotiated
 from judgekit.llm.records import Record
 from judgekit.llm.responses import Accepted, Again, Complaint, Rejected, Stop, Unsupported, Verdict, read_response
+from judgekit.llm.secrecy import Secret
 from judgekit.llm.types import Endpoint, Failure, NotConnectedError, Outcome, Reply, Request, Transport
 from judgekit.llm.usage import Purse
 
@@ -82,7 +83,7 @@ class Client:
         brake: Brake,
         negotiated: Negotiated,
         known: Callable[[], bool] = lambda: False,
-        secret: str | None = None,
+        secret: Secret | None = None,
         backoff_s: float = 1.0,
     ) -> None:
         self.endpoint = endpoint
@@ -95,7 +96,7 @@ class Client:
         self._brake = brake
         self._negotiated = negotiated
         self._known = known
-        self._secret = secret
+        self._secret = secret or Secret(None)
         self._wait = wait_random_exponential(multiplier=backoff_s, max=60 * backoff_s)
         self._connected = self._looked = False
         self._streak = 0
@@ -153,7 +154,7 @@ class Client:
         """Tell the user, but not more often than he can read."""
         if time.monotonic() >= self._tell_from.get(kind, float("-inf")):
             self._tell_from[kind] = time.monotonic() + _TELL_EVERY_S
-            self._note(self._clean(text))
+            self._note(self._secret.cut(text))
 
     async def _attempt(self, request: Request, patience: _Patience) -> Outcome:
         while True:
@@ -201,17 +202,14 @@ class Client:
         return _TryAgain(again, again.after)
 
     def _stopped(self, reason: str) -> EndpointError:
-        return EndpointError(f"endpoint {self.endpoint.name!r} ({self.endpoint.base_url}): {self._clean(reason)}")
-
-    def _clean(self, text: str) -> str:
-        return text.replace(self._secret, "***") if self._secret else text
+        return EndpointError(f"endpoint {self.endpoint.name!r} ({self.endpoint.base_url}): {self._secret.cut(reason)}")
 
     def _reject(self, request: Request, rejected: Rejected) -> Failure:
         """Note a request that is not taken. A rejection costs nothing, and a re-run asks only what was rejected."""
         if not self._proven:
             return self._fail(request, rejected, rejected.reason, _REJECTED_ALIKE)
         if rejected.plain:
-            return Failure(request.key, rejected.status, self._clean(rejected.reason))
+            return Failure(request.key, rejected.status, self._secret.cut(rejected.reason))
         return self._fail(request, rejected, rejected.reason, max(_REJECTED_LATER, self._negotiated.replies))
 
     def _fail(self, request: Request, rejected: Rejected, signature: str, enough: int) -> Failure:
@@ -219,7 +217,7 @@ class Client:
         self._signature = signature
         if self._streak >= enough:
             raise self._stopped(f"{self._streak} requests in a row failed alike: {rejected.reason}")
-        return Failure(request.key, rejected.status, self._clean(rejected.reason))
+        return Failure(request.key, rejected.status, self._secret.cut(rejected.reason))
 
     def _estimate(self, body: bytes) -> tuple[int, int]:
         if not self._estimates:
@@ -244,7 +242,7 @@ class Client:
             try:
                 verdict = await self._exchange(body, started, patience)
                 if isinstance(verdict, Accepted):
-                    reply = Reply(request.key, self._clean(verdict.raw), body=verdict.json)
+                    reply = Reply(request.key, verdict.raw, body=verdict.json)
                     usage = reply.usage
                 elif isinstance(verdict, Again):
                     usage = verdict.usage
@@ -292,6 +290,7 @@ class Client:
         except OSError as problem:
             return Again(str(problem) or type(problem).__name__)
         self._connected = True
+        data = self._secret.cut_response(data)
         if status in (400, 422):
             verdict = read_response(status, headers, data, orjson.loads(body), self._proven)
         else:

@@ -26,6 +26,7 @@ from judgekit.llm.limits import Limiter
 from judgekit.llm.maintenance import holds
 from judgekit.llm.negotiation import Negotiated
 from judgekit.llm.runtime import Runtime
+from judgekit.llm.secrecy import Secret
 from judgekit.llm.store import Store
 from judgekit.llm.sync import run_sync
 from judgekit.llm.types import Endpoint, Failure, Outcome, Program, Reply, Request, Transport
@@ -220,7 +221,7 @@ class Session:
             brake=runtime.brake,
             negotiated=self._learned(endpoint),
             known=lambda: self._base is not None and holds(self._base, endpoint.identity, endpoint.model),
-            secret=None if endpoint.offline else api_key(endpoint),
+            secret=Secret(None if endpoint.offline else api_key(endpoint)),
             backoff_s=self._backoff_s,
         )
 

@@ -14,7 +14,8 @@ import pytest
 from judgekit.errors import ConfigError
 from judgekit.llm.http import HttpTransport
 from judgekit.llm.mock import Scripted, completion, error
-from judgekit.llm.types import Endpoint
+from judgekit.llm.secrecy import Secret
+from judgekit.llm.types import Endpoint, Reply
 from tests.llm.programs import Run
 
 KEY = "sk-VERY-secret-0123456789"
@@ -125,3 +126,50 @@ def test_the_audit_above_sees_connections() -> None:
     asyncio.run(connect())
     active = False
     assert seen
+
+
+def live_and_replayed(server: Any, store: Path, said: Scripted) -> list[Reply]:
+    """Return the reply to one request as it came, and as it is replayed, sent once."""
+    server.answer = lambda body, seen: said
+    runs = [Run(server.base_url, UNITS[:1], store, api_key_env="TEST_KEY") for _ in range(2)]
+    assert len(server.seen) == 1
+    replies = [run.outcomes[UNITS[0]] for run in runs]
+    assert all(isinstance(reply, Reply) for reply in replies)
+    return replies  # type: ignore[return-value]  # checked above
+
+
+@pytest.mark.parametrize("dummy", ["x", "1", "message", "EMPTY", "test", "none", "sk-1234", "choices"])
+def test_a_key_that_is_too_short_for_a_secret_changes_no_reply(
+    dummy: str, fault_server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEST_KEY", dummy)
+    text = f"an axe, a box and 1 test message of {dummy}"
+    live, replayed = live_and_replayed(fault_server, tmp_path, completion(text))
+    assert live.text == replayed.text == text
+
+
+@pytest.mark.parametrize("secret", [KEY, 'sk-"quoted"/and\\more', "123456789012345", "finish_reason"])
+def test_a_key_that_a_server_echoes_is_cut_out_of_the_live_reply_as_of_the_stored_one(
+    secret: str, fault_server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEST_KEY", secret)
+    said = completion(f"You sent Bearer {secret}.\n", logprobs={"content": [{"logprob": -0.123456789012345}]})
+    live, replayed = live_and_replayed(fault_server, tmp_path, said)
+    assert live.text == "You sent Bearer ***.\n"
+    for kept in (live, replayed):
+        assert (kept.text, kept.logprobs, kept.usage) == (live.text, [{"logprob": -0.123456789012345}], live.usage)
+        assert secret not in kept.json["choices"][0]["message"]["content"]
+    if secret != "123456789012345":
+        assert secret not in everything(Run(fault_server.base_url, UNITS[:1], tmp_path), tmp_path)
+
+
+def test_a_key_is_found_however_json_writes_it(fault_server: Any, tmp_path: Path, key: str) -> None:
+    escaped = key.replace("-", "\\u002d").replace("V", "\\u0056")
+    said = f'{{"choices": [{{"message": {{"content": "Key: {escaped}"}}, "finish_reason": "stop"}}]}}'
+    live, replayed = live_and_replayed(fault_server, tmp_path, Scripted(200, said.encode()))
+    assert live.text == replayed.text == "Key: ***"
+    fault_server.answer = lambda body, seen: error(401, f"{'x' * 290} {key}")
+    run = Run(fault_server.base_url, ["further"], tmp_path, api_key_env="TEST_KEY")
+    assert run.error is not None
+    assert key[:4] not in str(run.error), "nor is its beginning shown, where a long message is cut"
+    assert key not in repr(Secret(key))
