@@ -143,7 +143,7 @@ class Client:
     def _seconds(self, state: RetryCallState) -> float:
         problem = state.outcome.exception() if state.outcome else None
         after = problem.after if isinstance(problem, _TryAgain) else None
-        return self._wait(state) if after is None else after
+        return max(after or 0.0, self._wait(state))  # some servers ask to wait 0 s, whatever comes
 
     def _tell(self, state: RetryCallState) -> None:
         problem = state.outcome.exception() if state.outcome else None
@@ -226,6 +226,15 @@ class Client:
         longest = values.get("max_tokens") or values.get("max_completion_tokens") or 0
         return (len(body) // 4, int(longest))
 
+    def _stand(self, estimate: tuple[int, int]) -> None:
+        """Let the estimate for a reply stand against budget and limits, since its server reports no tokens."""
+        if any(estimate) and not self._negotiated.silent:
+            self._negotiated.silent = True
+            self._note(
+                f"{self.endpoint.name} reports no tokens: budgets and limits count an estimate (four bytes a token,"
+                " and all the room that a reply was given)"
+            )
+
     async def _send(self, request: Request, patience: _Patience) -> Reply | Complaint:
         estimate = self._estimate(request.body)
         limiter = self._limiter
@@ -237,18 +246,22 @@ class Client:
             body = self._negotiated.apply(request.body)  # only now: others may have learned while this one waited
             self._purse.reserve(self.endpoint, estimate)
             usage: tuple[int, int] | None = None
+            answered = False
             if task is not None:
                 self._brake.sending.add(task)
             try:
                 verdict = await self._exchange(body, started, patience)
                 if isinstance(verdict, Accepted):
                     reply = Reply(request.key, verdict.raw, body=verdict.json)
-                    usage = reply.usage
+                    usage, answered = reply.usage, True
                 elif isinstance(verdict, Again):
                     usage = verdict.usage
             finally:
-                self._purse.settle(self.endpoint, estimate, usage)
-                limiter.correct_tokens(sum(estimate), sum(usage or (0, 0)))
+                if answered and usage is None:
+                    self._stand(estimate)
+                else:
+                    self._purse.settle(self.endpoint, estimate, usage)
+                    limiter.correct_tokens(sum(estimate), sum(usage or (0, 0)))
                 self._charge(request, usage)
             if not isinstance(verdict, Accepted):
                 return verdict

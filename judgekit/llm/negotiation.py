@@ -27,11 +27,13 @@ class Negotiated:
         swapped: parameters that it takes under another name.
         dropped: parameters that it does not take.
         replies: how many of its replies were seen, replayed ones included; with one, it is proven to answer.
+        silent: whether it was told that the model's tokens are not reported.
     """
 
     swapped: dict[str, str] = field(default_factory=dict)
     dropped: set[str] = field(default_factory=set)
     replies: int = 0
+    silent: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.swapped or self.dropped)

@@ -209,7 +209,10 @@ class Purse:
         self._money += money
 
     def settle(self, endpoint: Endpoint, estimate: tuple[int, int], usage: tuple[int, int] | None) -> None:
-        """Replace an estimate by what the server reported; nothing reported counts as nothing used."""
+        """Replace an estimate by what the server reported; nothing reported counts as nothing used.
+
+        The estimate for a reply whose tokens are not reported is not settled: it stands.
+        """
         price = self.price(endpoint)
         self._tokens += (sum(usage) if usage else 0) - sum(estimate)
         if price:

@@ -206,6 +206,19 @@ def test_the_wait_that_a_server_asks_for_is_kept_and_told(fault_server: Any, aft
     assert len(waits) == 1
 
 
+@pytest.mark.parametrize("after", ["0", "-1", "0.001", "Wed, 21 Oct 2015 07:28:00 GMT"])
+def test_a_server_that_asks_to_wait_no_time_is_not_hammered(fault_server: Any, after: str) -> None:
+    def answer(body: dict[str, Any], seen: int) -> Scripted | str:
+        busy = fault_server.times[-1] - fault_server.times[0] < 0.5
+        return error(429, "Slow down.", headers={"retry-after": after}) if busy else "yes"
+
+    fault_server.answer = answer
+    run = Run(fault_server.base_url, UNITS[:3], concurrency=1)
+    assert run.error is None
+    assert run.texts == ["yes"] * 3
+    assert len(fault_server.seen) < 40
+
+
 def test_being_throttled_lowers_concurrency_and_fails_nothing(fault_server: Any) -> None:
     # more than three at a time are too many for this server
     def answer(body: dict[str, Any], seen: int) -> Scripted:

@@ -77,6 +77,34 @@ def test_a_budget_of_tokens_stops_before_it_would_be_exceeded() -> None:
     assert sent > 10, "what was estimated is given back when the server says what was used"
 
 
+SILENT = Scripted(200, b'{"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]}')
+
+
+def test_budgets_bind_where_a_server_reports_no_tokens_and_that_is_said_once() -> None:
+    prices = {"m": Price(1000, 1000)}
+    for budget in (Budget(max_tokens=1000), Budget(max_cost=1.0)):
+        session = {"budget": budget, "prices": prices}
+        found, sent = run(SILENT, session=session, concurrency=2, params={"max_tokens": 100})
+        assert isinstance(found.error, BudgetError)
+        # about 25 tokens of prompt and 100 of room each
+        assert sent == len(found.outcomes) == 8
+        assert found.usage.incurred == Amount(8, 0, 0, 0.0, unreported=8), "what is reported stays honest"
+        assert len([note for note in found.notes if "reports no tokens" in note]) == 1
+
+
+def test_a_limit_of_tokens_per_minute_binds_where_a_server_reports_no_tokens() -> None:
+    found, _ = run(SILENT, units=UNITS[:5], tokens_per_minute=60_000, params={"max_tokens": 100})
+    assert found.seconds > 0.4, "1,000 tokens a second, about 125 a request"
+
+
+def test_a_failed_attempt_without_tokens_gives_its_estimate_back() -> None:
+    fault = error(500, "x")
+    found, sent = run(
+        [*[fault] * 4, "yes"], units=UNITS[:1], session={"budget": Budget(max_tokens=150)}, params={"max_tokens": 100}
+    )
+    assert (found.texts, sent) == (["yes"], 5)
+
+
 def test_a_cost_limit_stops_the_run_and_needs_a_price() -> None:
     budget = {"budget": Budget(max_cost=0.05)}
     found, _ = run("yes", session={**budget, "prices": {"m": Price(1000, 1000)}}, concurrency=1)
