@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeVar
 
@@ -61,12 +61,41 @@ class BatchExport:
     at_least: bool = False
 
 
-class _Writer:
-    """Writes the lines of one endpoint into files that stay below the limits."""
+class _Names:
+    """Gives each file of an export a name of its own, beginning with the one that the user gave.
 
-    def __init__(self, path: Path, stack: ExitStack, most: int, size: int) -> None:
+    Further models go by the name of their endpoint, and by their own where an endpoint serves several.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._taken: set[str] = set()
+        self._endpoints: set[str] = set()
+
+    def first(self, endpoint: Endpoint) -> Path:
+        """Return the name of the first file of an endpoint and model."""
+        several = endpoint.name in self._endpoints
+        self._endpoints.add(endpoint.name)
+        parts = [slug(endpoint.name), slug(endpoint.model)] if several else [slug(endpoint.name)]
+        return self.free(
+            self._path.with_name("-".join([self._path.stem, *parts]) + ".jsonl") if self._taken else self._path
+        )
+
+    def free(self, path: Path) -> Path:
+        """Return the name, or the first one with a number behind it that no other file of the export has."""
+        names = (path.with_name(f"{path.stem}-{n}.jsonl") if n > 1 else path for n in count(1))
+        found = next(name for name in names if name.name.casefold() not in self._taken)
+        self._taken.add(found.name.casefold())
+        return found
+
+
+class _Writer:
+    """Writes the lines of one endpoint and model into files that stay below the limits."""
+
+    def __init__(self, path: Path, names: _Names, stack: ExitStack, most: int, size: int) -> None:
         self.files: list[Path] = []
         self._path = path
+        self._names = names
         self._stack = stack
         self._most = most
         self._size = size
@@ -81,8 +110,9 @@ class _Writer:
         )
         full = self._lines >= self._most or self._bytes + len(line) > self._size
         if self._stream is None or full:
-            number = f"-{len(self.files) + 1:03}" if self.files else ""
-            self.files.append(self._path.with_name(f"{self._path.stem}{number}{self._path.suffix}"))
+            number = f"-{len(self.files) + 1:03}.jsonl"
+            further = self._path.with_name(self._path.stem + number)
+            self.files.append(self._names.free(further) if self.files else self._path)
             self._stream = self._stack.enter_context(open_atomic(self.files[-1]))
             self._lines = self._bytes = 0
         self._stream.write(line)
@@ -102,7 +132,7 @@ def export_batch(
     """Write the requests that the store lacks as batch files; nothing is sent.
 
     The first file has the name given, further ones end in ``-002``, ``-003``, …; a file holds the requests of one
-    endpoint, whose name is in the file name where there are several. All files are whole or absent.
+    endpoint and model, whose names are in the file name where there are several. All files are whole or absent.
 
     Args:
         store: the store; the requests are noted in it as waiting.
@@ -122,7 +152,8 @@ def export_batch(
         raise UsageError(f"{path}: the name of a batch file ends in .jsonl")
     result = BatchExport()
     distinct = Distinct()
-    writers: dict[Endpoint, _Writer] = {}
+    writers: dict[tuple[str, str, str], _Writer] = {}
+    names = _Names(path)
     source = iter(units)
     with ExitStack() as stack:
         while part := list(islice(source, _CHUNK)):
@@ -133,10 +164,11 @@ def export_batch(
             store.put_many(waiting, replace=True)
             result.requests += len(missing)
             for request in missing:
-                writer = writers.get(request.endpoint)
+                endpoint = request.endpoint
+                whom = (endpoint.name, endpoint.identity, endpoint.model)
+                writer = writers.get(whom)
                 if writer is None:
-                    name = path if not writers else path.with_name(f"{path.stem}-{slug(request.endpoint.name)}.jsonl")
-                    writer = writers[request.endpoint] = _Writer(name, stack, most, size)
+                    writer = writers[whom] = _Writer(names.first(endpoint), names, stack, most, size)
                 writer.write(request)
     result.files = [file for writer in writers.values() for file in writer.files]
     return result

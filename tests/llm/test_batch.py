@@ -131,6 +131,28 @@ def test_files_are_split_at_the_limits_and_by_endpoint(tmp_path: Path) -> None:
     store.close()
 
 
+def test_one_endpoint_with_several_models_has_a_file_for_each_and_none_is_lost(tmp_path: Path) -> None:
+    models = ("m", "small", "SMALL", "org/large", "m-002")
+
+    class All:
+        one_wave = True
+
+        def requests(self, unit: str, replies: Sequence[Outcome], /) -> list[Request]:
+            names = [*(("local", model) for model in models), ("local-m", "x")]
+            ends = [Endpoint(name, "http://h/v1", m, params={"seed": s}) for name, m in names for s in (1, 2)]
+            return [request for end in ends for request in Ask(end).requests(unit, replies)]
+
+    store = Store(tmp_path / "store")
+    exported = export_batch(store, UNITS[:100], All(), tmp_path / "b.jsonl", most=150)
+    assert len({path.name.casefold() for path in exported.files}) == len(exported.files) == 12
+    assert {len({row["body"]["model"] for row in rows(path)}) for path in exported.files} == {1}
+    keys = {row["custom_id"] for path in exported.files for row in rows(path)}
+    assert len(keys) == exported.requests == store.count(waiting=True) == 1200
+    first = ["b.jsonl", "b-002.jsonl", "b-local-small.jsonl", "b-local-small-002.jsonl", "b-local-SMALL-2.jsonl"]
+    assert [path.name for path in exported.files][:5] == first
+    store.close()
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
