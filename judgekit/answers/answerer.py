@@ -124,7 +124,10 @@ class Answerer:
             return [self._ask(unit, calls[i], more=True) for i in again]
         if self.mode != "merge" or len(calls) == 1:
             return []
-        candidates = self._candidates(replies, len(calls))
+        answers = self._answers(replies, len(calls))
+        if any(answer.status is not Status.OK for answer in answers):
+            return []  # the whole will be missing, whatever merging says: see `_merged`
+        candidates = _candidates(answers)
         merging = replies[len(calls) + len(again) :]
         if len(candidates) < 2 or len(merging) > 1 or (merging and not cut_off(merging)):
             return []
@@ -166,14 +169,9 @@ class Answerer:
             return self._closed.request(values, more=more)
         return self._open.request({**values, "passages": passages(shown, self.fields)}, more=more)
 
-    def _candidates(self, replies: Sequence[Outcome], calls: int) -> list[str]:
-        """Return the distinct answers per document that are no abstentions, those of the best documents first."""
-        candidates: dict[str, str] = {}
-        for outcome in settled(replies, calls):
-            answer = read_answer(outcome, self.prompt.output)
-            if answer.text and not answer.abstained:
-                candidates.setdefault(normalize(answer.text), answer.text)
-        return list(candidates.values())
+    def _answers(self, replies: Sequence[Outcome], calls: int) -> list[Answer]:
+        """Return the answer from each document."""
+        return [read_answer(outcome, self.prompt.output) for outcome in settled(replies, calls)]
 
     def _merge(self, unit: Unit, candidates: Sequence[str], more: bool) -> Request:
         assert self.merge_prompt is not None  # filled in when built
@@ -183,7 +181,7 @@ class Answerer:
 
     def _merged(self, replies: Sequence[Outcome], calls: int) -> Answer:
         """Merge the answers per document. One that could not be had makes the whole missing: it was asked for."""
-        answers = [read_answer(outcome, self.prompt.output) for outcome in settled(replies, calls)]
+        answers = self._answers(replies, calls)
         raw = json.dumps([a.raw for a in answers], ensure_ascii=False)
         missing = [a for a in answers if a.status is not Status.OK]
         if missing:
@@ -198,6 +196,15 @@ class Answerer:
             return replace(answers[0], raw=raw)
         winner = max(votes.values())
         return replace(next(a for a in answers if votes[normalize(a.text)] == winner and not a.abstained), raw=raw)
+
+
+def _candidates(answers: Sequence[Answer]) -> list[str]:
+    """Return the distinct answers that are no abstentions, those of the best documents first."""
+    candidates: dict[str, str] = {}
+    for answer in answers:
+        if answer.text and not answer.abstained:
+            candidates.setdefault(normalize(answer.text), answer.text)
+    return list(candidates.values())
 
 
 def make_answerer(

@@ -205,6 +205,14 @@ def test_a_merging_that_was_cut_off_is_asked_for_once_more() -> None:
     assert ask(program, Unit(QUERY, DOCS[:2]), ["Rome", REFUSED])[0].status is Status.REFUSED
 
 
+def test_no_merging_is_asked_for_while_an_answer_per_document_is_missing() -> None:
+    program = answerer(mode="merge")
+    answer, waves = ask(program, Unit(QUERY, DOCS[:3]), ["Rome", REFUSED, "Paris"])
+    assert (answer.status, [len(w) for w in waves]) == (Status.REFUSED, [3])
+    answer, waves = ask(program, Unit(QUERY, DOCS[:3]), ["Rome", CUT, "Paris", CUT])
+    assert (answer.status, [len(w) for w in waves]) == (Status.TRUNCATED, [3, 1])
+
+
 # The context budget.
 
 
