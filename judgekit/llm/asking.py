@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from judgekit.llm.prompts import Prompt
-from judgekit.llm.types import Endpoint, Outcome, Program, Reply, Request, canonical, chat
+from judgekit.llm.types import Endpoint, Outcome, Program, Reply, Request, canonical
 
 __all__ = ["Asker", "cut_off", "play", "settled"]
 
@@ -61,9 +61,10 @@ class Asker:
         Pieces of JSON are bytes, the names of placeholders between them are str.
         """
         marks = {name: f"{_GAP}{name}{_GAP}" for name in self.prompt.placeholders}
+        model, messages = self.endpoint.model, self.prompt.messages(marks)
         gap = re.escape(canonical(_GAP)[1:-1])
         first, more = (
-            re.split(gap + b"([a-z_]+)" + gap, chat(self.endpoint, self.prompt.messages(marks), **fields).body)
+            re.split(gap + b"([a-z_]+)" + gap, canonical({"model": model, "messages": messages, **fields}))
             for fields in self._fields
         )
         return _named(first), _named(more)

@@ -14,7 +14,7 @@ is named by its path. A file says::
     type = "yes/no"                   # judges: yes/no, grade or choice; answers: short, long or class
     abstain = "unknown"               # answers: the phrase that stands for "I cannot say"
 
-    [params]                          # optional: further fields of the request body
+    [params]                          # optional: further fields of the request body (not model, messages, n, stream)
 
 The placeholders are ``{question}``, ``{passages}``, ``{references}``, ``{answer}`` and ``{answers}``; other braces
 are literal, so that a prompt can show JSON. The fixed text comes first, then the question, then the passages, which
@@ -35,6 +35,7 @@ from typing import Any, Final, Literal, get_args
 from judgekit.data.documents import Doc, Fields, render
 from judgekit.data.labelings import Scale
 from judgekit.errors import ConfigError, UsageError, nearest
+from judgekit.llm.types import canonical
 from judgekit.llm.verdict import Form
 
 __all__ = ["Output", "Prompt", "find_prompt", "list_prompts", "load_prompt", "neutral", "passages", "prompt_folder"]
@@ -57,6 +58,14 @@ _TYPES: Final[Mapping[str, tuple[str, ...]]] = {
     "merge": ("short", "long", "class"),
 }
 _KEYS: Final = frozenset({"kind", "about", "max_tokens", "closed_book", "system", "user", "output", "params"})
+_OURS: Final[Mapping[str, str]] = {
+    "model": "the model is the endpoint's",
+    "messages": "the messages are made of system and user",
+    "n": "one reply is read; judges have the option samples",
+    "stream": "replies are read whole",
+}
+"""Fields of the request body that a prompt may not set, and why."""
+
 _OUTPUT_KEYS: Final[Mapping[str, frozenset[str]]] = {
     "yes/no": frozenset({"type", "json"}),
     "grade": frozenset({"type", "json", "names", "low", "min_rel", "relevance"}),
@@ -214,7 +223,7 @@ def _read(path: Path, name: str) -> Prompt:
     for word in sorted(_NEEDS[kind][0]):
         if f"{{{word}}}" not in system + user:
             raise reader.error(f"lacks the placeholder {{{word}}}, which a {kind} prompt needs", "user")
-    params = dict(reader.table("params", {}))
+    params = _params(_Table(reader.table("params", {}), path, "params."))
     if "max_tokens" in table:
         params["max_tokens"] = reader.whole("max_tokens", 1)
     closed_book = reader.text("closed_book", "")
@@ -226,6 +235,18 @@ def _read(path: Path, name: str) -> Prompt:
         closed_book = str(path.parent / closed_book)
     output = _output(_Table(reader.table("output"), path, "output."), kind)
     return Prompt(name, kind, user.strip(), output, system.strip(), reader.text("about", ""), params, closed_book)  # type: ignore[arg-type]  # one of Kind, checked above
+
+
+def _params(reader: _Table) -> dict[str, Any]:
+    for key, reason in _OURS.items():
+        if key in reader.entries:
+            raise reader.error(f"is not a prompt's to set: {reason}", key)
+    for key, value in reader.entries.items():
+        try:
+            canonical(value)
+        except (TypeError, ValueError) as problem:
+            raise reader.error(f"cannot be sent as JSON: {problem}", key) from None
+    return dict(reader.entries)
 
 
 def _output(reader: _Table, kind: str) -> Output:

@@ -57,6 +57,12 @@ def test_params_go_before_the_endpoints_those_before_the_prompts(tmp_path: Path)
     }
 
 
+def test_a_field_of_the_body_may_have_any_name(tmp_path: Path) -> None:
+    made = Asker(endpoint(sample=3, endpoint="x"), own(tmp_path)).request({"question": "q", "passages": "p"})
+    body = json.loads(made.body)
+    assert (made.sample, body["sample"], body["endpoint"]) == (0, 3, "x")
+
+
 @pytest.mark.parametrize(
     ("params", "first", "more"),
     [

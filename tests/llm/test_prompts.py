@@ -246,6 +246,14 @@ ANSWER = 'kind = "answer"\nclosed_book = "closed-book"\nuser = "{question} {pass
         (BASE + '[output]\ntype = "choice"\nchoices = { a = 1 }', "at least two different grades"),
         (BASE + '[output]\ntype = "choice"\nchoices = { a = 1, b = 0.5 }', "at least two different grades"),
         (ANSWER + '[output]\ntype = "class"\nclasses = ["A"]', "at least two distinct texts"),
+        (
+            BASE + YES + '[params]\nmodel = "other"',
+            r"\[params\.model\] is not a prompt's to set: the model is",
+        ),
+        (BASE + YES + "[params]\nmessages = []", r"\[params\.messages\] is not a prompt's to set"),
+        (BASE + YES + "[params]\nn = 3", r"\[params\.n\] is not a prompt's to set: .*samples"),
+        (BASE + YES + "[params]\nstream = true", r"\[params\.stream\] is not a prompt's to set"),
+        (BASE + YES + "[params]\ntop_p = nan", r"\[params\.top_p\] cannot be sent as JSON"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_an_error_with_file_and_key(text: str, message: str, tmp_path: Path) -> None:
