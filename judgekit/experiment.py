@@ -13,8 +13,8 @@ written, so a run that was stopped is finished by running it again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -24,24 +24,19 @@ import pandas as pd
 
 from judgekit import stages, summary
 from judgekit.analysis import Comparison, QueryLogCheck, agreement, check_query_log, compare
-from judgekit.analysis.querylog import check_sizes
 from judgekit.answers.answerer import Answerer
 from judgekit.config import Config, load
 from judgekit.data.documents import Unit
 from judgekit.data.files import write_atomic, write_table
 from judgekit.data.labelings import Labeling
-from judgekit.data.readers import read_queries
-from judgekit.data.streams import head, lines
 from judgekit.data.trec import write_qrels
-from judgekit.errors import ConfigError, UsageError, nearest
-from judgekit.labelers.base import Labeler, build
+from judgekit.labelers.base import Labeler
 from judgekit.llm.batch import BatchExport, export_batch
-from judgekit.llm.http import api_key
 from judgekit.llm.session import Mode, Plan, Session, run_sync
 from judgekit.llm.store import Store, default_store_path, has_store
-from judgekit.llm.types import Endpoint, Outcome, Program, Request
+from judgekit.llm.types import Outcome, Program, Request
 from judgekit.llm.usage import Budget, parse_prices
-from judgekit.metrics import Measure, parse_measure
+from judgekit.preparation import Prepared, prepare
 from judgekit.progress import Progress, silent
 from judgekit.report import Results, write_html
 from judgekit.report import save as save_results
@@ -59,29 +54,6 @@ __all__ = [
     "run_async",
     "stage_units",
 ]
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """Everything that an experiment is made of, read and checked before anything is sent.
-
-    Attributes:
-        config: the experiment file, with the primary cell filled in.
-        collection: queries, documents, runs and pool.
-        labelers: the labelers by name.
-        answering: the answerer and the answer metrics, by the name of the stage; the verdict is about the first.
-        measures: the measures, at every answer depth where they have no cutoff of their own.
-        ratings: what people or other tools think of answers, a quality table, or None.
-        query_log: texts of real queries, to be compared with the experiment's, or None.
-    """
-
-    config: Config
-    collection: stages.Collection
-    labelers: Mapping[str, Labeler]
-    answering: Mapping[str, stages.Answering]
-    measures: tuple[Measure, ...]
-    ratings: pd.DataFrame | None = None
-    query_log: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -104,161 +76,6 @@ class Finished:
     scores: pd.DataFrame
     comparison: Comparison
     missing: tuple[str, ...]
-
-
-def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
-    """Read and check everything that an experiment needs.
-
-    Args:
-        experiment: the experiment file, or what `load` returned.
-        keys: whether the variables with the endpoints' keys must be set.
-
-    Raises:
-        ConfigError, DataError, UsageError: something is wrong with the experiment file, the data, a prompt or a
-            spelling. Nothing has been sent.
-    """
-    config = experiment if isinstance(experiment, Config) else load(experiment)
-    collection = stages.read_collection(
-        config.resolve(config.data.queries),
-        config.resolve(config.data.docs),
-        {name: config.resolve(file) for name, file in config.runs.items()},
-        config.data.depth,
-        config.data.limit,
-    )
-    endpoints = {name: entry.endpoint(name) for name, entry in config.endpoints.items()}
-    resources = stages.Resources(endpoints, config.path.parent, config.data.fields, collection.docs)
-    labelers: dict[str, Labeler] = {}
-    for position, entry in enumerate(config.labelers):
-        with _located(config, f"labelers.{position}"):
-            labeler = build(entry.spec, resources)
-        name = entry.name or str(labeler.spec)
-        if name in labelers:
-            raise ConfigError(f"two labelers are named {name!r}: give one another name", config.path, "labelers")
-        labelers[name] = labeler
-    with _located(config, "answers"):
-        answering = _answering(config, resources)
-    with _located(config, "metrics.measures"):
-        measures = stages.at_depths(map(parse_measure, config.metrics.measures), config.answers.depths)
-    if keys:
-        for endpoint in {e.name: e for e in _endpoints(labelers, answering.values())}.values():
-            api_key(endpoint)
-    with _located(config, "answers.ratings"):
-        ratings = stages.read_ratings_of(map(config.resolve, config.answers.ratings), collection)
-    texts = _read_query_log(config, collection)
-    config = _with_primary(config, measures, ratings)
-    if ratings is not None:
-        with _located(config, "answers.ratings"):
-            _check_ratings(ratings, config, answering.values())
-    if config.analysis.primary_metric in config.answers.metrics:
-        with _located(config, "answers.metrics"):
-            stages.check_references(collection, next(iter(answering.values())))
-    return Prepared(config, collection, labelers, answering, tuple(measures), ratings, texts)
-
-
-def _answering(config: Config, resources: stages.Resources) -> dict[str, stages.Answering]:
-    """Build one answerer per endpoint; their models must differ, for tables tell answers apart by them."""
-    answers = config.answers
-    built = [
-        stages.answering(
-            resources, endpoint=name, prompt=answers.prompt, metrics=answers.metrics, options=answers.options
-        )
-        for name in answers.endpoints
-    ]
-    models = [answering.answerer.endpoint.model for answering in built]
-    twice = next((model for model in models if models.count(model) > 1), None)
-    if twice is not None:
-        raise UsageError(f"two of the endpoints that answer have the model {twice!r}; their answers need other names")
-    return dict(zip([f"answer {model}" for model in models] if len(built) > 1 else ["answer"], built, strict=True))
-
-
-def _endpoints(labelers: Mapping[str, Labeler], answering: Iterable[stages.Answering]) -> Iterator[Endpoint]:
-    """Yield every endpoint that may be asked."""
-    for labeler in labelers.values():
-        yield from (endpoint for endpoint in (labeler.needs.endpoint, *labeler.needs.further) if endpoint)
-    for one in answering:
-        yield from (e for e in (one.answerer.endpoint, *(metric.endpoint for metric in one.metrics)) if e)
-
-
-def _read_query_log(config: Config, collection: stages.Collection) -> tuple[str, ...] | None:
-    """Return the texts of the query log, if the experiment names one: a query file, or one query a line.
-
-    Raises:
-        DataError: there are too few queries on either side to compare them.
-    """
-    if config.data.query_log is None:
-        return None
-    path = config.resolve(config.data.query_log)
-    expected = "a query log, one query a line, or a file of queries"
-    if head(path, expected, 4096).lstrip()[:1] in (b"{", b"["):
-        texts = tuple(query.text for query in read_queries(path).values())
-    else:
-        texts = tuple(line.text for line in lines(path, expected))
-    check_sizes([query.text for query in collection.queries.values()], texts)
-    return texts
-
-
-def _check_ratings(ratings: pd.DataFrame, config: Config, answering: Iterable[stages.Answering]) -> None:
-    """Check that ratings do not stand beside the experiment's own of the same name, and that a verdict can use them.
-
-    Raises:
-        UsageError: they do, or the verdict is to be about ratings that are not there.
-    """
-    models = [one.answerer.endpoint.model for one in answering]
-    own = ratings["model"].isin(models) & ratings["metric"].isin(config.answers.metrics)
-    if own.any():
-        row = ratings[own].iloc[0]
-        raise UsageError(
-            f"they hold {row['metric']!r} of the model {row['model']!r}, which the experiment works out itself: give"
-            " the metric another name"
-        )
-    metric, cutoff = config.analysis.primary_metric, parse_measure(str(config.analysis.primary)).cutoff
-    if metric in config.answers.metrics:
-        return
-    depths = sorted({int(depth) for depth in ratings["depth"][ratings["metric"] == metric]})
-    if cutoff is not None and cutoff not in depths:
-        have = ", ".join(map(str, depths))
-        raise UsageError(
-            f"the verdict is to be about {config.analysis.primary} against {metric!r}, and there are ratings of answers"
-            f" from the top {have} only: choose a measure at such a cutoff"
-        )
-
-
-def _with_primary(config: Config, measures: list[Measure], ratings: pd.DataFrame | None) -> Config:
-    """Fix the verdict's cell in advance; without one in the file, first measure and metric, deepest cutoff."""
-    analysis, answers = config.analysis, config.answers
-    names = [str(m) for m in measures]
-    with _located(config, "analysis.primary"):
-        primary = str(parse_measure(analysis.primary)) if analysis.primary else None
-    if primary is None:
-        first = names[0].split("@")[0]
-        primary = [name for name in names if name.split("@")[0] == first][-1]
-    if primary not in names:
-        have = ", ".join(names)
-        reason = f"{primary} is not among the measures at the answer depths ({have}).{nearest(primary, names)}"
-        raise ConfigError(reason, config.path, "analysis.primary")
-    metric = analysis.primary_metric or answers.metrics[0]
-    rated = [] if ratings is None else sorted(set(ratings["metric"]))
-    if metric not in (*answers.metrics, *rated):
-        what = "answers.metrics" if ratings is None else "answers.metrics and the metrics of answers.ratings"
-        known = [*answers.metrics, *rated]
-        reason = f"{metric!r} is not among {what} ({', '.join(known)}).{nearest(metric, known)}"
-        raise ConfigError(reason, config.path, "analysis.primary_metric")
-    levels = (
-        analysis.levels if analysis.primary_level in analysis.levels else [*analysis.levels, analysis.primary_level]
-    )
-    fixed = analysis.model_copy(update={"primary": primary, "primary_metric": metric, "levels": levels})
-    return config.model_copy(update={"analysis": fixed})
-
-
-@contextmanager
-def _located(config: Config, key: str) -> Iterator[None]:
-    """Say where in the experiment file a mistake is."""
-    try:
-        yield
-    except ConfigError as error:
-        raise ConfigError(error.reason, config.path, error.key or key) from None
-    except UsageError as error:
-        raise ConfigError(str(error), config.path, key) from None
 
 
 Asked = tuple[Program[Unit], Unit]

@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from judgekit.analysis.agreement import Agreement
     from judgekit.answers.answerer import Answerer
     from judgekit.data.labelings import Labeling
-    from judgekit.experiment import Prepared
     from judgekit.labelers.base import Labeler
     from judgekit.llm.session import Session
     from judgekit.llm.usage import Amount, Usage
     from judgekit.metrics import Evaluation
+    from judgekit.preparation import Prepared
     from judgekit.stages import Collection
 
 __all__ = ["answering", "costs", "missing", "models", "quality_means", "summarise"]

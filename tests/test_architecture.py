@@ -16,6 +16,7 @@ ROOMS = (
     ("judgekit", "__main__"),
     ("cli",),
     ("experiment", "summary"),
+    ("preparation",),
     ("config",),
     ("api",),
     ("stages",),
