@@ -8,9 +8,10 @@ something is wrong with the settings, and the run stops.
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import orjson
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_random_exponential
@@ -31,6 +32,8 @@ _FIRST_ALIKE = 8
 _LATER_ALIKE = 20
 _REJECTED_ALIKE = 50
 _REJECTED_LATER = 200
+_VARYING = re.compile(r"\b[\w-]*\d[\w-]*|'[^']*'|\"[^\"]*\"")
+"""What differs between messages that say the same: numbers, request ids, what is quoted."""
 _THROTTLE_PATIENCE = 4
 _LONGEST_WAIT_S = 900.0
 _WORTH_TELLING_S = 0.5
@@ -101,7 +104,7 @@ class Client:
         self._connected = self._looked = False
         self._streak = 0
         self._signature = ""
-        self._estimates = limiter.counts_tokens or bool(purse.budget.max_tokens or purse.budget.max_cost)
+        self._estimates = limiter.counts_tokens or (purse.budget.max_tokens, purse.budget.max_cost) != (None, None)
         self._told: set[str] = set()
         self._tell_from: dict[str, float] = {}
 
@@ -136,9 +139,13 @@ class Client:
             if self._brake.error is not None:
                 raise self._brake.error from None
             tries = f" (after {patience.attempts} attempts)" if patience.attempts > 1 else ""
-            later = max(_LATER_ALIKE, 2 * self.endpoint.concurrency)
-            enough = later if self._proven else _FIRST_ALIKE
-            return self._fail(request, Rejected(last.again.reason + tries), last.again.reason, enough)
+            rejected = Rejected(last.again.reason + tries)
+            if self._proven:
+                return self._fail(
+                    request, rejected, last.again.reason, max(_LATER_ALIKE, 2 * self.endpoint.concurrency)
+                )
+            # Nothing was ever answered: whatever the server says each time, it does not answer.
+            return self._fail(request, rejected, "", _FIRST_ALIKE)
 
     def _seconds(self, state: RetryCallState) -> float:
         problem = state.outcome.exception() if state.outcome else None
@@ -213,6 +220,7 @@ class Client:
         return self._fail(request, rejected, rejected.reason, max(_REJECTED_LATER, self._negotiated.replies))
 
     def _fail(self, request: Request, rejected: Rejected, signature: str, enough: int) -> Failure:
+        signature = _VARYING.sub("", signature)
         self._streak = self._streak + 1 if signature == self._signature else 1
         self._signature = signature
         if self._streak >= enough:
@@ -226,8 +234,8 @@ class Client:
         longest = values.get("max_tokens") or values.get("max_completion_tokens") or 0
         return (len(body) // 4, int(longest))
 
-    def _stand(self, estimate: tuple[int, int]) -> None:
-        """Let the estimate for a reply stand against budget and limits, since its server reports no tokens."""
+    def _tell_silence(self, estimate: tuple[int, int]) -> None:
+        """Say once that the estimate for a reply stands, since its server reports no tokens."""
         if any(estimate) and not self._negotiated.silent:
             self._negotiated.silent = True
             self._note(
@@ -241,27 +249,29 @@ class Client:
         started = await limiter.acquire(sum(estimate), again=patience.attempts > 0)
         task = asyncio.current_task()
         try:
+            await self._purse.reserve(self.endpoint, estimate)
             if self._brake.error is not None:
+                self._purse.settle(self.endpoint, estimate, None)
                 raise self._brake.error
             body = self._negotiated.apply(request.body)  # only now: others may have learned while this one waited
-            self._purse.reserve(self.endpoint, estimate)
             usage: tuple[int, int] | None = None
-            answered = False
+            worked = False
             if task is not None:
                 self._brake.sending.add(task)
             try:
                 verdict = await self._exchange(body, started, patience)
                 if isinstance(verdict, Accepted):
                     reply = Reply(request.key, verdict.raw, body=verdict.json)
-                    usage, answered = reply.usage, True
+                    usage, worked = reply.usage, True
                 elif isinstance(verdict, Again):
-                    usage = verdict.usage
+                    usage, worked = verdict.usage, verdict.worked
             finally:
-                if answered and usage is None:
-                    self._stand(estimate)
-                else:
-                    self._purse.settle(self.endpoint, estimate, usage)
-                    limiter.correct_tokens(sum(estimate), sum(usage or (0, 0)))
+                used = usage
+                if worked and usage is None:
+                    used = estimate
+                    self._tell_silence(estimate)
+                self._purse.settle(self.endpoint, estimate, used)
+                limiter.correct_tokens(sum(estimate), sum(used or (0, 0)))
                 self._charge(request, usage)
             if not isinstance(verdict, Accepted):
                 return verdict
@@ -292,7 +302,7 @@ class Client:
                 status, headers, data = await self.transport.send(endpoint, body)
         except TimeoutError:
             self._limiter.overloaded(started)
-            return Again(f"no answer within {endpoint.timeout_s:g} s")
+            return Again(f"no answer within {endpoint.timeout_s:g} s", worked=True)
         except NotConnectedError as problem:
             if not self._connected and patience.attempts >= min(_NEVER_CONNECTED_RETRIES, endpoint.max_retries):
                 return Stop(
@@ -308,8 +318,10 @@ class Client:
             verdict = read_response(status, headers, data, orjson.loads(body), self._proven)
         else:
             verdict = read_response(status, headers, data)
-        if isinstance(verdict, Again) and verdict.throttled:
-            self._limiter.overloaded(started)
+        if isinstance(verdict, Again):
+            if verdict.throttled:
+                self._limiter.overloaded(started)
+            verdict = replace(verdict, worked=status < 300)
         return verdict
 
 

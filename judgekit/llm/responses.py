@@ -83,12 +83,14 @@ class Again:
         throttled: whether too much was asked at once.
         after: the wait that was asked for, seconds.
         usage: (prompt, completion) tokens that were taken all the same.
+        worked: whether the server may have done the work, and charge for it.
     """
 
     reason: str
     throttled: bool = False
     after: float | None = None
     usage: tuple[int, int] | None = None
+    worked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ known is None, and shown as "-".
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -163,8 +164,9 @@ class Purse:
         self.budget = budget
         self._prices = prices
         self._requests = 0
-        self._tokens = 0
-        self._money = 0.0
+        self._tokens, self._money = 0, 0.0
+        self._tokens_in_flight, self._money_in_flight = 0, 0.0
+        self._waiting: list[asyncio.Future[None]] = []
 
     def price(self, endpoint: Endpoint) -> Price | None:
         """Return the price of an endpoint, if the user gave one."""
@@ -182,12 +184,21 @@ class Purse:
                 " and the price table has none"
             )
 
-    def reserve(self, endpoint: Endpoint, estimate: tuple[int, int]) -> None:
+    async def reserve(self, endpoint: Endpoint, estimate: tuple[int, int]) -> None:
         """Set aside what the next request may cost, (prompt, completion) tokens estimated.
 
+        Estimates are the most that a reply may take: where those of the requests in flight leave no room, wait for
+        what they really took.
+
         Raises:
-            BudgetError: it would exceed the budget.
+            BudgetError: it would exceed the budget beside what is spent already.
         """
+        while not self._reserved(endpoint, estimate):
+            settled = asyncio.get_running_loop().create_future()
+            self._waiting.append(settled)
+            await settled
+
+    def _reserved(self, endpoint: Endpoint, estimate: tuple[int, int]) -> bool:
         budget = self.budget
         price = self.price(endpoint)
         money = price.of(*estimate) if price else 0.0
@@ -197,23 +208,31 @@ class Purse:
         if budget.max_tokens is not None and self._tokens + tokens > budget.max_tokens:
             raise BudgetError(
                 f"the next request (about {tokens} tokens) would exceed the budget of {budget.max_tokens} tokens:"
-                f" {self._tokens} are used or in flight"
+                f" {self._tokens} are used"
             )
         if budget.max_cost is not None and self._money + money > budget.max_cost:
             raise BudgetError(
                 f"the next request (about {money:.6g}) would exceed the budget of {budget.max_cost:g}:"
-                f" {self._money:.6g} are spent or in flight"
+                f" {self._money:.6g} are spent"
             )
+        if budget.max_tokens is not None and self._tokens + self._tokens_in_flight + tokens > budget.max_tokens:
+            return False
+        if budget.max_cost is not None and self._money + self._money_in_flight + money > budget.max_cost:
+            return False
         self._requests += 1
-        self._tokens += tokens
-        self._money += money
+        self._tokens_in_flight += tokens
+        self._money_in_flight += money
+        return True
 
     def settle(self, endpoint: Endpoint, estimate: tuple[int, int], usage: tuple[int, int] | None) -> None:
-        """Replace an estimate by what the server reported; nothing reported counts as nothing used.
-
-        The estimate for a reply whose tokens are not reported is not settled: it stands.
-        """
+        """Replace an estimate by what was used, as far as that is known; None is nothing."""
         price = self.price(endpoint)
-        self._tokens += (sum(usage) if usage else 0) - sum(estimate)
+        self._tokens_in_flight -= sum(estimate)
+        self._tokens += sum(usage or ())
         if price:
-            self._money += (price.of(*usage) if usage else 0.0) - price.of(*estimate)
+            self._money_in_flight -= price.of(*estimate)
+            self._money += price.of(*usage) if usage else 0.0
+        for settled in self._waiting:
+            if not settled.done():
+                settled.set_result(None)
+        self._waiting.clear()

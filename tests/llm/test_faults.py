@@ -11,6 +11,7 @@ from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -140,6 +141,16 @@ def test_a_run_whose_first_requests_all_fail_alike_stops_whatever_the_status(fau
     assert "No api key passed in." in str(run.error)
     assert len(fault_server.seen) < 40 * 3
     assert not run.outcomes or len(run.outcomes) < 40
+
+
+def test_a_run_whose_first_requests_all_fail_stops_however_the_words_vary(fault_server: Any) -> None:
+    fault_server.answer = lambda body, seen: error(500, f"Include the request ID req_{uuid4()} in your report.")
+    run = Run(fault_server.base_url, UNITS, max_retries=2)
+    assert isinstance(run.error, EndpointError)
+    assert len(fault_server.seen) < 40 * 3
+    cut = completion("yes").body
+    fault_server.answer = lambda body, seen: Scripted(200, cut[: 10 + len(fault_server.seen) % 20])
+    assert isinstance(Run(fault_server.base_url, UNITS, max_retries=2).error, EndpointError)
 
 
 def test_a_server_that_goes_down_for_good_stops_the_run(fault_server: Any) -> None:

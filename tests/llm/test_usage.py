@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from judgekit.errors import BudgetError, ConfigError, UsageError
 from judgekit.llm.ledger import Distinct
-from judgekit.llm.mock import Scripted, ScriptedTransport, error
+from judgekit.llm.mock import Scripted, ScriptedTransport, completion, error
 from judgekit.llm.types import Endpoint
 from judgekit.llm.usage import Amount, Budget, Price, parse_prices
 from tests.llm.programs import Run
@@ -90,6 +90,32 @@ def test_budgets_bind_where_a_server_reports_no_tokens_and_that_is_said_once() -
         assert sent == len(found.outcomes) == 8
         assert found.usage.incurred == Amount(8, 0, 0, 0.0, unreported=8), "what is reported stays honest"
         assert len([note for note in found.notes if "reports no tokens" in note]) == 1
+
+
+def test_limits_of_0_send_nothing() -> None:
+    prices = {"m": Price(1000, 1000)}
+    for budget in (Budget(max_tokens=0), Budget(max_cost=0.0)):
+        found, sent = run("yes", session={"budget": budget, "prices": prices}, concurrency=8)
+        assert isinstance(found.error, BudgetError)
+        assert sent == 0
+
+
+def test_estimates_of_requests_in_flight_are_waited_for_and_stop_nothing() -> None:
+    slow = completion("yes it is", delay_s=0.01)
+    prices = {"m": Price(1000, 1000)}
+    for budget in (Budget(max_tokens=4 * 30 + 130), Budget(max_cost=0.001 * (4 * 30 + 130))):
+        # 4 tokens are reported of each of 30 requests, while 8 at a time might take 125 each.
+        session = {"budget": budget, "prices": prices}
+        found, sent = run(slow, session=session, concurrency=8, params={"max_tokens": 100})
+        assert (found.error, sent) == (None, 30)
+
+
+def test_what_may_have_been_paid_for_counts_until_it_is_known() -> None:
+    cut = Scripted(200, b'{"choices": [{"mess')
+    session = {"budget": Budget(max_tokens=300)}
+    found, sent = run(cut, units=UNITS[:1], session=session, params={"max_tokens": 100})
+    assert isinstance(found.error, BudgetError)
+    assert sent == 2
 
 
 def test_a_limit_of_tokens_per_minute_binds_where_a_server_reports_no_tokens() -> None:
