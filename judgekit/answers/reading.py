@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from judgekit.answers.normalize import normalize
+from judgekit.answers.abstention import abstains
+from judgekit.answers.short import short_answer
 from judgekit.data.tables import Status
 from judgekit.llm.prompts import Output
 from judgekit.llm.types import Failure, Outcome
@@ -14,22 +14,11 @@ from judgekit.llm.verdict import Unread, read, without_reasoning
 
 __all__ = ["Answer", "abstains", "read_answer"]
 
-_LABELLED: Final = re.compile(
-    r"^[ \t>*#]*(?:the\s+)?(?:final\s+|short\s+)?answer[ \t*]*[:：][ \t*]*(.*\S)", re.I | re.M
-)
-_QUOTES: Final = {'"': '"', "“": "”", "`": "`", "'": "'", "**": "**"}
-_ABSTENTIONS: Final = re.compile(
-    r"(?:i )?(?:do not|dont) know(?: answer)?"
-    r"|unknown|unanswerable|no answer|na|none of (?:passages|documents) \w+.*"
-    r"|(?:i |it |this |question |answer )?(?:cannot|can not|cant) "
-    r"(?:answer|be answered|be determined|determine|say|tell)\b.*"
-    r"|(?:there is )?(?:not enough|insufficient|no) (?:information|context|evidence)\b.*"
-    r"|(?:answer |it |this )?(?:is )?not "
-    r"(?:known|given|stated|mentioned|specified|provided|answerable|in (?:passages?|text))\b.*"
-    r"|(?:(?:provided|given) )?(?:passages?|documents?|context|text|information) "
-    r"(?:(?:do|does|did) not|doesnt|dont|didnt) (?:contain|mention|provide|say|state|specify|include|give|answer)\b.*"
-)
-"""Abstentions in other words than the prompt's own, in normalised text; the whole answer has to be one."""
+_ENDED_BADLY: Final = {
+    **dict.fromkeys(("error", "abort", "aborted", "cancelled", "canceled"), Status.FAILED),
+    **dict.fromkeys(("content_filter", "safety", "refusal"), Status.REFUSED),
+}
+"""Finish reasons of replies that are not the model's whole answer, whatever text there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,45 +44,43 @@ class Answer:
     cut_tokens: int = 0
 
 
-def abstains(text: str, phrase: str = "unknown") -> bool:
-    """Whether an answer says that there is none, in the prompt's phrase or in other usual words."""
-    said = normalize(text)
-    return said == normalize(phrase) or _ABSTENTIONS.fullmatch(said) is not None
-
-
 def read_answer(outcome: Outcome, output: Output) -> Answer:
     """Read the answer out of what became of a request.
 
-    Reasoning in ``<think>`` tags is left out. Of a short answer what stands behind the last ``Answer:`` counts, if
-    there is one, and quotation marks around it are dropped. A class answer is the class that the reply states.
+    Reasoning in ``<think>`` tags is left out. A short answer is read by `short_answer`, a class answer is the class
+    that the reply states, or the prompt's own abstention.
     """
     if isinstance(outcome, Failure):
         return Answer("", outcome.status, "", outcome.reason)
     raw = outcome.text
     if outcome.refusal is not None:
         return Answer("", Status.REFUSED, raw or outcome.refusal, "the model declined")
-    if outcome.finish_reason == "length":
+    ended = outcome.finish_reason or ""
+    if ended == "length":
         return Answer("", Status.TRUNCATED, raw, "the answer was cut off (finish_reason: length)")
+    if ended.casefold() in _ENDED_BADLY:
+        status = _ENDED_BADLY[ended.casefold()]
+        return Answer("", status, raw, f"the endpoint did not finish the answer (finish_reason: {ended})")
     text = without_reasoning(raw).strip()
     if not text:
         return Answer("", Status.UNPARSED, raw, "the reply is empty" + (" but for reasoning" if raw.strip() else ""))
-    if output.type != "long":
-        text = _bare(text)
-    abstained = abstains(text, output.abstain)
-    if output.type == "class" and not abstained:
-        verdict = read(raw, output.form)
-        if isinstance(verdict, Unread):
-            return Answer("", verdict.status, raw, verdict.reason)
-        text = output.classes[verdict.value]
-    return Answer(text, Status.OK, raw, "", abstained)
+    if output.type == "class":
+        return _class_answer(text, raw, output)
+    answer = short_answer(text) if output.type == "short" else text
+    if not answer:
+        return Answer("", Status.UNPARSED, raw, "the reply announces an answer and gives none")
+    return Answer(answer, Status.OK, raw, "", abstains(answer, output.abstain) or abstains(text, output.abstain))
 
 
-def _bare(text: str) -> str:
-    labelled = _LABELLED.findall(text)
-    text = labelled[-1] if labelled else text
-    for left, right in _QUOTES.items():
-        if len(text) > len(left) + len(right) and text.startswith(left) and text.endswith(right):
-            inner = text[len(left) : -len(right)]
-            if left not in inner and right not in inner:
-                text = inner.strip()
-    return text
+def _class_answer(text: str, raw: str, output: Output) -> Answer:
+    """Return the class that a reply states last; the prompt's own abstention is one of them."""
+    if abstains(text, output.abstain):
+        return Answer(output.abstain, Status.OK, raw, "", abstained=True)
+    words = output.form.words
+    known = not output.abstain or output.abstain.casefold() in dict(words)
+    form = output.form if known else replace(output.form, words=(*words, (output.abstain.casefold(), len(words))))
+    verdict = read(raw, form)
+    if isinstance(verdict, Unread):
+        return Answer("", verdict.status, raw, verdict.reason)
+    said = (*output.classes, output.abstain)[verdict.value]
+    return Answer(said, Status.OK, raw, "", abstained=said == output.abstain)

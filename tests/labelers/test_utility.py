@@ -238,6 +238,13 @@ def test_an_answer_can_be_rated_by_a_judge() -> None:
     assert play(labeler, UNIT, ["Paris", "?"]).label.status is Status.UNPARSED
 
 
+def test_an_answer_that_begins_by_saying_what_is_lacking_is_asked_about() -> None:
+    says = "The passages do not state the year, but the answer is Paris."
+    assert play(build("utility(quality='correct(endpoint=j)')", Here()), UNIT, [says, "Yes"]).label.relevance == 1.0
+    attempt = build("utility(prompt='answer-long', variant=attempt)", Here())
+    assert play(attempt, UNIT, [says]).label.relevance == 1.0
+
+
 def test_gains_can_be_rated_by_a_judge_one_answer_after_the_other() -> None:
     labeler = build("utility(variant='signed-gain', quality='correct(endpoint=j)')", Here())
     played = play(labeler, UNIT, ["Lyon", "Paris", "No", "Yes"])

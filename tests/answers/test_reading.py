@@ -1,0 +1,74 @@
+"""From what became of a request to an answer."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from judgekit.answers.reading import Answer, read_answer
+from judgekit.data.tables import Status
+from judgekit.llm.prompts import Output, load_prompt
+from judgekit.llm.types import Reply
+
+SHORT = load_prompt("answer-short").output
+CLASS = load_prompt("classify-claim").output
+
+
+def read(text: str, output: Output = SHORT, finish_reason: str | None = "stop") -> Answer:
+    choice = {"message": {"content": text}, "finish_reason": finish_reason}
+    return read_answer(Reply("k", json.dumps({"choices": [choice]})), output)
+
+
+@pytest.mark.parametrize("output", [SHORT, CLASS, load_prompt("answer-long").output])
+@pytest.mark.parametrize(
+    ("finish_reason", "status"),
+    [
+        ("error", Status.FAILED),
+        ("abort", Status.FAILED),
+        ("cancelled", Status.FAILED),
+        ("content_filter", Status.REFUSED),
+        ("SAFETY", Status.REFUSED),
+        ("refusal", Status.REFUSED),
+        ("length", Status.TRUNCATED),
+    ],
+)
+def test_what_an_endpoint_did_not_finish_is_no_answer(output: Output, finish_reason: str, status: Status) -> None:
+    answer = read("SUPPORTS", output, finish_reason)
+    assert (answer.text, answer.status, answer.raw, answer.abstained) == ("", status, "SUPPORTS", False)
+    assert answer.reason
+
+
+@pytest.mark.parametrize("finish_reason", ["stop", "eos", None])
+def test_what_it_finished_is_one(finish_reason: str | None) -> None:
+    assert read("Paris", finish_reason=finish_reason) == Answer("Paris", raw="Paris")
+
+
+@pytest.mark.parametrize("text", ["Answer:", "**Answer:**\n", '""'])
+def test_an_answer_that_is_only_announced_is_none(text: str) -> None:
+    answer = read(text)
+    assert (answer.text, answer.status) == ("", Status.UNPARSED)
+    assert answer.reason == "the reply announces an answer and gives none"
+
+
+def test_an_abstention_behind_a_label_or_in_a_sentence_is_one() -> None:
+    assert read("**Answer:**\nunknown") == Answer("unknown", raw="**Answer:**\nunknown", abstained=True)
+    assert read("The answer is unknown.").abstained
+    assert read("The answer is not given in the passages.").abstained
+    assert not read("The passages do not state the year, but the answer is Paris.").abstained
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "abstained"),
+    [
+        ("Not enough info.", "NOT ENOUGH INFO", True),
+        ("Verdict: NOT ENOUGH INFO", "NOT ENOUGH INFO", True),
+        ("It says nothing of that. NOT ENOUGH INFO", "NOT ENOUGH INFO", True),
+        ("Answer: SUPPORTS\n\nOn second thoughts:\nNOT ENOUGH INFO", "NOT ENOUGH INFO", True),
+        ("The passages do not say.", "NOT ENOUGH INFO", True),
+        ("The passages do not name him, but they imply it.\nSUPPORTS", "SUPPORTS", False),
+    ],
+)
+def test_the_abstention_of_a_class_prompt_is_a_class_like_the_others(text: str, said: str, abstained: bool) -> None:
+    answer = read(text, CLASS)
+    assert (answer.text, answer.abstained, answer.status) == (said, abstained, Status.OK)
