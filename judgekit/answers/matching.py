@@ -26,10 +26,17 @@ _ASCII_TOKEN: Final = re.compile(r"[a-z0-9]+|[!-/:-@\[-`{-~]")
 """The same for lower-case ASCII, several times faster."""
 
 _LEADING: Final = regex.compile(r"^[^\p{L}\p{N}\p{M}_]+")
+_SIGN: Final = regex.compile(r"(?:(?<!-)(-)\p{Sc}?)?((?<!\.)\.)?$")
+"""What belongs to the number behind it, in what stands before a word's first letter or digit."""
+
+_RAISED: Final = "⁰¹²³⁴-⁹⁺⁻⁼⁽⁾ⁱⁿ₀-₉₊₋₌₍₎"
+_APART: Final = regex.compile(rf"((?<![\p{{L}}\p{{M}}{_RAISED}])[{_RAISED}]+|[①-⓿]+)")
+"""Super- and subscripts that are no part of a unit or a formula (``km²``, ``H₂O``), and numbers in circles."""
+
 _TRAILING: Final = ".,;:'\"»)]}…!?"
 _KEPT: Final = "!?"
-_PLAIN: Final = str.maketrans("‘’“”‐‑—―", "''\"\"--  ")
-"""Quotes and hyphens as on a keyboard; a dash parts words, a hyphen does not."""
+_PLAIN: Final = str.maketrans("‘’“”‐‑−—―", "''\"\"---  ")
+"""Quotes, hyphens and the minus as on a keyboard; a dash parts words, a hyphen does not."""
 
 _ARTICLES: Final = frozenset({"a", "an", "the"})
 
@@ -39,7 +46,7 @@ class Phrase:
     """An answer, prepared.
 
     Attributes:
-        probe: its longest word; a text without it does not hold the answer.
+        probe: its longest word, without a sign; a text without it does not hold the answer.
         marked: its words, with `_SEP` around each.
         mark: the ``!`` or ``?`` that it ends in, which a text must have in that place (``Jeopardy!``).
         size: the number of its words.
@@ -65,7 +72,8 @@ def word_phrase(answer: str) -> Phrase | None:
 def _phrase(words: list[str], mark: str = "") -> Phrase | None:
     if not words:
         return None
-    return Phrase(max(words, key=len), _SEP + _SEP.join(words) + _SEP, mark, len(words))
+    # A sign may stand apart from its number in a text (-$5).
+    return Phrase(max(words, key=len).lstrip("-."), _SEP + _SEP.join(words) + _SEP, mark, len(words))
 
 
 class TokenText:
@@ -92,7 +100,8 @@ class WordText:
 
     Lower case (folded), articles dropped, punctuation dropped before a word and, where it is a sentence's, behind
     it. Symbols inside or at the end of a word are kept, unlike in SQuAD: ``N/A`` is not ``n a``, ``C++`` is not
-    ``c``, ``2.5`` is not ``25``. An answer that ends in ``!`` or ``?`` wants it in the text.
+    ``c``, ``2.5`` is not ``25``, ``-5`` and ``.5`` are not ``5``, ``10²`` is not ``102``. An answer that ends in
+    ``!`` or ``?`` wants it in the text.
     """
 
     def __init__(self, text: str) -> None:
@@ -130,10 +139,12 @@ def _decomposed(text: str) -> str:
 
 
 def _composed(text: str) -> str:
-    """Return ``text`` case-folded in NFKC, with plain apostrophes and hyphens."""
+    """Return ``text`` case-folded in NFKC, with plain apostrophes and hyphens; ``10²`` does not become ``102``."""
     if text.isascii():
         return text.lower()
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).translate(_PLAIN)
+    parts = _APART.split(text)  # every second one stays as it is
+    parts[::2] = (unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", p).casefold()) for p in parts[::2])
+    return "".join(parts).translate(_PLAIN)
 
 
 def _words(folded: str) -> tuple[list[str], dict[int, str]]:
@@ -148,9 +159,16 @@ def _words(folded: str) -> tuple[list[str], dict[int, str]]:
             if kept:
                 marks[len(words)] = kept
             if word and not word[0].isalnum():
-                word = _LEADING.sub("", word)
+                word = _begun(word)
         if word and word not in _ARTICLES:
             words.append(word)
         else:
             marks.pop(len(words), None)
     return words, marks
+
+
+def _begun(word: str) -> str:
+    """Return a word without what stands before it; a sign or a point before a number is a part of it."""
+    bare: str = _LEADING.sub("", word)
+    sign = _SIGN.search(word[: len(word) - len(bare)]) if bare[:1].isdecimal() else None
+    return "".join(part or "" for part in sign.groups()) + bare if sign else bare

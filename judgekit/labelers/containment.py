@@ -25,6 +25,7 @@ __all__ = ["Containment"]
 Match = Literal["tokens", "normalized", "regex"]
 
 _CLASSES: Final = ("yes", "no", "true", "false", "supports", "refutes", "not enough info")
+_ANCHORS: Final = regex.compile(r"\\[bAZ]|[\^$]|\(\?i\)")
 _CACHED_DOCS: Final = 1 << 14
 _PATTERN_SECONDS: Final = 1.0
 
@@ -153,26 +154,37 @@ class Containment:
         """Return the answers to look for, and the reason where there are none."""
         if not query.answers:
             return [], "the query has no reference answer"
-        if self.match == "regex":
-            return list(query.answers), ""
-        classes = {*_CLASSES, *(c.strip().casefold() for c in self.classes.split("|"))}
-        open_answers = [a for a in query.answers if a.strip(" .!").casefold() not in classes]
+        classes = {*_CLASSES, *(c.strip().casefold() for c in self.classes.split("|"))} - {""}
+        open_answers = [a for a in query.answers if self._plain(a) not in classes]
         if not open_answers:
             return [], "the reference answers are classes, such as yes or no"
-        long_enough = [a for a in open_answers if sum(c.isalnum() for c in a) >= self.min_length]
-        if not long_enough:
-            return [], f"no reference answer has {self.min_length} letters or digits"
-        short = [a for a in long_enough if len(a.split()) <= self.max_words]
+        found = [a for a in open_answers if a.strip()]
+        # A pattern may well be made of signs alone, so that only a length that is asked for is held against it.
+        if self.match != "regex" or self.min_length > 1:
+            found = [a for a in found if sum(c.isalnum() for c in a) >= self.min_length]
+        if not found:
+            return [], f"no reference answer has {self.min_length} or more letters and digits"
+        short = [a for a in found if len(a.split()) <= self.max_words]
         return short, "" if short else f"every reference answer is longer than {self.max_words} words"
+
+    def _plain(self, answer: str) -> str:
+        """Return an answer as classes are compared, without the anchors of a pattern."""
+        answer = _ANCHORS.sub("", answer) if self.match == "regex" else answer
+        return " ".join(answer.casefold().split()).strip(" .!")
 
     def _search(self, unit: Unit, answers: Sequence[str]) -> list[Label]:
         query = unit.query
         patterns = []
         for answer in answers:
             try:
-                patterns.append(regex.compile(_nfc(answer), regex.IGNORECASE | regex.MULTILINE))
+                pattern = regex.compile(_nfc(answer), regex.IGNORECASE | regex.MULTILINE)
             except regex.error as error:
                 raise DataError(f"query {query.query_id!r}: {answer!r} is no regular expression: {error}") from None
+            if not pattern.fullmatch("", timeout=_PATTERN_SECONDS):
+                patterns.append(pattern)
+        if not patterns:
+            reason = "the reference answers are patterns that match anything"
+            return [Label(query.query_id, d.doc_id, None, Status.NOT_APPLICABLE, "", reason) for d in unit.docs]
         return [self._search_one(query, doc, patterns) for doc in unit.docs]
 
     def _search_one(self, query: Query, doc: Doc, patterns: Sequence[regex.Pattern[str]]) -> Label:

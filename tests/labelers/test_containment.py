@@ -64,6 +64,27 @@ def label(spec: str, answers: Sequence[str], text: str, title: str = "") -> floa
         ("東京", "首都は 東京 です", 1, 1),
         ("$5 million", "it cost 5 million", 0, 1),
         ("(Paris)", "in Paris", 0, 1),
+        ("102", "10² cells", 0, 0),
+        ("10²", "about 10² cells", 1, 1),
+        ("105", "10⁵ cells", 0, 0),
+        ("10-5", "10⁻⁵ of it", 0, 0),
+        ("102", "the binary 10₂", 0, 0),
+        ("1", "a note¹ or ¹ alone", 0, 0),
+        ("1", "① Paris", 0, 0),
+        ("km2", "some km² of land", 0, 1),
+        ("H2O", "H₂O is water", 0, 1),
+        ("5", ".5 percent", 1, 0),
+        (".5", "some .5 percent", 1, 1),
+        ("5", "-5 degrees", 1, 0),
+        ("5", "−5 degrees", 1, 0),
+        ("-5", "(−5 degrees)", 0, 1),
+        ("−5", "-5 degrees", 0, 1),
+        ("5", "a loss of -$5", 1, 0),
+        ("-$5", "a loss of -$5", 1, 1),
+        ("$5", "some $5", 1, 1),
+        ("5", "wait ...5 of them", 1, 1),
+        ("5", "wait --5 of them", 1, 1),
+        ("Paris", "-Paris", 1, 1),
     ],
 )
 def test_the_rules_differ_where_they_say(answer: str, text: str, tokens: int, normalized: int) -> None:
@@ -83,7 +104,7 @@ def test_the_title_counts_unless_it_is_left_out() -> None:
     assert label("containment", ["Paris the capital"], "the capital", "Paris") == 1
 
 
-@pytest.mark.parametrize("match", ["tokens", "normalized"])
+@pytest.mark.parametrize("match", ["tokens", "normalized", "regex"])
 @pytest.mark.parametrize(
     ("answers", "options"),
     [
@@ -124,8 +145,22 @@ def test_patterns_are_searched_as_in_trec_qa() -> None:
     assert label(spec, [r"19\d\d"], "in 2084") == 0
     assert label(spec, ["^paris"], "France\nParis is it") == 1
     assert label(spec, ["Beyonc\u00e9"], unicodedata.normalize("NFD", "Beyonc\u00e9")) == 1
-    assert label(spec, ["yes"], "yes") == 1
-    assert label(spec, [], "yes") is Status.NOT_APPLICABLE
+    assert label(spec, [r"\$\$"], "no $$ here") == 1
+    assert label(spec, [r"\bno\b", "Paris"], "no, Paris") == 1
+    assert label(spec, [r"\bno\b", "Paris"], "no, Lyon") == 0
+    assert label(spec, ["", "Paris"], "in Lyon") == 0
+
+
+@pytest.mark.parametrize(
+    "answer", ["no", r"\bno\b", "^Yes$", r"\ASUPPORTS\Z", "not  enough info", "", " ", "(?:)", "x*", ".*"]
+)
+def test_a_pattern_of_a_class_or_of_anything_is_not_applicable(answer: str) -> None:
+    assert label("containment(match=regex)", [answer], "I know text") is Status.NOT_APPLICABLE
+
+
+def test_the_reason_says_why_a_pattern_is_not_looked_for() -> None:
+    unit = Unit(Query("q", "?", (".*",)), (Doc("d", "x"),))
+    assert "match anything" in checked(build("containment(match=regex)", Here()), unit, [])[0].reason
 
 
 def test_a_broken_pattern_is_an_error_that_names_the_query() -> None:
@@ -161,7 +196,7 @@ def dpr(answer: str, text: str) -> bool:
     return any(wanted == have[i : i + len(wanted)] for i in range(len(have) - len(wanted) + 1))
 
 
-texts = st.text(st.sampled_from("aAbB1 2.!?'é e\u0301ß-—()\x1f\u200b東"), max_size=14)
+texts = st.text(st.sampled_from("aAbB1 2.!?'é e\u0301ß-—−$²₂⁻①½()\x1f\u200b東"), max_size=14)
 
 
 @given(texts, texts)
