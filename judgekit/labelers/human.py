@@ -62,8 +62,9 @@ class Human:
     * a ranking by an expert: ``query_id, doc_id, rank`` with ranks from 1; of n ranked documents the one at rank r
       has the gain n - r + 1, so that every ranked document is better than one that is not. Ties are allowed;
     * votes: each row one showing, ``query_id, shown, chosen``. ``shown`` lists two or more doc ids, separated by
-      white space, ``|``, ``;`` or commas, or as a JSON list; ``chosen`` is one of them or ``none``. Relevance is
-      times chosen / times shown. ``extra`` has both counts and the 95 % Wilson interval, ``ci_low`` to ``ci_high``.
+      white space, ``|``, ``;`` or commas, one of them throughout, or as a JSON list; ``chosen`` is one of them or
+      ``none``. Relevance is times chosen / times shown. ``extra`` has both counts and the 95 % Wilson interval,
+      ``ci_low`` to ``ci_high``.
 
     Attributes:
         file: the file, as spelled.
@@ -173,7 +174,12 @@ def wilson(chosen: int, shown: int) -> tuple[float, float]:
 
 def _read(path: Path, form: str, scale: Scale | None) -> tuple[Scale, dict[Pair, _Said]]:
     first = (head(path, _EXPECTED).splitlines() or [b""])[0].split()
-    if form in ("auto", "grades") and len(first) == 4 and b"query_id" not in first and first[0][:1] not in b"{[":
+    if (
+        form in ("auto", "grades")
+        and len(first) == 4
+        and b"query_id" not in b"".join(first)
+        and first[0][:1] not in b"{["
+    ):
         labeling = read_qrels(path, scale=scale)
         return as_declared(labeling), {pair: _Said(*label) for pair, label in judgments(labeling).items()}
     rows = _Rows(path, form)
@@ -219,12 +225,13 @@ class _Rows:
             if pair in seen:
                 raise self.error(record, f"query {pair[0]!r}, doc {pair[1]!r} is there twice")
             seen.add(pair)
+            value = record.fields.get(key)
             try:
-                number = float(record.fields.get(key))  # type: ignore[arg-type]  # a TypeError is an error like any
+                number = math.nan if "_" in str(value) else float(value)  # type: ignore[arg-type]  # caught below
             except (TypeError, ValueError):
                 number = math.nan
             if not math.isfinite(number):
-                raise self.error(record, f"{key} must be a number, is {record.fields.get(key)!r}")
+                raise self.error(record, f"{key} must be a number, is {value!r}")
             yield record, pair, number
 
     def grades(self, scale: Scale | None) -> tuple[Scale, dict[Pair, _Said]]:
@@ -273,7 +280,7 @@ class _Rows:
         value: Any = record.fields.get("shown")
         if isinstance(value, str):
             value = _listed(value)
-        good = isinstance(value, list) and all(isinstance(v, str) and v for v in value)
+        good = isinstance(value, list) and all(isinstance(v, str) and len(v.split()) == 1 for v in value)
         if not good or len(value) < 2 or len(set(value)) != len(value):
             given = record.fields.get("shown")
             raise self.error(record, f"shown must list two or more distinct doc ids, is {given!r}")
@@ -281,18 +288,23 @@ class _Rows:
 
 
 def _listed(text: str) -> list[str]:
-    """Return the ids of a list in one cell: a JSON list, or separated by white space, else ``|``, ``;`` or ``,``."""
+    """Return the ids of a list in one cell: a JSON list, or separated by ``|``, ``;`` or ``,``, or by white space.
+
+    Where there is white space, one of the three separates only if it stands beside some: ids may hold it too.
+    """
     if text.lstrip().startswith("["):
         try:
             found = json.loads(text)
         except (ValueError, RecursionError):
             found = []
         return found if isinstance(found, list) else []
-    parts = text.split()
-    if len(parts) > 1:
-        return [part.rstrip(",;") for part in parts]
-    separator = next((s for s in "|;," if s in text), None)
-    return text.strip().split(separator) if separator else parts
+    spaced = len(text.split()) > 1
+    separator = next((s for s in "|;," if (_beside_space(s, text.strip()) if spaced else s in text)), None)
+    return [part.strip() for part in text.split(separator)] if separator else text.split()
+
+
+def _beside_space(separator: str, text: str) -> bool:
+    return any(part != part.strip() for part in text.split(separator)) and separator in text
 
 
 def _vote(chosen: int, shown: int) -> _Said:

@@ -80,7 +80,22 @@ def test_of_n_ranked_documents_the_one_at_rank_r_gains_n_minus_r_plus_1(tmp_path
     assert said(tied) == [3, 3, 1, 0]
 
 
-@pytest.mark.parametrize("shown", ["a b c", "a|b|c", "a;b;c", '"a,b,c"', '"a, b, c"', '"[""a"", ""b"", ""c""]"'])
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "a b c",
+        "a|b|c",
+        "a | b | c",
+        "a| b| c",
+        "a |b |c",
+        "a;b;c",
+        "a ; b;c",
+        '"a,b,c"',
+        '"a, b, c"',
+        '"a , b,c"',
+        '"[""a"", ""b"", ""c""]"',
+    ],
+)
 def test_a_vote_is_times_chosen_over_times_shown(shown: str, tmp_path: Path) -> None:
     rows = f"query_id,shown,chosen\nq1,{shown},a\nq1,a b,b\nq1,a b,none\nq1,b a,a\n"
     found = labeler(tmp_path, rows)
@@ -91,6 +106,12 @@ def test_a_vote_is_times_chosen_over_times_shown(shown: str, tmp_path: Path) -> 
     assert (a.extra["ci_low"], a.extra["ci_high"]) == wilson(2, 4)
     assert (c.extra["judged"], c.extra["shown"], c.extra["chosen"]) == (1, 1, 0)
     assert dict(d.extra) == {"judged": 0}
+
+
+def test_ids_may_hold_separators_where_others_separate(tmp_path: Path) -> None:
+    found = labeler(tmp_path, "query_id,shown,chosen\nq1,a|1 b;2,a|1\n")
+    assert found.said["q1", "a|1"].relevance == 1.0  # type: ignore[attr-defined]  # a Human
+    assert set(found.said) == {("q1", "a|1"), ("q1", "b;2")}  # type: ignore[attr-defined]
 
 
 def test_votes_are_read_from_json_lists_and_a_doc_may_be_called_none(tmp_path: Path) -> None:
@@ -127,6 +148,9 @@ def test_wilson_intervals_are_those_of_scipy(counts: tuple[int, int]) -> None:
         ('query_id,shown,chosen\nq1,"[1, 2]",1\n', "line 2: shown must list two or more distinct doc ids"),
         ('query_id,shown,chosen\nq1,"[a",a\n', "line 2: shown must list two or more distinct doc ids"),
         ('query_id,shown,chosen\nq1,"[{}]",a\n', "line 2: shown must list two or more distinct doc ids"),
+        ('query_id,shown,chosen\nq1,"a b, c d",none\n', "line 2: shown must list two or more distinct doc ids"),
+        ("query_id, doc_id, rank, note\nq1,a,1,x\n", "has the columns"),
+        ("query_id,doc_id,relevance\nq1,a,1_0\n", "line 2: relevance must be a number, is '1_0'"),
         ("query_id,shown,chosen\nq1,a b,\n", "line 2: chosen must be a text"),
         ("q1 0 a\n", "expected labels by people"),
         ("q1 0 a x\n", "line 1"),
