@@ -106,8 +106,8 @@ class Provenance:
 
     @property
     def imported(self) -> Mapping[tuple[str, str], float | None]:
-        """The file's relevance per (query id, doc id), as far as there is one."""
-        return {pair: relevance for pair, (relevance, _) in self.judged.items()}
+        """The file's relevance per (query id, doc id), as far as there is one; 1 or 0 where there is a threshold."""
+        return {pair: self._thresholded(relevance) for pair, (relevance, _) in self.judged.items()}
 
     def units(self, query: Query, docs: Sequence[Doc]) -> Iterable[Unit]:
         """Return all docs of the query as one unit."""
@@ -124,12 +124,14 @@ class Provenance:
     def _label(self, query_id: str, doc: Doc) -> Label:
         relevance, status = self.judged.get((query_id, doc.doc_id), (0.0, Status.OK))
         page = self.pages.get((query_id, _page(doc, self.expand))) if self.pages else None
-        if page is not None and (relevance is None or page > relevance):
+        # What is missing may be relevant, so that a page which is not says nothing about it.
+        if page is not None and page > (relevance or 0.0):
             relevance, status = page, Status.OK
-        if relevance is not None and self.threshold:
-            relevance = float(relevance >= self.threshold)
         reason = "" if status is Status.OK else "missing in the qrels as well"
-        return Label(query_id, doc.doc_id, relevance, status, "", reason)
+        return Label(query_id, doc.doc_id, self._thresholded(relevance), status, "", reason)
+
+    def _thresholded(self, relevance: float | None) -> float | None:
+        return relevance if relevance is None or not self.threshold else float(relevance >= self.threshold)
 
 
 def judgments(labeling: Labeling) -> dict[tuple[str, str], tuple[float | None, Status]]:

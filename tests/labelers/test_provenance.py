@@ -71,6 +71,22 @@ def test_what_is_missing_in_the_file_is_missing_unless_the_page_is_relevant(here
     assert [x.status for x in paged] == [Status.OK, Status.OK, Status.FAILED, Status.OK]
 
 
+def test_a_page_that_is_not_relevant_does_not_fill_in_what_is_missing(here: Here) -> None:
+    (here.base / "gold.qrels").write_text("q1 0 p1-a 0\nq1 0 p2-a 1\n")
+    (here.base / "gold.missing.tsv").write_text("query_id\tdoc_id\tstatus\nq1\tp1-b\tunparsed\n")
+    assert labels("provenance(qrels='gold.qrels', expand=page)", here) == [0, None, 1, 0]
+
+
+def test_what_the_file_calls_relevant_is_held_to_the_threshold_too(here: Here) -> None:
+    found = build("provenance(qrels='gold.qrels', threshold=2)", here)
+    assert found.imported == {  # type: ignore[attr-defined]  # not every labeler imports
+        ("q1", "p1-a"): 1,
+        ("q1", "p2-a"): 0,
+        ("q2", "p2-a"): 0,
+        ("q1", "gone"): 1,
+    }
+
+
 def test_it_needs_nothing_but_the_file(here: Here) -> None:
     labeler = build("provenance(qrels='gold.qrels')", here)
     assert labeler.needs == labeler.needs.__class__()
