@@ -74,7 +74,7 @@ def read_answers(path: str | Path, queries: Queries, metrics: Sequence[Metric]) 
         query = queries.get(where["query_id"])
         if query is None:
             raise DataError(f"query {where['query_id']!r} is not among the queries", source, record.line)
-        text = str(record.fields["answer"] or "").strip()
+        text = _text(record.fields["answer"]).strip()
         answer = Answer(text, raw=text, abstained=abstains(text))
         if not text:
             answer = Answer("", Status.FAILED, reason="there is no answer in the file")
@@ -105,7 +105,7 @@ def _where(record: Record, path: Path, metric: str) -> dict[str, Any]:
         if not isinstance(fields[key], str) or not fields[key]:
             raise DataError(f"{key} must be a text, is {fields[key]!r}", path, record.line)
     try:
-        number = float(fields["depth"])
+        number = _float(fields["depth"])
         depth = int(number) if number.is_integer() else -1
     except (TypeError, ValueError):
         depth = -1
@@ -117,8 +117,13 @@ def _where(record: Record, path: Path, metric: str) -> dict[str, Any]:
         "model": str(fields.get("model") or _MODEL),
         "query_id": fields["query_id"],
         "metric": str(fields.get("metric") or metric),
-        "answer": str(fields.get("answer") or ""),
+        "answer": _text(fields.get("answer")),
     }
+
+
+def _text(value: Any) -> str:
+    """Return a cell as text; the number 0 is one, nothing is none."""
+    return "" if value is None else str(value)
 
 
 def _number(value: Any, record: Record, path: Path) -> float:
@@ -127,12 +132,19 @@ def _number(value: Any, record: Record, path: Path) -> float:
         if word is not None:
             return word
     try:
-        number = float(value)
+        number = _float(value)
     except (TypeError, ValueError):
         number = float("nan")
     if not abs(number) < float("inf"):
         raise DataError(f"value must be a number or a word such as up or down, is {value!r}", path, record.line)
     return number
+
+
+def _float(value: Any) -> float:
+    """Return a number as people write it; Python's 1_0 is a slip of the pen, not ten."""
+    if isinstance(value, str) and "_" in value:
+        raise ValueError(value)
+    return float(value)
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:

@@ -52,11 +52,20 @@ def test_the_answers_of_another_system_are_rated(tmp_path: Path) -> None:
     assert len(table) == 8
 
 
+def test_the_number_0_is_an_answer(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    path.write_text('{"run": "r", "depth": 1, "query_id": "q0", "answer": 0}\n')
+    table = read_answers(path, {"q0": Query("q0", "How many?", ("0",))}, [metric("em")])
+    assert (table["answer"][0], table["value"][0]) == ("0", 1.0)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("run,depth,query_id\nr,1,q1\n", r"quality\.csv, line 2: lacks 'value' \(it has: run, depth, query_id\)"),
         ("run,depth,query_id,value\nr,1,q1,great\n", "line 2: value must be a number or a word"),
+        ("run,depth,query_id,value\nr,1,q1,1_0\n", "line 2: value must be a number"),
+        ("run,depth,query_id,value\nr,1_0,q1,1\n", "line 2: depth must be a whole number"),
         ("run,depth,query_id,value\nr,1,q1,inf\n", "line 2: value must be a number"),
         ("run,depth,query_id,value\nr,-1,q1,1\n", "line 2: depth must be a whole number"),
         ("run,depth,query_id,value\nr,x,q1,1\n", "line 2: depth must be a whole number"),
