@@ -17,8 +17,12 @@ _SHORT_FORMS: Final = frozenset({"N/A", "n/a", "NA", "N.A", "n.a"})
 
 _EDGES: Final = ' \t\r\n.,;:!?…"“”„«»()[]*_~#>-–—'
 _APOSTROPHES: Final = str.maketrans("", "", "'’‘ʼ`")
-_ABBREVIATED: Final = r"(?<!\b\w)(?<!\b(?:dr|mr|ms|st|jr|sr|mt|vs|no))(?<!\bmrs)"
-_SENTENCE_END: Final = re.compile(rf"{_ABBREVIATED}[.!?…]+(?:\s+|$)|[;\n]\s*|\s+[-–—]+\s+|—|:\s+", re.IGNORECASE)
+_ABBREVIATED: Final = r"(?<!\b[^\W\d])(?<!\b(?:dr|mr|ms|st|jr|sr|mt|vs|no))(?<!\bmrs)"
+_SENTENCE_END: Final = re.compile(
+    r"[.!?…]+\s+(?=(?-i:It|The|He|She|They|This|That|There|I|We|However|But)\b)"
+    rf"|{_ABBREVIATED}[.!?…]+(?:\s+|$)|[;\n]\s*|\s+[-–—]+\s+|—|:\s+|[-=]>|→",
+    re.IGNORECASE,
+)
 _LAST_ASIDE: Final = re.compile(r"[(\[]([^()\[\]]*)[)\]][\s.!?]*$")
 _MOST_SENTENCES: Final = 4
 _MOST_WORDS: Final = 40
@@ -116,9 +120,7 @@ _PRONOUN: Final = (
 )
 _CLAUSE: Final = re.compile(rf",\s*| (?=(?:and|so|as|because|since|therefore|hence|thus) {_PRONOUN}\b)| (?=as the\b)")
 _ANSWERING: Final = re.compile(rf"(?:(?:and|so|or|as|because|since) )*(?:{_PRONOUN}\b|which (?:is|was)\b)")
-_GOES_ON: Final = re.compile(
-    rf"(?:or|and|nor|in|of|at|by|on|from|for|to|about|including|such as|let alone|as|so|{_WH})\b"
-)
+_GOES_ON: Final = re.compile(rf"(?:or|nor|including|such as|let alone|{_WH}|and(?= (?:\S+ ?){{1,3}}$))\b")
 _LIST_ITEM_WORDS: Final = 3
 
 

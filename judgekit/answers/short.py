@@ -48,8 +48,9 @@ _EXPLAINS: Final = re.compile(
 """How lines begin that explain the answer above them."""
 
 _SENTENCE_END: Final = re.compile(
-    r"(?<!\b\w)(?<!\b(?:Dr|Mr|Ms|St|Jr|Sr|Mt|Ft|vs|No|Lt|Co))(?<!\b(?:Mrs|Inc|Ltd|Gen|Col|Rev|Sgt|Vol))"
+    r"(?<!\b[^\W\d])(?<!\b(?:Dr|Mr|Ms|St|Jr|Sr|Mt|Ft|vs|No|Lt|Co))(?<!\b(?:Mrs|Inc|Ltd|Gen|Col|Rev|Sgt|Vol))"
     r"(?<!\b(?:Prof|Corp|Capt))(?<!\.\w)[.!?][\"”'*]*\s+(?=[A-Z\"“*(])"
+    r"|\.[\"”'*]*\s+(?=(?:It|This|That|He|She|They|According|As|Passage|The passages?)\b)"
 )
 _FULL_STOP: Final = re.compile(
     r"(?:(?<=\w\w)|(?<=[\d\"”'*`)\]]))(?<!\b(?:Jr|Sr|St|Co))(?<!\b(?:Inc|Ltd|etc))(?<!\bCorp)(?<!\.\w)\.$"

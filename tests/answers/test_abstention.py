@@ -82,6 +82,13 @@ ABSTENTIONS = [
 ]
 
 ANSWERS = [
+    "The passages do not give a date → 1932",
+    "The passages do not mention the date, and King George opened it.",
+    "The passages do not give his name, in fact Paris",
+    "I cannot determine the exact year, around 1932.",
+    "The passages do not list the year as 1932 but 1933",
+    "The passages do not mention group 1. It is Paris.",
+    "The passages do not mention World War I. It was opened in 1932.",
     "The passages do not state the exact date, but the bridge was opened in 1932 by the king.",
     "I cannot say for sure, but it was 1932.",
     "Not known for his modesty, he won the prize in 1921.",
