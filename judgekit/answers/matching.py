@@ -33,10 +33,10 @@ _RAISED: Final = "⁰¹²³⁴-⁹⁺⁻⁼⁽⁾ⁱⁿ₀-₉₊₋₌₍₎"
 _APART: Final = regex.compile(rf"((?<![\p{{L}}\p{{M}}{_RAISED}])[{_RAISED}]+|[①-⓿]+)")
 """Super- and subscripts that are no part of a unit or a formula (``km²``, ``H₂O``), and numbers in circles."""
 
-_TRAILING: Final = ".,;:'\"»)]}…!?"
+_TRAILING: Final = ".,;:'\"»›)]}…!?。、」』】》؟،؛।"
 _KEPT: Final = "!?"
-_PLAIN: Final = str.maketrans("‘’“”‐‑−—―", "''\"\"---  ")
-"""Quotes, hyphens and the minus as on a keyboard; a dash parts words, a hyphen does not."""
+_PLAIN: Final = str.maketrans("‘’“”‐‑−—―\u200b", "''\"\"---   ", "\u00ad\u200c\u200d\u200e\u200f\u2060\ufeff")
+"""Quotes, hyphens and the minus as on a keyboard; a dash parts words, a hyphen does not. What is invisible is gone."""
 
 _ARTICLES: Final = frozenset({"a", "an", "the"})
 
