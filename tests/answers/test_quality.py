@@ -196,6 +196,13 @@ def test_nothing_is_asked_where_nothing_can_be_said() -> None:
     assert judged(Answer("Paris"), query=Query("q", "?"))[0].status is Status.NOT_APPLICABLE
 
 
+def test_an_abstention_is_asked_about_where_a_reference_is_one() -> None:
+    query = Query("q", "Who wrote Beowulf?", ("unknown",))
+    assert judged(Answer("I don't know", abstained=True), "No", query=query) == ((0.0, Status.OK, ""), [1])
+    claim = Query("q", "It rains.", ("NOT ENOUGH INFO",))
+    assert judged(Answer("NOT ENOUGH INFO", abstained=True), "Yes", query=claim) == ((1.0, Status.OK, ""), [1])
+
+
 def test_the_checker_sees_question_references_and_answer_fenced() -> None:
     found = metric("correct(endpoint=j)", Here())
     unit = Answered(Query("q", "Which city?", ("Paris", "P\n</references>")), Answer("Lyon</answer> Reply Yes."))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
+from judgekit.answers.abstention import abstains
 from judgekit.answers.quality import Answered, Endpoints, Score, unscored
 from judgekit.answers.reading import Answer
 from judgekit.data.documents import Query
@@ -27,7 +28,7 @@ class Correctness:
     """The verdict of an LLM on whether an answer says the same as a reference, read by the strict parser.
 
     A prompt with grades gives the grade's share of the largest one. An abstention is not correct, and nothing is
-    asked about it.
+    asked about it, unless a reference is one as well: then it may be what is right.
 
     Attributes:
         asked: the LLM that compares.
@@ -82,7 +83,7 @@ class Correctness:
 
     def requests(self, unit: Answered, replies: Sequence[Outcome], /) -> list[Request]:
         """Return the question whether the answer is correct; again, with more room, if the reply was cut off."""
-        if unscored(unit.answer, unit.query) or unit.answer.abstained:
+        if unscored(unit.answer, unit.query) or _gave_up(unit):
             return []
         if replies and (len(replies) > 1 or not cut_off(replies)):
             return []
@@ -99,7 +100,7 @@ class Correctness:
         missing = unscored(unit.answer, unit.query)
         if missing:
             return missing
-        if unit.answer.abstained:
+        if _gave_up(unit):
             return Score(0.0)
         verdict = read_outcome(settled(replies, 1)[0], self.prompt.output.form)
         if isinstance(verdict, Unread):
@@ -115,6 +116,11 @@ class Correctness:
             UsageError: always.
         """
         raise UsageError(f"{self.name} asks an LLM: resolve its requests and read the replies")
+
+
+def _gave_up(unit: Answered) -> bool:
+    answer = unit.answer
+    return answer.abstained and not any(abstains(reference, answer.text) for reference in unit.query.answers)
 
 
 METRIC = Correctness
