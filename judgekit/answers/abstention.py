@@ -122,6 +122,7 @@ _CLAUSE: Final = re.compile(rf",\s*| (?=(?:and|so|as|because|since|therefore|hen
 _ANSWERING: Final = re.compile(rf"(?:(?:and|so|or|as|because|since) )*(?:{_PRONOUN}\b|which (?:is|was)\b)")
 _GOES_ON: Final = re.compile(rf"(?:or|nor|including|such as|let alone|{_WH}|and(?= (?:\S+ ?){{1,3}}$))\b")
 _LIST_ITEM_WORDS: Final = 3
+_SPACES: Final = re.compile(r"[^\S\n]+")
 
 
 def abstains(text: str, phrase: str = "unknown") -> bool:
@@ -143,6 +144,7 @@ def _folded(text: str) -> str:
 
 def _sentences(text: str) -> list[str]:
     """Return the sentences of a text, and what stands in brackets at its end as one more."""
+    text = _SPACES.sub(" ", text)  # a long run of spaces would take a time that grows with its square
     aside = _LAST_ASIDE.search(text)
     parts = [*_SENTENCE_END.split(text[: aside.start()] if aside else text), aside[1] if aside else ""]
     return [part for part in parts if _without_preamble(_folded(part))]
