@@ -196,6 +196,28 @@ def test_a_reply_that_was_cut_off_has_no_verdict_whatever_it_says() -> None:
     assert found.status is Status.TRUNCATED
 
 
+@pytest.mark.parametrize(
+    ("finish_reason", "status"),
+    [
+        ("error", Status.FAILED),
+        ("abort", Status.FAILED),
+        ("cancelled", Status.FAILED),
+        ("content_filter", Status.REFUSED),
+        ("SAFETY", Status.REFUSED),
+    ],
+)
+def test_a_reply_that_was_broken_off_has_no_verdict_whatever_it_says(finish_reason: str, status: Status) -> None:
+    found = read("Yes", YES_NO, finish_reason)
+    assert isinstance(found, Unread)
+    assert found.status is status
+    assert finish_reason in found.reason
+
+
+@pytest.mark.parametrize("finish_reason", [None, "stop", "eos", "tool_calls"])
+def test_a_reply_that_came_to_its_end_is_read(finish_reason: str | None) -> None:
+    assert read("Yes", YES_NO, finish_reason) == Verdict(1, 0, 3)
+
+
 def reply(**choice: object) -> Reply:
     return Reply("k", canonical({"choices": [choice]}).decode())
 
@@ -248,6 +270,14 @@ def test_the_reason_says_what_was_expected() -> None:
         ("y<think>x", "y"),
         ("<Reasoning type='long'>x</REASONING>y", "y"),
         ("<think>a<think>b</think>c</think>d", "d"),
+        ("[THINK]x[/THINK]y", "y"),
+        ("◁think▷x◁/think▷y", "y"),
+        ("<|channel|>analysis<|message|>x<|end|><|start|>assistant<|channel|>final<|message|>y<|return|>", "y"),
+        ("<|channel|>final <|constrain|>json<|message|>y", "y"),
+        ("y<|channel|>analysis<|message|>x", "y"),
+        ("analysisIt says x.assistantfinaly", "y"),
+        ("analysis of y", "analysis of y"),
+        ("y<|im_end|>\n<|im_start|>user\nx", "y"),
     ],
 )
 def test_reasoning_is_blanked_and_everything_keeps_its_place(text: str, rest: str) -> None:
@@ -317,6 +347,8 @@ def test_the_short_way_and_the_long_way_agree(case: tuple[Form, str], shout: boo
         "<think>",
         "</think>",
         "score: ",
+        " ",
+        "\n",
         "score is ",
         "the answer ",
         "3 ",
