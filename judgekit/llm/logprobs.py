@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from judgekit.data.tables import Status
 from judgekit.errors import EndpointError
 from judgekit.llm.types import Endpoint, Reply
-from judgekit.llm.verdict import Form, Unread, read, read_outcome, without_reasoning
+from judgekit.llm.verdict import Form, Unread, read, read_outcome, unfinished, without_reasoning
 
-__all__ = ["Distribution", "alternatives", "begins", "distribution"]
+__all__ = ["Distribution", "MalformedLogprobsError", "alternatives", "begins", "distribution"]
 
 _EDGES: Final = re.compile(r"^\W+|\W+$")
 _LEAST: Final = 3
+_IMPOSSIBLE: Final = -1e6
+"""As good as no probability at all; servers write anything from -100 to minus infinity."""
+
+
+class MalformedLogprobsError(EndpointError):
+    """The log-probabilities of one reply are not what the protocol says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +46,22 @@ def distribution(reply: Reply, form: Form, endpoint: Endpoint) -> Distribution |
     """Return the probabilities of the verdicts where the reply states its own.
 
     The token in which the stated verdict begins is looked up, and with it the alternatives that the endpoint gave
-    for that place. A token counts for the one verdict that it is or begins.
+    for that place. A token counts for the one verdict that it is or begins. Log-probabilities that are none, such as
+    ``null``, leave no verdict: without them the rest would pass for the whole.
 
     Raises:
         EndpointError: the reply states a verdict but comes without log-probabilities, or none of alternatives.
     """
-    text = _text(reply)
-    verdict = read_outcome(reply, form) if text is None else read(text, form, reply.finish_reason)
-    if isinstance(verdict, Unread):
-        return verdict
+    try:
+        text = _text(reply)
+        verdict = read_outcome(reply, form) if text is None else read(text, form, reply.finish_reason)
+        if isinstance(verdict, Unread):
+            return verdict
+        likely = alternatives(reply, verdict.start, endpoint)
+    except MalformedLogprobsError as problem:
+        return unfinished(reply.finish_reason) or Unread(Status.UNPARSED, str(problem))
     chances: dict[int, float] = {}
-    for token, chance in alternatives(reply, verdict.start, endpoint).items():
+    for token, chance in likely.items():
         value = _stands_for(token, form)
         if value is not None:
             chances[value] = chances.get(value, 0.0) + chance
@@ -68,6 +79,7 @@ def begins(reply: Reply, phrase: str, endpoint: Endpoint) -> float:
 
     Raises:
         EndpointError: there are no log-probabilities, or none of alternatives.
+        MalformedLogprobsError: they are not what the protocol says.
     """
     text = without_reasoning(_text(reply) or reply.text)
     wanted = _EDGES.sub("", phrase).casefold()
@@ -78,7 +90,9 @@ def begins(reply: Reply, phrase: str, endpoint: Endpoint) -> float:
 
 
 def alternatives(reply: Reply, start: int, endpoint: Endpoint) -> dict[str, float]:
-    """Return the probability of each token that could have stood where the token at ``start`` stands.
+    """Return the probability of each text that could have stood where the token at ``start`` stands.
+
+    Tokens that differ but have the same text are one text.
 
     Args:
         reply: the reply.
@@ -88,27 +102,53 @@ def alternatives(reply: Reply, start: int, endpoint: Endpoint) -> dict[str, floa
     Raises:
         EndpointError: there are no log-probabilities, or none of alternatives. Taking the text instead would pass
             off certainty as a probability.
+        MalformedLogprobsError: they are not what the protocol says.
     """
     end = 0
-    found: Sequence[Mapping[str, Any]] = ()
-    for token in reply.logprobs or ():
-        end += len(str(token.get("token", "")))
+    found: Any = ()
+    for entry in reply.logprobs or ():
+        end += len(_token(entry))
         if end > start:
-            found = token.get("top_logprobs") or ()
+            found = entry.get("top_logprobs") or ()
             break
+    if not isinstance(found, (list, tuple)):
+        raise _malformed("top_logprobs", found)
     if len(found) < 2:
         raise EndpointError(
             f"endpoint {endpoint.name!r} (model {endpoint.model!r}) gives no log-probabilities"
             + (" of alternative tokens" if reply.logprobs else "")
             + ", which read=logprobs needs; use read=text or another endpoint"
         )
-    return {str(t.get("token", "")): math.exp(min(0.0, float(t["logprob"]))) for t in found}
+    chances: dict[str, float] = {}
+    # The very same entry twice is a token that the server lists twice: as likely, and as the one that it took.
+    for token, logprob in dict.fromkeys((_token(entry), _logprob(entry)) for entry in found):
+        chances[token] = chances.get(token, 0.0) + math.exp(logprob)
+    return chances
 
 
 def _text(reply: Reply) -> str | None:
     """Return the reply's tokens joined, or None where it has none."""
-    tokens = reply.logprobs
-    return "".join(str(token.get("token", "")) for token in tokens) if tokens else None
+    return "".join(map(_token, reply.logprobs)) if reply.logprobs else None
+
+
+def _token(entry: Any) -> str:
+    """Return the text of an entry's token."""
+    token = entry.get("token") if isinstance(entry, dict) else None
+    if not isinstance(token, str):
+        raise _malformed("a token with its log-probability", entry)
+    return token
+
+
+def _logprob(entry: Mapping[str, Any]) -> float:
+    """Return the log-probability of an entry, at most 0, however servers round it."""
+    logprob = entry.get("logprob")
+    if isinstance(logprob, bool) or not isinstance(logprob, (int, float)) or logprob != logprob:
+        raise _malformed(f"the log-probability of the token {entry.get('token')!r}", logprob)
+    return float(max(_IMPOSSIBLE, min(0.0, logprob)))
+
+
+def _malformed(what: str, found: Any) -> MalformedLogprobsError:
+    return MalformedLogprobsError(f"the reply's logprobs are malformed: where {what} should be is {str(found)[:80]!r}")
 
 
 def _stands_for(token: str, form: Form) -> int | None:

@@ -1,0 +1,108 @@
+"""Probabilities of verdicts: equal texts add up, and what is no log-probability is no verdict."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.data.tables import Status
+from judgekit.errors import EndpointError
+from judgekit.llm.logprobs import Distribution, MalformedLogprobsError, alternatives, begins, distribution
+from judgekit.llm.types import Endpoint, Reply, canonical
+from judgekit.llm.verdict import Form, Unread
+
+YES_NO = Form((("yes", 1), ("true", 1), ("no", 0), ("false", 0)))
+SERVER = Endpoint("only", "http://localhost/v1", "m")
+
+
+def said(*content: Any, text: str = "Yes", finish_reason: str = "stop") -> Reply:
+    choice = {"message": {"content": text}, "finish_reason": finish_reason, "logprobs": {"content": list(content)}}
+    return Reply("k", canonical({"choices": [choice]}).decode())
+
+
+def token(*likely: tuple[Any, Any], text: Any = "Yes") -> dict[str, Any]:
+    return {"token": text, "logprob": -0.1, "top_logprobs": [{"token": t, "logprob": p} for t, p in likely]}
+
+
+def log(p: float) -> float:
+    return math.log(p)
+
+
+def test_tokens_of_the_same_text_add_up() -> None:
+    reply = said(token(("Yes", log(0.5)), ("Yes", log(0.2)), ("No", log(0.3))))
+    found = distribution(reply, YES_NO, SERVER)
+    assert isinstance(found, Distribution)
+    assert found.shares == pytest.approx({1: 0.7, 0: 0.3})
+    assert found.mass == pytest.approx(1.0)
+    assert begins(said(token(("unk", log(0.5)), ("unk", log(0.2)), ("Paris", log(0.3)))), "unknown", SERVER) == (
+        pytest.approx(0.7)
+    )
+
+
+def test_a_token_that_is_listed_twice_counts_once() -> None:
+    reply = said(token(("Yes", log(0.6)), ("No", log(0.4)), ("Yes", log(0.6))))
+    assert alternatives(reply, 0, SERVER) == pytest.approx({"Yes": 0.6, "No": 0.4})
+
+
+@pytest.mark.parametrize("least", ["-9999.0", "-Infinity", "-1" + "0" * 400])
+def test_a_token_that_cannot_be_has_no_probability(least: str) -> None:
+    reply = Reply("k", said(token(("Yes", 0), ("No", -987.5))).raw.replace("-987.5", least))
+    assert alternatives(reply, 0, SERVER) == {"Yes": 1.0, "No": 0.0}
+
+
+MALFORMED = [
+    said(token(("Yes", log(0.6)), ("No", None))),
+    said(token(("Yes", log(0.6)), ("No", "x"))),
+    said(token(("Yes", log(0.6)), ("No", True))),
+    said(token(("Yes", log(0.6)), (None, -1.0))),
+    said({**token(), "top_logprobs": ["Yes", "No"]}),
+    said({**token(), "top_logprobs": {"Yes": -0.1, "No": -2.0}}),
+    said("Yes"),
+    said(None),
+    said(token(("Yes", -0.1), ("No", -2.0), text=None)),
+    Reply("k", said(token(("Yes", 0), ("No", -987.5))).raw.replace("-987.5", "NaN")),
+]
+
+
+@pytest.mark.parametrize("reply", MALFORMED, ids=[str(i) for i in range(len(MALFORMED))])
+def test_what_is_no_log_probability_leaves_no_verdict(reply: Reply) -> None:
+    found = distribution(reply, YES_NO, SERVER)
+    assert isinstance(found, Unread)
+    assert found.status is Status.UNPARSED
+    assert found.reason.startswith("the reply's logprobs are malformed: where ")
+    with pytest.raises(MalformedLogprobsError, match="malformed"):
+        begins(reply, "yes", SERVER)
+
+
+def test_a_reply_that_was_cut_off_is_truncated_whatever_its_log_probabilities() -> None:
+    found = distribution(said("Yes", finish_reason="length"), YES_NO, SERVER)
+    assert isinstance(found, Unread)
+    assert found.status is Status.TRUNCATED
+
+
+@pytest.mark.parametrize("finish_reason", ["error", "abort", "content_filter"])
+def test_a_reply_that_was_broken_off_has_no_probabilities(finish_reason: str) -> None:
+    found = distribution(said(token(("Yes", -0.1), ("No", -2.0)), finish_reason=finish_reason), YES_NO, SERVER)
+    assert isinstance(found, Unread)
+    assert found.status in (Status.FAILED, Status.REFUSED)
+
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["token", "logprob", "top_logprobs"]), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.lists(plain, max_size=3))
+def test_whatever_a_server_sends_there_is_a_verdict_or_none_or_a_complaint_about_it(content: list[Any]) -> None:
+    with contextlib.suppress(EndpointError):
+        assert isinstance(distribution(said(*content), YES_NO, SERVER), Distribution | Unread)
