@@ -32,12 +32,15 @@ class Form:
         words: (word, value), case-folded: ``yes`` and ``no``, the names of grades, classes.
         low, high: the least and largest grade where a number is a verdict, else None.
         key: the key of the verdict where the reply is to be a JSON object, else "".
+        answers: whether the verdict is the answer to the question itself, so that what a reply says of the answer in
+            the passage is the verdict, and not something beside it.
     """
 
     words: tuple[tuple[str, int], ...] = ()
     low: int | None = None
     high: int | None = None
     key: str = ""
+    answers: bool = False
 
     @cached_property
     def short(self) -> Mapping[str, int]:

@@ -256,7 +256,7 @@ def _output(reader: _Table, kind: str) -> Output:
         return Output(type_, abstain=reader.text("abstain", "unknown"))  # type: ignore[arg-type]  # checked above
     if type_ == "class":
         classes = tuple(reader.texts("classes"))
-        form = Form(words=tuple((c.casefold(), i) for i, c in enumerate(classes)))
+        form = Form(words=tuple((c.casefold(), i) for i, c in enumerate(classes)), answers=True)
         return Output("class", form, classes=classes, abstain=reader.text("abstain", "unknown"))
     key = reader.text("json", "")
     if type_ == "yes/no":

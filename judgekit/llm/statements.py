@@ -16,7 +16,7 @@ from judgekit.llm.reasoning import blanked, without_reasoning
 __all__ = ["INVISIBLE", "Rank", "Statement", "attributed", "find_statements", "plain_text"]
 
 INVISIBLE: Final = "\u200b\u200c\u200d\u2060\ufeff"
-_TEX: Final = re.compile(r"\\[a-zA-Z]+")
+_TEX: Final = re.compile(r"\\(?:[a-zA-Z]+|(?=[\[\](){}]))")
 _MARKUP: Final = {ord(c): " " for c in "*_`#$~\t" + INVISIBLE} | {
     ord(c): "\n" for c in "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 }
@@ -63,7 +63,8 @@ _CONDITION: Final = re.compile(
 _SOURCE: Final = re.compile(
     r"\b(?P<reference>references?|expected|gold|ground truth)\b"
     r"|\baccording\b(?! to (?:the|this|these) (?:scale|rubric|guidelines|criteria|definition))"
-    r"|\b(?:says|said|saying|states|stated|stating|reads|reports|reported|claims|claimed|quotes?|quoted|tells|told"
+    r"|(?<!only )(?<!just )(?<!merely )"
+    r"\b(?:says|said|saying|states|stated|stating|reads|reports|reported|claims|claimed|quotes?|quoted|tells|told"
     r"|mentions|gives|shows|indicates|confirms|suggests|implies|explains|notes|writes|wrote|answers|asks|whose)\b"
     r"(?!\s(?:no\s\w|nothing|neither|nowhere|only\b))"
     r"|\b(?:both|all|passages?|documents?|they|texts?|sources?|which|that)\s"
@@ -77,7 +78,7 @@ _REVISES: Final = re.compile(
     r"|in conclusion|in short|which means|yet)\b",
     re.IGNORECASE,
 )
-_SENTENCE_END: Final = re.compile(r"[.!?;…](?=\s)|\n")
+_SENTENCE_END: Final = re.compile(r"[.!?;…](?=\s)|[\n<>]")
 
 _LISTED: Final = re.compile(r"^\W*\d+\s*[:=,;(–—-]", re.MULTILINE)
 _BEGIN: Final = re.compile(r"[ \n\"'“‘«(\[]*(?:[-•–>] +)?[\"'“‘«(\[]*")
@@ -181,7 +182,6 @@ def attributed(sentence: str, label: str = "", best: bool = False) -> bool:
 
 
 def _marked(text: str, form: Form) -> Iterator[Statement]:
-    best = max(form.short.values(), default=None)
     for marker in _MARKER.finditer(text):
         begin = max(0, marker.start() - _CLOSE)
         line = text[max(begin, text.rfind("\n", begin, marker.start()) + 1) : marker.start()]
@@ -189,31 +189,47 @@ def _marked(text: str, form: Form) -> Iterator[Statement]:
         if before and not _ALLOWED.fullmatch(before[1]):
             continue
         sentence = line[max((m.end() for m in _SENTENCE_END.finditer(line)), default=0) :]
-        label = marker["label"].casefold()
-        prose = marker["prose"] is not None
-        if prose and _CONDITION.search(sentence):
-            continue
         match, start = _behind(text, marker, form)
-        if match is None:
-            stated = None
-        elif form.restated(match):
+        if (match and form.restated(match)) or _told(text, marker, match, line, sentence, form):
             continue
-        else:
-            stated = form.read(match)
-        heads = _HEAD.fullmatch(line) is not None
-        if not heads and attributed(sentence, label, stated == best):
-            continue
-        if match is not None and label in _OF_THE_QUESTION and _AS_SAID.match(text, match.end()):
-            continue
-        rank = Rank.ASIDE if prose else _weight(label, line, heads or _HEAD.fullmatch(sentence) is not None)
-        if match is None:
-            if not prose and text[start : start + 1].strip() and not _explains(text, start, label, rank):
-                yield Statement(start, start, None, rank, label, heads, vague=True)
-        elif not prose:
-            yield Statement(start, match.end(), stated, rank, label, heads)
-        elif match["end"] is not None and (match["number"] is None or _about_verdict(label, sentence)):
-            firm = marker["unreal"] is None and (label not in _OF_THE_QUESTION or _REVISES.search(sentence) is not None)
-            yield Statement(start, match.end(), stated, rank, label, heads, firm=firm)
+        stated = _stated(text, marker, match, start, line, sentence, form)
+        if stated is not None:
+            yield stated
+
+
+def _told(text: str, marker: re.Match[str], match: re.Match[str] | None, line: str, sentence: str, form: Form) -> bool:
+    """Whether a marker only supposes what follows, or tells it of another text than the reply."""
+    if marker["prose"] is not None and _CONDITION.search(sentence):
+        return True
+    if form.answers:
+        return False
+    label = marker["label"].casefold()
+    best = match is not None and form.read(match) == max(form.short.values())
+    if not _HEAD.fullmatch(line) and attributed(sentence, label, best):
+        return True
+    return match is not None and label in _OF_THE_QUESTION and _AS_SAID.match(text, match.end()) is not None
+
+
+def _stated(
+    text: str, marker: re.Match[str], match: re.Match[str] | None, start: int, line: str, sentence: str, form: Form
+) -> Statement | None:
+    """Return what a marker introduces: ``match``, or other words at ``start``; None if that is nothing."""
+    label = marker["label"].casefold()
+    heads = _HEAD.fullmatch(line) is not None
+    if marker["prose"] is not None:
+        revises = _REVISES.search(sentence) is not None
+        own = form.answers or revises or label not in _OF_THE_QUESTION
+        # The number in "the answer is 2" need not be a grade.
+        if match is None or match["end"] is None or not (own or match["number"] is None):
+            return None
+        firm = own and marker["unreal"] is None
+        return Statement(start, match.end(), form.read(match), Rank.ASIDE, label, heads, firm=firm)
+    rank = _weight(label, line, heads or _HEAD.fullmatch(sentence) is not None)
+    if match is not None:
+        return Statement(start, match.end(), form.read(match), rank, label, heads)
+    if not text[start : start + 1].strip() or _explains(text, start, label, rank):
+        return None
+    return Statement(start, start, None, rank, label, heads, vague=True)
 
 
 def _behind(text: str, marker: re.Match[str], form: Form) -> tuple[re.Match[str] | None, int]:
@@ -233,11 +249,6 @@ def _weight(label: str, line: str, heads: bool) -> Rank:
     if label not in _OF_THE_QUESTION:
         return Rank.LABELLED
     return Rank.PLAIN if heads else Rank.ASIDE
-
-
-def _about_verdict(label: str, sentence: str) -> bool:
-    """Whether a number behind ``is`` is a grade: ``the answer is 2`` need not be one."""
-    return label not in _OF_THE_QUESTION or _REVISES.search(sentence) is not None
 
 
 def _explains(text: str, start: int, label: str, rank: Rank) -> bool:
@@ -294,7 +305,8 @@ def _closing(text: str, form: Form) -> Iterator[Statement]:
     if ":" in words:
         introduction, _, words = words.rpartition(":")
         firm = _CONCLUDES.search(introduction[-_WORD:]) is not None
-        if not firm and (len(introduction.split()) > _LABEL_WORDS or attributed(introduction)):
+        told = not form.answers and attributed(introduction)
+        if not firm and (told or len(introduction.split()) > _LABEL_WORDS):
             return
     words = words.lstrip(" (")
     if words[:1] in _QUOTES:

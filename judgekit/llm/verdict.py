@@ -142,12 +142,10 @@ def _contradicts(other: Statement, ruling: Statement) -> bool:
 
 def _disputed(earlier: Statement, ruling: Statement) -> bool:
     """Whether an earlier statement of another verdict is more than a step on the way to the ruling one."""
+    if earlier.rank is ruling.rank is Rank.FINAL:
+        return earlier.heads and not ruling.heads
     if earlier.rank is ruling.rank:
-        return (
-            ruling.rank is Rank.ASIDE
-            or (ruling.rank is not Rank.FINAL and earlier.label != ruling.label)
-            or (ruling.rank is Rank.PLAIN and not ruling.label)
-        )
+        return ruling.rank is Rank.ASIDE or earlier.label != ruling.label or not ruling.label
     return earlier.rank is Rank.PLAIN and not earlier.label and (earlier.alone or not ruling.heads)
 
 
