@@ -26,14 +26,14 @@ class Found:
 
     Attributes:
         start, end: where the object stands.
-        stated: whether it has a verdict's key.
+        key: the key of its verdict, case-folded; "" if it has none.
         place: where its verdict begins.
         value: its verdict, None if it has none, or an impossible one.
     """
 
     start: int
     end: int
-    stated: bool
+    key: str
     place: int
     value: int | None
 
@@ -72,10 +72,10 @@ def _whole(text: str, form: Form, start: int, end: int, found: Mapping[str, Any]
                 key, value = stated[-1]
                 places = list(re.finditer(rf'"{re.escape(key)}"\s*:\s*', text[start:end]))
                 place = start + places[-1].end() if places else start
-                return Found(start, end, True, place, value if len({v for _, v in stated}) == 1 else None)
+                return Found(start, end, key.casefold(), place, value if len({v for _, v in stated}) == 1 else None)
             level = [inner for outer in level for inner in (outer.values() if isinstance(outer, dict) else outer)]
             level = [inner for inner in level if isinstance(inner, (dict, list))]
-    return Found(start, end, False, start, None)
+    return Found(start, end, "", start, None)
 
 
 def _ruling(found: Mapping[str, Any], keys: list[str], form: Form) -> tuple[str, int | None]:
@@ -91,9 +91,10 @@ def _read_broken(text: str, form: Form, start: int) -> Found:
     # Keys must be quoted as the object quotes: an unquoted one may stand inside of a string.
     quote = next((q for q in "\"'" if q in text[start:end]), "")
     for keys in form.keys:
-        key = rf"(?<![\w\\]){quote}(?:{keys.pattern}){quote}\s{{0,9}}:\s{{0,9}}[\"']?"
-        named = [start + m.end() for m in re.finditer(key, text[start:end], re.IGNORECASE)]
-        if named:
-            read = form.value.match(text, named[-1], end)
-            return Found(start, end, True, named[-1], form.read(read) if read else None)
-    return Found(start, end, False, start, None)
+        named = rf"(?<![\w\\]){quote}(?P<key>{keys.pattern}){quote}\s{{0,9}}:\s{{0,9}}[\"']?"
+        matches = list(re.finditer(named, text[start:end], re.IGNORECASE))
+        if matches:
+            place = start + matches[-1].end()
+            read = form.value.match(text, place, end)
+            return Found(start, end, matches[-1]["key"].casefold(), place, form.read(read) if read else None)
+    return Found(start, end, "", start, None)

@@ -13,7 +13,7 @@ from judgekit.llm.forms import Form
 from judgekit.llm.objects import find_objects
 from judgekit.llm.reasoning import blanked, without_reasoning
 
-__all__ = ["INVISIBLE", "Rank", "Statement", "attributed", "find_statements", "plain_text"]
+__all__ = ["INVISIBLE", "OF_THE_QUESTION", "Rank", "Statement", "attributed", "find_statements", "plain_text"]
 
 INVISIBLE: Final = "\u200b\u200c\u200d\u2060\ufeff"
 _TEX: Final = re.compile(r"\\(?:[a-zA-Z]+|(?=[\[\](){}]))")
@@ -39,9 +39,9 @@ _ALLOWED: Final = re.compile(
     re.IGNORECASE,
 )
 """Words that may stand right before a marker; behind any other (``match score: 3``) it is another thing's score."""
-_OF_THE_QUESTION: Final = frozenset({"answer", "result", "output", "conclusion"})
+OF_THE_QUESTION: Final = frozenset({"answer", "result", "output", "conclusion"})
 """Labels that in prose as often belong to the question's own answer as to the verdict."""
-_HEADINGS: Final = _OF_THE_QUESTION | {"relevance", "relevant", "useful", "correct", "class", "classification"}
+_HEADINGS: Final = OF_THE_QUESTION | {"relevance", "relevant", "useful", "correct", "class", "classification"}
 """Labels that also head a paragraph of explanation."""
 _FINAL: Final = re.compile(r"\b(?:final|overall)\b(?: +\w+)? *$", re.IGNORECASE)
 _FINAL_LABELS: Final = re.compile(r"verdict|decision|judge?ment|overall", re.IGNORECASE)
@@ -118,7 +118,7 @@ class Statement:
         value: the verdict, None if it is none that the form has.
         rank: how much it weighs.
         label: the word that it stands behind, case-folded, or "".
-        heads: whether it begins its line, so that it is no part of a sentence.
+        heads: whether it begins its line unquoted, so that it is no part of a sentence.
         alone: whether it is the opening word and all of its line.
         firm: whether an `Rank.ASIDE` revises a weightier statement before it, instead of being about something else.
         vague: whether there are other words where the verdict should be, so that a later statement makes up for it.
@@ -156,7 +156,7 @@ def find_statements(text: str, form: Form) -> list[Statement]:
     """Return all statements of a verdict in the order in which they stand, the weightier later at the same place."""
     text = _without_reasoning(text)
     objects = list(find_objects(text, form))
-    found = [Statement(o.place, o.end, o.value, Rank.FINAL) for o in objects if o.stated]
+    found = [Statement(o.place, o.end, o.value, Rank.FINAL, o.key) for o in objects if o.key]
     text = _without_markup(blanked(text, [(o.start, o.end) for o in objects]))
     found += _marked(text, form)
     found += _bare(text, form)
@@ -177,7 +177,7 @@ def attributed(sentence: str, label: str = "", best: bool = False) -> bool:
     source = _SOURCE.search(sentence)
     if source is None:
         return False
-    own = label not in _OF_THE_QUESTION or (best and source["reference"] is None)
+    own = label not in OF_THE_QUESTION or (best and source["reference"] is None)
     return not (own and _CONCLUDES.search(sentence, source.end()))
 
 
@@ -207,7 +207,7 @@ def _told(text: str, marker: re.Match[str], match: re.Match[str] | None, line: s
     best = match is not None and form.read(match) == max(form.short.values())
     if not _HEAD.fullmatch(line) and attributed(sentence, label, best):
         return True
-    return match is not None and label in _OF_THE_QUESTION and _AS_SAID.match(text, match.end()) is not None
+    return match is not None and label in OF_THE_QUESTION and _AS_SAID.match(text, match.end()) is not None
 
 
 def _stated(
@@ -215,16 +215,16 @@ def _stated(
 ) -> Statement | None:
     """Return what a marker introduces: ``match``, or other words at ``start``; None if that is nothing."""
     label = marker["label"].casefold()
-    heads = _HEAD.fullmatch(line) is not None
+    heads = _HEAD.fullmatch(line) is not None and line.lstrip()[:1] not in _QUOTES
     if marker["prose"] is not None:
         revises = _REVISES.search(sentence) is not None
-        own = form.answers or revises or label not in _OF_THE_QUESTION
+        own = form.answers or revises or label not in OF_THE_QUESTION
         # The number in "the answer is 2" need not be a grade.
         if match is None or match["end"] is None or not (own or match["number"] is None):
             return None
         firm = own and marker["unreal"] is None
         return Statement(start, match.end(), form.read(match), Rank.ASIDE, label, heads, firm=firm)
-    rank = _weight(label, line, heads or _HEAD.fullmatch(sentence) is not None)
+    rank = _weight(label, line, _HEAD.fullmatch(sentence) is not None)
     if match is not None:
         return Statement(start, match.end(), form.read(match), rank, label, heads)
     if not text[start : start + 1].strip() or _explains(text, start, label, rank):
@@ -246,7 +246,7 @@ def _behind(text: str, marker: re.Match[str], form: Form) -> tuple[re.Match[str]
 def _weight(label: str, line: str, heads: bool) -> Rank:
     if _FINAL.search(line) or _FINAL_LABELS.fullmatch(label):
         return Rank.FINAL
-    if label not in _OF_THE_QUESTION:
+    if label not in OF_THE_QUESTION:
         return Rank.LABELLED
     return Rank.PLAIN if heads else Rank.ASIDE
 

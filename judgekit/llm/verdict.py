@@ -27,7 +27,7 @@ from typing import Final
 from judgekit.data.tables import Status
 from judgekit.llm.forms import Form
 from judgekit.llm.reasoning import without_reasoning
-from judgekit.llm.statements import INVISIBLE, Rank, Statement, attributed, find_statements, plain_text
+from judgekit.llm.statements import INVISIBLE, OF_THE_QUESTION, Rank, Statement, attributed, find_statements, plain_text
 from judgekit.llm.types import Failure, Outcome
 
 __all__ = ["Form", "Unread", "Verdict", "read", "read_outcome", "unfinished", "without_reasoning"]
@@ -122,17 +122,18 @@ def read(text: str, form: Form, finish_reason: str | None = None) -> Verdict | U
     said = " ".join(text[ruling.start : ruling.end + 20].split())
     if ruling.value is None:
         return Unread(Status.UNPARSED, f"the reply's last statement, {said!r}, is no verdict (expected {form})")
-    if any(_contradicts(s, ruling) for s in statements) or _changes_its_mind(text, ruling, form):
+    disputed = any(_contradicts(s, ruling, form.low is not None) for s in statements)
+    if disputed or _changes_its_mind(text, ruling, form):
         return Unread(Status.UNPARSED, f"the reply takes back what it states, {said!r} (expected {form})")
     return Verdict(ruling.value, ruling.start, ruling.end)
 
 
-def _contradicts(other: Statement, ruling: Statement) -> bool:
+def _contradicts(other: Statement, ruling: Statement, graded: bool) -> bool:
     """Whether another statement leaves in doubt that the ruling one is the verdict."""
     if other.value == ruling.value:
         return False
     if other.start < ruling.start:
-        return other.value is not None and _disputed(other, ruling)
+        return other.value is not None and _disputed(other, ruling, graded)
     if other.rank is Rank.ASIDE:
         return other.firm and other.value is not None
     if other.rank is Rank.PLAIN:
@@ -140,13 +141,18 @@ def _contradicts(other: Statement, ruling: Statement) -> bool:
     return other.value is not None
 
 
-def _disputed(earlier: Statement, ruling: Statement) -> bool:
+def _disputed(earlier: Statement, ruling: Statement, graded: bool) -> bool:
     """Whether an earlier statement of another verdict is more than a step on the way to the ruling one."""
     if earlier.rank is ruling.rank is Rank.FINAL:
-        return earlier.heads and not ruling.heads
+        return not ruling.heads and (earlier.heads or earlier.label != ruling.label)
     if earlier.rank is ruling.rank:
         return ruling.rank is Rank.ASIDE or earlier.label != ruling.label or not ruling.label
-    return earlier.rank is Rank.PLAIN and not earlier.label and (earlier.alone or not ruling.heads)
+    if earlier.rank is Rank.ASIDE:
+        return False
+    # Grades of parts lead up to the grade of the whole, and so does the question's own answer to a verdict about it.
+    about = earlier.label in OF_THE_QUESTION and ruling.label not in OF_THE_QUESTION
+    step = about or (graded and earlier.label != "")
+    return not step and (earlier.alone or not ruling.heads)
 
 
 def _changes_its_mind(text: str, ruling: Statement, form: Form) -> bool:

@@ -299,6 +299,12 @@ REPLIES: list[tuple[Form, str, int | None]] = [
     (JSON, '{"score": 1, "reason": "He said "yes" and score 3"}', 1),
     (JSON, '{"reason": "a", "score": 2}\n{"reason": "b", "score": 3}', 3),
     (JSON, '<|channel|>final <|constrain|>json<|message|>{"reason":"x","score":2}', 2),
+    (RELEVANT, "Relevant: Yes. The final answer: no", None),
+    (RELEVANT, 'Relevant: Yes. {"answer": "no"}', None),
+    (RELEVANT, '{"relevant": true} {"answer": "no"}', None),
+    (RELEVANT, 'Verdict: Yes\n"Final answer: no"', None),
+    (RELEVANT, "Answer: Yes\nThe final answer: no", None),
+    (GRADE, "Relevance: 3. Trust: 1. Final grade: 2", 2),
     # Where the verdict is the answer itself, the passage's answer is no aside.
     (CLAIM, "According to the passage, the answer is REFUTES.", CLAIM.short["refutes"]),
     (ANSWER, "According to the passage, the answer is no.", 1),
