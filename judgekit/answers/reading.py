@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
 
 from judgekit.answers.abstention import abstains
 from judgekit.answers.short import short_answer
 from judgekit.data.tables import Status
 from judgekit.llm.prompts import Output
 from judgekit.llm.types import Failure, Outcome
-from judgekit.llm.verdict import Unread, read, without_reasoning
+from judgekit.llm.verdict import Unread, read, unfinished, without_reasoning
 
 __all__ = ["Answer", "abstains", "read_answer"]
-
-_ENDED_BADLY: Final = {
-    **dict.fromkeys(("error", "abort", "aborted", "cancelled", "canceled"), Status.FAILED),
-    **dict.fromkeys(("content_filter", "safety", "refusal"), Status.REFUSED),
-}
-"""Finish reasons of replies that are not the model's whole answer, whatever text there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +48,9 @@ def read_answer(outcome: Outcome, output: Output) -> Answer:
     raw = outcome.text
     if outcome.refusal is not None:
         return Answer("", Status.REFUSED, raw or outcome.refusal, "the model declined")
-    ended = outcome.finish_reason or ""
-    if ended == "length":
-        return Answer("", Status.TRUNCATED, raw, "the answer was cut off (finish_reason: length)")
-    if ended.casefold() in _ENDED_BADLY:
-        status = _ENDED_BADLY[ended.casefold()]
-        return Answer("", status, raw, f"the endpoint did not finish the answer (finish_reason: {ended})")
+    broken = unfinished(outcome.finish_reason)
+    if broken is not None:
+        return Answer("", broken.status, raw, broken.reason)
     text = without_reasoning(raw).strip()
     if not text:
         return Answer("", Status.UNPARSED, raw, "the reply is empty" + (" but for reasoning" if raw.strip() else ""))

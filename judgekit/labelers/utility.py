@@ -17,7 +17,7 @@ from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.labelers.base import Context, Label, Needs, Unit, read_fields, spell_fields
 from judgekit.llm.asking import cut_off, play, settled
-from judgekit.llm.logprobs import begins
+from judgekit.llm.logprobs import MalformedLogprobsError, begins
 from judgekit.llm.prompts import find_prompt
 from judgekit.llm.types import Outcome, Reply, Request
 from judgekit.options import About, Options, spelling
@@ -251,7 +251,11 @@ class Utility:
                 continue
             chance = float(answer.abstained)
             if self.read == "logprobs" and isinstance(outcome, Reply):
-                chance = begins(outcome, phrase, self.answerer.endpoint)
+                try:
+                    chance = begins(outcome, phrase, self.answerer.endpoint)
+                except MalformedLogprobsError as problem:
+                    scores.append(Score(None, Status.UNPARSED, str(problem)))
+                    continue
             scores.append(Score(chance if self.variant == "abstention" else 1.0 - chance))
         return scores
 

@@ -51,7 +51,7 @@ class Unread:
 
 
 _WRAPPED: Final = " \n\"'*`" + INVISIBLE
-_FILTERED: Final = frozenset({"content_filter", "safety", "recitation", "prohibited_content", "blocklist"})
+_FILTERED: Final = frozenset({"content_filter", "safety", "refusal", "recitation", "prohibited_content", "blocklist"})
 _BROKEN_OFF: Final = frozenset({"error", "abort", "aborted", "cancelled", "canceled", "insufficient_system_resource"})
 
 _DOUBT: Final = re.compile(

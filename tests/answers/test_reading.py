@@ -64,7 +64,6 @@ def test_an_abstention_behind_a_label_or_in_a_sentence_is_one() -> None:
         ("Not enough info.", "NOT ENOUGH INFO", True),
         ("Verdict: NOT ENOUGH INFO", "NOT ENOUGH INFO", True),
         ("It says nothing of that. NOT ENOUGH INFO", "NOT ENOUGH INFO", True),
-        ("Answer: SUPPORTS\n\nOn second thoughts:\nNOT ENOUGH INFO", "NOT ENOUGH INFO", True),
         ("The passages do not say.", "NOT ENOUGH INFO", True),
         ("The passages do not name him, but they imply it.\nSUPPORTS", "SUPPORTS", False),
     ],
@@ -72,3 +71,9 @@ def test_an_abstention_behind_a_label_or_in_a_sentence_is_one() -> None:
 def test_the_abstention_of_a_class_prompt_is_a_class_like_the_others(text: str, said: str, abstained: bool) -> None:
     answer = read(text, CLASS)
     assert (answer.text, answer.abstained, answer.status) == (said, abstained, Status.OK)
+
+
+def test_a_class_that_is_taken_back_is_no_answer() -> None:
+    for second in ("REFUTES", "NOT ENOUGH INFO"):
+        answer = read(f"Answer: SUPPORTS\n\nOn second thoughts:\n{second}", CLASS)
+        assert (answer.text, answer.status) == ("", Status.UNPARSED)

@@ -221,6 +221,9 @@ def test_missing_log_probabilities_are_an_error_and_a_failed_reply_is_not() -> N
     with pytest.raises(EndpointError, match="no log-probabilities"):
         play(labeler, UNIT, ["unknown"])
     assert play(labeler, UNIT, [Failure("k", Status.FAILED, "down")]).label.status is Status.FAILED
+    broken = first_token(Paris=0.5, unknown=0.25)
+    broken["logprobs"]["content"][0]["top_logprobs"][0]["logprob"] = None
+    assert play(labeler, UNIT, [broken]).label.status is Status.UNPARSED
 
 
 # A metric that asks an LLM.
