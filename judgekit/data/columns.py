@@ -34,6 +34,7 @@ __all__ = [
     "stretches",
     "strings",
     "take",
+    "text_bytes",
 ]
 
 Ints = npt.NDArray[np.int64]
@@ -128,6 +129,12 @@ def byte_lengths(ids: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.integer]:
     """Return the length of each id in bytes, shape (N,); of strings of either width, in one piece or many."""
     chunks = ids.chunks if isinstance(ids, pa.ChunkedArray) else [ids]
     return np.concatenate([np.empty(0, np.int32), *(np.diff(_offsets(chunk)) for chunk in chunks)])
+
+
+def text_bytes(ids: pa.StringArray) -> npt.NDArray[np.uint8]:
+    """Return the bytes of all ids, one behind the other."""
+    offsets, data = _offsets(ids), ids.buffers()[2]
+    return np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]]
 
 
 def _offsets(ids: pa.StringArray | pa.LargeStringArray) -> npt.NDArray[np.integer]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from judgekit.data.columns import Stretches, join_stretches, numbers, stretches, strings
+from judgekit.data.columns import Stretches, byte_lengths, join_stretches, numbers, stretches, strings, text_bytes
 from judgekit.data.labelings import STATUSES, Labeling, Scale
 from judgekit.data.ordering import Ties
 from judgekit.data.runs import Run
@@ -52,12 +52,13 @@ class _Columns(NamedTuple):
 
 
 _IDS: Final = {"0": pa.string(), "2": pa.string()}
-_FEW: Final = pa.dictionary(pa.int32(), pa.string())
 # What is not used is read to notice where it is empty: two spaces in a row would make a score of the rank.
 _RUN: Final = _Form(
     "a TREC run (query Q0 doc rank score tag)", "score", 6, 4, _IDS | {"3": pa.string(), "4": pa.float64()}
 )
-_QRELS: Final = _Form("a TREC qrels file (query 0 doc relevance)", "relevance", 4, 3, _IDS | {"1": _FEW, "3": _FEW})
+_QRELS: Final = _Form(
+    "a TREC qrels file (query 0 doc relevance)", "relevance", 4, 3, _IDS | {"1": pa.string(), "3": pa.string()}
+)
 _LARGE: Final = 1 << 25
 _MISSING: Final = "a table of missing labels (query_id, doc_id, status, separated by tabs)"
 _MISSING_HEAD: Final = "query_id\tdoc_id\tstatus"
@@ -167,8 +168,7 @@ def _parse(path: Path, form: _Form) -> _Columns | None:
         )
         for batch in reader:
             for column in batch.columns:
-                texts = column.dictionary if pa.types.is_dictionary(column.type) else column
-                if column.null_count or (texts.type == pa.string() and not _plain(texts)):
+                if column.null_count or (column.type == pa.string() and not _plain(column)):
                     return None
             found, integers = _values(batch[str(form.place)])
             values.append(found)
@@ -194,20 +194,22 @@ def _values(column: pa.Array) -> tuple[Floats, bool]:
     Raises:
         ValueError: one is none. Arrow's own parser of integers takes hexadecimal ones too.
     """
-    if not pa.types.is_dictionary(column.type):
+    if column.type != pa.string():
         return numbers(column, np.float64), False
-    texts = column.dictionary.to_pylist()
+    data = text_bytes(column)
+    if (data - ord("0") < 10).all():
+        return numbers(column.cast(pa.int64()), np.int64).astype(np.float64), True
+    coded = column.dictionary_encode()
+    texts = coded.dictionary.to_pylist()
     if not all(map(_NUMBER.fullmatch, texts)):
         raise ValueError("a text is no number")
     values = np.array([float(text) for text in texts], np.float64)
-    return values[numbers(column.indices, np.int32)], all(map(_INTEGER.fullmatch, texts))
+    return values[numbers(coded.indices, np.int32)], all(map(_INTEGER.fullmatch, texts))
 
 
-def _plain(ids: pa.StringArray) -> bool:
-    """Return whether no id is empty or holds white space (or anything else below it)."""
-    offsets = np.frombuffer(ids.buffers()[1], np.int32)[ids.offset : ids.offset + len(ids) + 1]
-    data = np.frombuffer(ids.buffers()[2], np.uint8)[offsets[0] : offsets[-1]]
-    return bool((offsets[1:] > offsets[:-1]).all() and data.min(initial=0xFF) > ord(" "))
+def _plain(texts: pa.StringArray) -> bool:
+    """Return whether no text is empty or holds white space (or anything else below it)."""
+    return bool((byte_lengths(texts) > 0).all() and text_bytes(texts).min(initial=0xFF) > ord(" "))
 
 
 def _scan(path: Path, form: _Form, problem: Callable[[str], str | None] = lambda _: None) -> _Columns:
