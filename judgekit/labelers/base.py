@@ -47,9 +47,9 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Label:
-    """What a labeler says of one pair. ``relevance`` is None unless the status is ok.
+    """What a labeler says of one pair. ``relevance`` is None unless the status is ok. A value that is not changed.
 
     Attributes:
         raw: the text that the label was read from, if any.
@@ -64,7 +64,7 @@ class Label:
     status: Status = Status.OK
     raw: str = ""
     reason: str = ""
-    extra: Mapping[str, float | str] = field(default_factory=dict, hash=False)
+    extra: Mapping[str, float | str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,14 +220,16 @@ class Judge:
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
         """Return the label of the unit's doc."""
         query_id, doc_id = unit.query.query_id, unit.docs[0].doc_id
-        outcomes = settled(replies, len(self._askers))
-        voices = [self._voice(o, asker.endpoint) for o, (asker, _) in zip(outcomes, self._askers, strict=True)]
-        first = voices[0]
-        if len(voices) == 1:
+        askers = self._askers
+        outcomes = settled(replies, len(askers))
+        first = self._voice(outcomes[0], askers[0][0].endpoint)
+        if len(askers) == 1:
             if first.unread is not None:
                 return [Label(query_id, doc_id, None, first.unread.status, first.said, first.unread.reason)]
             extra = {} if first.mass is None else {"mass": first.mass}
             return [Label(query_id, doc_id, first.relevance, Status.OK, first.said, "", extra)]
+        further = zip(outcomes[1:], askers[1:], strict=True)
+        voices = [first, *(self._voice(outcome, asker.endpoint) for outcome, (asker, _) in further)]
         raw = json.dumps([voice.said for voice in voices], ensure_ascii=False)
         label = Label(query_id, doc_id, first.relevance, raw=raw)
         return [self._repeated(label, voices) if self.repeats > 1 else self._voted(label, voices)]

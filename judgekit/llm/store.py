@@ -279,9 +279,11 @@ class Store:
                         raise ValueError
                     if row["time"] >= since:
                         body = parse_json(raw)
-                        if unusable(body) is not None:
+                        reply = Reply(key, raw, True, body)
+                        whole = reply.finish_reason == "stop" and reply.text and '"error"' not in raw
+                        if not whole and unusable(body) is not None:
                             raise ValueError
-                        found[key] = Reply(key, raw, True, body)
+                        found[key] = reply
                 except (AttributeError, IndexError, KeyError, TypeError, ValueError):
                     self._unreadable()
         return found

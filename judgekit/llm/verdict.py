@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from judgekit.data.tables import Status
 from judgekit.llm.forms import Form
@@ -33,8 +33,7 @@ from judgekit.llm.types import Failure, Outcome
 __all__ = ["Form", "Unread", "Verdict", "read", "read_outcome", "unfinished", "without_reasoning"]
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What a reply states: its value in the prompt's `Form` and where in the text it stands (``text[start:end]``)."""
 
     value: int
@@ -51,6 +50,7 @@ class Unread:
 
 
 _WRAPPED: Final = " \n\"'*`" + INVISIBLE
+_TRAILING: Final = _WRAPPED + "."
 _FILTERED: Final = frozenset({"content_filter", "safety", "refusal", "recitation", "prohibited_content", "blocklist"})
 _BROKEN_OFF: Final = frozenset({"error", "abort", "aborted", "cancelled", "canceled", "insufficient_system_resource"})
 
@@ -102,11 +102,11 @@ def read(text: str, form: Form, finish_reason: str | None = None) -> Verdict | U
         form: the verdicts that the prompt allows.
         finish_reason: the endpoint's; ``length``, ``error`` and the like mean that the reply is not whole.
     """
-    broken = unfinished(finish_reason)
+    broken = None if finish_reason == "stop" else unfinished(finish_reason)
     if broken is not None:
         return broken
     begun = text.lstrip(_WRAPPED)
-    plain = begun.rstrip(_WRAPPED + ".")
+    plain = begun.rstrip(_TRAILING)
     value = form.short.get(plain.casefold())
     if value is not None:
         start = len(text) - len(begun)
