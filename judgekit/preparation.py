@@ -13,7 +13,7 @@ from judgekit import stages
 from judgekit.analysis.querylog import check_sizes
 from judgekit.config import Config, load
 from judgekit.data.readers import read_queries
-from judgekit.data.streams import head, lines
+from judgekit.data.streams import is_json, lines
 from judgekit.errors import ConfigError, UsageError, nearest
 from judgekit.labelers.base import Labeler, build
 from judgekit.llm.http import api_key
@@ -129,7 +129,7 @@ def _read_query_log(config: Config, collection: stages.Collection) -> tuple[str,
         return None
     path = config.resolve(config.data.query_log)
     expected = "a query log, one query a line, or a file of queries"
-    if head(path, expected, 4096).lstrip()[:1] in (b"{", b"["):
+    if is_json(path, expected):
         texts = tuple(query.text for query in read_queries(path).values())
     else:
         texts = tuple(line.text for line in lines(path, expected))

@@ -13,7 +13,7 @@ import pandas as pd
 from judgekit import __version__
 from judgekit.analysis import Answering, kinship, model_matrix, plan_queries
 from judgekit.analysis.cost import COSTS
-from judgekit.data.tables import ALL, SCORES, Status
+from judgekit.data.tables import ALL, NOT_MISSING, SCORES, Status
 from judgekit.errors import JudgekitError
 from judgekit.report.model import (
     QUALITY_MEANS,
@@ -88,19 +88,16 @@ def missing(labelings: Mapping[str, Labeling], quality: pd.DataFrame) -> tuple[s
     """Return a line for each labeling and run that something is missing from, with the counts by reason."""
     lines = []
     for name, labeling in labelings.items():
-        counts = {s: n for s, n in labeling.counts().items() if n and s not in _EXCUSED}
+        counts = {s: n for s, n in labeling.counts().items() if n and s not in NOT_MISSING}
         if counts:
             lines.append(f"labels of {name}: {_listed(counts)} (see labels/)")
-    lost = quality[~quality["status"].isin(_EXCUSED)]
+    lost = quality[~quality["status"].isin(NOT_MISSING)]
     for (run, depth), rows in lost.groupby(["run", "depth"]):
         first = rows.drop_duplicates("query_id")
         lines.append(
             f"answers of {run} at depth {depth}: {_listed(dict(first['status'].value_counts()))} (see answers/)"
         )
     return tuple(lines)
-
-
-_EXCUSED = (Status.OK.value, Status.NOT_APPLICABLE.value)
 
 
 def _listed(counts: Mapping[str, int]) -> str:
@@ -132,7 +129,7 @@ def _labeling(name: str, prepared: Prepared, labeling: Labeling, usage: Usage) -
     labeler = prepared.labelers[name]
     needs, table, scale = labeler.needs, labeling.table, labeling.scale
     ok = table["status"] == Status.OK.value
-    lost = table[~table["status"].isin(_EXCUSED)].head(_EXAMPLES)
+    lost = table[~table["status"].isin(NOT_MISSING)].head(_EXAMPLES)
     threshold = scale.min_rel
     return LabelingInfo(
         name=name,
@@ -190,7 +187,7 @@ def quality_means(quality: pd.DataFrame) -> pd.DataFrame:
                 "value": part["value"][defined].mean(),
                 "n": int(defined.sum()),
                 "abstained": int(part["abstained"].fillna(0).sum()),
-                "missing": int((~part["status"].isin(_EXCUSED)).sum()),
+                "missing": int((~part["status"].isin(NOT_MISSING)).sum()),
                 "not_applicable": int((part["status"] == Status.NOT_APPLICABLE.value).sum()),
             }
         )
@@ -200,7 +197,7 @@ def quality_means(quality: pd.DataFrame) -> pd.DataFrame:
 def _answers(answerer: Answerer, quality: pd.DataFrame, usage: Usage) -> Answers:
     quality = quality[quality["model"] == answerer.endpoint.model]
     single = quality[quality["metric"] == quality["metric"].iloc[0]] if len(quality) else quality
-    lost = single[~single["status"].isin(_EXCUSED)].head(_EXAMPLES)
+    lost = single[~single["status"].isin(NOT_MISSING)].head(_EXAMPLES)
     where = lost["run"] + ", top " + lost["depth"].astype("str")
     return Answers(
         model=answerer.endpoint.model,

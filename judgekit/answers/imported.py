@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from judgekit.answers.quality import Metric
 from judgekit.answers.reading import Answer, abstains
 from judgekit.data.documents import Queries
-from judgekit.data.records import Record, records
+from judgekit.data.records import Record, as_number, records
 from judgekit.data.tables import QUALITY, Status
 from judgekit.errors import DataError, UsageError
 from judgekit.spec import Spec
@@ -104,16 +105,12 @@ def _where(record: Record, path: Path, metric: str) -> dict[str, Any]:
     for key in ("run", "query_id"):
         if not isinstance(fields[key], str) or not fields[key]:
             raise DataError(f"{key} must be a text, is {fields[key]!r}", path, record.line)
-    try:
-        number = _float(fields["depth"])
-        depth = int(number) if number.is_integer() else -1
-    except (TypeError, ValueError):
-        depth = -1
-    if depth < 0:
+    depth = as_number(fields["depth"])
+    if not (depth.is_integer() and depth >= 0):
         raise DataError(f"depth must be a whole number from 0 up, is {fields['depth']!r}", path, record.line)
     return {
         "run": fields["run"],
-        "depth": depth,
+        "depth": int(depth),
         "model": str(fields.get("model") or _MODEL),
         "query_id": fields["query_id"],
         "metric": str(fields.get("metric") or metric),
@@ -131,20 +128,10 @@ def _number(value: Any, record: Record, path: Path) -> float:
         word = _THUMBS.get(value.strip().casefold())
         if word is not None:
             return word
-    try:
-        number = _float(value)
-    except (TypeError, ValueError):
-        number = float("nan")
-    if not abs(number) < float("inf"):
+    rating = as_number(value)
+    if not math.isfinite(rating):
         raise DataError(f"value must be a number or a word such as up or down, is {value!r}", path, record.line)
-    return number
-
-
-def _float(value: Any) -> float:
-    """Return a number as people write it; Python's 1_0 is a slip of the pen, not ten."""
-    if isinstance(value, str) and "_" in value:
-        raise ValueError(value)
-    return float(value)
+    return rating
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:

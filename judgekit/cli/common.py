@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -121,22 +121,21 @@ def leave(counts: Mapping[str, int], what: str, where: Path) -> None:
         what: the plural of what is missing.
         where: the file that lists the reasons.
     """
-    from judgekit.data.tables import Status
+    from judgekit.data.tables import NOT_MISSING
 
-    lost = {status: n for status, n in counts.items() if n and status not in (Status.OK, Status.NOT_APPLICABLE)}
-    missing = sum(lost.values())
+    missing = sum(n for status, n in counts.items() if status not in NOT_MISSING)
     if missing:
         verb = "is" if missing == 1 else "are"
         noun = what.removesuffix("s") if missing == 1 else what
-        sys.stderr.write(f"judgekit: {missing:,} {noun} {verb} missing; the reasons are in {where}. {advice(lost)}\n")
+        sys.stderr.write(f"judgekit: {missing:,} {noun} {verb} missing; the reasons are in {where}. {advice(counts)}\n")
         raise typer.Exit(1)
 
 
-def advice(statuses: Iterable[str]) -> str:
-    """Return what to do about labels or answers of these statuses."""
-    from judgekit.data.tables import Status
+def advice(counts: Mapping[str, int]) -> str:
+    """Return what to do about missing labels or answers, counted by status."""
+    from judgekit.data.tables import NOT_MISSING, Status
 
-    given = set(statuses)
+    given = {status for status, n in counts.items() if n} - set(NOT_MISSING)
     out = ["What failed is asked for again by the same command."] if Status.FAILED in given else []
     if given - {Status.FAILED}:
         out.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -98,11 +99,10 @@ def _show(outcome: Finished) -> None:
         err.print("\nFinished, but not everything could be had:", markup=False)
         for line in outcome.missing:
             err.print(f"  {line}", markup=False)
-        from judgekit.data.tables import Status
-
-        statuses = {status for labeling in outcome.labelings.values() for status, n in labeling.counts().items() if n}
-        lost = {*statuses, *outcome.quality["status"]} - {Status.OK, Status.NOT_APPLICABLE}
-        err.print(advice(map(str, lost)), markup=False)
+        counts = Counter(outcome.quality["status"])
+        for labeling in outcome.labelings.values():
+            counts.update(labeling.counts())
+        err.print(advice(counts), markup=False)
         raise typer.Exit(1)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -23,7 +24,7 @@ from judgekit.data.streams import Line, head, lines, read_bytes
 from judgekit.errors import DataError, UsageError, nearest
 from judgekit.spec import Spec, Value
 
-__all__ = ["FORMATS", "Record", "kind_of", "parse_object", "records", "sniff"]
+__all__ = ["FORMATS", "Record", "as_number", "kind_of", "parse_object", "records", "sniff"]
 
 ENTRY_POINTS = "judgekit.formats"
 
@@ -216,6 +217,14 @@ FORMATS: Mapping[str, Callable[[Path, Mapping[str, Value]], Iterator[Record]]] =
     "tsv": _delimited("\t"),
 }
 """The built-in formats by name."""
+
+
+def as_number(value: Any) -> float:
+    """Return a cell as a number, NaN where it is none; Python's ``1_0`` is a slip of the pen, not ten."""
+    try:
+        return math.nan if "_" in str(value) else float(value)
+    except (TypeError, ValueError):
+        return math.nan
 
 
 def sniff(path: Path, expected: str) -> str:

@@ -20,6 +20,7 @@ __all__ = [
     "file_error",
     "head",
     "is_gzip",
+    "is_json",
     "lines",
     "open_atomic",
     "open_binary",
@@ -128,6 +129,11 @@ def head(path: str | Path, expected: str = "a file", size: int = 1 << 16) -> byt
     """Return the first ``size`` bytes of a file, decompressed, without a UTF-8 byte order mark."""
     with open_binary(path, expected) as stream:
         return stream.read(size).removeprefix(_BOM)
+
+
+def is_json(path: str | Path, expected: str = "a file") -> bool:
+    """Return whether a file begins as JSON or JSON lines do."""
+    return head(path, expected, 4096).lstrip()[:1] in (b"[", b"{")
 
 
 @contextmanager

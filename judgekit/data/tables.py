@@ -27,6 +27,7 @@ __all__ = [
     "ALL",
     "COMPARISON",
     "LABELS",
+    "NOT_MISSING",
     "PAIRS",
     "QUALITY",
     "RUN",
@@ -69,6 +70,10 @@ class Status(StrEnum):
     """No usable reply was had (endpoint, time-out, context too small)."""
     NOT_APPLICABLE = "not_applicable"
     """The method makes no sense for this query (containment of a yes/no answer, no reference answer)."""
+
+
+NOT_MISSING: Final = (Status.OK.value, Status.NOT_APPLICABLE.value)
+"""Statuses of what was had, or could not be asked for: everything else was asked for and not obtained."""
 
 
 @dataclass(frozen=True, slots=True)

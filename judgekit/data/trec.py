@@ -21,7 +21,7 @@ from judgekit.data.columns import Stretches, byte_lengths, join_stretches, numbe
 from judgekit.data.labelings import STATUSES, Labeling, Scale
 from judgekit.data.ordering import Ties
 from judgekit.data.runs import Run
-from judgekit.data.streams import head, is_gzip, lines, stem, write_atomic
+from judgekit.data.streams import head, is_gzip, is_json, lines, stem, write_atomic
 from judgekit.data.tables import ALL, Status, id_problem
 from judgekit.errors import DataError, UsageError, nearest
 
@@ -82,7 +82,7 @@ def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DE
             its document is there twice for its query (with file and line).
     """
     path = Path(path)
-    if head(path, _RUN.expected, 4096).lstrip()[:1] in (b"[", b"{"):
+    if is_json(path, _RUN.expected):
         # Imported only for JSON, which needs half a dozen further modules.
         from judgekit.data.dpr import is_dpr, read_dpr
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, Literal, Self, get_args
 
 from judgekit.data.documents import Doc, Query
 from judgekit.data.labelings import Scale
-from judgekit.data.records import Record, records
+from judgekit.data.records import Record, as_number, records
 from judgekit.data.streams import head
 from judgekit.data.tables import Status
 from judgekit.data.trec import read_qrels
@@ -226,13 +226,10 @@ class _Rows:
                 raise self.error(record, f"query {pair[0]!r}, doc {pair[1]!r} is there twice")
             seen.add(pair)
             value = record.fields.get(key)
-            try:
-                number = math.nan if "_" in str(value) else float(value)  # type: ignore[arg-type]  # caught below
-            except (TypeError, ValueError):
-                number = math.nan
-            if not math.isfinite(number):
+            said = as_number(value)
+            if not math.isfinite(said):
                 raise self.error(record, f"{key} must be a number, is {value!r}")
-            yield record, pair, number
+            yield record, pair, said
 
     def grades(self, scale: Scale | None) -> tuple[Scale, dict[Pair, _Said]]:
         """Return the scale and what was said, where each row is a grade."""
