@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 SCHEMA_VERSION: Final = 1
-"""Raised when the meaning of a stored column or of a request's identity changes."""
+"""Raised when the meaning of a column changes. Stored replies and identities have fixed versions of their own."""
 
 ALL: Final = "all"
 """Reserved id: as query_id the mean over queries, as run the mean over runs (or about all runs together)."""

@@ -8,12 +8,14 @@ from typing import Any, Final
 
 import orjson
 
-from judgekit.data.tables import SCHEMA_VERSION
 from judgekit.llm.types import identity
 
-__all__ = ["MARKER", "Record", "looked_up"]
+__all__ = ["MARKER", "RECORD_VERSION", "Record", "looked_up"]
 
-MARKER: Final = f'{{"version":{SCHEMA_VERSION},"key":"'.encode()
+RECORD_VERSION: Final = 1
+"""Of the stored text. It is no version of a table: a new column makes no stored reply unreadable."""
+
+MARKER: Final = f'{{"version":{RECORD_VERSION},"key":"'.encode()
 """What every stored text starts with."""
 
 
@@ -53,12 +55,12 @@ class Record:
     time: float
 
     def text(self) -> str:
-        """Return the JSON text that is stored: the attributes, the schema version and the reply's CRC-32.
+        """Return the JSON text that is stored: the attributes, the version and the reply's CRC-32.
 
         What a look-up needs stands in a line of its own, the first, so that the rest need not be parsed.
         """
         looked_up = {
-            "version": SCHEMA_VERSION,
+            "version": RECORD_VERSION,
             "key": self.key,
             "crc": zlib.crc32((self.reply or "").encode()),
             "usage": self.usage,
@@ -73,7 +75,7 @@ class Record:
         """Read a stored text.
 
         Raises:
-            ValueError: it is no record of this schema version, or damaged: the key is not the identity of the
+            ValueError: it is not a record of this version, or damaged: the key is not the identity of the
                 request, or the checksum is not that of the reply.
         """
         try:
@@ -86,8 +88,8 @@ class Record:
             raise ValueError(f"it is no stored reply of judgekit: it lacks {lacking}") from None
         except (AttributeError, IndexError, TypeError, orjson.JSONDecodeError) as problem:
             raise ValueError(f"it is no stored reply of judgekit: {problem}") from None
-        if version != SCHEMA_VERSION:
-            raise ValueError(f"its schema version is {version}; this judgekit reads {SCHEMA_VERSION}")
+        if version != RECORD_VERSION:
+            raise ValueError(f"its version is {version}; this judgekit reads {RECORD_VERSION}")
         if key != record.key:
             raise ValueError("its key is not the identity of its request")
         if found != crc:

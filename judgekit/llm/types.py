@@ -11,15 +11,16 @@ import hashlib
 import json
 from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 import orjson
 
-from judgekit.data.tables import SCHEMA_VERSION, Status
+from judgekit.data.tables import Status
 from judgekit.errors import ConfigError, DataError
 
 __all__ = [
+    "IDENTITY_VERSION",
     "OFFLINE_URL",
     "Endpoint",
     "Executor",
@@ -36,6 +37,9 @@ __all__ = [
     "parse_json",
     "tokens_used",
 ]
+
+IDENTITY_VERSION: Final = 1
+"""Hashed into every identity, and fixed: another number would lose every reply that was paid for."""
 
 OFFLINE_URL = "offline:"
 """The base_url of the built-in stand-in, which is no LLM and opens no socket."""
@@ -170,8 +174,8 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def identity(endpoint: str, sample: int, body: bytes) -> str:
-    """Return the identity of a request: SHA-256 (hex) of schema version, endpoint identity, sample and body."""
-    return hashlib.sha256(b"%d\n%b\n%d\n%b" % (SCHEMA_VERSION, endpoint.encode(), sample, body)).hexdigest()
+    """Return the identity of a request: SHA-256 (hex) of identity version, endpoint identity, sample and body."""
+    return hashlib.sha256(b"%d\n%b\n%d\n%b" % (IDENTITY_VERSION, endpoint.encode(), sample, body)).hexdigest()
 
 
 @dataclass(init=False, slots=True)

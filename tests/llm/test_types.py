@@ -11,7 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judgekit.answers.answerer import Answerer
+from judgekit.data.documents import Doc, Query, Unit
 from judgekit.errors import ConfigError, DataError
+from judgekit.llm.prompts import load_prompt
 from judgekit.llm.types import Endpoint, Reply, Request, canonical, chat, identity
 
 plain = st.recursive(
@@ -63,6 +66,33 @@ def test_the_identity_is_what_the_documentation_says() -> None:
     body = '{"messages":[{"content":"é","role":"user"}],"model":"m","temperature":0}'
     assert request.body == body.encode()
     assert request.key == hashlib.sha256(f"1\nhttp://h/v1\n3\n{body}".encode()).hexdigest()
+
+
+BODY = b'{"messages":[{"content":"Is the sky blue?","role":"user"}],"model":"m","temperature":0}'
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "sample", "expected"),
+    [
+        ("http://localhost:8000/v1", 0, "03198313bb0b283d7f0297b723b2e105618d1ff5fb90cd09175c875c3e69cdd3"),
+        ("http://localhost:8000/v1", 1, "b283c762e55d699738dd4a2f96ce5494ac32bd554f84dde8a4df2e6ea26662a3"),
+        ("our replicas", 0, "e00c22c03e89336481819ff7e66fabd0caf121360b189cd91922d7706feeda3a"),
+    ],
+)
+def test_identities_are_those_of_every_version_before_so_that_no_paid_reply_is_lost(
+    endpoint: str, sample: int, expected: str
+) -> None:
+    assert identity(endpoint, sample, BODY) == expected
+
+
+def test_a_shipped_prompt_whose_text_stays_makes_the_requests_it_always_made() -> None:
+    answerer = Answerer(Endpoint("e", "http://localhost:8000/v1", "m"), load_prompt("answer-short"))
+    docs = (Doc("d1", "The Nile flows into the Mediterranean.", "Nile"), Doc("d2", "Cairo lies on the Nile."))
+    (request,) = answerer.requests(Unit(Query("q", "Where does the Nile end?", ("the Mediterranean",)), docs), [])
+    assert request.key == "75e725e794ce53cc628342e404eb9d032af3d5f118292209f92237a4d5ade65c"
+    cut = Reply(request.key, '{"choices":[{"message":{"content":"The"},"finish_reason":"length"}]}')
+    (again,) = answerer.requests(Unit(Query("q", "Where does the Nile end?", ("the Mediterranean",)), docs), [cut])
+    assert again.key == "a96f255f2ee121528e9f0c8606b230398c5bfb3498679a9417562354397d87df"
 
 
 def test_what_belongs_to_the_identity_and_what_does_not() -> None:
