@@ -63,7 +63,7 @@ class Client:
         transport: carries the bytes.
         limiter: the gate in front of the endpoint.
         purse: the budget of the session.
-        charge: called once per attempt that was sent, with the tokens the server reported.
+        charge: called once per attempt that was sent, with the tokens the server reported and the seconds it took.
         save: stores a reply and returns the one that was there already, if any. The slot is held until then, so that
             a sudden death loses no more than the requests in flight.
         note: called with messages for the user.
@@ -80,7 +80,7 @@ class Client:
         transport: Transport,
         limiter: Limiter,
         purse: Purse,
-        charge: Callable[[Request, tuple[int, int] | None], None],
+        charge: Callable[[Request, tuple[int, int] | None, float], None],
         save: Callable[[Record], Awaitable[Reply | None]],
         note: Callable[[str], None],
         brake: Brake,
@@ -258,10 +258,12 @@ class Client:
             worked = False
             if task is not None:
                 self._brake.sending.add(task)
+            begun = time.perf_counter()
             try:
                 verdict = await self._exchange(body, started, patience)
                 if isinstance(verdict, Accepted):
-                    reply = Reply(request.key, verdict.raw, body=verdict.json)
+                    seconds = time.perf_counter() - begun
+                    reply = Reply(request.key, verdict.raw, body=verdict.json, seconds=seconds)
                     usage, worked = reply.usage, True
                 elif isinstance(verdict, Again):
                     usage, worked = verdict.usage, verdict.worked
@@ -272,7 +274,7 @@ class Client:
                     self._tell_silence(estimate)
                 self._purse.settle(self.endpoint, estimate, used)
                 limiter.correct_tokens(sum(estimate), sum(used or (0, 0)))
-                self._charge(request, usage)
+                self._charge(request, usage, time.perf_counter() - begun)
             if not isinstance(verdict, Accepted):
                 return verdict
             kept = await self._save(
@@ -285,6 +287,7 @@ class Client:
                     reply=reply.raw,
                     usage=usage,
                     time=time.time(),
+                    seconds=reply.seconds,
                 )
             )
             self._negotiated.replies += 1

@@ -20,7 +20,7 @@ MARKER: Final = f'{{"version":{RECORD_VERSION},"key":"'.encode()
 
 
 def looked_up(text: str) -> dict[str, Any]:
-    """Return what a look-up needs of a stored text: ``key``, ``crc``, ``time`` and ``reply`` among others.
+    """Return what a look-up needs of a stored text: ``key``, ``crc``, ``time``, ``seconds``, ``reply`` among others.
 
     Raises:
         ValueError: it is no JSON.
@@ -43,6 +43,8 @@ class Record:
         reply: the raw reply, as it came; None while the request waits in a batch file.
         usage: (prompt, completion) tokens, if the server reported them.
         time: when it was stored, seconds since 1970.
+        seconds: from sending the request to having the reply; None where that is not known (a batch file, a reply
+            stored by judgekit 0.1).
     """
 
     key: str
@@ -53,6 +55,7 @@ class Record:
     reply: str | None
     usage: tuple[int, int] | None
     time: float
+    seconds: float | None = None
 
     def text(self) -> str:
         """Return the JSON text that is stored: the attributes, the version and the reply's CRC-32.
@@ -65,6 +68,7 @@ class Record:
             "crc": zlib.crc32((self.reply or "").encode()),
             "usage": self.usage,
             "time": self.time,
+            "seconds": self.seconds,
             "reply": self.reply,
         }
         rest = {"endpoint": self.endpoint, "sample": self.sample, "body": self.body, "sent": self.sent}
@@ -84,6 +88,8 @@ class Record:
             record = cls(**row, usage=None if usage is None else (int(usage[0]), int(usage[1])))
             key = identity(record.endpoint, record.sample, record.body.encode())
             found = zlib.crc32((record.reply or "").encode())
+            if not (record.seconds is None or record.seconds >= 0):
+                raise TypeError(f"{record.seconds} seconds")
         except KeyError as lacking:
             raise ValueError(f"it is no stored reply of judgekit: it lacks {lacking}") from None
         except (AttributeError, IndexError, TypeError, orjson.JSONDecodeError) as problem:

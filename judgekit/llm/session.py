@@ -166,7 +166,7 @@ class Session:
                 endpoint = requests[key].endpoint
                 if endpoint is not last:
                     last, tally = endpoint, sums.setdefault(endpoint, Tally())
-                tally.count(reply.usage)
+                tally.count(reply.usage, reply.seconds)
         for endpoint, tally in sums.items():
             self._learned(endpoint).replies += tally.requests
             price = self._purse.price(endpoint)
@@ -179,14 +179,13 @@ class Session:
         if account.distinct.add([request.key]) == [False]:
             return
         endpoint = request.endpoint
-        usage = None if isinstance(outcome, Failure) else outcome.usage
         price = self._purse.price(endpoint)
         for book in (account, self._endpoint(endpoint)):
             if isinstance(outcome, Failure):
                 book.failed += 1
             else:
                 book.sent += 1
-                book.standalone.add(usage, price)
+                book.standalone.add(outcome.usage, price, outcome.seconds)
 
     def _endpoint(self, endpoint: Endpoint) -> Account:
         account = self._endpoints.get(endpoint.name)
@@ -204,11 +203,11 @@ class Session:
                 endpoint.concurrency, endpoint.requests_per_minute, endpoint.tokens_per_minute
             )
 
-        def charge(request: Request, usage: tuple[int, int] | None) -> None:
+        def charge(request: Request, usage: tuple[int, int] | None, seconds: float) -> None:
             price = self._purse.price(endpoint)
-            self._endpoint(endpoint).incurred.add(usage, price)
+            self._endpoint(endpoint).incurred.add(usage, price, seconds)
             if request.key in runtime.flights:
-                runtime.flights[request.key].account.incurred.add(usage, price)
+                runtime.flights[request.key].account.incurred.add(usage, price, seconds)
 
         return Client(
             endpoint,

@@ -274,12 +274,14 @@ class Store:
             for key, value in self._guarded(self._select, keys[start : start + _IN]):
                 try:
                     row = looked_up(value)
-                    raw = row["reply"]
+                    raw, seconds = row["reply"], row.get("seconds")
                     if row["key"] != key or crc32(raw.encode()) != row["crc"]:
+                        raise ValueError
+                    if not (seconds is None or seconds >= 0):
                         raise ValueError
                     if row["time"] >= since:
                         body = parse_json(raw)
-                        reply = Reply(key, raw, True, body)
+                        reply = Reply(key, raw, True, body, seconds)
                         whole = reply.finish_reason == "stop" and reply.text and '"error"' not in raw
                         if not whole and unusable(body) is not None:
                             raise ValueError

@@ -223,13 +223,21 @@ class Reply:
         finish_reason: ``stop``, ``length`` (whatever the server calls it), ``content_filter``, …, or None.
         logprobs: the token log-probabilities of the answer (OpenAI's ``logprobs.content``), or None.
         usage: (prompt tokens, completion tokens), or None where the server did not say, or nothing sensible.
+        seconds: from sending the request to having the reply, whenever that was; None where it is not known.
     """
 
     # Everything is read when it is made, since each part is needed several times, a million times over. The parsed
     # body is let go: what lives longer is work for the garbage collector.
-    __slots__ = ("cached", "finish_reason", "key", "logprobs", "raw", "refusal", "text", "usage")
+    __slots__ = ("cached", "finish_reason", "key", "logprobs", "raw", "refusal", "seconds", "text", "usage")
 
-    def __init__(self, key: str, raw: str, cached: bool = False, body: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        key: str,
+        raw: str,
+        cached: bool = False,
+        body: dict[str, Any] | None = None,
+        seconds: float | None = None,
+    ) -> None:
         """Read a reply; ``body`` is the parsed ``raw``, if it is parsed already.
 
         Raises:
@@ -251,6 +259,7 @@ class Reply:
         self.refusal = str(refusal) if refusal else "content_filter" if reason == "content_filter" else None
         self.logprobs: list[dict[str, Any]] | None = None if logprobs is None else _tokens(logprobs)
         self.usage = tokens_used(body)
+        self.seconds = seconds
 
     @property
     def json(self) -> dict[str, Any]:

@@ -62,6 +62,9 @@ class Amount:
         money: None if the price of any of them is unknown.
         unreported: requests for which the server reported no tokens; they count as 0 tokens and make money a
             lower bound.
+        seconds: what each reply took from sending its request to having it, added up; requests that run at the same
+            time count each. It is stored with the replies, so that it does not depend on when they were asked for.
+        untimed: requests for which that is not known, which count as 0.
     """
 
     requests: int = 0
@@ -69,6 +72,8 @@ class Amount:
     completion_tokens: int = 0
     money: float | None = 0.0
     unreported: int = 0
+    seconds: float = field(default=0.0, compare=False)
+    untimed: int = 0
 
     def __add__(self, other: Amount) -> Amount:
         return Amount(
@@ -77,6 +82,8 @@ class Amount:
             self.completion_tokens + other.completion_tokens,
             None if self.money is None or other.money is None else self.money + other.money,
             self.unreported + other.unreported,
+            self.seconds + other.seconds,
+            self.untimed + other.untimed,
         )
 
 
@@ -116,24 +123,31 @@ class Budget:
 class Tally:
     """A sum that grows; `amount` gives it as a value."""
 
-    __slots__ = ("completion_tokens", "priced", "prompt_tokens", "requests", "unpriced", "unreported")
+    __slots__ = (
+        "completion_tokens", "priced", "prompt_tokens", "requests", "seconds", "unpriced", "unreported", "untimed"
+    )  # fmt: skip
 
     def __init__(self) -> None:
-        self.requests = self.prompt_tokens = self.completion_tokens = self.unreported = self.unpriced = 0
-        self.priced = 0.0
+        self.requests = self.prompt_tokens = self.completion_tokens = 0
+        self.unreported = self.unpriced = self.untimed = 0
+        self.priced = self.seconds = 0.0
 
-    def count(self, usage: tuple[int, int] | None) -> None:
-        """Add a request that took ``usage`` (prompt, completion) tokens, leaving money out."""
+    def count(self, usage: tuple[int, int] | None, seconds: float | None) -> None:
+        """Add a request that took ``usage`` (prompt, completion) tokens and ``seconds``, leaving money out."""
         self.requests += 1
         if usage is None:
             self.unreported += 1
         else:
             self.prompt_tokens += usage[0]
             self.completion_tokens += usage[1]
+        if seconds is None:
+            self.untimed += 1
+        else:
+            self.seconds += seconds
 
-    def add(self, usage: tuple[int, int] | None, price: Price | None) -> None:
-        """Add a request that took ``usage`` (prompt, completion) tokens at a price."""
-        self.count(usage)
+    def add(self, usage: tuple[int, int] | None, price: Price | None, seconds: float | None) -> None:
+        """Add a request that took ``usage`` (prompt, completion) tokens at a price, and ``seconds``."""
+        self.count(usage, seconds)
         if price is None:
             self.unpriced += 1
         elif usage is not None:
@@ -145,6 +159,8 @@ class Tally:
         self.prompt_tokens += other.prompt_tokens
         self.completion_tokens += other.completion_tokens
         self.unreported += other.unreported
+        self.seconds += other.seconds
+        self.untimed += other.untimed
         if price is None:
             self.unpriced += other.requests
         else:
@@ -154,7 +170,10 @@ class Tally:
     def amount(self) -> Amount:
         """The sum as a value."""
         money = None if self.unpriced else self.priced
-        return Amount(self.requests, self.prompt_tokens, self.completion_tokens, money, self.unreported)
+        return Amount(
+            self.requests, self.prompt_tokens, self.completion_tokens, money, self.unreported, self.seconds,
+            self.untimed,
+        )  # fmt: skip
 
 
 class Purse:

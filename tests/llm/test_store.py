@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,6 +41,11 @@ def fill(path: Path, numbers: range, size: int = 300) -> list[Record]:
     return records
 
 
+def write(path: Path, statement: str, values: tuple[str, ...]) -> None:
+    with closing(sqlite3.connect(path / "cache.db")) as rows, rows:
+        rows.execute(statement, values)
+
+
 def read(path: Path, records: list[Record], **options: object) -> list[Record]:
     """Return those records that the store gives back."""
     store = Store(path, **options)  # type: ignore[arg-type]
@@ -59,16 +65,47 @@ def test_what_was_stored_is_there_after_reopening(tmp_path: Path) -> None:
 counts = st.integers(0, 2**53)
 
 
-@given(st.text(), st.integers(0, 99), st.none() | st.text(), st.text(), st.none() | st.tuples(counts, counts))
+times = st.floats(0, 1e9)
+
+
+@given(
+    st.text(),
+    st.integers(0, 99),
+    st.none() | st.text(),
+    st.text(),
+    st.none() | st.tuples(counts, counts),
+    st.none() | times,
+)
 def test_every_record_parses_back(
-    body: str, sample: int, sent: str | None, reply: str, usage: tuple[int, int] | None
+    body: str, sample: int, sent: str | None, reply: str, usage: tuple[int, int] | None, seconds: float | None
 ) -> None:
-    whole = Record(identity("e", sample, body.encode()), "e", sample, body, sent, reply, usage, 0.25)
+    whole = Record(identity("e", sample, body.encode()), "e", sample, body, sent, reply, usage, 0.25, seconds)
     assert Record.parse(whole.text()) == whole
     assert Record.parse(whole.text().replace("\n", "")) == whole
     for text in (whole.text(), whole.text().replace("\n", "")):
         row = looked_up(text)
-        assert (row["key"], row["reply"], row["time"]) == (whole.key, reply, 0.25)
+        assert (row["key"], row["reply"], row["time"], row["seconds"]) == (whole.key, reply, 0.25, seconds)
+
+
+def test_a_record_without_seconds_as_judgekit_0_1_stored_it_is_read(tmp_path: Path) -> None:
+    text = record(1).text().replace('"seconds":null,', "")
+    assert "seconds" not in text
+    assert Record.parse(text) == record(1)
+    fill(tmp_path, range(2))
+    write(tmp_path, "UPDATE Cache SET value = ? WHERE key = ?", (text, record(1).key))
+    store = Store(tmp_path)
+    assert store.get_many([record(1).key])[record(1).key].seconds is None
+    store.close()
+
+
+@pytest.mark.parametrize("seconds", ["-1", '"12"', "[1]"])
+def test_seconds_that_are_no_length_of_time_are_damage(tmp_path: Path, seconds: str) -> None:
+    text = record(1).text().replace('"seconds":null', f'"seconds":{seconds}')
+    with pytest.raises(ValueError, match="no stored reply"):
+        Record.parse(text)
+    fill(tmp_path, range(2))
+    write(tmp_path, "UPDATE Cache SET value = ? WHERE key = ?", (text, record(1).key))
+    assert read(tmp_path, [record(0), record(1)]) == [record(0)]
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,22 @@ def test_standalone_and_incurred_are_separate_columns(tmp_path: Path) -> None:
     assert again.usage.wall_s > 0
 
 
+def test_request_seconds_are_stored_with_the_replies_and_survive_running_again(tmp_path: Path) -> None:
+    slow = completion("yes it is", delay_s=0.02)
+    first, sent = run(slow, tmp_path, UNITS[:10])
+    assert (sent, first.usage.standalone.untimed) == (10, 0)
+    assert first.usage.standalone.seconds >= 10 * 0.02, "requests that run at the same time count each"
+    again, sent = run(slow, tmp_path, UNITS[:10])
+    assert sent == 0
+    assert again.usage.standalone.seconds == pytest.approx(first.usage.standalone.seconds)
+    assert again.usage.incurred.seconds == 0
+
+
+def test_the_seconds_of_failed_attempts_are_incurred_only() -> None:
+    found, _ = run([Scripted(500, b"{}", delay_s=0.05), "yes"], units=UNITS[:1])
+    assert found.usage.incurred.seconds >= found.usage.standalone.seconds + 0.05
+
+
 def test_failed_attempts_count_with_the_tokens_the_server_reported() -> None:
     cut = b'{"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}'
     found, _ = run([Scripted(200, cut), error(500, "x"), "yes"], units=UNITS[:1])
