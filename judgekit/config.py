@@ -15,8 +15,9 @@ import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from judgekit.data.documents import Fields
+from judgekit.data.streams import read_bytes
 from judgekit.data.tables import ALL
-from judgekit.errors import ConfigError, JudgekitError, nearest
+from judgekit.errors import ConfigError, DataError, JudgekitError, nearest
 from judgekit.llm.types import Endpoint
 from judgekit.spec import Spec, Value, parse
 
@@ -216,11 +217,9 @@ def load(path: str | Path) -> Config:
     """
     path = Path(path)
     try:
-        content = tomllib.loads(path.read_bytes().decode("utf-8"))
-    except FileNotFoundError:
-        raise ConfigError("there is no such experiment file", path) from None
-    except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", path) from error
+        content = tomllib.loads(read_bytes(path, "an experiment file").decode())
+    except DataError as error:
+        raise ConfigError(error.reason, path) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"is not TOML: {error}", path) from error
     return parse_config(content, path)

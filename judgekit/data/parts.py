@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from judgekit.data.streams import file_error, sync_folder, temporary
+from judgekit.data.streams import check_file, file_error, sync_folder, temporary
 from judgekit.data.tables import SCHEMA_VERSION, Table
 from judgekit.errors import DataError
 
@@ -49,6 +49,7 @@ def read_parts(table: Table, path: Path, expected: str) -> pd.DataFrame:
     frames: list[pd.DataFrame] = []
     for part in parquet_parts(path):
         try:
+            check_file(part, expected)
             with pq.ParquetFile(part) as file:  # read_table() would take a k=v in the path for a column
                 found = file.read()
         except pa.ArrowException as error:

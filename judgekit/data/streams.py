@@ -17,6 +17,7 @@ from judgekit.errors import DataError, nearest
 
 __all__ = [
     "Line",
+    "check_file",
     "file_error",
     "head",
     "is_gzip",
@@ -57,7 +58,9 @@ class Line(NamedTuple):
 def _missing(path: Path, expected: str) -> DataError:
     hint = ""
     folder = path.parent
-    if not folder.is_dir():
+    if str(path) == "-":
+        hint = " '-' does not stand for standard input: files are read more than once. Write it to a file first."
+    elif not folder.is_dir():
         slashed = Path(str(path).replace("\\", "/"))
         hint = (
             f" Did you mean {str(slashed)!r}?" if slashed.exists() else f" There is no folder {str(folder)!r} either."
@@ -82,6 +85,25 @@ def file_error(error: OSError | EOFError | zlib.error, path: Path, expected: str
     return DataError(f"cannot be opened: {error.strerror or error}; expected {expected}", path)
 
 
+def check_file(path: Path, expected: str) -> None:
+    """Refuse what is neither a file nor a folder, before it is opened: opening a pipe waits for its writer.
+
+    Files are read more than once, which would silently lose the beginning of a pipe; that of a shell's ``<(...)`` too.
+
+    Raises:
+        OSError: there is nothing of that name.
+        DataError: it is a pipe, a device or a socket.
+    """
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        kind = "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
+        raise DataError(
+            f"is {kind}, and files are read more than once; expected {expected}: write it to a file first"
+            " (gzip is read directly)",
+            path,
+        )
+
+
 @contextmanager
 def open_binary(path: str | Path, expected: str = "a file") -> Iterator[BinaryIO]:
     """Open a file for reading bytes, decompressed if it is gzip (by its first bytes, whatever its name).
@@ -91,15 +113,13 @@ def open_binary(path: str | Path, expected: str = "a file") -> Iterator[BinaryIO
         expected: what it should be, for the error message: ``"a run file"``.
 
     Raises:
-        DataError: the file is missing, a folder, unreadable, cut off or damaged; also while it is being read
+        DataError: the file is missing, a folder, a pipe, unreadable, cut off or damaged; also while it is being read
             inside of the ``with`` block.
     """
     path = Path(path)
     try:
+        check_file(path, expected)
         with path.open("rb") as raw:
-            if not stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
-                # Files are read more than once, which would silently lose the beginning of a pipe.
-                raise DataError(f"is a pipe or device; expected {expected}, as a file (gzip is read directly)", path)
             magic = raw.peek(6)[:6]
             for start, kind in _FOREIGN.items():
                 if magic.startswith(start):

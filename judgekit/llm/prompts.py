@@ -34,7 +34,8 @@ from typing import Any, Final, Literal, get_args
 
 from judgekit.data.documents import Doc, Fields, render
 from judgekit.data.labelings import Scale
-from judgekit.errors import ConfigError, UsageError, nearest
+from judgekit.data.streams import read_bytes
+from judgekit.errors import ConfigError, DataError, UsageError, nearest
 from judgekit.llm.types import canonical
 from judgekit.llm.verdict import Form
 
@@ -204,9 +205,9 @@ def _is_path(name: str) -> bool:
 
 def _read(path: Path, name: str) -> Prompt:
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read this prompt: {error.strerror}", path) from None
+        table = tomllib.loads(read_bytes(path, "a prompt").decode())
+    except DataError as error:
+        raise ConfigError(error.reason, path) from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"is not UTF-8: {error}", path) from None
     except tomllib.TOMLDecodeError as error:

@@ -34,7 +34,7 @@ def _append(name: str, text: str) -> Change:
 
 
 CASES: list[tuple[str, Change, list[str], list[str]]] = [
-    ("experiment file missing", _remove("experiment.toml"), RUN, ["experiment.toml", "no such experiment file"]),
+    ("experiment file missing", _remove("experiment.toml"), RUN, ["experiment.toml", "no such file; expected an experiment file"]),
     ("queries missing", _remove("queries.jsonl"), RUN, ["queries.jsonl"]),
     ("docs missing", _remove("docs.jsonl"), RUN, ["docs.jsonl"]),
     ("run missing", _remove("good.trec"), RUN, ["good.trec"]),

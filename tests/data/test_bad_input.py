@@ -6,6 +6,7 @@ import gzip
 import json
 import math
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,10 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from judgekit.config import load
 from judgekit.data.files import read_table
 from judgekit.data.readers import read_docs, read_dpr, read_queries
 from judgekit.data.tables import QUALITY, SCORES
-from judgekit.errors import DataError, UsageError
+from judgekit.errors import ConfigError, DataError, UsageError
+from judgekit.llm.prompts import load_prompt
 
 Case = tuple[str, bytes, int | None, str]
 """What is wrong, the content of the file, the line that the error names, and what its reason says."""
@@ -293,9 +296,38 @@ def test_a_pipe_is_refused_because_files_are_read_twice(read: Callable[[Path], o
     os.mkfifo(path)
     keep = os.open(path, os.O_RDWR)
     try:
-        assert "is a pipe or device" in str(fails(read, path))
+        assert "is a pipe, and files are read more than once" in str(fails(read, path))
     finally:
         os.close(keep)
+
+
+@pytest.mark.parametrize("read", [*READERS, load, load_prompt])
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_without_a_writer_is_refused_and_not_waited_for(read: Callable[[Path], object], tmp_path: Path) -> None:
+    def waits(*_: object) -> None:
+        raise AssertionError("it waits for somebody to write")
+
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    before = signal.signal(signal.SIGALRM, waits)
+    signal.alarm(20)
+    try:
+        with pytest.raises((DataError, ConfigError), match="write it to a file first"):
+            read(path)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("read", READERS)
+@pytest.mark.skipif(not Path("/dev/null").exists(), reason="no devices here")
+def test_a_device_is_no_file(read: Callable[[Path], object]) -> None:
+    assert "is a device" in str(fails(read, Path("/dev/null")))
+
+
+def test_a_dash_is_said_to_be_no_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "'-' does not stand for standard input" in str(fails(scores, Path("-")))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="backslashes are separators there")
