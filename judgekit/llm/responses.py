@@ -15,7 +15,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from judgekit.data.tables import Status
-from judgekit.llm.types import parse_json, tokens_used
+from judgekit.llm.types import first_choice, parse_json, tokens_used
 
 __all__ = [
     "Accepted",
@@ -143,7 +143,7 @@ def read_response(
     """
     body = _json(data)
     if 200 <= status < 300:
-        return _completion(body, data)
+        return _completion(status, body, data)
     text = data.decode("utf-8", "replace")
     error = _Error.read(body, text)
     said = f"{status}: {error.message}"
@@ -180,7 +180,7 @@ def _json(data: bytes) -> Any:
 
 
 def unusable(body: Any) -> str | None:
-    """Say what is wrong with a response body that holds no completion, although the status was 200; None if it does.
+    """Say what is wrong with a response body that holds no completion, although the status says so; None if it does.
 
     A reply that says nothing (tool calls, reasoning alone, a refusal) is a completion all the same.
     """
@@ -189,9 +189,9 @@ def unusable(body: Any) -> str | None:
     if body.get("error"):
         return f"an error in it: {_Error.read(body, str(body)).message}"
     choices = body.get("choices")
-    if not (isinstance(choices, list) and choices and isinstance(choices[0], dict)):
+    choice = first_choice(choices) if isinstance(choices, list) and choices else None
+    if not isinstance(choice, dict):
         return "a JSON object without choices"
-    choice = choices[0]
     if choice.get("error"):
         return f"an error in its choice: {_Error.read(choice, str(choice)).message}"
     reason = choice.get("finish_reason")
@@ -202,19 +202,20 @@ def unusable(body: Any) -> str | None:
     return None
 
 
-def _completion(body: Any, data: bytes) -> Verdict:
+def _completion(status: int, body: Any, data: bytes) -> Verdict:
     problem = unusable(body)
     if problem is None:
         try:
             return Accepted(data.decode("utf-8-sig"), body)
         except UnicodeDecodeError:
-            return Again("200 with a body that is not UTF-8")
+            return Again(f"{status} with a body that is not UTF-8")
     text = data.decode("utf-8", "replace")
     if not isinstance(body, dict):
-        kind = "HTML" if text.lstrip()[:1] == "<" else "no whole JSON object"
-        return Again(f"200 with {kind} where a chat completion should be: {_short(text)}")
+        kind = "HTML" if text.lstrip()[:1] == "<" else "no whole JSON object" if text.strip() else "nothing"
+        shown = f": {_short(text)}" if text.strip() else ""
+        return Again(f"{status} with {kind} where a chat completion should be{shown}")
     shown = "" if "error" in problem else f": {_short(text)}"
-    return Again(f"200 with {problem}{shown}", usage=tokens_used(body))
+    return Again(f"{status} with {problem}{shown}", usage=tokens_used(body))
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ __all__ = [
     "Transport",
     "canonical",
     "chat",
+    "first_choice",
     "identity",
     "parse_json",
     "tokens_used",
@@ -241,12 +242,12 @@ class Reply:
         """Read a reply; ``body`` is the parsed ``raw``, if it is parsed already.
 
         Raises:
-            ValueError, KeyError, IndexError, TypeError, AttributeError: it is no JSON object with one choice or more.
+            ValueError, KeyError, IndexError, TypeError, AttributeError: it is not a JSON object with a choice or more.
                 The store and the client let none of these through.
         """
         if body is None:
             body = parse_json(raw)
-        choice = body["choices"][0]
+        choice = first_choice(body["choices"])
         message = choice.get("message")
         if not isinstance(message, dict):
             message = {}
@@ -275,6 +276,19 @@ class Reply:
 
     def __repr__(self) -> str:
         return f"Reply({self.key!r}, {self.raw!r}, cached={self.cached})"
+
+
+def first_choice(choices: Any) -> Any:
+    """Return the choice of index 0 wherever the server lists it; the first listed where none has that index.
+
+    Raises:
+        IndexError, KeyError, TypeError: there is none.
+    """
+    if len(choices) > 1:
+        for choice in choices:
+            if isinstance(choice, dict) and choice.get("index") == 0:
+                return choice
+    return choices[0]
 
 
 def _tokens(logprobs: Any) -> list[dict[str, Any]] | None:

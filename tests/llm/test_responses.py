@@ -174,6 +174,28 @@ def test_a_completion_that_says_nothing_is_a_completion(choice: dict[str, object
     assert isinstance(read_response(200, {}, body(choices=[choice], error=None)), Accepted)
 
 
+def test_what_is_wrong_with_the_choice_of_index_0_is_wrong_with_the_reply_wherever_it_stands() -> None:
+    good = {"index": 0, "message": {"content": "yes"}, "finish_reason": "stop"}
+    broken = {"index": 1, "message": {"content": "ye"}, "finish_reason": "error"}
+    assert isinstance(read_response(200, {}, json.dumps({"choices": [broken, good]}).encode()), Accepted)
+    swapped = [{**good, "index": 1}, {**broken, "index": 0}]
+    assert isinstance(read_response(200, {}, json.dumps({"choices": swapped}).encode()), Again)
+
+
+@pytest.mark.parametrize(
+    ("status", "data", "said"),
+    [
+        (204, b"", "204 with nothing where a chat completion should be"),
+        (202, b'{"id": 7}', '202 with a JSON object without choices: {"id": 7}'),
+        (206, b"\xff", "206 with no whole JSON object where a chat completion should be: \ufffd"),
+    ],
+)
+def test_a_success_without_a_completion_is_told_by_its_own_status(status: int, data: bytes, said: str) -> None:
+    verdict = read_response(status, {}, data)
+    assert isinstance(verdict, Again)
+    assert verdict.reason == said
+
+
 def test_a_byte_order_mark_is_no_part_of_a_reply() -> None:
     verdict = read_response(200, {}, b"\xef\xbb\xbf" + body(choices=[GOOD]))
     assert isinstance(verdict, Accepted)

@@ -176,5 +176,16 @@ def test_views_of_strange_replies_never_raise(choice: dict[str, Any]) -> None:
     assert strange.finish_reason is None or isinstance(strange.finish_reason, str)
 
 
+def test_the_choice_of_index_0_is_read_wherever_a_server_lists_it() -> None:
+    first = {"index": 0, "message": {"content": "first"}, "finish_reason": "stop", "logprobs": {"content": [{"a": 1}]}}
+    other = {"index": 1, "message": {"content": "other"}, "finish_reason": "length", "logprobs": None}
+    for listed in ([first, other], [other, first], [other, {**other, "index": 2}, first]):
+        read = Reply("k", json.dumps({"choices": listed}))
+        assert (read.text, read.finish_reason, read.logprobs) == ("first", "stop", [{"a": 1}])
+    unnumbered = [{"message": {"content": text}} for text in ("one", "two")]
+    assert Reply("k", json.dumps({"choices": unnumbered})).text == "one"
+    assert Reply("k", json.dumps({"choices": [None, first]})).text == "first"
+
+
 def test_a_request_keeps_its_body_bytes() -> None:
     assert Request(Endpoint("e", "http://h", "m"), b"{}").body == b"{}"
