@@ -172,6 +172,8 @@ class Config(_Section):
     @field_validator("runs")
     @classmethod
     def _run_names(cls, runs: dict[str, str]) -> dict[str, str]:
+        if not all(name.strip() for name in runs):
+            raise ValueError("the name of a run is empty")
         if ALL in runs:
             raise ValueError(f"a run cannot be named {ALL!r}: that name stands for the mean over runs")
         return runs

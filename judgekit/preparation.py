@@ -19,6 +19,7 @@ from judgekit.labelers.base import Labeler, build
 from judgekit.llm.http import api_key
 from judgekit.llm.types import Endpoint
 from judgekit.metrics import Measure, parse_measure
+from judgekit.spec import slug
 
 __all__ = ["Prepared", "prepare"]
 
@@ -74,6 +75,10 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
         name = entry.name or str(labeler.spec)
         if name in labelers:
             raise ConfigError(f"two labelers are named {name!r}: give one another name", config.path, "labelers")
+        alike = next((n for n in labelers if slug(n).casefold() == slug(name).casefold()), None)
+        if alike is not None:
+            reason = f"the names {alike!r} and {name!r} are one file on disks that ignore case: give one another name"
+            raise ConfigError(reason, config.path, "labelers")
         labelers[name] = labeler
     with _located(config, "answers"):
         answering = _answering(config, resources)

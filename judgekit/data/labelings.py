@@ -144,8 +144,8 @@ class Labeling:
         A table without ``status`` has only obtained labels. Further columns are kept in `table`.
 
         Raises:
-            DataError: a pair is there twice, a value is off the scale, a status is unknown, an obtained label has
-                no value or a missing one has.
+            DataError: the name is empty, a pair is there twice, a value is off the scale, a status is unknown, an
+                obtained label has no value or a missing one has.
         """
         stated = "status" in frame.columns
         columns = (LABELS if stated else _OBTAINED).checked(frame)
@@ -188,6 +188,8 @@ class Labeling:
         relevance: npt.NDArray[np.float64],
         status: npt.NDArray[np.int8],
     ) -> None:
+        if not name.strip():
+            raise DataError("the name of a labeling is empty")
         self.name, self.scale, self.declared = name, scale, declared
         self.row_queries = coded.ids
         self.row_codes: npt.NDArray[np.int32] = np.repeat(coded.codes, np.diff(coded.bounds))

@@ -63,8 +63,8 @@ class Run:
         """Build a run from rows: query id, doc id and score per row, in any order.
 
         Raises:
-            DataError: a (query, doc) pair is there twice, a score is not finite, the name or a query id is
-                the reserved ``all``.
+            DataError: a (query, doc) pair is there twice, a score is not finite, the name is empty, it or a
+                query id is the reserved ``all``.
         """
         self._fill(name, stretches(strings(query_ids)), strings(doc_ids), np.asarray(scores, np.float64), Ties(ties))
 
@@ -82,6 +82,8 @@ class Run:
         return self
 
     def _fill(self, name: str, coded: Stretches, docs: pa.StringArray, values: Floats, ties: Ties) -> None:
+        if not name.strip():
+            raise DataError("the name of a run is empty")
         if name == ALL:
             raise DataError(f"a run cannot be named {ALL!r}: that name stands for the mean over runs")
         self.name, self.ties = name, ties

@@ -72,6 +72,8 @@ CASES: list[tuple[str, Change, list[str], list[str]]] = [
     ("a prompt given twice", _append("gold.qrels", ""), [*LABEL, "judge(prompt=graded)", "--prompt", "binary"], ["'prompt' is given twice"]),
     ("no model", _edit("experiment.toml", '"offline-1"', '""'), RUN, ["endpoints.local.model", "empty"]),
     ("a labeler without a name", _edit("experiment.toml", 'name = "judge"', 'name = " "'), RUN, ["labelers.1", "name is empty"]),
+    ("labelers whose names differ in case only", _edit("experiment.toml", 'kind = "containment"', 'kind = "containment"\nname = "Judge"'), RUN, ["labelers", "'Judge' and 'judge'", "another name"]),
+    ("a run without a name", _edit("experiment.toml", 'good = "good.trec"', '"" = "good.trec"'), RUN, ["[runs]", "name of a run is empty"]),
     ("no reference answers", lambda f: (f / "queries.jsonl").write_text(re.sub(r', "answers": \[[^]]*\]', "", (f / "queries.jsonl").read_text())), RUN, ["answers.metrics", "no query has any"]),
     ("a cutoff beyond all bounds", _append("gold.qrels", ""), [*SCORE, "-m", "nDCG@99999999999999999999"], ["nDCG@99999999999999999999", "cutoff from 1"]),
     ("a run without a file", _append("gold.qrels", ""), ["score", "--run", "good=", "--qrels", "gold.qrels"], ["good=", "file is missing"]),

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.ordering import Ties
 from judgekit.data.pool import pool
 from judgekit.data.runs import Run
@@ -92,6 +93,15 @@ def test_scores_that_overflow_32_bits_still_sort() -> None:
 def test_rows_that_make_no_run_are_refused(queries: list, docs: list, values: list, message: str) -> None:
     with pytest.raises(DataError, match=message):
         Run("r", queries, docs, values)
+
+
+@pytest.mark.parametrize("name", ["", " "])
+def test_a_run_and_a_labeling_have_a_name(name: str) -> None:
+    with pytest.raises(DataError, match="name of a run is empty"):
+        Run(name, ["q"], ["d"], [1])
+    rows = pd.DataFrame({"query_id": ["q"], "doc_id": ["d"], "relevance": [1]})
+    with pytest.raises(DataError, match="name of a labeling is empty"):
+        Labeling(name, Scale("binary"), rows)
 
 
 def test_a_run_cannot_take_the_reserved_name() -> None:
