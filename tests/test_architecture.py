@@ -135,9 +135,9 @@ def test_the_check_of_imports_sees_them(
     assert bool(list(upward(path))) != allowed
 
 
-def test_no_module_is_longer_than_400_lines() -> None:
+def test_no_module_is_longer_than_500_lines() -> None:
     lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
-    found(f"{path.relative_to(PACKAGE.parent)}: {length} lines" for path, length in lengths.items() if length > 400)
+    found(f"{path.relative_to(PACKAGE.parent)}: {length} lines" for path, length in lengths.items() if length > 500)
 
 
 def rank(name: str) -> tuple[int, str]:

@@ -157,7 +157,8 @@ def verify(store: Store, *, repair: bool = False) -> Verification:
             damaged.append((key, str(problem)))
     if repair and damaged:
         store.forget([key for key, _ in damaged])
-    return Verification(store.check(), checked, damaged)
+    shown = [(key.encode("utf-8", "backslashreplace").decode(), problem) for key, problem in damaged]
+    return Verification(store.check(), checked, shown)
 
 
 @dataclass(frozen=True)

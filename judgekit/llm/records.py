@@ -19,14 +19,14 @@ MARKER: Final = f'{{"version":{RECORD_VERSION},"key":"'.encode()
 """What every stored text starts with."""
 
 
-def looked_up(text: str) -> dict[str, Any]:
+def looked_up(text: bytes) -> dict[str, Any]:
     """Return what a look-up needs of a stored text: ``key``, ``crc``, ``time``, ``seconds``, ``reply`` among others.
 
     Raises:
-        ValueError: it is no JSON.
+        ValueError: it is not JSON in UTF-8.
     """
-    end = text.find("\n")
-    row: dict[str, Any] = orjson.loads(text if end < 0 else text[: end - 1] + "}")
+    end = text.find(b"\n")
+    row: dict[str, Any] = orjson.loads(text if end < 0 else text[: end - 1] + b"}")
     return row
 
 

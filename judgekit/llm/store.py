@@ -106,8 +106,11 @@ class TextDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
 
 
 _WAITING: Final = "batch:"
+_VALUE: Final = "CAST(value AS BLOB)"
+"""Read as bytes: Python's sqlite3 refuses a whole query for one text that is not UTF-8, and quotes it."""
+
 _ROWS: Final = f"raw = 1 AND mode = {_MODE_RAW}"
-_REPLIES: Final = f"{_ROWS} AND length(key) = 64"
+_REPLIES: Final = f"{_ROWS} AND length(CAST(key AS BLOB)) = 64"
 _INSERT: Final = (
     f"INSERT INTO Cache (key, raw, store_time, access_time, mode, value) VALUES (?, 1, ?, ?, {_MODE_RAW}, ?)"
     " ON CONFLICT (key, raw) DO "
@@ -115,6 +118,9 @@ _INSERT: Final = (
 _KEEP: Final = f"{_INSERT} NOTHING"
 _REPLACE: Final = f"{_INSERT} UPDATE SET store_time = excluded.store_time, mode = excluded.mode, value = excluded.value"
 _IN: Final = 512
+
+_DAMAGE: Final = ("malformed", "not a database", "UTF-8")
+"""What SQLite says of damaged files."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -156,7 +162,7 @@ class Store:
                 if name.startswith("sqlite_"):
                     self._connection.execute(f"PRAGMA {name.removeprefix('sqlite_')} = {value}")
             self._connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
-        self._connection.execute(f"SELECT value FROM Cache WHERE {_ROWS} LIMIT 1").fetchone()
+        self._connection.execute(f"SELECT {_VALUE} FROM Cache WHERE {_ROWS} LIMIT 1").fetchone()
         self._inode: int = self._database.stat().st_ino
 
     def _connect(self, mode: str) -> sqlite3.Connection:
@@ -179,7 +185,7 @@ class Store:
         for mode in ("mode=ro", "immutable=1"):
             reader = self._connect(mode)
             try:
-                reader.execute("SELECT value FROM Settings LIMIT 1").fetchone()
+                reader.execute("SELECT count(*) FROM Settings").fetchone()
             except sqlite3.OperationalError:
                 reader.close()
                 continue
@@ -196,8 +202,9 @@ class Store:
             try:
                 return action(*args, **kwargs)
             except sqlite3.DatabaseError as problem:
-                text = str(problem)
-                if attempt == 1 and ("malformed" in text or "not a database" in text):
+                # What SQLite says of a text that is not UTF-8 quotes that text.
+                text = "it holds text that is not UTF-8" if "UTF-8" in str(problem) else str(problem)
+                if attempt == 1 and any(word in text for word in _DAMAGE):
                     self._heal(text)
                     continue
                 raise self._sentence(text) from None
@@ -290,10 +297,10 @@ class Store:
                     self._unreadable()
         return found
 
-    def _select(self, keys: Sequence[str]) -> list[tuple[str, str]]:
+    def _select(self, keys: Sequence[str]) -> list[tuple[str, bytes]]:
         with self._lock:
             self._follow()
-            query = f"SELECT key, value FROM Cache WHERE key IN ({','.join('?' * len(keys))}) AND {_ROWS}"
+            query = f"SELECT key, {_VALUE} FROM Cache WHERE key IN ({','.join('?' * len(keys))}) AND {_ROWS}"
             return self._connection.execute(query, keys).fetchall()
 
     def _unreadable(self) -> None:
@@ -352,41 +359,56 @@ class Store:
             if stored == len(rows):
                 return []
             marks = ",".join("?" * len(names))
-            query = f"SELECT key FROM Cache WHERE key IN ({marks}) AND raw = 1 AND store_time != ?"
+            query = f"SELECT key FROM Cache WHERE key IN ({marks}) AND raw = 1 AND store_time IS NOT ?"
             return [names[name].key for (name,) in connection.execute(query, [*names, now])]
 
     def waiting(self, keys: Sequence[str]) -> dict[str, Record]:
         """Return the records without a reply, those that were exported to a batch file."""
         names = [_WAITING + key for key in keys]
-        parts = [names[start : start + _IN] for start in range(0, len(names), _IN)]
-        rows = [row for part in parts for row in self._guarded(self._select, part)]
-        return {key.removeprefix(_WAITING): Record.parse(value) for key, value in rows}
+        found = {}
+        for start in range(0, len(names), _IN):
+            for name, value in self._guarded(self._select, names[start : start + _IN]):
+                try:
+                    record = Record.parse(value)
+                except ValueError:
+                    self._unreadable()
+                    continue
+                if name == _WAITING + record.key:
+                    found[record.key] = record
+        return found
 
     def forget(self, keys: Iterable[str], *, waiting: bool = False) -> None:
         """Delete records: replies, or those that wait for one."""
         self._must_write()
-        rows = [(_WAITING + key if waiting else key,) for key in keys]
+        rows = [((_WAITING + key if waiting else key).encode("utf-8", "surrogateescape"),) for key in keys]
         self._guarded(self._delete, rows)
 
-    def _delete(self, rows: Sequence[tuple[str]]) -> None:
+    def _delete(self, rows: Sequence[tuple[bytes]]) -> None:
         with self._transaction() as connection:
-            connection.executemany("DELETE FROM Cache WHERE key = ? AND raw = 1", rows)
+            connection.executemany("DELETE FROM Cache WHERE key = CAST(? AS TEXT) AND raw = 1", rows)
 
-    def texts(self, prefix: str = "") -> Iterator[tuple[str, str]]:
-        """Yield (key, JSON text) of all replies whose key starts with ``prefix``, ordered by key."""
-        query = f"SELECT key, value FROM Cache WHERE key >= ? AND key < ? AND {_REPLIES} ORDER BY key LIMIT {_IN}"
-        last = prefix
-        while rows := self._guarded(self._query, query, (last, prefix + "~")):
-            yield from rows
-            last = rows[-1][0] + " "  # sorts behind that key and before all others
+    def texts(self, prefix: str = "") -> Iterator[tuple[str, bytes]]:
+        """Yield (key, stored bytes) of all replies whose key starts with ``prefix``, ordered by key.
+
+        A damaged key may hold bytes that are not UTF-8; these come as lone surrogates, which `forget` takes back.
+        """
+        query = (
+            f"SELECT CAST(key AS BLOB) AS name, {_VALUE} FROM Cache WHERE key >= CAST(? AS TEXT)"
+            f" AND key < CAST(? AS TEXT) AND {_REPLIES} ORDER BY key LIMIT {_IN}"
+        )
+        first = prefix.encode()
+        last = first + b"\xff" * 65
+        while rows := self._guarded(self._query, query, (first, last)):
+            yield from ((key.decode("utf-8", "surrogateescape"), value) for key, value in rows)
+            first = rows[-1][0] + b"\0"  # sorts behind that key and before all others
 
     def count(self, *, waiting: bool = False) -> int:
         """Return the number of replies, or of records that wait for one."""
-        where = f"{_ROWS} AND length(key) > 64" if waiting else _REPLIES
+        where = f"{_ROWS} AND length(CAST(key AS BLOB)) > 64" if waiting else _REPLIES
         found: int = self._guarded(self._query, f"SELECT count(*) FROM Cache WHERE {where}")[0][0]
         return found
 
-    def _query(self, query: str, values: Sequence[str] = ()) -> list[tuple[Any, ...]]:
+    def _query(self, query: str, values: Sequence[bytes] = ()) -> list[tuple[Any, ...]]:
         with self._lock:
             return self._connection.execute(query, values).fetchall()
 

@@ -19,8 +19,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.errors import StoreError
-from judgekit.llm.maintenance import verify
+from judgekit.errors import StoreError, UsageError
+from judgekit.llm.maintenance import explain, export_store, stats, verify
 from judgekit.llm.records import Record, looked_up
 from judgekit.llm.store import Store, TextDisk, default_store_path
 from judgekit.llm.types import identity
@@ -41,7 +41,8 @@ def fill(path: Path, numbers: range, size: int = 300) -> list[Record]:
     return records
 
 
-def write(path: Path, statement: str, values: tuple[str, ...]) -> None:
+def write(path: Path, statement: str, *values: object) -> None:
+    """Change a store's rows as a broken disk or another program might."""
     with closing(sqlite3.connect(path / "cache.db")) as rows, rows:
         rows.execute(statement, values)
 
@@ -83,7 +84,7 @@ def test_every_record_parses_back(
     assert Record.parse(whole.text()) == whole
     assert Record.parse(whole.text().replace("\n", "")) == whole
     for text in (whole.text(), whole.text().replace("\n", "")):
-        row = looked_up(text)
+        row = looked_up(text.encode())
         assert (row["key"], row["reply"], row["time"], row["seconds"]) == (whole.key, reply, 0.25, seconds)
 
 
@@ -92,7 +93,7 @@ def test_a_record_without_seconds_as_judgekit_0_1_stored_it_is_read(tmp_path: Pa
     assert "seconds" not in text
     assert Record.parse(text) == record(1)
     fill(tmp_path, range(2))
-    write(tmp_path, "UPDATE Cache SET value = ? WHERE key = ?", (text, record(1).key))
+    write(tmp_path, "UPDATE Cache SET value = ? WHERE key = ?", text, record(1).key)
     store = Store(tmp_path)
     assert store.get_many([record(1).key])[record(1).key].seconds is None
     store.close()
@@ -104,7 +105,7 @@ def test_seconds_that_are_no_length_of_time_are_damage(tmp_path: Path, seconds: 
     with pytest.raises(ValueError, match="no stored reply"):
         Record.parse(text)
     fill(tmp_path, range(2))
-    write(tmp_path, "UPDATE Cache SET value = ? WHERE key = ?", (text, record(1).key))
+    write(tmp_path, "UPDATE Cache SET value = ? WHERE key = ?", text, record(1).key)
     assert read(tmp_path, [record(0), record(1)]) == [record(0)]
 
 
@@ -263,6 +264,103 @@ def test_a_row_that_is_damaged_inside_is_asked_for_again(tmp_path: Path) -> None
     assert "damaged replies" in notes[0]
     fill(tmp_path, range(5))
     assert read(tmp_path, records) == records
+
+
+NOT_UTF8 = "Passage confidentielle: l'\u00e9t\u00e9".encode("latin-1")
+
+
+ODD_VALUES = {
+    "text that is not UTF-8": "CAST(x'7BE9E97D' AS TEXT)",
+    "a whole record that is not UTF-8": "CAST(x'7BE9' || substr(CAST(value AS BLOB), 2) AS TEXT)",
+    "bytes": "x'00FFE9'",
+    "nothing": "NULL",
+    "a number": "3.5",
+    "an empty text": "''",
+    "a long text": "replace(hex(zeroblob(3000000)), '0', 'e')",
+}
+
+
+@pytest.mark.parametrize("kind", ODD_VALUES)
+def test_a_row_with_an_odd_value_is_asked_for_again_and_locks_no_other(tmp_path: Path, kind: str) -> None:
+    records = fill(tmp_path, range(5))
+    write(tmp_path, f"UPDATE Cache SET value = {ODD_VALUES[kind]} WHERE key = ?", records[2].key)
+    for readonly in (True, False):
+        notes: list[str] = []
+        assert read(tmp_path, records, readonly=readonly, note=notes.append) == [records[i] for i in (0, 1, 3, 4)]
+        assert len(notes) == 1
+        assert "damaged replies" in notes[0]
+    store = Store(tmp_path)
+    assert export_store(store, tmp_path / "replies.jsonl") == 4
+    assert (stats(store).replies, stats(store).damaged) == (4, 1)
+    assert [key for key, _ in verify(store, repair=True).damaged] == [records[2].key]
+    assert verify(store).ok
+    store.put_many(records)
+    store.close()
+    assert read(tmp_path, records) == records
+
+
+@pytest.mark.parametrize("column", ["store_time = NULL", "mode = 4", "mode = NULL", "access_time = 'x'"])
+def test_a_reply_is_stored_in_the_place_of_a_damaged_row(tmp_path: Path, column: str) -> None:
+    records = fill(tmp_path, range(3))
+    write(tmp_path, f"UPDATE Cache SET value = 'x', {column} WHERE key = ?", records[1].key)
+    fill(tmp_path, range(3))
+    assert read(tmp_path, records) == records
+
+
+@pytest.mark.parametrize("first", [b"", b"\xff", b"a\xe9", b"\xc3\x28"])
+def test_a_key_that_is_not_utf8_is_found_told_and_deleted(tmp_path: Path, first: bytes) -> None:
+    records = fill(tmp_path, range(5))
+    name = first + records[2].key.encode()[len(first) + (not first) :] + b"\xe9" * (not first)
+    write(tmp_path, "UPDATE Cache SET key = CAST(? AS TEXT) WHERE key = ?", name, records[2].key)
+    assert read(tmp_path, records) == [records[i] for i in (0, 1, 3, 4)]
+    store = Store(tmp_path)
+    assert stats(store).damaged == 1
+    ((shown, problem),) = verify(store, repair=True).damaged
+    assert "\\x" in shown or "\\udc" in shown
+    assert shown.isascii()
+    assert problem == "it is stored under another key"
+    assert verify(store).ok
+    store.close()
+
+
+def test_keys_of_other_types_are_left_alone(tmp_path: Path) -> None:
+    records = fill(tmp_path, range(3))
+    for key in (b"\xe9" * 64, 7, None, 2.5):
+        write(tmp_path, "INSERT INTO Cache (key, raw, mode, value) VALUES (?, 1, 1, ?)", key, NOT_UTF8)
+    store = Store(tmp_path)
+    assert (stats(store).replies, stats(store).damaged) == (3, 0)
+    assert verify(store).ok
+    store.close()
+    assert read(tmp_path, records) == records
+
+
+def test_settings_that_are_not_utf8_lock_nothing(tmp_path: Path) -> None:
+    records = fill(tmp_path, range(3))
+    write(tmp_path, "UPDATE Settings SET value = CAST(? AS TEXT)", NOT_UTF8)
+    assert read(tmp_path, records, readonly=True) == records
+    assert read(tmp_path, records) == records
+
+
+def test_no_message_shows_what_is_stored(tmp_path: Path) -> None:
+    records = fill(tmp_path, range(3))
+    write(tmp_path, "UPDATE Cache SET value = CAST(? AS TEXT) WHERE key = ?", NOT_UTF8, records[1].key)
+    notes: list[str] = []
+    store = Store(tmp_path, note=notes.append)
+    store.get_many([r.key for r in records])
+    told = [*notes, str(verify(store)), str(stats(store))]
+    with pytest.raises(UsageError) as problem:
+        explain(store, records[1].key)
+    store.close()
+    assert not any("confiden" in text for text in [*told, str(problem.value)])
+
+
+def test_a_damaged_row_that_waits_for_a_batch_is_exported_again(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    waiting = [replace(record(n), reply=None) for n in range(3)]
+    store.put_many(waiting)
+    write(tmp_path, "UPDATE Cache SET value = CAST(? AS TEXT) WHERE key = ?", NOT_UTF8, f"batch:{waiting[1].key}")
+    assert set(store.waiting([r.key for r in waiting])) == {waiting[0].key, waiting[2].key}
+    store.close()
 
 
 def test_two_processes_share_a_store(tmp_path: Path) -> None:
