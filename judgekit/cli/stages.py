@@ -146,7 +146,7 @@ def score(
     measures: Annotated[str, typer.Option("--measures", "-m", help="E.g. 'nDCG@10 P@5 AP'.")] = "nDCG@10 AP RR P@5",
     scale: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=SCALE", help="Scale of a qrels file: binary, grades:3, unit or signed."),
+        typer.Option(metavar="NAME=SCALE", help="Scale of a qrels file: binary, grades:3, means:5:2, unit or signed."),
     ] = None,
     per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Also the value of every query.")] = False,
     ties: Annotated[TieRule, typer.Option(help="How documents with equal scores are ordered.")] = "doc-desc",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, Self
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["STATUSES", "Labeling", "Scale"]
 
-Kind = Literal["binary", "grades", "unit", "signed"]
+Kind = Literal["binary", "grades", "means", "unit", "signed"]
 
 STATUSES: Final = tuple(Status)
 """The statuses in the order of their codes: a status code is an index into this."""
@@ -48,14 +48,15 @@ _NOT_APPLICABLE: Final = _CODES["not_applicable"]
 class Scale:
     """What the numbers of a labeling mean. Declared, never guessed from the values.
 
-    Spelled ``binary``, ``grades:3`` (0 to 3), ``grades:3:2`` (relevant from 2 on), ``grades:-2..3:1``, ``unit``
-    (floats in [0, 1]) or ``signed`` (floats in [-1, 1]).
+    Spelled ``binary``, ``grades:3`` (0 to 3), ``grades:3:2`` (relevant from 2 on), ``grades:-2..3:1``,
+    ``means:5:2`` (means of such grades, so fractions on 0 to 5), ``unit`` (floats in [0, 1]) or ``signed`` (floats in
+    [-1, 1]).
 
     Attributes:
-        kind: binary, grades, unit or signed.
-        high: the largest grade (1 for all kinds but grades).
+        kind: binary, grades, means, unit or signed.
+        high: the largest grade (1 for all kinds but grades and means).
         low: the smallest grade (0; may be negative for imported grades; -1 for signed).
-        min_rel: grades and binary: the least relevance that counts as relevant. None for unit and signed, where
+        min_rel: binary, grades and means: the least relevance that counts as relevant. None for unit and signed, where
             measures that need a binary label are undefined unless they say ``rel=``.
     """
 
@@ -65,31 +66,32 @@ class Scale:
     min_rel: int | None = None
 
     def __post_init__(self) -> None:
-        if self.kind in ("binary", "grades") and self.min_rel is None:
+        if self.kind in ("binary", "grades", "means") and self.min_rel is None:
             object.__setattr__(self, "min_rel", 1)
         if self.kind == "signed":
             object.__setattr__(self, "low", -1)
-        if self.kind == "grades" and not (self.low < self.high and self.high >= 1):
-            raise UsageError(f"grades from {self.low} to {self.high}: the largest must be at least 1")
+        if self.kind in ("grades", "means") and not (self.low < self.high and self.high >= 1):
+            raise UsageError(f"{self.kind} from {self.low} to {self.high}: the largest must be at least 1")
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse ``binary``, ``grades:3``, ``grades:3:2``, ``grades:-2..3:1``, ``unit`` or ``signed``."""
+        """Parse ``binary``, ``grades:3``, ``grades:-2..3:1``, ``means:5``, ``means:5:2``, ``unit`` or ``signed``."""
         if text in ("binary", "unit", "signed"):
             return cls(text)  # type: ignore[arg-type]  # one of the three, which the checker does not see
-        match = re.fullmatch(r"grades:(?:(-?\d+)\.\.)?(\d+)(?::(\d+))?", text)
+        match = re.fullmatch(r"(grades|means):(?:(-?\d+)\.\.)?(\d+)(?::(\d+))?", text)
         if match is None:
             raise UsageError(
-                f"{text!r} is no scale: expected binary, unit, signed or grades:MAX"
-                " (e.g. grades:3, grades:3:2 where relevance starts at 2, grades:-2..3)"
+                f"{text!r} is not a scale: expected binary, unit, signed, grades:MAX (e.g. grades:3, grades:3:2 where"
+                " relevance starts at 2, grades:-2..3) or means:MAX for fractions between such grades (e.g. means:5:2)"
             )
-        return cls("grades", int(match[2]), int(match[1] or 0), int(match[3]) if match[3] else None)
+        kind: Kind = match[1]  # type: ignore[assignment]  # one of the two
+        return cls(kind, int(match[3]), int(match[2] or 0), int(match[4]) if match[4] else None)
 
     def __str__(self) -> str:
-        if self.kind != "grades":
+        if self.kind not in ("grades", "means"):
             return self.kind
         low = f"{self.low}.." if self.low else ""
-        return f"grades:{low}{self.high}" + (f":{self.min_rel}" if self.min_rel != 1 else "")
+        return f"{self.kind}:{low}{self.high}" + (f":{self.min_rel}" if self.min_rel != 1 else "")
 
     @property
     def integral(self) -> bool:
@@ -106,7 +108,8 @@ class Scale:
         if not math.isfinite(value):
             return f"{value} is not finite"
         if self.integral and value != int(value):
-            return f"{value:g} is no whole number, as the scale {self} demands"
+            of_grades = f" (for means of such grades declare {replace(self, kind='means')})" if self.high > 1 else ""
+            return f"{value:g} is not a whole number, as the scale {self} demands{of_grades}"
         if not self.low <= value <= self.high:
             return f"{value:g} is outside of the scale {self} ({self.low} to {self.high})"
         return None

@@ -248,7 +248,10 @@ def _scan(path: Path, form: _Form, problem: Callable[[str], str | None] = lambda
 def _decimal(text: str) -> str | None:
     if _INTEGER.fullmatch(text):
         return None
-    return f"{text} is no integer: declare what decimals mean with a scale (e.g. --scale NAME=unit for 0 to 1)"
+    return (
+        f"{text} is not an integer: declare what decimals mean with a scale, unit for 0 to 1 (--scale NAME=unit), or"
+        " means:G:M for means of grades up to G that are relevant from M on (--scale NAME=means:5:2)"
+    )
 
 
 def _read_missing(path: Path) -> Iterator[tuple[str, str, Status]]:

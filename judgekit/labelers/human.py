@@ -85,7 +85,7 @@ class Human:
         {
             "file": "the file with what they said",
             "form": "grades, ranking or votes; auto goes by the columns",
-            "scale": "of grades, e.g. grades:3 or unit",
+            "scale": "of grades, e.g. grades:3, means:5:2 or unit",
             "unlisted": "zero or missing: what a document is that the file does not list",
         },
     )
@@ -237,7 +237,10 @@ class _Rows:
         for record, pair, number in self._pairs("relevance"):
             problem = scale.problem(number) if scale else None
             if scale is None and number != int(number):
-                problem = f"{number:g} is no whole number: declare the scale of the file (e.g. scale=unit)"
+                problem = (
+                    f"{number:g} is not a whole number: declare the scale of the file, scale=unit for 0 to 1, or"
+                    " scale='means:5:2' for means of grades up to 5 that are relevant from 2 on"
+                )
             if problem:
                 raise self.error(record, f"relevance {problem}")
             said[pair] = _Said(number)

@@ -51,7 +51,7 @@ class Provenance:
             "qrels": "the file",
             "expand": "page or title: a judgment counts for all documents of the same page",
             "threshold": "the least grade that is 1",
-            "scale": "of the file's values, e.g. grades:3",
+            "scale": "of the file's values, e.g. grades:3 or means:5:2",
         },
     )
     qrels: str

@@ -74,7 +74,7 @@ class Definition:
     low: float = 0.0
     high: float | None = 1.0
     cutoff: bool = True
-    scales: str = "binary, grades; unit with rel="
+    scales: str = "binary, grades, means; unit with rel="
     params: dict[str, Param] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
     presets: dict[str, dict[str, Value]] = field(default_factory=dict)
@@ -107,7 +107,7 @@ _GAINS: Final = {
     "judged_only": _JUDGED_ONLY,
 }
 
-_ON_BINARY: Final = "binary, grades; unit with rel="
+_ON_BINARY: Final = "binary, grades, means; unit with rel="
 _ON_MEAN: Final = "all; on unit and signed labels without rel= "
 
 _ALL: Final = (

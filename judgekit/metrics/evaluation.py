@@ -153,7 +153,7 @@ class _Computer:
             return np.array([s.high for s in scales], np.float64)
         # A negative grade would leave a condensed list, and so be no worse than a 0 that stays in it.
         stays = which == "worst" and drop == "unlabelled"
-        return np.array([0 if stays and s.integral else s.low for s in scales], np.float64)
+        return np.array([0 if stays and s.kind != "signed" else s.low for s in scales], np.float64)
 
     def values(self, measure: Measure) -> Floats:
         """Return the measure's values, shape (L, R, Q)."""

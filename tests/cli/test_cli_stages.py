@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from pathlib import Path
 
 import pandas as pd
@@ -59,6 +60,33 @@ def test_score_prints_means_and_per_query_values_in_three_formats(judgekit: Judg
     assert set(csv.columns) == set(SCORES.columns)
     rows = json.loads(judgekit(*common, "--format", "json").out)
     assert {"labeling": "gold", "run": "good", "measure": "RR", "query_id": "all", "value": 1.0} in rows
+
+
+def test_means_of_graders_are_gains_as_they_are_and_relevant_from_the_declared_grade_on(
+    judgekit: Judgekit, folder: Path
+) -> None:
+    labels = {"d0a": 1.8, "d0b": 2.4, "d5c": 0.5, "d1c": 5.0}
+    (folder / "graders.qrels").write_text("".join(f"q0 0 {doc} {value}\n" for doc, value in labels.items()))
+    common = ["score", "--run", "good.trec", "--qrels", "graders.qrels"]
+    asked = [*common, "-m", "nDCG@3 P@3 R@3 RR@3 ERR@3", "--format", "json"]
+    refused = judgekit(*asked)
+    assert refused.code == 2
+    assert "line 1: the relevance 1.8 is not an integer" in refused.err
+    assert "--scale NAME=means:5:2" in refused.err
+    hint = judgekit(*asked, "--scale", "graders=grades:5:2")
+    assert "declare means:5:2" in hint.err
+    said = judgekit(*asked, "--scale", "graders=means:5:2")
+    assert said.code == 0, said.err
+    values = {row["measure"]: row["value"] for row in json.loads(said.out)}
+    top, best = [labels["d0a"], labels["d0b"], labels["d1c"]], sorted(labels.values(), reverse=True)[:3]
+    dcg, ideal, err, left = 0.0, 0.0, 0.0, 1.0
+    for rank, (gain, ideally) in enumerate(zip(top, best, strict=True), 1):
+        dcg += gain / math.log2(rank + 1)
+        ideal += ideally / math.log2(rank + 1)
+        chance = (2**gain - 1) / 2**5
+        err += left * chance / rank
+        left *= 1 - chance
+    assert values == pytest.approx({"nDCG@3": dcg / ideal, "P@3": 2 / 3, "R@3": 1.0, "RR@3": 1 / 2, "ERR@3": err})
 
 
 def test_compare_takes_tables_that_judgekit_did_not_make(judgekit: Judgekit, folder: Path) -> None:

@@ -30,6 +30,9 @@ def table(*rows: tuple[str, str, float | None, str]) -> pd.DataFrame:
         ("grades:3:2", Scale("grades", 3, 0, 2)),
         ("grades:-2..3", Scale("grades", 3, -2, 1)),
         ("grades:-2..4:3", Scale("grades", 4, -2, 3)),
+        ("means:5", Scale("means", 5, 0, 1)),
+        ("means:5:2", Scale("means", 5, 0, 2)),
+        ("means:-2..4:3", Scale("means", 4, -2, 3)),
         ("unit", Scale("unit")),
         ("signed", Scale("signed")),
     ],
@@ -39,13 +42,13 @@ def test_scales_have_one_spelling(text: str, scale: Scale) -> None:
     assert str(scale) == text
 
 
-@pytest.mark.parametrize("text", ["", "grade:3", "grades", "grades:x", "grades:3:", "grades:0", "grades:3..2", "float"])
+@pytest.mark.parametrize("text", ["", "grade:3", "grades", "grades:x", "grades:3:", "grades:0", "grades:3..2", "means", "means:5:x", "means:0", "float"])
 def test_what_is_no_scale_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         Scale.parse(text)
 
 
-@given(st.sampled_from(["binary", "grades:3", "grades:-1..2", "unit", "signed"]), st.floats(-4, 4) | st.integers(-4, 4))
+@given(st.sampled_from(["binary", "grades:3", "grades:-1..2", "means:3:2", "unit", "signed"]), st.floats(-4, 4) | st.integers(-4, 4))
 def test_a_value_is_on_the_scale_exactly_if_it_has_no_problem(text: str, value: float) -> None:
     scale = Scale.parse(text)
     assert scale.holds(np.array([value], np.float64))[0] == (scale.problem(float(value)) is None)
@@ -53,7 +56,8 @@ def test_a_value_is_on_the_scale_exactly_if_it_has_no_problem(text: str, value: 
 
 def test_problems_say_what_is_wrong() -> None:
     assert "not finite" in (Scale.parse("unit").problem(np.inf) or "")
-    assert "no whole number" in (Scale.parse("binary").problem(0.5) or "")
+    assert "not a whole number" in (Scale.parse("binary").problem(0.5) or "")
+    assert "declare means:5:2" in (Scale.parse("grades:5:2").problem(1.8) or "")
     assert "(0 to 3)" in (Scale.parse("grades:3").problem(4) or "")
 
 

@@ -57,8 +57,13 @@ def test_a_scale_can_be_declared_and_is_held_to(tmp_path: Path) -> None:
     rows = "query_id,doc_id,relevance\nq1,a,0.5\nq1,b,1\n"
     found = labeler(tmp_path, rows, ", scale=unit")
     assert (said(found), str(found.scale)) == ([0.5, 1, 0, 0], "unit")
-    with pytest.raises(DataError, match=r"line 2: relevance 0\.5 is no whole number: declare the scale"):
+    with pytest.raises(DataError, match=r"line 2: relevance 0\.5 is not a whole number: declare the scale"):
         labeler(tmp_path, rows)
+    means = "query_id,doc_id,relevance\nq1,a,1.8\nq1,b,5\nq1,c,0.2\n"
+    found = labeler(tmp_path, means, ", scale='means:5:2'")
+    assert (said(found), str(found.scale)) == ([1.8, 5, 0.2, 0], "means:5:2")
+    with pytest.raises(DataError, match=r"line 2: relevance 1\.8 is not a whole number: .*scale='means:5:2'"):
+        labeler(tmp_path, means)
     with pytest.raises(DataError, match="line 3: relevance 10 is outside of the scale grades:3"):
         labeler(tmp_path, "query_id,doc_id,relevance\nq1,a,1\nq1,b,10\n", ", scale='grades:3'")
     assert str(labeler(tmp_path, "query_id,doc_id,relevance\nq1,a,1\n").scale) == "binary"

@@ -107,7 +107,7 @@ def test_mistakes_end_in_a_sentence(here: Here) -> None:
         )
     with pytest.raises(UsageError, match="expand must be one of"):
         build("provenance(qrels='gold.qrels', expand=section)", here)
-    with pytest.raises(UsageError, match="is no scale"):
+    with pytest.raises(UsageError, match="is not a scale"):
         build("provenance(qrels='gold.qrels', scale=stars)", here)
     (here.base / "off.qrels").write_text("q1 0 d 10\n")
     with pytest.raises(DataError, match="line 1"):

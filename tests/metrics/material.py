@@ -70,6 +70,9 @@ SCALES = {
     "grades:3": st.integers(0, 3),
     "grades:3:2": st.integers(0, 3),
     "grades:-2..3": st.integers(-2, 3),
+    "means:3": st.sampled_from([0.0, 0.4, 0.9, 1.0, 1.8, 3.0]),
+    "means:5:2": st.sampled_from([0.0, 0.5, 1.8, 2.0, 2.25, 5.0]),
+    "means:-2..3:2": st.sampled_from([-1.5, 0.0, 0.5, 1.8, 2.0, 2.5]),
     "unit": st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 1.0]),
     "signed": st.sampled_from([-1.0, -0.5, 0.0, 0.25, 1.0]),
 }

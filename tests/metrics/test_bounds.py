@@ -18,7 +18,14 @@ from tests.metrics.reference import score
 
 MEASURES = [m for m in parse_measures(EVERY) if m.option("gains") is None]
 EXACT = {"P", "Success", "RR", "DCG", "RBP", "ERR"}
-ENDS = {"binary": (0, 1), "grades:3": (0, 1, 2, 3), "grades:3:2": (0, 1, 2, 3), "grades:-2..3": (-2, 0, 1, 2, 3)}
+ENDS = {
+    "binary": (0, 1),
+    "grades:3": (0, 1, 2, 3),
+    "grades:3:2": (0, 1, 2, 3),
+    "grades:-2..3": (-2, 0, 1, 2, 3),
+    "means:5:2": (0, 0.5, 1.9, 2, 5),
+    "means:-2..3:2": (-2, -0.5, 0, 1.9, 2, 3),
+}
 
 
 @settings(max_examples=60, deadline=None)

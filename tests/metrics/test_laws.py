@@ -40,7 +40,7 @@ def test_the_order_of_rows_runs_labelings_and_queries_does_not_matter(one: Case,
     shuffled = random.sample(rows, len(rows))
     runs = [Run("a", *zip(*rows, strict=True)) if rows else Run("a", [], [], []), scored_run("b", q2=one.scores)]
     again = [Run("a", *zip(*shuffled, strict=True)) if rows else Run("a", [], [], []), runs[1]]
-    table = labeling_of("grades:-2..3", **{q: {d: float(round(v)) for d, v in of.items()} for q, of in labels.items()})
+    table = labeling_of("means:-2..5", **labels)
     other = Labeling("qrels", table.scale, table.table.sample(frac=1, random_state=random.randint(0, 99)))
     extra = labeling_of("unit", name="extra", q1={"0": 0.5})
     first = evaluate(runs, [table, extra], SOME, query_ids=["q1", "q2", "q3"])
