@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from judgekit.errors import nearest
+from judgekit.llm.addresses import proxy_for
 from judgekit.llm.http import HttpTransport, api_key
 from judgekit.llm.negotiation import Negotiated
 from judgekit.llm.responses import Accepted, Unsupported, read_response
@@ -109,9 +110,12 @@ async def check_endpoint(endpoint: Endpoint, transport: Transport | None = None)
         from judgekit.llm.offline import OfflineTransport
 
         transport = OfflineTransport()
-    probe = _Probe(endpoint, transport or HttpTransport(endpoint))
+    said: list[str] = []
+    probe = _Probe(endpoint, transport or HttpTransport(endpoint, said.append))
     try:
-        checks = [] if endpoint.offline or transport is not None else [await _models(endpoint, probe.secret.cut)]
+        checks = [Check("proxy", "yes", text) for text in said]
+        if not endpoint.offline and transport is None:
+            checks.append(await _models(endpoint, probe.secret.cut))
         checks.append(await _chat(probe))
         if checks[-1].works != "no":
             checks += [await check(probe) for check in _FURTHER]
@@ -126,7 +130,8 @@ async def _models(endpoint: Endpoint, clean: Callable[[str], str]) -> Check:
     import openai
 
     key = api_key(endpoint)
-    http = httpx2.AsyncClient(follow_redirects=False, trust_env=False, timeout=endpoint.timeout_s)
+    proxy = proxy_for(endpoint.base_url)
+    http = httpx2.AsyncClient(follow_redirects=False, trust_env=False, proxy=proxy, timeout=endpoint.timeout_s)
     client = openai.AsyncOpenAI(base_url=endpoint.base_url, api_key=key or "none", http_client=http, max_retries=0)
     headers = {} if key else {"Authorization": openai.Omit()}
     try:

@@ -1,22 +1,22 @@
 """The lean HTTP transport: our own bytes through aiohttp, on a pool of kept connections.
 
-It follows no redirect, reads no proxy or netrc settings and keeps no cookies: a request goes to the configured
-endpoint or nowhere. TLS certificates are verified.
+It follows no redirect, reads no netrc file and keeps no cookies: a request goes to the configured endpoint, through the
+proxy that the environment names for it, or nowhere. TLS certificates are verified.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from urllib.parse import urlsplit, urlunsplit
+from collections.abc import Callable, Mapping
 
 import aiohttp
 from yarl import URL
 
 from judgekit.errors import ConfigError
+from judgekit.llm.addresses import chat_url, proxy_for, without_password
 from judgekit.llm.types import Endpoint, NotConnectedError
 
-__all__ = ["HttpTransport", "api_key", "chat_url"]
+__all__ = ["HttpTransport", "api_key"]
 
 
 def api_key(endpoint: Endpoint) -> str | None:
@@ -38,26 +38,32 @@ def api_key(endpoint: Endpoint) -> str | None:
     return key
 
 
-def chat_url(base_url: str, path: str = "/chat/completions") -> str:
-    """Return the address of an operation below a base URL, keeping its query string."""
-    parts = urlsplit(base_url)
-    return urlunsplit(parts._replace(path=parts.path.rstrip("/") + path))
-
-
 _CONNECT_S = 20.0
 
 
 class HttpTransport:
     """Carries requests to one endpoint. Belongs to the event loop it is first used in."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        """Prepare for one endpoint; the key is read from the environment now.
+    def __init__(self, endpoint: Endpoint, note: Callable[[str], None] = lambda _: None) -> None:
+        """Prepare for one endpoint; its key and its proxy are read from the environment now.
+
+        Args:
+            endpoint: whom to ask.
+            note: told the proxy, if there is one.
 
         Raises:
-            ConfigError: see `api_key`.
+            ConfigError: see `api_key` and `proxy_for`.
         """
         key = api_key(endpoint)
+        self._proxy = proxy_for(endpoint.base_url)
+        if self._proxy is not None:
+            note(
+                f"{endpoint.name} is asked through the proxy {without_password(self._proxy)}, which the environment"
+                " names (NO_PROXY excepts hosts)"
+            )
         self._url = URL(chat_url(endpoint.base_url))
+        first = URL(self._proxy) if self._proxy else self._url
+        self._through = f"{'the proxy ' if self._proxy else ''}{first.host}:{first.port}"
         self._headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "judgekit"}
         if key is not None:
             self._headers["authorization"] = f"Bearer {key}"
@@ -77,10 +83,12 @@ class HttpTransport:
         try:
             async with client.post(self._url, data=body, allow_redirects=False) as response:
                 return response.status, response.headers, await response.read()
+        except aiohttp.ClientHttpProxyError as problem:
+            raise NotConnectedError(f"{self._through} answered {problem.status} {problem.message}") from None
         except aiohttp.ClientConnectorError as problem:
-            raise NotConnectedError(_why(problem)) from None
+            raise NotConnectedError(_why(problem, self._through)) from None
         except aiohttp.ConnectionTimeoutError:
-            raise NotConnectedError(f"{self._url.host}:{self._url.port}: no answer within {_CONNECT_S:g} s") from None
+            raise NotConnectedError(f"{self._through}: no answer within {_CONNECT_S:g} s") from None
         except aiohttp.ClientError as problem:
             raise ConnectionError(f"the connection broke: {problem or type(problem).__name__}") from None
 
@@ -89,6 +97,7 @@ class HttpTransport:
             connector=aiohttp.TCPConnector(limit=0),
             headers=self._headers,
             cookie_jar=aiohttp.DummyCookieJar(),
+            proxy=self._proxy,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
         )
         return self._client
@@ -100,11 +109,10 @@ class HttpTransport:
             self._client = None
 
 
-def _why(problem: aiohttp.ClientConnectorError) -> str:
-    """Return in words why no connection was made."""
-    place = f"{problem.host}:{problem.port}"
+def _why(problem: aiohttp.ClientConnectorError, place: str) -> str:
+    """Return in words why no connection to a place was made."""
     if isinstance(problem, aiohttp.ClientConnectorCertificateError):
-        return f"the certificate of {place} is not trusted ({problem.certificate_error})"
+        return f"the certificate of {problem.host}:{problem.port} is not trusted ({problem.certificate_error})"
     cause = problem.os_error
     if cause.errno is not None and cause.errno > 0:
         return f"{place}: {os.strerror(cause.errno)}"

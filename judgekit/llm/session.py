@@ -231,7 +231,7 @@ class Session:
             from judgekit.llm.offline import OfflineTransport
 
             return OfflineTransport()
-        return HttpTransport(endpoint)
+        return HttpTransport(endpoint, self._note)
 
     def _note(self, text: str) -> None:
         self.notes.append(text)

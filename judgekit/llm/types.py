@@ -12,12 +12,12 @@ import json
 from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
-from urllib.parse import urlsplit
 
 import orjson
 
 from judgekit.data.tables import Status
 from judgekit.errors import ConfigError, DataError
+from judgekit.llm.addresses import address_problem, key_among, variable_problem
 
 __all__ = [
     "IDENTITY_VERSION",
@@ -90,13 +90,20 @@ class Endpoint:
         if not self.base_url:
             raise ConfigError("base_url is empty", key=f"{where}.base_url")
         if self.base_url != OFFLINE_URL:
-            problem = _address_problem(self.base_url)
+            problem = address_problem(self.base_url)
             if problem:
                 raise ConfigError(problem, key=f"{where}.base_url")
+        if self.api_key_env is not None and (problem := variable_problem(self.api_key_env)):
+            raise ConfigError(problem, key=f"{where}.api_key_env")
         if not self.model.strip():
             raise ConfigError("model is empty", key=f"{where}.model")
         for name in sorted(_OURS & set(self.params)):
             raise ConfigError(f"{name} is not the user's to set", key=f"{where}.params.{name}")
+        if key := key_among(dict(self.params)):
+            raise ConfigError(
+                f"{key} looks like a key, and what is sent is stored: put it in a variable, see api_key_env",
+                key=f"{where}.params",
+            )
         try:
             canonical(dict(self.params))
         except (TypeError, ValueError) as problem:
@@ -112,21 +119,6 @@ class Endpoint:
     def offline(self) -> bool:
         """Whether this is the stand-in, so that no LLM is involved."""
         return self.base_url == OFFLINE_URL
-
-
-def _address_problem(base_url: str) -> str | None:
-    """Return why no request could be sent to an address, without showing what may be a password."""
-    try:
-        parts = urlsplit(base_url)
-        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        whole = False
-    else:
-        if "@" in parts.netloc:
-            return "base_url holds a password: put the key in a variable, see api_key_env"
-    if whole:
-        return None
-    return f"base_url {base_url!r} must start with http:// or https:// and usually ends in /v1"
 
 
 class NotConnectedError(ConnectionError):

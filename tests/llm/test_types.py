@@ -106,9 +106,68 @@ def test_what_belongs_to_the_identity_and_what_does_not() -> None:
     assert identity("ab", 1, b"c") != identity("a", 1, b"bc")
 
 
-def test_an_address_with_a_password_is_refused() -> None:
-    with pytest.raises(ConfigError, match="password") as caught:
-        Endpoint("e", "https://user:hunter2@h/v1", "m")
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://user:hunter2@h/v1",
+        "https://user:hunter2@h:port/v1",
+        "https://user:hunt/er2@h/v1",
+        "user:hunter2@h/v1",
+        "https://h/v1?api-key=hunter2",
+        "https://h/v1?api-version=2024-10-21&API_KEY=hunter2",
+        "https://h/v1?key=hunter2",
+        "https://h/v1?access%5Ftoken=hunter2",
+        "https://h/v1?a=1;subscription-key=hunter2",
+        "https://h/v1?sig=hunter2",
+        "https://h/v1#token=hunter2",
+        "https://h/v1?code=hunter2hunter2hunter2",
+        "https://h/v1?hunter2hunter2hunter2",
+        "h/v1?api-key=hunter2",
+    ],
+)
+def test_an_address_that_holds_a_password_or_a_key_is_refused_and_not_shown(address: str) -> None:
+    with pytest.raises(ConfigError, match="name that as api_key_env") as caught:
+        Endpoint("e", address, "m")
+    assert "hunt" not in str(caught.value)
+
+
+@pytest.mark.parametrize("query", ["api-version=2025-01-01-preview", "deployment=gpt-4o-mini&max_tokens=5", "monkey=1"])
+def test_other_queries_of_an_address_are_kept(query: str) -> None:
+    assert query in Endpoint("e", f"https://h/v1?{query}", "m").identity
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"api_key": "hunter2"},
+        {"extra_headers": {"Authorization": "Bearer hunter2"}},
+        {"tools": [{"headers": {"X-Api-Key": "hunter2"}}]},
+        {"accessToken": "hunter2"},
+        {"password": "hunter2"},
+    ],
+)
+def test_parameters_that_are_called_as_keys_are_refused_since_bodies_are_stored(params: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="see api_key_env") as caught:
+        Endpoint("e", "http://h/v1", "m", params=params)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_parameters_whose_names_only_remind_of_keys_are_taken() -> None:
+    params = {
+        "max_tokens": 5,
+        "prompt_cache_key": "mine",
+        "stop_token_ids": [1],
+        "author": "x",
+        "top_k": 3,
+        "user": "u",
+    }
+    assert Endpoint("e", "http://h/v1", "m", params=params).params == params
+
+
+@pytest.mark.parametrize("given", ["sk-hunter2", "gsk_hunter2hunter2hunter2hunter2", "Bearer hunter2", "${hunter2}"])
+def test_a_key_in_the_place_of_its_variables_name_is_refused_and_not_shown(given: str) -> None:
+    with pytest.raises(ConfigError, match="NAME of an environment variable") as caught:
+        Endpoint("e", "http://h/v1", "m", api_key_env=given)
     assert "hunter2" not in str(caught.value)
 
 
