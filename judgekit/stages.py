@@ -282,7 +282,8 @@ async def answer(
 
     Returns:
         The quality table, sorted by run, depth, query and metric: one row per run, depth, query and metric, with
-        the answer, whether it abstains, and how many estimated tokens did not fit into the context budget.
+        the answer, whether it abstains or only reads as if it did, and how many estimated tokens did not fit into
+        the context budget.
 
     Raises:
         StoppedError: the endpoint or the budget ended the run; the replies so far are in the store.
@@ -311,6 +312,7 @@ async def answer(
                         "status": score.status.value,
                         "reason": score.reason,
                         "abstained": int(result.abstained),
+                        "seems_abstained": int(result.seems_abstained),
                         "cut_tokens": result.cut_tokens,
                     }
                 )

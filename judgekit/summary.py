@@ -187,6 +187,7 @@ def quality_means(quality: pd.DataFrame) -> pd.DataFrame:
                 "value": part["value"][defined].mean(),
                 "n": int(defined.sum()),
                 "abstained": int(part["abstained"].fillna(0).sum()),
+                "seems_abstained": int(part["seems_abstained"].fillna(0).sum()),
                 "missing": int((~part["status"].isin(NOT_MISSING)).sum()),
                 "not_applicable": int((part["status"] == Status.NOT_APPLICABLE.value).sum()),
             }

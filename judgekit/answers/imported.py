@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from judgekit.answers.normalize import trimmed
 from judgekit.answers.quality import Metric
-from judgekit.answers.reading import Answer, abstains
+from judgekit.answers.reading import Answer, stated
 from judgekit.data.documents import Queries
 from judgekit.data.records import Record, as_number, records
 from judgekit.data.tables import QUALITY, Status
@@ -75,15 +76,14 @@ def read_answers(path: str | Path, queries: Queries, metrics: Sequence[Metric]) 
         query = queries.get(where["query_id"])
         if query is None:
             raise DataError(f"query {where['query_id']!r} is not among the queries", source, record.line)
-        text = _text(record.fields["answer"]).strip()
-        answer = Answer(text, raw=text, abstained=abstains(text))
-        if not text:
-            answer = Answer("", Status.FAILED, reason="there is no answer in the file")
+        text = trimmed(_text(record.fields["answer"]))
+        answer = stated(text, text) if text else Answer("", Status.FAILED, reason="there is no answer in the file")
         for metric in metrics:
             score = metric.score(answer, query)
             value = float("nan") if score.value is None else score.value
             row = {"metric": metric.name, "value": value, "status": score.status.value, "reason": score.reason}
-            rows.append({**where, **row, "answer": text, "abstained": int(answer.abstained)})
+            counted = {"abstained": int(answer.abstained), "seems_abstained": int(answer.seems_abstained)}
+            rows.append({**where, **row, "answer": text, **counted})
     return _table(rows)
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from judgekit.answers.abstention import abstains
+from judgekit.answers.abstention import abstains, seems_to_abstain
+from judgekit.answers.normalize import trimmed
 from judgekit.answers.short import short_answer
 from judgekit.data.tables import Status
 from judgekit.llm.prompts import Output
 from judgekit.llm.types import Failure, Outcome
 from judgekit.llm.verdict import Unread, read, unfinished, without_reasoning
 
-__all__ = ["Answer", "abstains", "read_answer"]
+__all__ = ["Answer", "read_answer", "stated"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,8 @@ class Answer:
         status: `Status.OK` for abstentions too; they are answers.
         raw: the reply's text as it came.
         reason: why there is no answer.
-        abstained: whether the model said that it cannot answer.
+        abstained: whether the model said that it cannot answer, in the prompt's words or one of a few others.
+        seems_abstained: whether it reads as if it did, in words of its own. Counted; no score depends on it.
         cut_docs, cut_tokens: how many documents, and how many tokens in all by our estimate, did not fit into the
             context budget.
     """
@@ -33,6 +35,7 @@ class Answer:
     raw: str = ""
     reason: str = ""
     abstained: bool = False
+    seems_abstained: bool = False
     cut_docs: int = 0
     cut_tokens: int = 0
 
@@ -40,8 +43,8 @@ class Answer:
 def read_answer(outcome: Outcome, output: Output) -> Answer:
     """Read the answer out of what became of a request.
 
-    Reasoning in ``<think>`` tags is left out. A short answer is read by `short_answer`, a class answer is the class
-    that the reply states, or the prompt's own abstention.
+    Reasoning in ``<think>`` tags and invisible characters at the ends are left out. A short answer is read by
+    `short_answer`, a class answer is the class that the reply states, or the prompt's own abstention.
     """
     if isinstance(outcome, Failure):
         return Answer("", outcome.status, "", outcome.reason)
@@ -51,15 +54,20 @@ def read_answer(outcome: Outcome, output: Output) -> Answer:
     broken = unfinished(outcome.finish_reason)
     if broken is not None:
         return Answer("", broken.status, raw, broken.reason)
-    text = without_reasoning(raw).strip()
+    text = trimmed(without_reasoning(raw))
     if not text:
         return Answer("", Status.UNPARSED, raw, "the reply is empty" + (" but for reasoning" if raw.strip() else ""))
     if output.type == "class":
         return _class_answer(text, raw, output)
-    answer = short_answer(text) if output.type == "short" else text
+    answer = trimmed(short_answer(text)) if output.type == "short" else text
     if not answer:
         return Answer("", Status.UNPARSED, raw, "the reply announces an answer and gives none")
-    return Answer(answer, Status.OK, raw, "", abstains(answer, output.abstain) or abstains(text, output.abstain))
+    return stated(answer, raw, output.abstain)
+
+
+def stated(text: str, raw: str, abstain: str = "unknown") -> Answer:
+    """Return an answer that is there, with what it says of abstaining."""
+    return Answer(text, Status.OK, raw, "", abstains(text, abstain), seems_to_abstain(text, abstain))
 
 
 def _class_answer(text: str, raw: str, output: Output) -> Answer:

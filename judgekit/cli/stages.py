@@ -133,6 +133,13 @@ def answer(
     write_table(table, out)
     means = table.groupby(["run", "depth", "metric"])["value"].mean().unstack()
     console().print(f"{means.round(4).to_string()}\n\nquality: {out}", markup=False, highlight=False)
+    each = table.drop_duplicates(["run", "depth", "query_id"])
+    if each["seems_abstained"].any():
+        note = (
+            f"note: {each['seems_abstained'].sum():,} of {len(each):,} answers read like abstentions, in other words"
+            " than the prompt asks for; they are scored as answers (column seems_abstained)"
+        )
+        console(stderr=True).print(note, markup=False, highlight=False)
     for name, rows in table[table["status"] == Status.NOT_APPLICABLE.value].groupby("metric"):
         of = int((table["metric"] == name).sum())
         note = f"note: {name} does not apply to {len(rows):,} of {of:,} answers: {rows['reason'].iloc[0]}"

@@ -216,21 +216,25 @@ class Utility:
         return [], scores
 
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
-        """Return the label of the unit's doc; ``extra["answer"]`` is the first answer that it rates."""
+        """Return the label of the unit's doc.
+
+        ``extra["answer"]`` is the first answer that it rates; ``seems_abstained`` counts those that a variant about
+        abstention takes for answers although they read like abstentions.
+        """
         query, doc = unit.query, unit.docs[0]
         if self._needs_references and not query.answers:
             reason = "the query has no reference answer"
             return [Label(query.query_id, doc.doc_id, None, Status.NOT_APPLICABLE, "", reason)]
         answers = self._answers(unit, replies)
+        extra: dict[str, float | str] = {"answer": answers[0].text}
         if self.quality is None:
             scores = self._abstentions(unit, answers, replies)
+            extra["seems_abstained"] = sum(answer.seems_abstained for answer in answers)
         elif self.quality.endpoint is None:
             scores = [self.quality.score(answer, query) for answer in answers]
         else:
             scores = self._rated(self.quality, unit, replies)[1]
         score = _mean(scores[: self.samples])
-        first = answers[0]
-        extra: dict[str, float | str] = {"answer": first.text}
         if self.variant in _GAINS:
             without = _mean(scores[self.samples :])
             extra["closed_book_answer"] = answers[self.samples].text
@@ -238,7 +242,7 @@ class Utility:
                 extra["closed_book"] = without.value
             score = _gain(score, without, clipped=self.variant == "gain")
         said = [answer.raw for answer in answers[: self.samples]]
-        raw = json.dumps(said, ensure_ascii=False) if self.samples > 1 else first.raw
+        raw = json.dumps(said, ensure_ascii=False) if self.samples > 1 else answers[0].raw
         return [Label(query.query_id, doc.doc_id, score.value, score.status, raw, score.reason, extra)]
 
     def _abstentions(self, unit: Unit, answers: Sequence[Answer], replies: Sequence[Outcome]) -> list[Score]:

@@ -37,10 +37,11 @@ __all__ = [
 QUALITY_MEANS: Final = Table(
     "quality means",
     {"run": "str", "depth": "int", "model": "str", "metric": "str", "value": "float", "n": "int"},
-    {"abstained": "int", "missing": "int", "not_applicable": "int"},
+    {"abstained": "int", "seems_abstained": "int", "missing": "int", "not_applicable": "int"},
 )
-"""Mean answer quality per run, depth, model and metric: ``n`` queries have a value; how many answers abstained, are
-missing (no usable reply), or have no value because the metric does not apply. Closed book is depth 0, run ``all``."""
+"""Mean answer quality per run, depth, model and metric: ``n`` queries have a value; how many answers abstained, only
+read as if they did, are missing (no usable reply), or have no value because the metric does not apply. Closed book is
+depth 0, run ``all``."""
 
 DETAILS: Final = Table(
     "details",

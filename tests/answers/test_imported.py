@@ -43,13 +43,16 @@ def test_a_file_may_name_its_metrics_models_and_answers(tmp_path: Path) -> None:
 
 def test_the_answers_of_another_system_are_rated(tmp_path: Path) -> None:
     rows = "run,depth,query_id,answer\nother,5,q1,the Paris\nother,10,q1,unknown\nother,3,q1,\nother,5,q2,because\n"
+    rows += "other,1,q1,The passages do not say.\nother,2,q1,\ufeffParis\u200b\n"
     table = read_answers(write(tmp_path, rows), QUERIES, [metric("em"), metric("f1")])
     em = table[table["metric"] == "em"].set_index(["depth", "query_id"])
     assert em.loc[(5, "q1"), "value"] == 1.0
     assert (em.loc[(10, "q1"), "value"], em.loc[(10, "q1"), "abstained"]) == (0.0, 1)
+    assert list(em.loc[(1, "q1"), ["value", "abstained", "seems_abstained"]]) == [0.0, 0, 1]
+    assert list(em.loc[(2, "q1"), ["value", "answer"]]) == [1.0, "Paris"]
     assert em.loc[(3, "q1"), "status"] == "failed"
     assert em.loc[(5, "q2"), "status"] == "not_applicable"
-    assert len(table) == 8
+    assert len(table) == 12
 
 
 def test_the_number_0_is_an_answer(tmp_path: Path) -> None:

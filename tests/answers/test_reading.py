@@ -51,11 +51,31 @@ def test_an_answer_that_is_only_announced_is_none(text: str) -> None:
     assert answer.reason == "the reply announces an answer and gives none"
 
 
-def test_an_abstention_behind_a_label_or_in_a_sentence_is_one() -> None:
+def test_an_abstention_behind_a_label_is_one() -> None:
     assert read("**Answer:**\nunknown") == Answer("unknown", raw="**Answer:**\nunknown", abstained=True)
     assert read("The answer is unknown.").abstained
-    assert read("The answer is not given in the passages.").abstained
-    assert not read("The passages do not state the year, but the answer is Paris.").abstained
+
+
+@pytest.mark.parametrize(
+    "text", ["The answer is not given in the passages.", "The passages do not state the year, but the answer is Paris."]
+)
+def test_what_only_reads_like_an_abstention_is_an_answer_that_is_counted(text: str) -> None:
+    answer = read(text, load_prompt("answer-long").output)
+    assert (answer.text, answer.abstained, answer.seems_abstained) == (text, False, True)
+
+
+@pytest.mark.parametrize("output", [SHORT, load_prompt("answer-long").output])
+@pytest.mark.parametrize("text", ["\ufeffParis\u200b", "\u200e \u2060Paris\n\u200f", "\u00adParis\u200d"])
+def test_invisible_characters_at_the_ends_are_no_part_of_an_answer(text: str, output: Output) -> None:
+    assert read(text, output) == Answer("Paris", raw=text)
+
+
+def test_they_are_none_inside_of_quotes_and_behind_a_label_either() -> None:
+    assert read('"Paris\u200b"').text == "Paris"
+    assert read("Answer: \u200bParis\u200b").text == "Paris"
+    assert read("\u200bunknown\u200b").abstained
+    assert read("\u200b\u2060").status is Status.UNPARSED
+    assert read("\u200bSUPPORTS\u200b", CLASS).text == "SUPPORTS"
 
 
 @pytest.mark.parametrize(
@@ -64,7 +84,6 @@ def test_an_abstention_behind_a_label_or_in_a_sentence_is_one() -> None:
         ("Not enough info.", "NOT ENOUGH INFO", True),
         ("Verdict: NOT ENOUGH INFO", "NOT ENOUGH INFO", True),
         ("It says nothing of that. NOT ENOUGH INFO", "NOT ENOUGH INFO", True),
-        ("The passages do not say.", "NOT ENOUGH INFO", True),
         ("The passages do not name him, but they imply it.\nSUPPORTS", "SUPPORTS", False),
     ],
 )

@@ -173,3 +173,21 @@ def test_a_killed_run_goes_on_where_it_was(
     killed = (folder / "judge.qrels").read_bytes()
     assert judgekit(*command[:-4], "--cache", "fresh").code == 0
     assert (folder / "judge.qrels").read_bytes() == killed
+
+
+def test_answers_that_read_like_abstentions_are_scored_and_counted_on_screen_and_in_the_report(
+    judgekit: Judgekit, folder: Path, fault_server: FaultServer
+) -> None:
+    fault_server.answer = lambda body, seen: completion("The passages do not say.")
+    endpoint = ["--base-url", fault_server.base_url, "--model", "m", "--cache", "store"]
+    data = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
+    said = judgekit("answer", *data, "--depth", 1, "--no-closed-book", "--out", "quality.csv", *endpoint)
+    assert said.code == 0, said.err
+    assert "6 of 6 answers read like abstentions" in " ".join(said.err.split())
+    experiment = (folder / "experiment.toml").read_text().replace("offline:", fault_server.base_url)
+    (folder / "experiment.toml").write_text(
+        experiment.replace('name = "judge"\nkind = "judge"', 'kind = "containment(match=normalized)"')
+    )
+    said = judgekit("run", "experiment.toml", "--out", "results", "--cache", "store")
+    assert said.code == 0, said.err
+    assert "n 6, 6 scored that read like abstentions" in (folder / "results" / "report.html").read_text()

@@ -210,6 +210,12 @@ def test_the_probability_of_abstention_comes_from_the_first_token() -> None:
     assert play(attempt, UNIT, [says]).label.relevance == pytest.approx(0.65)
 
 
+def test_what_only_reads_like_an_abstention_is_an_attempt_and_counted() -> None:
+    labeler = build("utility(variant=abstention, samples=3)", Here())
+    label = play(labeler, NO_REFERENCE, ["unknown", "The passage does not say.", "Paris"]).label
+    assert (label.relevance, label.extra["seems_abstained"]) == (pytest.approx(1 / 3), 1)
+
+
 def test_shares_of_samples_are_probabilities_too() -> None:
     labeler = build("utility(variant=abstention, samples=4)", Here())
     assert play(labeler, UNIT, ["unknown", "Paris", "Lyon", "Paris"]).label.relevance == 0.25
