@@ -84,6 +84,9 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
         answering = _answering(config, resources)
     with _located(config, "metrics.measures"):
         measures = stages.at_depths(map(parse_measure, config.metrics.measures), config.answers.depths)
+        deep = next((m for m in measures if (m.cutoff or 0) > config.data.depth), None)
+        if deep is not None:
+            raise UsageError(f"{deep} looks at more documents than data.depth pools ({config.data.depth})")
     if keys:
         for endpoint in {e.name: e for e in _endpoints(labelers, answering.values())}.values():
             api_key(endpoint)
@@ -188,11 +191,25 @@ def _with_primary(config: Config, measures: list[Measure], ratings: pd.DataFrame
         known = [*answers.metrics, *rated]
         reason = f"{metric!r} is not among {what} ({', '.join(known)}).{nearest(metric, known)}"
         raise ConfigError(reason, config.path, "analysis.primary_metric")
+    cutoff = parse_measure(primary).cutoff
+    if metric in answers.metrics and cutoff not in (None, *answers.depths):
+        have = ", ".join(map(str, answers.depths))
+        reason = f"{primary} is compared with answers from the top {cutoff}, and answers.depths has {have} only"
+        raise ConfigError(reason, config.path, "analysis.primary")
+    answered = len(config.runs) if metric in answers.metrics or ratings is None else _rated_runs(ratings, metric)
+    if analysis.primary_level != "query" and answered < 2:
+        reason = f"the {analysis.primary_level} level compares runs, and only one has answers"
+        raise ConfigError(reason, config.path, "analysis.primary_level")
     levels = (
         analysis.levels if analysis.primary_level in analysis.levels else [*analysis.levels, analysis.primary_level]
     )
     fixed = analysis.model_copy(update={"primary": primary, "primary_metric": metric, "levels": levels})
     return config.model_copy(update={"analysis": fixed})
+
+
+def _rated_runs(ratings: pd.DataFrame, metric: str) -> int:
+    """Return how many runs have answers that this metric rates."""
+    return int(ratings["run"][(ratings["metric"] == metric) & (ratings["depth"] > 0)].nunique())
 
 
 @contextmanager

@@ -46,6 +46,9 @@ labels made by people, which are the second."""
 _MAX_VALUES: Final = 50
 """With more distinct labels only alpha_interval is worked out on the labels."""
 
+_PAIR: Final = ["first", "second"]
+_TABLE: Final = ["on", "coefficient", "value", "ci_low", "ci_high", "pairs", "queries", "undefined_reason"]
+
 Formula = Callable[[Floats, Floats], Floats]
 """From sums over queries, shape (S, B), and the distinct labels, shape (G,), to the coefficient, shape (B,)."""
 
@@ -56,7 +59,7 @@ class Agreement:
 
     Attributes:
         table: rows ``first, second, on, coefficient, value, ci_low, ci_high, pairs, queries,
-            undefined_reason``.
+            undefined_reason``; none for labelings without a coefficient in common.
         confusion: rows ``first, second, first_label, second_label, pairs``.
         coverage: rows ``first, second, both, only_first, only_second``: pairs that have both labels or one.
     """
@@ -108,7 +111,12 @@ def agreement(
         against_people = second.name in people and first.name not in people
         found = _coefficients(both, first, second, against_people, resamples, seed, confidence)
         tables += [{**pair, **row} for row in found]
-    return Agreement(pd.DataFrame(tables), pd.DataFrame(confusion), pd.DataFrame(coverage))
+    return Agreement(
+        # With one labeling, or where nothing can be compared, there is no row, and the columns are there all the same.
+        pd.DataFrame(tables, columns=[*_PAIR, *_TABLE]),
+        pd.DataFrame(confusion, columns=[*_PAIR, "first_label", "second_label", "pairs"]),
+        pd.DataFrame(coverage, columns=[*_PAIR, "both", "only_first", "only_second"]),
+    )
 
 
 def _obtained(labeling: Labeling) -> pd.DataFrame:

@@ -133,3 +133,12 @@ def test_constant_labels_and_no_common_pair_have_a_reason():
 def test_two_labelings_of_one_name_are_a_sentence():
     with pytest.raises(DataError, match="two labelings named 'a'"):
         agreement([labeling("a", [1], "binary"), labeling("a", [0], "binary")])
+
+
+def test_tables_without_rows_have_the_columns_of_those_with_rows():
+    two = agreement([labeling("a", [0, 1]), labeling("b", [1, 0])], resamples=100)
+    unlike = agreement([labeling("a", [0, 1], "unit"), labeling("b", [1, 0])], resamples=100)
+    for less in (agreement([labeling("a", [0, 1])], resamples=100), unlike):
+        assert less.table.empty
+        for name in ("table", "confusion", "coverage"):
+            assert list(getattr(less, name).columns) == list(getattr(two, name).columns)

@@ -1,0 +1,143 @@
+"""Whatever an experiment is made of, it ends with a report: every labeler alone and in pairs, every answer metric."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from judgekit.analysis.levels import LEVELS
+from judgekit.answers.quality import catalog as answer_metrics
+from judgekit.config import parse_config
+from judgekit.errors import ConfigError
+from judgekit.experiment import Finished, run
+from judgekit.labelers.base import catalog as labelers
+from judgekit.spec import parse
+
+STAND_IN = {"base_url": "offline:", "model": "offline-1"}
+"""What answers in place of an LLM."""
+
+TOWNS = ["Arlen", "Borvik", "Cantry", "Dulse", "Elmshire", "Farrow", "Garth", "Holme"]
+YEARS = ["1412", "1533", "1674", "1781", "1850", "1903", "1911", "1927"]
+
+LABELERS = {
+    "containment": "binary",
+    "judge": "binary",
+    "judge(jury=one+two)": "binary",
+    "judge(prompt=graded)": "grades",
+    "judge(prompt=graded,samples=2,vote=mean)": "unit",
+    "judge(read=logprobs)": "unit",
+    "utility": "binary",
+    "utility(quality=f1)": "unit",
+    "utility(variant=signed-gain)": "signed",
+    "utility(variant=abstention)": "binary",
+    "provenance(qrels=gold.qrels)": "grades",
+    "provenance(qrels=nothing.qrels)": "binary",
+    "human(file=votes.csv)": "unit",
+}
+"""The labelers, each with its kind of scale; one of each kind and scale meets all the others."""
+
+PAIRED = list({(parse(spelling).name, scale): spelling for spelling, scale in LABELERS.items()}.values())
+METRICS = ["accuracy", "contains", "correct", "em", "f1", "rouge-1", "rouge-2", "rouge-l"]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight questions, three passages each, two runs, judgments of a file and of people, and a store for all tests."""
+    folder = tmp_path_factory.mktemp("pairings")
+    queries, docs, runs = [], [], {"good": [], "poor": []}
+    for i, (town, year) in enumerate(zip(TOWNS, YEARS, strict=True)):
+        queries.append({"query_id": f"q{i}", "text": f"When was the bridge of {town} built?", "answers": [year]})
+        texts = f"The bridge of {town} was built in {year}.", f"The market of {town} is old.", f"A flood in {year}."
+        docs += [{"doc_id": f"d{i}{j}", "title": town, "text": text} for j, text in enumerate(texts)]
+        orders = {"good": "012" if i % 3 else "201", "poor": "120" if i % 2 else "210"}
+        for name, order in orders.items():
+            runs[name] += [f"q{i} Q0 d{i}{j} {n} {3 - n} {name}\n" for n, j in enumerate(order)]
+    for name, rows in (("queries", queries), ("docs", docs)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for name, lines in runs.items():
+        (folder / f"{name}.trec").write_text("".join(lines))
+    (folder / "gold.qrels").write_text("".join(f"q{i} 0 d{i}0 {1 + i % 2}\n" for i in range(8)))
+    (folder / "nothing.qrels").write_text("".join(f"q{i} 0 d{i}{j} 0\n" for i in range(8) for j in range(3)))
+    votes = [f"q{i},d{i}0|d{i}{1 + i % 2},none\n" for i in range(8)]
+    (folder / "votes.csv").write_text("query_id,shown,chosen\n" + "".join(votes))
+    return folder
+
+
+def finish(data: Path, out: Path, spellings: list[str], /, **changes: dict[str, object]) -> Finished:
+    """Run an experiment to its end; ``changes`` are further keys of its tables, or other runs."""
+    specs = [parse(spelling) for spelling in spellings]
+    asked = [{"endpoint": "one"} if s.name in ("judge", "utility") and "jury" not in s.options else {} for s in specs]
+    content: dict[str, Any] = {
+        "data": {"queries": "queries.jsonl", "docs": "docs.jsonl", "depth": 3},
+        "runs": {"good": "good.trec", "poor": "poor.trec"},
+        "endpoints": {"one": STAND_IN, "two": {**STAND_IN, "namespace": "two"}},
+        "labelers": [
+            {"kind": s.name, "name": str(s), **s.options, **endpoint} for s, endpoint in zip(specs, asked, strict=True)
+        ],
+        "answers": {"endpoint": "one", "depths": [3], "metrics": ["em"], "closed_book": False},
+        "metrics": {"measures": ["P"]},
+        "analysis": {"levels": ["query"], "resamples": 100},
+    }
+    for table, change in changes.items():
+        content[table] = change if table == "runs" else {**content[table], **change}
+    finished = run(parse_config(content, data / "experiment.toml"), out=out, cache=data / "store")
+    assert (out / "report.html").read_text().rstrip().endswith("</html>")
+    assert finished.comparison.verdict.headline
+    assert set(finished.comparison.table["labeling"]) == {str(spec) for spec in specs}
+    return finished
+
+
+def test_every_labeler_and_metric_is_tried_here() -> None:
+    assert {parse(spelling).name for spelling in LABELERS} == set(labelers())
+    assert {parse(spelling).name for spelling in METRICS} == set(answer_metrics())
+
+
+@pytest.mark.parametrize(("spelling", "scale"), LABELERS.items())
+def test_every_labeler_alone_ends_with_a_report(data: Path, tmp_path: Path, spelling: str, scale: str) -> None:
+    whole = {"answers": {"depths": [1, 3], "closed_book": True}, "analysis": {"levels": list(LEVELS)}}
+    finished = finish(data, tmp_path, [spelling], **whole)
+    assert [labeling.scale.kind for labeling in finished.labelings.values()] == [scale]
+    assert list(pd.read_csv(tmp_path / "agreement.csv").columns[:4]) == ["first", "second", "on", "coefficient"]
+
+
+@pytest.mark.parametrize("pair", list(combinations(PAIRED, 2)), ids=" and ".join)
+def test_every_two_labelers_end_with_a_report(data: Path, tmp_path: Path, pair: tuple[str, str]) -> None:
+    finish(data, tmp_path, list(pair))
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_answer_metric_ends_with_a_report(data: Path, tmp_path: Path, metric: str) -> None:
+    spelling = "correct(endpoint=two)" if metric == "correct" else metric
+    finished = finish(data, tmp_path, ["containment", "judge"], answers={"metrics": [spelling]})
+    assert finished.quality["value"].notna().all()
+
+
+def test_an_experiment_with_one_run_ends_with_a_report(data: Path, tmp_path: Path) -> None:
+    finish(data, tmp_path, ["containment", "judge"], runs={"good": "good.trec"}, analysis={"levels": list(LEVELS)})
+
+
+def test_an_experiment_with_one_query_ends_with_a_report(data: Path, tmp_path: Path) -> None:
+    finish(data, tmp_path, ["containment", "utility(quality=f1)"], data={"limit": 1})
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"runs": {"good": "good.trec"}, "analysis": {"primary_level": "within-query"}}, "analysis.primary_level"),
+        ({"runs": {"good": "good.trec"}, "analysis": {"primary_level": "system"}}, "analysis.primary_level"),
+        ({"metrics": {"measures": ["P@7"]}}, "metrics.measures"),
+        ({"metrics": {"measures": ["P", "P@1"]}, "analysis": {"primary": "P@1"}}, "analysis.primary"),
+    ],
+)
+def test_an_experiment_that_cannot_be_compared_is_refused_before_anything_is_paid(
+    data: Path, tmp_path: Path, changes: dict[str, dict[str, object]], key: str
+) -> None:
+    with pytest.raises(ConfigError) as error:
+        finish(data, tmp_path / "out", ["containment", "judge"], **changes)
+    assert error.value.key == key
+    assert not (tmp_path / "out").exists()
