@@ -22,7 +22,7 @@ from judgekit.llm.negotiation import Negotiated
 from judgekit.llm.records import Record
 from judgekit.llm.responses import Accepted, Again, Complaint, Rejected, Stop, Unsupported, Verdict, read_response
 from judgekit.llm.secrecy import Secret
-from judgekit.llm.types import Endpoint, Failure, NotConnectedError, Outcome, Reply, Request, Transport
+from judgekit.llm.types import Endpoint, Failure, NotConnectedError, Outcome, Reply, Request, TooLargeError, Transport
 from judgekit.llm.usage import Purse
 
 __all__ = ["Brake", "Client", "span"]
@@ -199,6 +199,7 @@ class Client:
     def _again(self, again: Again, patience: _Patience) -> _TryAgain:
         patience.attempts += 1
         patience.throttled += again.throttled
+        patience.oversized += again.oversized
         if again.after is not None:
             wait = f"asks to wait {span(again.after)} ({again.reason})"
             if again.after > _LONGEST_WAIT_S:
@@ -313,6 +314,8 @@ class Client:
                     f" Check with: curl {endpoint.base_url.rstrip('/')}/models"
                 )
             return Again(f"no connection: {problem}")
+        except TooLargeError as problem:
+            return Again(str(problem), oversized=True, worked=True)
         except OSError as problem:
             return Again(str(problem) or type(problem).__name__)
         self._connected = True
@@ -335,12 +338,14 @@ class _Patience:
         self._max_retries = max_retries
         self.attempts = 0
         self.throttled = 0
+        self.oversized = 0
 
     @property
     def exhausted(self) -> bool:
         """Whether it may not be tried again."""
         failed = self.attempts - self.throttled
-        return failed > self._max_retries or self.throttled > self._max_retries * _THROTTLE_PATIENCE
+        throttled = self.throttled > self._max_retries * _THROTTLE_PATIENCE
+        return failed > self._max_retries or throttled or self.oversized > 1
 
 
 def span(seconds: float) -> str:

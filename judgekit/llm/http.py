@@ -14,7 +14,7 @@ from yarl import URL
 
 from judgekit.errors import ConfigError
 from judgekit.llm.addresses import chat_url, proxy_for, without_password
-from judgekit.llm.types import Endpoint, NotConnectedError
+from judgekit.llm.types import Endpoint, NotConnectedError, TooLargeError
 
 __all__ = ["HttpTransport", "api_key"]
 
@@ -77,12 +77,19 @@ class HttpTransport:
 
         Raises:
             NotConnectedError: no connection was made.
+            TooLargeError: the response, unpacked, has more bytes than a reply may have.
             ConnectionError: the connection broke before the whole response was there.
         """
         client = self._client or self._open()
         try:
             async with client.post(self._url, data=body, allow_redirects=False) as response:
-                return response.status, response.headers, await response.read()
+                data = bytearray()
+                async for part in response.content.iter_any():
+                    data += part
+                    if len(data) > endpoint.max_reply_bytes:
+                        response.close()
+                        raise TooLargeError(endpoint)
+                return response.status, response.headers, bytes(data)
         except aiohttp.ClientHttpProxyError as problem:
             raise NotConnectedError(f"{self._through} answered {problem.status} {problem.message}") from None
         except aiohttp.ClientConnectorError as problem:

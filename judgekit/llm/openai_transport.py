@@ -15,7 +15,7 @@ import httpx2
 import openai
 import orjson
 
-from judgekit.llm.types import Endpoint, NotConnectedError
+from judgekit.llm.types import Endpoint, NotConnectedError, TooLargeError
 
 __all__ = ["OpenAITransport"]
 
@@ -33,19 +33,31 @@ class OpenAITransport:
         Raises:
             NotConnectedError: no connection was made.
             TimeoutError: the client's own time-out ran out.
+            TooLargeError: the completion, unpacked, has more bytes than a reply may have. The client itself reads what
+                comes with an error status, whatever its size.
             ConnectionError: the connection broke.
         """
+        values = orjson.loads(body)
+        model, messages = values.pop("model"), values.pop("messages")
+        completions = self._client.chat.completions.with_streaming_response
         try:
-            response = await self._client.post("/chat/completions", cast_to=httpx2.Response, body=orjson.loads(body))
+            async with completions.create(model=model, messages=messages, extra_body=values) as response:
+                data = bytearray()
+                async for part in response.iter_bytes():
+                    data += part
+                    if len(data) > endpoint.max_reply_bytes:
+                        raise TooLargeError(endpoint)
+                return response.status_code, response.headers, bytes(data)
         except openai.APIStatusError as problem:
-            response = problem.response
-        except openai.APITimeoutError:
+            return problem.response.status_code, problem.response.headers, problem.response.content
+        except (openai.APITimeoutError, httpx2.TimeoutException):
             raise TimeoutError from None
         except openai.APIConnectionError as problem:
             if isinstance(problem.__cause__, httpx2.ConnectError):
                 raise NotConnectedError(str(problem.__cause__)) from None
             raise ConnectionError(f"the connection broke: {problem.__cause__ or problem}") from None
-        return response.status_code, response.headers, response.content
+        except httpx2.RequestError as problem:
+            raise ConnectionError(f"the connection broke: {problem or type(problem).__name__}") from None
 
     async def aclose(self) -> None:
         """Close the client."""

@@ -81,6 +81,7 @@ class Again:
     Attributes:
         reason: what was said.
         throttled: whether too much was asked at once.
+        oversized: whether the reply was too large, which is tried once more only: each attempt costs its bytes.
         after: the wait that was asked for, seconds.
         usage: (prompt, completion) tokens that were taken all the same.
         worked: whether the server may have done the work, and charge for it.
@@ -88,6 +89,7 @@ class Again:
 
     reason: str
     throttled: bool = False
+    oversized: bool = False
     after: float | None = None
     usage: tuple[int, int] | None = None
     worked: bool = False

@@ -30,6 +30,7 @@ __all__ = [
     "Program",
     "Reply",
     "Request",
+    "TooLargeError",
     "Transport",
     "canonical",
     "chat",
@@ -64,6 +65,7 @@ class Endpoint:
         concurrency: the most requests in flight at once.
         timeout_s: seconds that one attempt may take once it holds a slot.
         max_retries: further attempts after a failed one; 0 means none.
+        max_reply_mb: the most megabytes (a million bytes) that one reply may have, unpacked.
         requests_per_minute, tokens_per_minute: client-side limits; None means none.
         params: further fields of each request body, e.g. ``{"temperature": 0, "seed": 1}``. They are part of the
             identity of a request.
@@ -79,6 +81,7 @@ class Endpoint:
     concurrency: int = 16
     timeout_s: float = 120.0
     max_retries: int = 6
+    max_reply_mb: float = 8.0
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
     params: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -110,10 +113,16 @@ class Endpoint:
             raise ConfigError(f"cannot be sent as JSON: {problem}", key=f"{where}.params") from None
         if self.concurrency < 1:
             raise ConfigError(f"must be at least 1, is {self.concurrency}", key=f"{where}.concurrency")
-        if self.timeout_s <= 0:
-            raise ConfigError(f"must be positive, is {self.timeout_s}", key=f"{where}.timeout_s")
+        for name in ("timeout_s", "max_reply_mb"):
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"must be positive, is {getattr(self, name)}", key=f"{where}.{name}")
         if self.max_retries < 0:
             raise ConfigError(f"must be at least 0, is {self.max_retries}", key=f"{where}.max_retries")
+
+    @property
+    def max_reply_bytes(self) -> float:
+        """The most bytes that one reply may have, unpacked."""
+        return self.max_reply_mb * 1e6
 
     @property
     def offline(self) -> bool:
@@ -123,6 +132,13 @@ class Endpoint:
 
 class NotConnectedError(ConnectionError):
     """No connection was made: nothing listens there, the name is unknown, or its certificate is not trusted."""
+
+
+class TooLargeError(OSError):
+    """A response has more bytes than the endpoint's replies may have; what is left of it is not read."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        super().__init__(f"a reply of more than {endpoint.max_reply_mb:g} MB (max_reply_mb)")
 
 
 def canonical(value: Any) -> bytes:
@@ -354,7 +370,8 @@ class Transport(Protocol):
         Header names are in lower case, or the mapping does not tell cases apart.
 
         Raises:
-            OSError, TimeoutError: no complete response was had.
+            TooLargeError: it has more than ``endpoint.max_reply_mb``.
+            OSError, TimeoutError: the response did not come, or not as a whole.
         """
         ...
 

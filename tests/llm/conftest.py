@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,9 +15,19 @@ from aiohttp import web
 
 from judgekit.llm.mock import Scripted, completion
 
-Answer = Callable[[dict[str, Any], int], Scripted | str | bytes]
-"""From the parsed body and how often that body was seen before: a response, the text of a completion, or half of a
-response after which the connection is cut."""
+Writer = Callable[[web.StreamResponse], Awaitable[None]]
+Answer = Callable[[dict[str, Any], int], "Scripted | str | bytes | Stream"]
+"""From the parsed body and how often that body was seen before: a response, the text of a completion, half of a
+response after which the connection is cut, or a stream."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A response of 200, or of another status, whose body a function writes for as long as somebody listens."""
+
+    write: Writer
+    headers: dict[str, str] = field(default_factory=dict)
+    status: int = 200
 
 
 @dataclass
@@ -51,7 +62,13 @@ class FaultServer:
         finally:
             self.active -= 1
 
-    async def respond(self, request: web.Request, answer: Scripted | str | bytes) -> web.StreamResponse:
+    async def respond(self, request: web.Request, answer: Scripted | str | bytes | Stream) -> web.StreamResponse:
+        if isinstance(answer, Stream):
+            response = web.StreamResponse(status=answer.status, headers=answer.headers)
+            await response.prepare(request)
+            with suppress(ConnectionError):
+                await answer.write(response)
+            return response
         if isinstance(answer, bytes):
             response = web.StreamResponse(headers={"content-length": str(2 * len(answer) + 1)})
             await response.prepare(request)
