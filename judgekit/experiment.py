@@ -26,6 +26,7 @@ from judgekit import stages, summary
 from judgekit.analysis import Comparison, QueryLogCheck, agreement, check_query_log, compare
 from judgekit.answers.answerer import Answerer
 from judgekit.config import Config, load
+from judgekit.data.checks import remarks
 from judgekit.data.documents import Unit
 from judgekit.data.files import write_atomic, write_table
 from judgekit.data.labelings import Labeling
@@ -37,7 +38,7 @@ from judgekit.llm.store import Store, default_store_path, has_store
 from judgekit.llm.types import Outcome, Program, Request
 from judgekit.llm.usage import Budget, parse_prices
 from judgekit.preparation import Prepared, prepare
-from judgekit.progress import Progress, silent
+from judgekit.progress import Event, Progress, silent
 from judgekit.report import Results, write_html
 from judgekit.report import save as save_results
 from judgekit.spec import slug
@@ -193,11 +194,15 @@ async def run_async(
         write_atomic(
             folder / "experiment.toml", f"# Paths are relative to {config.path.parent.absolute()}\n{config.toml()}"
         )
-        labelings: dict[str, Labeling] = {}
-        for name, labeler in prepared.labelers.items():
-            labelings[name] = await stages.label(labeler, collection, session, name)
-            write_qrels(labelings[name], folder / "labels" / f"{slug(name)}.qrels")
-            write_table(labelings[name].table, folder / "labels" / f"{slug(name)}.parquet")
+        made: dict[str, Labeling] = {}
+        # Those that ask nobody come first: what looks wrong with a file is said before anything is paid for.
+        for name, labeler in sorted(prepared.labelers.items(), key=lambda item: item[1].needs.endpoint is not None):
+            made[name] = labeling = await stages.label(labeler, collection, session, name)
+            for remark in remarks(labeling):
+                progress(Event(f"label {name}", len(labeling), len(labeling), note=remark))
+            write_qrels(labeling, folder / "labels" / f"{slug(name)}.qrels")
+            write_table(labeling.table, folder / "labels" / f"{slug(name)}.parquet")
+        labelings = {name: made[name] for name in prepared.labelers}
         answers = [
             await stages.answer(
                 answering,

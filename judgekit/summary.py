@@ -13,7 +13,8 @@ import pandas as pd
 from judgekit import __version__
 from judgekit.analysis import Answering, kinship, model_matrix, plan_queries
 from judgekit.analysis.cost import COSTS
-from judgekit.data.tables import ALL, NOT_MISSING, SCORES, Status
+from judgekit.data.checks import remarks
+from judgekit.data.tables import ALL, NO_FAILURE, NOT_MISSING, SCORES, Status
 from judgekit.errors import JudgekitError
 from judgekit.report.model import (
     QUALITY_MEANS,
@@ -88,10 +89,10 @@ def missing(labelings: Mapping[str, Labeling], quality: pd.DataFrame) -> tuple[s
     """Return a line for each labeling and run that something is missing from, with the counts by reason."""
     lines = []
     for name, labeling in labelings.items():
-        counts = {s: n for s, n in labeling.counts().items() if n and s not in NOT_MISSING}
+        counts = {s: n for s, n in labeling.counts().items() if n and s not in NO_FAILURE}
         if counts:
             lines.append(f"labels of {name}: {_listed(counts)} (see labels/)")
-    lost = quality[~quality["status"].isin(NOT_MISSING)]
+    lost = quality[~quality["status"].isin(NO_FAILURE)]
     for (run, depth), rows in lost.groupby(["run", "depth"]):
         first = rows.drop_duplicates("query_id")
         lines.append(
@@ -129,7 +130,7 @@ def _labeling(name: str, prepared: Prepared, labeling: Labeling, usage: Usage) -
     labeler = prepared.labelers[name]
     needs, table, scale = labeler.needs, labeling.table, labeling.scale
     ok = table["status"] == Status.OK.value
-    lost = table[~table["status"].isin(NOT_MISSING)].head(_EXAMPLES)
+    lost = table[~table["status"].isin(NO_FAILURE)].head(_EXAMPLES)
     threshold = scale.min_rel
     return LabelingInfo(
         name=name,
@@ -198,7 +199,7 @@ def quality_means(quality: pd.DataFrame) -> pd.DataFrame:
 def _answers(answerer: Answerer, quality: pd.DataFrame, usage: Usage) -> Answers:
     quality = quality[quality["model"] == answerer.endpoint.model]
     single = quality[quality["metric"] == quality["metric"].iloc[0]] if len(quality) else quality
-    lost = single[~single["status"].isin(NOT_MISSING)].head(_EXAMPLES)
+    lost = single[~single["status"].isin(NO_FAILURE)].head(_EXAMPLES)
     where = lost["run"] + ", top " + lost["depth"].astype("str")
     return Answers(
         model=answerer.endpoint.model,
@@ -377,6 +378,7 @@ def summarise(
                 [
                     *([log.sentence] if log and log.separated else []),
                     *_lacking(prepared),
+                    *(remark for labeling in labelings.values() for remark in remarks(labeling)),
                     *evaluation.warnings,
                     *comparison.warnings,
                     *session.notes,

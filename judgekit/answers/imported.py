@@ -48,7 +48,7 @@ def read_ratings(path: str | Path, metric: str = "rating") -> pd.DataFrame:
             number, reason = float("nan"), "not rated"
         else:
             number = _number(value, record, source)
-        status = Status.FAILED if reason else Status.OK
+        status = Status.UNASKED if reason else Status.OK
         rows.append({**_where(record, source, metric), "value": number, "status": status.value, "reason": reason})
     return _table(rows)
 

@@ -113,30 +113,41 @@ def store_path(cache: Path | None) -> Path:
     return default_store_path() if cache is None else cache
 
 
-def leave(counts: Mapping[str, int], what: str, where: Path) -> None:
+def leave(counts: Mapping[str, int], what: str, where: Path, *, asked: bool = True) -> None:
     """Leave with exit code 1 if something could not be had, saying how much, where it is listed and what to do.
 
     Args:
         counts: by status, how many; those that are excused are not counted.
         what: the plural of what is missing.
         where: the file that lists the reasons.
+        asked: whether an LLM was asked.
     """
-    from judgekit.data.tables import NOT_MISSING
+    from judgekit.data.tables import NO_FAILURE
 
-    missing = sum(n for status, n in counts.items() if status not in NOT_MISSING)
+    missing = sum(n for status, n in counts.items() if status not in NO_FAILURE)
     if missing:
         verb = "is" if missing == 1 else "are"
         noun = what.removesuffix("s") if missing == 1 else what
-        sys.stderr.write(f"judgekit: {missing:,} {noun} {verb} missing; the reasons are in {where}. {advice(counts)}\n")
+        told = advice(counts if asked else {}, {} if asked else counts)
+        sys.stderr.write(f"judgekit: {missing:,} {noun} {verb} missing; the reasons are in {where}. {told}\n")
         raise typer.Exit(1)
 
 
-def advice(counts: Mapping[str, int]) -> str:
-    """Return what to do about missing labels or answers, counted by status."""
-    from judgekit.data.tables import NOT_MISSING, Status
+def advice(asked: Mapping[str, int], read: Mapping[str, int]) -> str:
+    """Return what to do about missing labels or answers, counted by status.
 
-    given = {status for status, n in counts.items() if n} - set(NOT_MISSING)
+    Args:
+        asked: those that an LLM was asked for.
+        read: the others.
+    """
+    from judgekit.data.tables import NO_FAILURE, Status
+
+    given, others = ({status for status, n in counts.items() if n} - set(NO_FAILURE) for counts in (asked, read))
     out = ["What failed is asked for again by the same command."] if Status.FAILED in given else []
+    if others:
+        out.append(
+            "Where no LLM is asked, running this again changes nothing: what a file lacks has to be added to it."
+        )
     if given - {Status.FAILED}:
         out.append(
             "Where the model replied (unparsed, truncated, refused) its reply is kept, and the same command finds it"

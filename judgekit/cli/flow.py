@@ -99,10 +99,10 @@ def _show(outcome: Finished) -> None:
         err.print("\nFinished, but not everything could be had:", markup=False)
         for line in outcome.missing:
             err.print(f"  {line}", markup=False)
-        counts = Counter(outcome.quality["status"])
-        for labeling in outcome.labelings.values():
-            counts.update(labeling.counts())
-        err.print(advice(counts), markup=False)
+        asked, read = Counter(outcome.quality["status"]), Counter[str]()
+        for info in outcome.results.labelings:
+            (asked if info.endpoint else read).update(info.counts)
+        err.print(advice(asked, read), markup=False)
         raise typer.Exit(1)
 
 

@@ -65,6 +65,7 @@ def label(
 ) -> None:
     """Label the pool of all runs once; write QRELS and, beside it, the labels with status and raw reply (Parquet)."""
     from judgekit import stages
+    from judgekit.data.checks import remarks
     from judgekit.data.files import check_target, write_table
     from judgekit.data.trec import write_qrels
     from judgekit.labelers.base import build
@@ -90,7 +91,9 @@ def label(
     write_table(labeling.table, table)
     told = ", ".join(f"{n:,} {status}" for status, n in labeling.counts().items() if n) or "no pairs"
     console().print(f"{labeler.spec}: {told}\nqrels:  {out}\nlabels: {table}", markup=False, highlight=False)
-    leave(labeling.counts(), "labels", table)
+    for line in remarks(labeling):
+        console(stderr=True).print(f"note: {line}", markup=False, highlight=False)
+    leave(labeling.counts(), "labels", table, asked=labeler.needs.endpoint is not None)
 
 
 def answer(

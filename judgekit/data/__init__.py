@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from judgekit.data.checks import check_qrels, check_runs
+    from judgekit.data.checks import check_runs
     from judgekit.data.documents import Doc, Docs, MemoryDocs, Query, Unit, render
     from judgekit.data.files import TableWriter, read_table, write_table
     from judgekit.data.labelings import Labeling, Scale
@@ -29,7 +29,6 @@ __all__ = [
     "TableWriter",
     "Ties",
     "Unit",
-    "check_qrels",
     "check_runs",
     "read_docs",
     "read_dpr",

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-
-import numpy as np
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from judgekit.data.documents import Docs, Queries
 from judgekit.data.labelings import Labeling
 from judgekit.data.runs import Run
+from judgekit.data.tables import Status
 from judgekit.errors import DataError
 
-__all__ = ["QrelsCheck", "check_qrels", "check_runs"]
+__all__ = ["FEW", "check_runs", "remarks"]
+
+FEW: Final = 0.05
+"""Imported labels that say something of the documents of fewer of the queries may be another collection's."""
 
 
 def check_runs(runs: Sequence[Run], queries: Queries, docs: Docs | None = None) -> dict[str, tuple[str, ...]]:
@@ -57,56 +59,26 @@ def _known(run: Run, one: str, many: str, ids: Iterable[str], known: Queries | D
         raise DataError(f"{reason}; in all it lacks {count}{wrong_file}")
 
 
-@dataclass(frozen=True, slots=True)
-class QrelsCheck:
-    """What imported labels leave out, counted over the queries of the experiment.
+def remarks(labeling: Labeling) -> Iterator[str]:
+    """Yield what has to be known of labels before their scores are read: what they do not judge, and what looks wrong.
 
-    Attributes:
-        pairs: pairs that the qrels list for these queries.
-        relevant: those of them that are relevant (golds).
-        outside: golds outside of the pool, which no measure sees inside an experiment.
-        unlisted: pooled pairs that the qrels do not list; they count as 0.
-        without_gold: queries without any gold.
-        other_queries: queries of the qrels that the experiment does not have; they are ignored.
+    A labeling of imported labels has a column ``judged``, 1 where the file says something of the document.
     """
-
-    pairs: int
-    relevant: int
-    outside: int
-    unlisted: int
-    without_gold: int
-    other_queries: int
-
-
-def check_qrels(labeling: Labeling, pool: Mapping[str, Sequence[str]]) -> QrelsCheck:
-    """Count what imported labels hold outside of the pool, and what of the pool they do not list.
-
-    Relevant is what reaches the scale's ``min_rel``; on the scales unit and signed whatever is above 0.
-
-    Args:
-        labeling: the imported labels.
-        pool: the pooled doc ids of every query of the experiment (`judgekit.data.pool.pool`).
-
-    Raises:
-        DataError: not one query of the experiment is in the qrels.
-    """
-    ours = np.array([q in pool for q in labeling.query_ids], dtype=bool)
-    if not ours.any():
-        example = f" (its own, e.g. {labeling.query_ids[0]!r})" if len(labeling) else ""
-        raise DataError(
-            f"labeling {labeling.name!r} has none of the {len(pool)} queries of the experiment"
-            f"{example}: are these files of one collection?"
+    table, name = labeling.table, labeling.name
+    queries = table["query_id"].nunique()
+    excused = table[table["status"] == Status.NOT_APPLICABLE.value]
+    if len(excused):
+        first = f"{excused['query_id'].iloc[0]}: {excused['reason'].iloc[0]}"
+        count = f"{excused['query_id'].nunique():,} of {queries:,} queries"
+        yield f"{name} does not apply to {count}, which have no score under it ({first})."
+    unasked = table[table["status"] == Status.UNASKED.value]
+    if len(unasked):
+        count = (
+            f"{len(unasked):,} of {len(table):,} labels, in {unasked['query_id'].nunique():,} of {queries:,} queries"
         )
-    least = labeling.scale.min_rel
-    gold = ours & ((labeling.relevance > 0) if least is None else (labeling.relevance >= least))
-    pooled = {query: set(docs) for query, docs in pool.items()}
-    rows = list(zip(labeling.query_ids, labeling.doc_ids, strict=True))
-    inside = np.array([d in pooled.get(q, ()) for q, d in rows], dtype=bool)
-    return QrelsCheck(
-        pairs=int(ours.sum()),
-        relevant=int(gold.sum()),
-        outside=int((gold & ~inside).sum()),
-        unlisted=sum(map(len, pooled.values())) - int((ours & inside).sum()),
-        without_gold=len(pool) - len(set(labeling.query_ids[gold])),
-        other_queries=len(set(labeling.query_ids[~ours])),
-    )
+        yield f"{name} lacks {count}: nobody was asked about these documents."
+    if "judged" in table.columns:
+        met = int(table["query_id"][table["judged"] == 1].nunique())
+        if met < FEW * queries:
+            what = f"judges documents of only {met:,} of {queries:,} queries" if met else "judges none of the documents"
+            yield f"{name} {what} in the pool of these runs: are these of one collection?"

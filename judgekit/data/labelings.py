@@ -259,7 +259,7 @@ class Labeling:
 
     @property
     def missing(self) -> npt.NDArray[np.bool_]:
-        """Which rows (sorted by query, then doc) were asked for and not obtained; not_applicable is not among them."""
+        """Which rows (sorted by query, then doc) are missing; not_applicable is not among them."""
         status = self.row_status[self._sorted]
         return np.asarray((status != _OK) & (status != _NOT_APPLICABLE), np.bool_)
 

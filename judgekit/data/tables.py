@@ -28,6 +28,7 @@ __all__ = [
     "COMPARISON",
     "LABELS",
     "NOT_MISSING",
+    "NO_FAILURE",
     "PAIRS",
     "QUALITY",
     "RUN",
@@ -69,11 +70,15 @@ class Status(StrEnum):
     FAILED = "failed"
     """No usable reply was had (endpoint, time-out, context too small)."""
     NOT_APPLICABLE = "not_applicable"
-    """The method makes no sense for this query (containment of a yes/no answer, no reference answer)."""
+    """The method makes no sense for this query (containment of a yes/no answer, no reference answer, no judgment)."""
+    UNASKED = "unasked"
+    """Nobody was asked (a document that people did not see, an answer that they did not rate), and that is missing."""
 
 
 NOT_MISSING: Final = (Status.OK.value, Status.NOT_APPLICABLE.value)
-"""Statuses of what was had, or could not be asked for: everything else was asked for and not obtained."""
+"""Statuses of what was had, or could not be asked for: everything else is missing."""
+NO_FAILURE: Final = (*NOT_MISSING, Status.UNASKED.value)
+"""Statuses of what did not go wrong: everything else was asked for and not obtained."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, Self, get_args
 
@@ -18,7 +19,7 @@ from judgekit.data.tables import Status
 from judgekit.data.trec import read_qrels
 from judgekit.errors import DataError
 from judgekit.labelers.base import Context, Label, Needs, Unit
-from judgekit.labelers.provenance import as_declared, judgments
+from judgekit.labelers.provenance import UNLISTED, Unlisted, as_declared, judged_queries, judgments, not_listed
 from judgekit.llm.types import Outcome, Request
 from judgekit.options import About, Options, spelling
 from judgekit.spec import Spec
@@ -26,7 +27,6 @@ from judgekit.spec import Spec
 __all__ = ["Human", "wilson"]
 
 Form = Literal["auto", "grades", "ranking", "votes"]
-Unlisted = Literal["zero", "missing"]
 Pair = tuple[str, str]
 
 _Z: Final = 1.959963984540054
@@ -70,8 +70,8 @@ class Human:
         file: the file, as spelled.
         form: which of the three it is; ``auto`` goes by its columns.
         declared: the scale of grades as spelled, "" to take it from the values.
-        unlisted: a pooled document that the file does not list is not relevant (``zero``, as in trec_eval), or
-            ``missing``, which leaves the query's scores undefined. ``extra["judged"]`` tells them apart anyway.
+        unlisted: what a pooled document is that the file does not list, see `provenance.not_listed`.
+            ``extra["judged"]`` tells them apart anyway.
         file_scale: the scale of the values.
         said: what people said, per (query id, doc id).
     """
@@ -86,13 +86,13 @@ class Human:
             "file": "the file with what they said",
             "form": "grades, ranking or votes; auto goes by the columns",
             "scale": "of grades, e.g. grades:3, means:5:2 or unit",
-            "unlisted": "zero or missing: what a document is that the file does not list",
+            "unlisted": UNLISTED,
         },
     )
     file: str
     form: Form = "auto"
     declared: str = ""
-    unlisted: Unlisted = "zero"
+    unlisted: Unlisted = "judged"
     file_scale: Scale = field(default=Scale("binary"), repr=False)
     said: Mapping[Pair, _Said] = field(default_factory=dict, repr=False)
 
@@ -103,7 +103,7 @@ class Human:
         name = options.required("file", "the file with what people said")
         form = options.choice("form", "auto", get_args(Form))
         declared = options.text("scale", "") if "scale" in options else ""
-        unlisted = options.choice("unlisted", "zero", get_args(Unlisted))
+        unlisted = options.choice("unlisted", "judged", get_args(Unlisted))
         scale, said = _read(context.path(name), form, Scale.parse(declared) if declared else None)
         return cls(name, form, declared, unlisted, scale, said)  # type: ignore[arg-type]  # checked by choice
 
@@ -116,7 +116,7 @@ class Human:
                 "file": (self.file, None),
                 "form": (self.form, "auto"),
                 "scale": (self.declared, ""),
-                "unlisted": (self.unlisted, "zero"),
+                "unlisted": (self.unlisted, "judged"),
             },
         )
 
@@ -147,13 +147,14 @@ class Human:
         """Return one label per doc."""
         return [self._label(unit.query.query_id, doc.doc_id) for doc in unit.docs]
 
+    @cached_property
+    def _queries(self) -> frozenset[str]:
+        return judged_queries((query_id, said.status) for (query_id, _), said in self.said.items())
+
     def _label(self, query_id: str, doc_id: str) -> Label:
         said = self.said.get((query_id, doc_id))
         if said is None:
-            if self.unlisted == "missing":
-                reason = "nobody was asked about this document"
-                return Label(query_id, doc_id, None, Status.FAILED, "", reason, {"judged": 0.0})
-            return Label(query_id, doc_id, 0.0, extra={"judged": 0.0})
+            return not_listed(query_id, doc_id, self.unlisted, self._queries)
         reason = "" if said.status is Status.OK else "missing in the file as well"
         return Label(query_id, doc_id, said.relevance, said.status, "", reason, {"judged": 1.0, **said.extra})
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, Self, get_args
+from functools import cached_property
+from typing import ClassVar, Final, Literal, Self, get_args
 
 from judgekit.data.documents import Doc, Query
 from judgekit.data.labelings import Labeling, Scale
@@ -16,16 +17,24 @@ from judgekit.llm.types import Outcome, Request
 from judgekit.options import About, Options, spelling
 from judgekit.spec import Spec
 
-__all__ = ["Provenance", "as_declared", "judgments"]
+__all__ = ["UNLISTED", "Provenance", "Unlisted", "as_declared", "judged_queries", "judgments", "not_listed"]
 
 Expand = Literal["none", "page", "title"]
+Unlisted = Literal["judged", "zero", "missing"]
+UNLISTED: Final = (
+    "what a document is that the file does not list: judged (0 in queries that the file judges at all; others are not"
+    " applicable), zero (0 in every query) or missing"
+)
 Judged = Mapping[tuple[str, str], tuple[float | None, Status]]
 """(query id, doc id) to relevance and status."""
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """The relevance that a qrels file gives a document; 0 for a pooled document that it does not list.
+    """The relevance that a qrels file gives a document.
+
+    A pooled document that it does not list is 0 where it judges the query at all. A query without any judgment is not
+    judged by this labeling, and not applicable.
 
     With ``expand`` a judgment counts for all documents of the same page, as in KILT, where every passage of a
     positive page is positive: the page has the largest relevance of its documents. An id in the file that is no
@@ -36,6 +45,7 @@ class Provenance:
         expand: ``page`` goes by the documents' ``page_id``, ``title`` by their titles.
         threshold: relevance from here on is 1, below it 0; 0 means that grades stay as they are.
         declared: the scale as spelled (``grades:3``), "" to take it from the file.
+        unlisted: what a pooled document is that the file does not list (nor its page), see `not_listed`.
         file_scale: the scale of the file's values.
         judged: the file's labels.
         pages: relevance per (query id, page), for ``expand``.
@@ -52,12 +62,14 @@ class Provenance:
             "expand": "page or title: a judgment counts for all documents of the same page",
             "threshold": "the least grade that is 1",
             "scale": "of the file's values, e.g. grades:3 or means:5:2",
+            "unlisted": UNLISTED,
         },
     )
     qrels: str
     expand: Expand = "none"
     threshold: int = 0
     declared: str = ""
+    unlisted: Unlisted = "judged"
     file_scale: Scale = field(default=Scale("binary"), repr=False)
     judged: Judged = field(default_factory=dict, repr=False)
     pages: Mapping[tuple[str, str], float] = field(default_factory=dict, repr=False)
@@ -76,6 +88,7 @@ class Provenance:
             expand,
             options.whole("threshold", 0, 1) if "threshold" in options else 0,
             declared,
+            options.choice("unlisted", "judged", get_args(Unlisted)),  # type: ignore[arg-type]  # checked by choice
             as_declared(labeling),
             judged,
             {} if expand == "none" else _pages(judged, expand, context, spec),
@@ -91,6 +104,7 @@ class Provenance:
                 "expand": (self.expand, "none"),
                 "threshold": (self.threshold, 0),
                 "scale": (self.declared, ""),
+                "unlisted": (self.unlisted, "judged"),
             },
         )
 
@@ -121,14 +135,21 @@ class Provenance:
         """Return one label per doc."""
         return [self._label(unit.query.query_id, doc) for doc in unit.docs]
 
+    @cached_property
+    def _queries(self) -> frozenset[str]:
+        return judged_queries((query_id, status) for (query_id, _), (_, status) in self.judged.items())
+
     def _label(self, query_id: str, doc: Doc) -> Label:
-        relevance, status = self.judged.get((query_id, doc.doc_id), (0.0, Status.OK))
+        said = self.judged.get((query_id, doc.doc_id))
         page = self.pages.get((query_id, _page(doc, self.expand))) if self.pages else None
+        if said is None and page is None:
+            return not_listed(query_id, doc.doc_id, self.unlisted, self._queries)
+        relevance, status = said or (0.0, Status.OK)
         # What is missing may be relevant, so that a page which is not says nothing about it.
         if page is not None and page > (relevance or 0.0):
             relevance, status = page, Status.OK
         reason = "" if status is Status.OK else "missing in the qrels as well"
-        return Label(query_id, doc.doc_id, self._thresholded(relevance), status, "", reason)
+        return Label(query_id, doc.doc_id, self._thresholded(relevance), status, "", reason, {"judged": 1.0})
 
     def _thresholded(self, relevance: float | None) -> float | None:
         return relevance if relevance is None or not self.threshold else float(relevance >= self.threshold)
@@ -140,6 +161,31 @@ def judgments(labeling: Labeling) -> dict[tuple[str, str], tuple[float | None, S
     return {
         (q, d): (float(r) if s == Status.OK.value else None, Status(s)) for q, d, r, s in zip(*columns, strict=True)
     }
+
+
+def judged_queries(listed: Iterable[tuple[str, Status]]) -> frozenset[str]:
+    """Return the queries that imported labels judge, of the query and status of each label."""
+    return frozenset(query_id for query_id, status in listed if status is not Status.NOT_APPLICABLE)
+
+
+def not_listed(query_id: str, doc_id: str, unlisted: Unlisted, judged: frozenset[str]) -> Label:
+    """Return the label of a document that imported labels do not list.
+
+    Args:
+        query_id: the query.
+        doc_id: the document.
+        unlisted: ``judged``: 0 in a query that is judged, else not applicable; ``zero``: 0 in every query, for files
+            that list relevant documents only, and so no query without any; ``missing``: as ``judged``, but missing
+            instead of 0, which leaves the query's scores undefined.
+        judged: the queries that are judged.
+    """
+    extra = {"judged": 0.0}
+    if unlisted != "zero" and query_id not in judged:
+        reason = "the file does not judge this query"
+        return Label(query_id, doc_id, None, Status.NOT_APPLICABLE, "", reason, extra)
+    if unlisted == "missing":
+        return Label(query_id, doc_id, None, Status.UNASKED, "", "nobody was asked about this document", extra)
+    return Label(query_id, doc_id, 0.0, extra=extra)
 
 
 def as_declared(labeling: Labeling) -> Scale:

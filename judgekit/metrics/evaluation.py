@@ -56,8 +56,9 @@ def evaluate(
         labelings: the labelings, with distinct names. What they list is what there is: a document that they do not
             list is unjudged, and R, AP and nDCG count the relevant ones among what they list.
         measures: measures or their spellings.
-        query_ids: the queries to score; by default, for each labeling, all queries that it lists. Queries of a run
-            beyond these are left out and counted.
+        query_ids: the queries to score; by default, for each labeling, all queries that it lists. A labeling is not
+            applicable to one of these that it does not list and a run has documents for. Queries of a run beyond
+            these are left out and counted.
         depth: cut every run to its first documents before anything else.
         missing: what a missing label does. A label that is not applicable always makes its query undefined.
         unjudged: what a document without any label is.
@@ -92,6 +93,8 @@ def evaluate(
         unjudged_as_holes=unjudged == "bounds",
     )
     if query_ids is not None:
+        # What no run has anything for scores 0 whatever its labels are; what a labeling knows nothing of, does not.
+        join.excused |= ~join.listed & (join.retrieved > 0).any(axis=0)
         join.listed[:] = True
     reasons = {
         (labeling.name, str(m)): reason

@@ -16,5 +16,5 @@ def shares(info: LabelingInfo) -> str:
 
 
 def missing(info: LabelingInfo) -> int:
-    """Return how many labels were asked for and not obtained (not_applicable is no failure)."""
+    """Return how many labels are missing, which those that are not applicable are not."""
     return sum(n for status, n in info.counts.items() if status not in ("ok", "not_applicable"))

@@ -29,7 +29,7 @@ def test_thumbs_and_ratings_are_a_quality_table(tmp_path: Path) -> None:
     assert list(table["query_id"]) == ["q1", "q2", "q1", "q2"]
     assert list(table["value"][:3]) == [0.0, 1.0, 3.5]
     assert math.isnan(table["value"][3])
-    assert (table["status"][3], table["reason"][3]) == ("failed", "not rated")
+    assert (table["status"][3], table["reason"][3]) == ("unasked", "not rated")
     assert set(table["model"]) == {"imported"}
 
 

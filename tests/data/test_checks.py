@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from judgekit.data.checks import QrelsCheck, check_qrels, check_runs
+from judgekit.data.checks import check_runs, remarks
 from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.runs import Run
@@ -51,31 +51,30 @@ def test_docs_are_left_unchecked_without_a_collection() -> None:
     assert check_runs([run(("q1", "d9"))], QUERIES) == {"bm25": ("q2", "q3")}
 
 
-def labeling(*labels: tuple[str, str, float], scale: str = "binary") -> Labeling:
-    frame = pd.DataFrame(labels, columns=["query_id", "doc_id", "relevance"])
-    return Labeling("gold", Scale.parse(scale), frame)
+def labeling(*labels: tuple[str, str, float | None, str, float]) -> Labeling:
+    frame = pd.DataFrame(labels, columns=["query_id", "doc_id", "relevance", "status", "judged"])
+    return Labeling("gold", Scale("binary"), frame.assign(reason="why"))
 
 
-POOL = {"q1": ["d1", "d2"], "q2": ["d1"], "q3": []}
+def test_labels_that_judge_every_query_need_no_remark() -> None:
+    assert not list(remarks(labeling(("q1", "d1", 1, "ok", 1), ("q1", "d2", 0, "ok", 0))))
+    assert not list(remarks(labeling()))
 
 
-@pytest.mark.parametrize(
-    ("labels", "check"),
-    [
-        (labeling(("q1", "d1", 1)), QrelsCheck(1, 1, 0, 2, 2, 0)),
-        (labeling(("q1", "d1", 1), ("q1", "d9", 1), ("q1", "d8", 0)), QrelsCheck(3, 2, 1, 2, 2, 0)),
-        (labeling(("q1", "d1", 0), ("q1", "d2", 0), ("q2", "d1", 0)), QrelsCheck(3, 0, 0, 0, 3, 0)),
-        (labeling(("q1", "d1", 1), ("q3", "d1", 1), ("q7", "d1", 1), ("q8", "d1", 1)), QrelsCheck(2, 2, 1, 2, 1, 2)),
-        (labeling(("q1", "d1", 1), ("q2", "d1", 2), scale="grades:3:2"), QrelsCheck(2, 1, 0, 1, 2, 0)),
-        (labeling(("q1", "d1", 0.0), ("q2", "d9", 0.1), scale="unit"), QrelsCheck(2, 1, 1, 2, 2, 0)),
-    ],
-)
-def test_golds_outside_of_the_pool_are_counted(labels: Labeling, check: QrelsCheck) -> None:
-    assert check_qrels(labels, POOL) == check
+def test_queries_that_are_not_judged_and_documents_that_nobody_was_asked_about_are_counted() -> None:
+    found = labeling(
+        ("q1", "d1", 1, "ok", 1),
+        ("q1", "d2", None, "unasked", 0),
+        ("q2", "d1", None, "not_applicable", 0),
+        ("q2", "d2", None, "not_applicable", 0),
+    )
+    assert list(remarks(found)) == [
+        "gold does not apply to 1 of 2 queries, which have no score under it (q2: why).",
+        "gold lacks 1 of 4 labels, in 1 of 2 queries: nobody was asked about these documents.",
+    ]
 
 
-def test_qrels_about_other_queries_are_refused() -> None:
-    with pytest.raises(DataError, match=r"none of the 3 queries of the experiment \(its own, e\.g\. 'x1'\)"):
-        check_qrels(labeling(("x1", "d1", 1)), POOL)
-    with pytest.raises(DataError, match="none of the 3 queries of the experiment: are these"):
-        check_qrels(labeling(), POOL)
+@pytest.mark.parametrize(("judged", "told"), [(0, "judges none of the documents"), (2, "only 2 of 50"), (3, "")])
+def test_labels_that_hardly_meet_the_pool_may_be_of_another_collection(judged: int, told: str) -> None:
+    found = list(remarks(labeling(*((f"q{i}", "d", 0, "ok", float(i < judged)) for i in range(50)))))
+    assert [told in line and "are these of one collection?" in line for line in found] == [True] * bool(told)

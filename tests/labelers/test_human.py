@@ -73,8 +73,25 @@ def test_a_scale_can_be_declared_and_is_held_to(tmp_path: Path) -> None:
 def test_a_document_that_nobody_saw_is_not_relevant_or_missing(tmp_path: Path) -> None:
     found = labeler(tmp_path, "query_id,doc_id,relevance\nq1,a,1\n", ", unlisted=missing")
     labels = checked(found, UNIT, [])
-    assert [x.status for x in labels] == [Status.OK, *[Status.FAILED] * 3]
+    assert [x.status for x in labels] == [Status.OK, *[Status.UNASKED] * 3]
     assert labels[1].reason == "nobody was asked about this document"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "query_id,doc_id,relevance\nq2,a,1\n",
+        "query_id,doc_id,rank\nq2,a,1\n",
+        "query_id,shown,chosen\nq2,a b,a\n",
+        "q2 0 a 1\n",
+    ],
+)
+def test_a_query_that_nobody_saw_is_not_applicable_unless_the_user_says_zero(text: str, tmp_path: Path) -> None:
+    for unlisted in ("", ", unlisted=missing"):
+        found = checked(labeler(tmp_path, text, unlisted), UNIT, [])
+        assert {x.status for x in found} == {Status.NOT_APPLICABLE}
+        assert found[0].reason == "the file does not judge this query"
+    assert said(labeler(tmp_path, text, ", unlisted=zero")) == [0] * 4
 
 
 def test_of_n_ranked_documents_the_one_at_rank_r_gains_n_minus_r_plus_1(tmp_path: Path) -> None:

@@ -57,7 +57,29 @@ def test_relevance_is_the_files_or_the_pages(options: str, expected: list[float]
 
 def test_pages_belong_to_a_query(here: Here) -> None:
     assert labels("provenance(qrels='gold.qrels', expand=page)", here, "q2") == [0, 0, 1, 0]
-    assert labels("provenance(qrels='gold.qrels', expand=page)", here, "q3") == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("expand", ["", ", expand=page"])
+def test_a_query_that_the_file_does_not_judge_at_all_is_not_applicable_unless_the_user_says_zero(
+    expand: str, here: Here
+) -> None:
+    def statuses(unlisted: str) -> list[Status]:
+        unit = Unit(Query("q3", "?"), tuple(DOCS))
+        found = checked(build(f"provenance(qrels='gold.qrels'{expand}{unlisted})", here), unit, [])
+        assert {label.extra["judged"] for label in found} == {0}
+        return [label.status for label in found]
+
+    assert statuses("") == statuses(", unlisted=judged") == statuses(", unlisted=missing")
+    assert statuses("") == [Status.NOT_APPLICABLE] * 4
+    assert statuses(", unlisted=zero") == [Status.OK] * 4
+    assert labels(f"provenance(qrels='gold.qrels'{expand}, unlisted=zero)", here, "q3") == [0] * 4
+    assert labels(f"provenance(qrels='gold.qrels'{expand}, unlisted=missing)", here, "q2") == [None, None, 1, None]
+
+
+def test_a_query_of_which_the_file_says_that_it_is_not_applicable_is_not_judged(here: Here) -> None:
+    (here.base / "gold.qrels").write_text("q1 0 p1-a 1\n")
+    (here.base / "gold.missing.tsv").write_text("query_id\tdoc_id\tstatus\nq2\tp1-b\tnot_applicable\n")
+    assert labels("provenance(qrels='gold.qrels')", here, "q2") == [None] * 4
 
 
 def test_what_is_missing_in_the_file_is_missing_unless_the_page_is_relevant(here: Here) -> None:

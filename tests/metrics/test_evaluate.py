@@ -123,10 +123,10 @@ def test_the_queries_are_those_of_each_labeling_or_those_given() -> None:
     run = run_of(q1="d1", q2="d1", q3="d1")
     labelings = [labeling_of(name="x", q1={"d1": 1}), labeling_of(name="y", q1={"d1": 1}, q2={"d1": 0})]
     assert [m.queries for m in evaluate([run], labelings, ["P@1"]).summary] == [1, 2]
-    given = evaluate([run], labelings, ["P@1"], query_ids=["q3", "q1", "q1"])
-    assert given.query_ids == ["q1", "q3"]
-    assert given.values[0, :, 0].tolist() == [[1, 0], [1, 0]]
-    assert [m.ignored for m in given.summary] == [1, 1]
+    given = evaluate([run], labelings, ["P@1"], query_ids=["q2", "q1", "q1", "q4"])
+    assert given.query_ids == ["q1", "q2", "q4"]
+    np.testing.assert_array_equal(given.values[0, :, 0], [[1, np.nan, 0], [1, 0, 0]])
+    assert [(m.ignored, m.not_applicable, m.not_in_run) for m in given.summary] == [(1, 1, 1), (1, 0, 1)]
 
 
 def test_ties_across_and_above_the_cutoff_are_counted() -> None:
@@ -221,7 +221,8 @@ def test_nothing_retrieved_and_nothing_labelled_still_has_a_shape() -> None:
         found = evaluate([empty], [labeling], [measure, "AP"])
         assert found.values.shape == (2, 1, 1, 1)
     nothing = labeling_of(other={"a": 1})
-    assert only(run_of(q="a"), nothing, "P@1", query_ids=["q"]).value == 0
+    assert only(run_of(q="a"), nothing, "P@1", query_ids=["q"]).not_applicable == 1
+    assert only(empty, nothing, "P@1", query_ids=["q"]).value == 0
     found = evaluate([empty, run_of(q="a")], [nothing], ["P@1"], query_ids=[])
     assert found.scores().empty
     assert np.isnan(found.summary[0].value)
