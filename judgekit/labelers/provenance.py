@@ -21,10 +21,7 @@ __all__ = ["UNLISTED", "Provenance", "Unlisted", "as_declared", "judged_queries"
 
 Expand = Literal["none", "page", "title"]
 Unlisted = Literal["judged", "zero", "missing"]
-UNLISTED: Final = (
-    "what a document is that the file does not list: judged (0 in queries that the file judges at all; others are not"
-    " applicable), zero (0 in every query) or missing"
-)
+UNLISTED: Final = "a document that the file does not list: judged (0 in queries that the file judges), zero or missing"
 Judged = Mapping[tuple[str, str], tuple[float | None, Status]]
 """(query id, doc id) to relevance and status."""
 
