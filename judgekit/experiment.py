@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Final
 
 import pandas as pd
 
@@ -30,7 +31,8 @@ from judgekit.data.checks import remarks
 from judgekit.data.documents import Unit
 from judgekit.data.files import write_atomic, write_table
 from judgekit.data.labelings import Labeling
-from judgekit.data.trec import write_qrels
+from judgekit.data.outputs import check_folder, noting_reads
+from judgekit.data.trec import missing_path, write_qrels
 from judgekit.labelers.base import Labeler
 from judgekit.llm.batch import BatchExport, export_batch
 from judgekit.llm.session import Mode, Plan, Session, run_sync
@@ -51,6 +53,7 @@ __all__ = [
     "load",
     "plan",
     "prepare",
+    "result_files",
     "run",
     "run_async",
     "stage_units",
@@ -78,6 +81,21 @@ class Finished:
     comparison: Comparison
     missing: tuple[str, ...]
 
+
+FILES: Final = (
+    "resolved.toml",
+    "scores.parquet",
+    "controls.csv",
+    "agreement.csv",
+    "confusion.csv",
+    "models.csv",
+    "comparison.csv",
+    "differences.csv",
+    "details.csv",
+    "report.json",
+    "report.html",
+)
+"""The results of every run, beside the labels and answers that go by the names of labelers and prompt."""
 
 Asked = tuple[Program[Unit], Unit]
 """A unit and the program (a labeler, or the answerer) that says what it needs."""
@@ -130,10 +148,11 @@ def plan(experiment: Config | str | Path, cache: str | Path | None = None) -> di
 
 def export_requests(experiment: Config | str | Path, path: str | Path, cache: str | Path | None = None) -> BatchExport:
     """Write what the store lacks for an experiment as OpenAI batch files; see `judgekit.llm.batch.export_batch`."""
-    prepared = prepare(experiment, keys=False)
-    units = chain.from_iterable(units() for units in stage_units(prepared).values())
-    with closing(Store(default_store_path() if cache is None else cache)) as store:
-        return export_batch(store, units, Everything(), path)
+    with noting_reads():
+        prepared = prepare(experiment, keys=False)
+        units = chain.from_iterable(units() for units in stage_units(prepared).values())
+        with closing(Store(default_store_path() if cache is None else cache)) as store:
+            return export_batch(store, units, Everything(), path)
 
 
 def run(
@@ -141,6 +160,7 @@ def run(
     *,
     out: str | Path,
     cache: str | Path | None = None,
+    overwrite: bool = False,
     mode: Mode = "on",
     budget: Budget | None = None,
     progress: Progress = silent,
@@ -151,6 +171,8 @@ def run(
         experiment: the experiment file, or what `load` returned.
         out: folder for the results; what is there of an earlier run is replaced file by file.
         cache: folder of the reply store; `default_store_path` by default.
+        overwrite: replace files of the results' names also where the folder does not hold results of judgekit; an
+            input is never replaced.
         mode: ``on``, ``off``, ``read-only`` or ``refresh``.
         budget: where to stop.
         progress: called with events.
@@ -159,7 +181,16 @@ def run(
         ConfigError, DataError, UsageError: nothing has been sent.
         StoppedError: the endpoint or the budget ended the run; run it again to go on from there.
     """
-    return run_sync(run_async(experiment, out=out, cache=cache, mode=mode, budget=budget, progress=progress))
+    return run_sync(
+        run_async(experiment, out=out, cache=cache, overwrite=overwrite, mode=mode, budget=budget, progress=progress)
+    )
+
+
+def result_files(prepared: Prepared) -> list[str]:
+    """Return the names of all files that a run may write into its folder."""
+    labels = [f"labels/{slug(name)}{end}" for name in prepared.labelers for end in (".qrels", ".parquet")]
+    missing = [str(missing_path(name)) for name in labels if name.endswith(".qrels")]
+    return [*labels, *missing, f"answers/{slug(prepared.config.answers.prompt)}.parquet", *FILES]
 
 
 def _query_log(prepared: Prepared) -> QueryLogCheck | None:
@@ -175,14 +206,17 @@ async def run_async(
     *,
     out: str | Path,
     cache: str | Path | None = None,
+    overwrite: bool = False,
     mode: Mode = "on",
     budget: Budget | None = None,
     progress: Progress = silent,
 ) -> Finished:
     """Do what `run` does, inside a running event loop."""
-    prepared = prepare(experiment)
-    config, collection = prepared.config, prepared.collection
     folder = Path(out)
+    with noting_reads():
+        prepared = prepare(experiment)
+        check_folder(folder, result_files(prepared), overwrite=overwrite)
+    config, collection = prepared.config, prepared.collection
     session = Session(
         default_store_path() if cache is None else cache,
         mode=mode,
@@ -192,7 +226,7 @@ async def run_async(
     )
     async with session:
         write_atomic(
-            folder / "experiment.toml", f"# Paths are relative to {config.path.parent.absolute()}\n{config.toml()}"
+            folder / "resolved.toml", f"# Paths are relative to {config.path.parent.absolute()}\n{config.toml()}"
         )
         made: dict[str, Labeling] = {}
         # Those that ask nobody come first: what looks wrong with a file is said before anything is paid for.
@@ -252,7 +286,9 @@ async def run_async(
     write_table(agreed.table, folder / "agreement.csv")
     write_table(agreed.confusion, folder / "confusion.csv")
     matrix = summary.models(prepared, scores, quality, comparison.verdict.primary)
-    if matrix is not None:
+    if matrix is None:
+        (folder / "models.csv").unlink(missing_ok=True)
+    else:
         write_table(matrix.table, folder / "models.csv")
     results = summary.summarise(
         prepared, labelings, quality, evaluation, comparison, agreed, session, matrix=matrix, log=_query_log(prepared)

@@ -21,6 +21,7 @@ from judgekit.answers.quality import metric as answer_metric
 from judgekit.data.checks import check_runs
 from judgekit.data.documents import Docs, Fields, Queries, Unit
 from judgekit.data.labelings import Labeling
+from judgekit.data.outputs import note_read
 from judgekit.data.pool import pool
 from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.runs import Run
@@ -82,7 +83,9 @@ class Resources:
 
     def path(self, text: str) -> Path:
         """Return a file's path, relative ones being relative to ``base``."""
-        return self.base / Path(text).expanduser()
+        path = self.base / Path(text).expanduser()
+        note_read(path)
+        return path
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     the endpoint, the budget or the store; 130: interrupted. Every error raised on purpose becomes a sentence.
     """
     from judgekit.cli.app import app
+    from judgekit.data.outputs import noting_reads
     from judgekit.errors import JudgekitError
 
     try:
-        app(args=None if argv is None else list(argv), prog_name="judgekit")
+        with noting_reads():
+            app(args=None if argv is None else list(argv), prog_name="judgekit")
     except JudgekitError as error:
         sys.stderr.write(f"judgekit: {error}\n")
         sys.exit(error.exit_code)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from judgekit.cli.common import Cache, CacheMode, Limit, Quiet, advice, console, progress
-from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
     from judgekit.experiment import Finished
@@ -18,25 +17,29 @@ if TYPE_CHECKING:
 __all__ = ["demo", "report", "run"]
 
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results.")]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace files of the results' names that judgekit did not write.")
+]
 
 
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")] = Path("judgekit-demo"),
+    overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
     """Run the whole flow on the bundled sample, offline: no LLM, no network, no key."""
     from judgekit.experiment import run as run_experiment
     from judgekit.sample import EXPERIMENT
 
-    _check_folder(out)
     with progress(quiet) as draw:
-        outcome = run_experiment(EXPERIMENT, out=out, cache=out / "cache", progress=draw)
+        outcome = run_experiment(EXPERIMENT, out=out, cache=out / "cache", overwrite=overwrite, progress=draw)
     _show(outcome)
 
 
 def run(
     experiment: Annotated[Path, typer.Argument(help="The experiment file (TOML).")],
     out: Out = None,
+    overwrite: Overwrite = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what it would take; send nothing.")] = False,
     limit: Limit = None,
     query_log: Annotated[
@@ -63,9 +66,10 @@ def run(
         _show_plan(experiments.plan(config, cache=cache))
         return
     out = out or Path("judgekit-out") / experiment.stem
-    _check_folder(out)
     with progress(quiet) as draw:
-        outcome = experiments.run(config, out=out, cache=cache, mode=cache_mode, budget=budget, progress=draw)
+        outcome = experiments.run(
+            config, out=out, cache=cache, overwrite=overwrite, mode=cache_mode, budget=budget, progress=draw
+        )
     _show(outcome)
 
 
@@ -80,12 +84,6 @@ def report(
     reports.write_html(results, page)
     reports.print_tables(results, console())
     console().print(f"\nreport: {page}", markup=False)
-
-
-def _check_folder(out: Path) -> None:
-    """Refuse a folder for the results that cannot be one, before anything is sent."""
-    if any(part.exists() and not part.is_dir() for part in (out, *out.parents)):
-        raise UsageError(f"--out {out}: there is a file of that name; the results need a folder")
 
 
 def _show(outcome: Finished) -> None:

@@ -67,7 +67,8 @@ def label(
     from judgekit import stages
     from judgekit.data.checks import remarks
     from judgekit.data.files import check_target, write_table
-    from judgekit.data.trec import write_qrels
+    from judgekit.data.outputs import check_outputs
+    from judgekit.data.trec import missing_path, write_qrels
     from judgekit.labelers.base import build
     from judgekit.llm.session import Session, run_sync
     from judgekit.spec import Spec, parse
@@ -79,6 +80,8 @@ def label(
     collection = stages.read_collection(queries, docs, named(run, "--run"), depth, limit)
     resources = stages.Resources(endpoints(base_url, model, api_key_env, concurrency), docs=collection.docs)
     labeler = build(wanted, resources)
+    table = out.with_name(f"{out.name}.parquet")
+    check_outputs(out, table, missing_path(out))
 
     async def work() -> Labeling:
         async with Session(store_path(cache), mode=cache_mode, progress=draw) as session:
@@ -87,7 +90,6 @@ def label(
     with progress(quiet) as draw:
         labeling = run_sync(work())
     write_qrels(labeling, out)
-    table = out.with_name(f"{out.name}.parquet")
     write_table(labeling.table, table)
     told = ", ".join(f"{n:,} {status}" for status, n in labeling.counts().items() if n) or "no pairs"
     console().print(f"{labeler.spec}: {told}\nqrels:  {out}\nlabels: {table}", markup=False, highlight=False)
@@ -119,6 +121,7 @@ def answer(
     """Answer every query from the top k documents of every run, and say how good the answers are."""
     from judgekit import stages
     from judgekit.data.files import check_target, write_table
+    from judgekit.data.outputs import check_outputs
     from judgekit.data.tables import Status
     from judgekit.llm.session import Session, run_sync
 
@@ -126,6 +129,7 @@ def answer(
     resources = stages.Resources(endpoints(base_url, model, api_key_env, concurrency))
     answering = stages.answering(resources, prompt=prompt, metrics=metric or ["em", "f1"])
     collection = stages.read_collection(queries, docs, named(run, "--run"), max(depth), limit)
+    check_outputs(out)
 
     async def work() -> pd.DataFrame:
         async with Session(store_path(cache), mode=cache_mode, progress=draw) as session:

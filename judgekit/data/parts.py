@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from judgekit.data.outputs import check_outputs, note_read
 from judgekit.data.streams import check_file, file_error, sync_folder, temporary
 from judgekit.data.tables import SCHEMA_VERSION, Table
 from judgekit.errors import DataError
@@ -30,6 +31,7 @@ def parquet_parts(path: Path) -> list[Path]:
     """
     if not path.is_dir():
         return [path]
+    note_read(path)
     parts = sorted(p for p in path.glob("*.parquet") if not p.name.startswith((".", "_")))
     if not parts:
         raise DataError("is a folder without Parquet parts (*.parquet)", path)
@@ -98,6 +100,7 @@ class TableWriter:
         self._in_part = 0
 
     def __enter__(self) -> Self:
+        check_outputs(self._path)
         if self._path.is_dir() and not all(_PART.fullmatch(p.name) for p in self._path.iterdir()):
             raise DataError("is a folder that holds more than the parts of a table; it is not replaced", self._path)
         try:

@@ -19,6 +19,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from judgekit.data.outputs import note_read
 from judgekit.data.parts import parquet_parts
 from judgekit.data.streams import Line, head, lines, read_bytes
 from judgekit.errors import DataError, UsageError, nearest
@@ -263,6 +264,7 @@ def records(path: Path, spec: Spec, expected: str) -> tuple[str, Iterator[Record
         DataError: the file is not of that format; also while the records are read.
         UsageError: there is no such format.
     """
+    note_read(path)
     name = sniff(path, expected) if spec.name == "auto" else spec.name
     if name in FORMATS:
         if not (name == "parquet" and path.is_dir()):

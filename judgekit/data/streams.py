@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, cast
 
+from judgekit.data.outputs import check_outputs, note_read
 from judgekit.errors import DataError, nearest
 
 __all__ = [
@@ -86,7 +87,7 @@ def file_error(error: OSError | EOFError | zlib.error, path: Path, expected: str
 
 
 def check_file(path: Path, expected: str) -> None:
-    """Refuse what is neither a file nor a folder, before it is opened: opening a pipe waits for its writer.
+    """Note that a file is read; refuse a pipe or device before it is opened: opening a pipe waits for its writer.
 
     Files are read more than once, which would silently lose the beginning of a pipe; that of a shell's ``<(...)`` too.
 
@@ -102,6 +103,7 @@ def check_file(path: Path, expected: str) -> None:
             " (gzip is read directly)",
             path,
         )
+    note_read(path)
 
 
 @contextmanager
@@ -228,8 +230,10 @@ def open_atomic(path: str | Path) -> Iterator[BinaryIO]:
 
     Raises:
         DataError: the file cannot be written.
+        UsageError: it is an input of the command, see `judgekit.data.outputs`.
     """
     target = Path(path)
+    check_outputs(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.is_symlink():

@@ -20,6 +20,7 @@ import pyarrow.csv as pacsv
 from judgekit.data.columns import Stretches, byte_lengths, join_stretches, numbers, stretches, strings, text_bytes
 from judgekit.data.labelings import STATUSES, Labeling, Scale
 from judgekit.data.ordering import Ties
+from judgekit.data.outputs import check_outputs
 from judgekit.data.runs import Run
 from judgekit.data.streams import head, is_gzip, is_json, lines, stem, write_atomic
 from judgekit.data.tables import ALL, Status, id_problem
@@ -322,6 +323,7 @@ def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = 
         value = relevance if min_grade is None else relevance >= min_grade
         kept.append(f"{query} 0 {doc} {int(value) if whole else repr(value)}\n")
     side = missing_path(path)
+    check_outputs(Path(path), side)
     if missing:
         write_atomic(side, f"{_MISSING_HEAD}\n{''.join(missing)}")
     write_atomic(path, "".join(kept))

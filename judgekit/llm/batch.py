@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, Final, TypeVar
 
 import orjson
 
+from judgekit.data.outputs import check_outputs
 from judgekit.data.streams import lines, open_atomic
 from judgekit.errors import DataError, UsageError
 from judgekit.llm.ledger import Distinct
@@ -145,11 +146,12 @@ def export_batch(
     Raises:
         DataError: a file cannot be written.
         StoreError: the store cannot be written to.
-        UsageError: the name does not end in ``.jsonl``.
+        UsageError: the name does not end in ``.jsonl``, or a file is an input (see `judgekit.data.outputs`).
     """
     path = Path(path)
     if path.suffix != ".jsonl":
         raise UsageError(f"{path}: the name of a batch file ends in .jsonl")
+    check_outputs(path)
     result = BatchExport()
     distinct = Distinct()
     writers: dict[tuple[str, str, str], _Writer] = {}

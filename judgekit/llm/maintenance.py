@@ -296,7 +296,10 @@ def export_store(store: Store, path: str | Path) -> int:
 
     Raises:
         DataError: the file cannot be written.
+        UsageError: it lies in the store's own folder, whose files it could replace.
     """
+    if Path(path).resolve().parent == store.path.resolve():
+        raise UsageError(f"{path}: lies in the folder of the store itself: choose another one")
     count = 0
     with open_atomic(path) as stream:
         for _, record in _records(store):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-STABLE = ("labels/*", "answers/*", "scores.parquet", "comparison.csv", "differences.csv", "experiment.toml")
+STABLE = ("labels/*", "answers/*", "scores.parquet", "comparison.csv", "differences.csv", "resolved.toml")
 
 
 def demo(out: Path) -> subprocess.Popen[bytes]:

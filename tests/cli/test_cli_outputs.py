@@ -1,0 +1,178 @@
+"""No command writes over what it reads, and nothing that judgekit did not write is replaced in silence."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from judgekit.data.outputs import is_results_folder
+from judgekit.experiment import prepare, result_files
+from tests.cli.conftest import Judgekit
+
+OFFLINE = ["--base-url", "offline:", "--model", "offline-1", "--cache", "store"]
+DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
+PEOPLE = ["label", "provenance(qrels=gold.qrels)", *DATA]
+
+COMMANDS = [
+    ("a query file", [*PEOPLE, "--out", "queries.jsonl"], "queries.jsonl"),
+    ("documents", [*PEOPLE, "--out", "docs.jsonl"], "docs.jsonl"),
+    ("a run", [*PEOPLE, "--out", "good.trec"], "good.trec"),
+    ("a labeler's qrels", [*PEOPLE, "--out", "gold.qrels"], "gold.qrels"),
+    ("the same by another path", [*PEOPLE, "--out", "../{folder}/gold.qrels"], "gold.qrels"),
+    ("a symbolic link to it", [*PEOPLE, "--out", "link"], "gold.qrels"),
+    ("a hard link to it", [*PEOPLE, "--out", "hard"], "gold.qrels"),
+    ("the missing labels beside its qrels", [*PEOPLE, "--out", "gold.txt"], "gold.missing.tsv"),
+    (
+        "the table beside the labels",
+        ["label", "human(file=x.qrels.parquet)", *DATA, "--out", "x.qrels"],
+        "x.qrels.parquet",
+    ),
+    ("a prompt", ["label", "judge(prompt=mine.toml)", *DATA, *OFFLINE, "--out", "mine.toml"], "mine.toml"),
+    (
+        "a query table",
+        ["answer", "--queries", "queries.csv", *DATA[2:], *OFFLINE, "--depth", "1", "--out", "queries.csv"],
+        "queries.csv",
+    ),
+    (
+        "a part of a folder of documents",
+        ["answer", *DATA[:2], "--docs", "parts", *DATA[4:], *OFFLINE, "--depth", "1", "--out", "parts/new.parquet"],
+        "parts",
+    ),
+    (
+        "qrels that are scored",
+        ["score", "--run", "good.trec", "--qrels", "labels.csv", "--out", "labels.csv"],
+        "labels.csv",
+    ),
+    (
+        "scores that are compared",
+        ["compare", "--scores", "scores.csv", "--quality", "quality.csv", "--out", "scores.csv"],
+        "scores.csv",
+    ),
+    (
+        "a batch over the queries",
+        ["batch", "export", "experiment.toml", "--cache", "store", "--out", "queries.jsonl"],
+        "queries.jsonl",
+    ),
+]  # fmt: skip
+
+
+@pytest.fixture
+def inputs(folder: Path, judgekit: Judgekit) -> Path:
+    """The folder of the experiment with one more input of every kind."""
+    (folder / "link").symlink_to(folder / "gold.qrels")
+    (folder / "hard").hardlink_to(folder / "gold.qrels")
+    (folder / "gold.missing.tsv").write_text("query_id\tdoc_id\tstatus\nq0\td0b\tfailed\n")
+    shutil.copy(folder / "gold.qrels", folder / "labels.csv")
+    pd.DataFrame({"query_id": ["q0"], "doc_id": ["d0a"], "relevance": [1]}).to_parquet(folder / "x.qrels.parquet")
+    (folder / "mine.toml").write_text(judgekit("prompts", "show", "binary").out)
+    (folder / "queries.csv").write_text("query_id,text,answers\n" + "".join(f"q{i},When?,1412\n" for i in range(6)))
+    (folder / "parts").mkdir()
+    pd.read_json(folder / "docs.jsonl", lines=True).to_parquet(folder / "parts" / "part-00000.parquet")
+    (folder / "scores.csv").write_text("labeling,run,measure,query_id,value\nl,good,AP,q0,0\nl,good,AP,q1,1\n")
+    (folder / "quality.csv").write_text("run,depth,model,query_id,metric,value\ngood,5,m,q0,em,0\ngood,5,m,q1,em,1\n")
+    return folder
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(p): p.read_bytes() for p in folder.rglob("*") if p.is_file() and "store" not in p.parts}
+
+
+@pytest.mark.parametrize(("command", "kept"), [c[1:] for c in COMMANDS], ids=[c[0] for c in COMMANDS])
+def test_no_command_writes_over_what_it_reads(judgekit: Judgekit, inputs: Path, command: list[str], kept: str) -> None:
+    before = files(inputs)
+    said = judgekit(*(part.format(folder=inputs.name) for part in command))
+    assert said.code == 2, said.err
+    assert "is an input of this command" in said.err
+    assert kept in said.err
+    assert files(inputs) == before
+
+
+def test_the_store_is_not_replaced_by_its_own_export(judgekit: Judgekit, folder: Path) -> None:
+    assert judgekit("label", "judge", *DATA, *OFFLINE, "--out", "judge.qrels").code == 0
+    store = next(p for p in (folder / "store").iterdir() if p.suffix == ".db")
+    before = store.read_bytes()
+    said = judgekit("cache", "export", store, "--cache", "store")
+    assert said.code == 2, said.err
+    assert "folder of the store" in said.err
+    assert store.read_bytes() == before
+
+
+def test_an_experiment_run_into_its_own_folder_keeps_every_file(judgekit: Judgekit, folder: Path) -> None:
+    (folder / "experiment.toml").write_text("# my notes\n" + (folder / "experiment.toml").read_text())
+    before = files(folder)
+    for _ in range(2):
+        said = judgekit("run", "experiment.toml", "--out", ".", "--cache", "store")
+        assert said.code == 0, said.err
+    assert (folder / "report.html").exists()
+    assert {name: files(folder)[name] for name in before} == before
+
+
+def test_files_with_the_names_of_results_are_kept_where_judgekit_wrote_none(judgekit: Judgekit, folder: Path) -> None:
+    (folder / "mine" / "labels").mkdir(parents=True)
+    (folder / "mine" / "labels" / "judge.qrels").write_text("q0 0 d0a 1\n")
+    (folder / "mine" / "scores.parquet").write_text("my own")
+    before = files(folder)
+    command = ["run", "experiment.toml", "--out", "mine", "--cache", "store"]
+    said = judgekit(*command)
+    assert said.code == 2, said.err
+    assert "judge.qrels and 1 more would be replaced" in said.err
+    assert "--overwrite" in said.err
+    assert files(folder) == before
+    assert not (folder / "store").exists()
+    said = judgekit(*command, "--overwrite")
+    assert said.code == 0, said.err
+    assert (folder / "mine" / "scores.parquet").read_bytes() != b"my own"
+
+
+@pytest.mark.parametrize("overwrite", [[], ["--overwrite"]])
+def test_a_run_keeps_its_input_in_the_place_of_a_result_whatever_the_user_says(
+    judgekit: Judgekit, folder: Path, overwrite: list[str]
+) -> None:
+    (folder / "labels").mkdir()
+    (folder / "labels" / "people.qrels").write_bytes((folder / "gold.qrels").read_bytes())
+    labeler = '[[labelers]]\nname = "people"\nkind = "provenance"\nqrels = "labels/people.qrels"\n[answers]'
+    text = (folder / "experiment.toml").read_text()
+    (folder / "experiment.toml").write_text(text.replace("[answers]", labeler))
+    before = files(folder)
+    said = judgekit("run", "experiment.toml", "--out", ".", "--cache", "store", *overwrite)
+    assert said.code == 2, said.err
+    assert "labels/people.qrels: is an input" in said.err
+    assert files(folder) == before
+
+
+def test_a_file_that_other_tools_give_the_name_of_a_result_makes_no_results_folder(
+    judgekit: Judgekit, folder: Path
+) -> None:
+    (folder / "report.json").write_text('{"tests": []}\n')
+    (folder / "manifest.json").write_text('{"name": "my web app"}\n')
+    assert not is_results_folder(folder)
+    said = judgekit("run", "experiment.toml", "--out", ".")
+    assert said.code == 2, said.err
+    assert (folder / "report.json").read_text() == '{"tests": []}\n'
+
+
+def test_results_of_the_first_version_and_of_a_killed_run_are_gone_on_from(judgekit: Judgekit, folder: Path) -> None:
+    command = ["run", "experiment.toml", "--out", "results"]
+    assert judgekit(*command).code == 0
+    results = folder / "results"
+    whole = files(results)
+    for name in ("resolved.toml", "manifest.json"):  # 0.1.0 wrote neither
+        (results / name).unlink(missing_ok=True)
+    assert judgekit("report", "results").code == 0
+    assert judgekit(*command).code == 0
+    assert files(results).keys() == whole.keys()
+    for path in results.iterdir():  # killed between its labels and its scores
+        if path.is_file() and path.name != "resolved.toml":
+            path.unlink()
+    assert judgekit(*command).code == 0
+    assert files(results).keys() == whole.keys()
+
+
+def test_a_run_writes_no_file_that_it_has_not_checked(judgekit: Judgekit, folder: Path) -> None:
+    prepared = prepare(folder / "experiment.toml")
+    assert judgekit("run", "experiment.toml", "--out", "results").code == 0
+    made = {p.relative_to(folder / "results").as_posix() for p in (folder / "results").rglob("*") if p.is_file()}
+    assert made <= set(result_files(prepared))
