@@ -46,6 +46,11 @@ class Prepared:
     ratings: pd.DataFrame | None = None
     query_log: tuple[str, ...] | None = None
 
+    @property
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """Every endpoint that may be asked, by labelers, for answers or to rate them."""
+        return tuple(_endpoints(self.labelers, self.answering.values()))
+
 
 def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
     """Read and check everything that an experiment needs.
@@ -122,7 +127,7 @@ def _answering(config: Config, resources: stages.Resources) -> dict[str, stages.
 def _endpoints(labelers: Mapping[str, Labeler], answering: Iterable[stages.Answering]) -> Iterator[Endpoint]:
     """Yield every endpoint that may be asked."""
     for labeler in labelers.values():
-        yield from (endpoint for endpoint in (labeler.needs.endpoint, *labeler.needs.further) if endpoint)
+        yield from labeler.needs.asked
     for one in answering:
         yield from (e for e in (one.answerer.endpoint, *(metric.endpoint for metric in one.metrics)) if e)
 

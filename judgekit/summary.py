@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from judgekit.analysis.agreement import Agreement
     from judgekit.answers.answerer import Answerer
     from judgekit.data.labelings import Labeling
-    from judgekit.labelers.base import Labeler
+    from judgekit.labelers.base import Labeler, Needs
     from judgekit.llm.session import Session
     from judgekit.llm.usage import Amount, Usage
     from judgekit.metrics import Evaluation
@@ -139,10 +139,10 @@ def _labeling(name: str, prepared: Prepared, labeling: Labeling, usage: Usage) -
         scale=str(scale),
         references=needs.references,
         people=needs.people,
-        endpoint=needs.endpoint.name if needs.endpoint else "",
-        model=needs.endpoint.model if needs.endpoint else "",
+        endpoint=_together(endpoint.name for endpoint in needs.asked),
+        model=_together(endpoint.model for endpoint in needs.asked),
         prompt=needs.prompt,
-        kinship=kinship(needs, next(iter(answering(prepared).values()))),
+        kinship=_kinship(needs, answering(prepared)),
         outcome_metric=needs.outcome_metric or "",
         outcome_prompt=needs.outcome_prompt or "",
         counts=labeling.counts(),
@@ -152,6 +152,18 @@ def _labeling(name: str, prepared: Prepared, labeling: Labeling, usage: Usage) -
         spending=_spending(usage, needs.people),
         outside_pool=_outside(labeler, labeling, prepared.collection),
     )
+
+
+def _together(names: Iterable[str]) -> str:
+    return " + ".join(dict.fromkeys(names))
+
+
+def _kinship(needs: Needs, answering: Mapping[str, Answering]) -> str:
+    """Return what the LLMs of a labeling share with those of the answers; of several that answer, with which."""
+    found = {model: kin for model, how in answering.items() if (kin := kinship(needs, how))}
+    if len(answering) == 1:
+        return "".join(found.values())
+    return ", ".join(f"{kin} as {model}" for model, kin in found.items())
 
 
 def _outside(labeler: Labeler, labeling: Labeling, collection: Collection) -> int | None:
@@ -258,19 +270,20 @@ def _facts(prepared: Prepared, evaluation: Evaluation) -> Facts:
 
 def models(prepared: Prepared, scores: pd.DataFrame, quality: pd.DataFrame, primary: Cell) -> ModelMatrix | None:
     """Return the primary cell by the model that labels and the model that answers; None if one model answers."""
-    asked = {n: labeler.needs.endpoint for n, labeler in prepared.labelers.items() if labeler.needs.endpoint}
+    needs = {name: labeler.needs for name, labeler in prepared.labelers.items()}
+    asked = {name: [endpoint.model for endpoint in need.endpoints] for name, need in needs.items() if need.endpoints}
     if len(prepared.answering) < 2 or primary.measure is None or not asked:
         return None
     methods: dict[str, str] = {}
     for name in asked:
         spec = prepared.labelers[name].spec
-        same = Spec(spec.name, tuple((k, v) for k, v in spec.params if k not in ("endpoint", "model")))
-        taken = [other for other in methods if methods[other] == str(same) and asked[other].model == asked[name].model]
+        same = Spec(spec.name, tuple((k, v) for k, v in spec.params if k not in ("endpoint", "model", "jury")))
+        taken = [other for other in methods if methods[other] == str(same) and asked[other] == asked[name]]
         methods[name] = name if taken else str(same)
     return model_matrix(
         scores,
         quality,
-        label_models={name: endpoint.model for name, endpoint in asked.items()},
+        label_models=asked,
         measure=primary.measure,
         metric=primary.metric,
         depth=primary.depth,
@@ -340,9 +353,7 @@ def summarise(
 ) -> Results:
     """Return everything that the report shows."""
     config, verdict = prepared.config, comparison.verdict
-    endpoints = [labeler.needs.endpoint for labeler in prepared.labelers.values()]
-    endpoints += [one.answerer.endpoint for one in prepared.answering.values()]
-    offline = any(endpoint is not None and endpoint.offline for endpoint in endpoints)
+    offline = any(endpoint.offline for endpoint in prepared.endpoints)
     primary = verdict.primary
     return Results(
         title=config.title or config.path.stem,

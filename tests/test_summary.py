@@ -1,13 +1,16 @@
 """What is unknown about a cost stays unknown on its way from the session to the verdict and the report."""
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from judgekit import summary
+from judgekit.analysis import Answering
 from judgekit.analysis.cost import cost_order
 from judgekit.labelers.base import Needs
+from judgekit.llm.types import Endpoint
 from judgekit.llm.usage import Amount, Usage
 
 FREE = Usage(wall_s=0.5)
@@ -50,3 +53,15 @@ def test_the_costs_of_people_are_no_numbers():
     labelers = {"people": SimpleNamespace(needs=Needs(people=True))}
     row = summary.costs(labelers, SimpleNamespace(usage=lambda stage: FREE)).iloc[0]
     assert all(math.isnan(row[name]) for name in ("requests", "prompt_tokens", "money", "wall_s"))
+
+
+HERE, THERE = (Endpoint(name, f"http://{name}/v1", f"{name}-model") for name in ("here", "there"))
+
+
+@pytest.mark.parametrize("jury", [(HERE, THERE), (THERE, HERE)])
+def test_the_report_names_all_models_of_a_jury_and_whose_answers_they_share(jury):
+    answering = {"here-model": Answering(HERE, "p"), "else-model": Answering(replace(HERE, model="else-model"), "p")}
+    needs = Needs(endpoints=jury)
+    assert summary._kinship(needs, {"here-model": answering["here-model"]}) == "same model"
+    assert summary._kinship(needs, answering) == "same model as here-model"
+    assert summary._together(e.model for e in needs.asked) == " + ".join(e.model for e in jury)

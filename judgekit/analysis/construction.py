@@ -45,20 +45,19 @@ def same_by_construction(
         for labeling, need in needs.items()
         for model, how in answering.items()
         for metric in metrics
-        if need.outcome_metric == metric and need.outcome_prompt == how.prompt and _same(need.endpoint, how.endpoint)
+        if need.outcome_metric == metric
+        and need.outcome_prompt == how.prompt
+        and any(_same(one, how.endpoint) for one in need.endpoints)
     }
 
 
 def kinship(need: Needs, how: Answering) -> str:
-    """Return ``same model`` or ``same family`` where a labeling asks the LLM that gives the answers, else ""."""
-    endpoint = need.endpoint
-    if endpoint is None or endpoint.offline:
-        return ""
-    if endpoint.model == how.endpoint.model:
+    """Return ``same model`` or ``same family`` where any LLM that a labeling asks is that of the answers, else ""."""
+    if any(endpoint.model == how.endpoint.model for endpoint in need.asked):
         return "same model"
-    same_family = endpoint.family is not None and endpoint.family == how.endpoint.family
-    return "same family" if same_family else ""
+    family = how.endpoint.family
+    return "same family" if family is not None and any(endpoint.family == family for endpoint in need.asked) else ""
 
 
-def _same(one: Endpoint | None, other: Endpoint) -> bool:
-    return one is not None and (one.identity, one.model) == (other.identity, other.model)
+def _same(one: Endpoint, other: Endpoint) -> bool:
+    return (one.identity, one.model) == (other.identity, other.model)

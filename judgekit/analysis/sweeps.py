@@ -6,7 +6,7 @@ of its axes. The matrix of models needs its own resampling, since its cells lie 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final
@@ -113,8 +113,8 @@ class ModelMatrix:
 
     Attributes:
         table: rows ``labeling, label_model, answer_model, same_model, value, ci_low, ci_high, ci_method, n,
-            undefined_reason``, where ``labeling`` is the method; on the diagonal the labels come from the model whose
-            answers they predict.
+            undefined_reason``, where ``labeling`` is the method and ``label_model`` names all models of a jury, joined
+            by ``+``; on the diagonal (``same_model``) the labels come from the model whose answers they predict.
         differences: cells of a method that share the label model or the answer model: rows ``labeling, varies,
             fixed, first, second, difference, ci_low, ci_high, p, p_holm`` (Holm over all rows of a method).
     """
@@ -127,7 +127,7 @@ def model_matrix(
     scores: pd.DataFrame,
     quality: pd.DataFrame,
     *,
-    label_models: Mapping[str, str],
+    label_models: Mapping[str, str | Sequence[str]],
     measure: str,
     metric: str,
     depth: int,
@@ -145,7 +145,8 @@ def model_matrix(
     Args:
         scores: per-query scores.
         quality: answer quality of several models.
-        label_models: the model that was asked for each labeling; labelings that are not named stay out.
+        label_models: the model that was asked for each labeling, or those of a jury; labelings that are not named
+            stay out.
         measure: the measure that is compared.
         metric: the answer metric.
         depth: the answer depth.
@@ -170,12 +171,15 @@ def model_matrix(
     sample = Resamples(resample_matrix(len(inputs.queries), resamples, seed), seed)
     run = inputs.runs[0] if len(inputs.runs) == 1 and level == "query" else ALL
     kinds = {name: (methods or {}).get(name, _kind(name)) for name in inputs.labelings}
+    models = {name: (given,) if isinstance(given, str) else tuple(given) for name, given in label_models.items()}
+    together = {name: " + ".join(dict.fromkeys(each)) for name, each in models.items()}
+    members = {together[name]: set(each) for name, each in models.items()}
     cells: dict[tuple[str, str, str], tuple[Estimate, int]] = {}
     for answer_model, panel in panels.items():
         for found in estimates(replace(panel, asked=asked), level, sample):
             if found.run == run and coefficient in found.names:
                 name = inputs.labelings[found.labeling]
-                key = kinds[name], label_models[name], answer_model
+                key = kinds[name], together[name], answer_model
                 if key in cells:
                     raise UsageError(
                         f"two labelings are {key[0]!r} with labels of {key[1]!r}: tell them apart by methods"
@@ -191,7 +195,7 @@ def model_matrix(
                 "labeling": method,
                 "label_model": label_model,
                 "answer_model": answer_model,
-                "same_model": label_model == answer_model,
+                "same_model": answer_model in members[label_model],
                 "value": value,
                 "ci_low": ends.low,
                 "ci_high": ends.high,

@@ -73,8 +73,8 @@ class Needs:
 
     Attributes:
         references: whether it needs reference answers.
-        endpoint: the LLM that is asked, if any.
-        further: further LLMs that are asked: the rest of a jury, the one that rates answers.
+        endpoints: the LLMs whose verdicts or answers make the labels: none, one, or a jury.
+        raters: LLMs that rate those answers.
         prompt: the name of the prompt that they are asked with.
         outcome_metric: the answer metric that it shares with the outcome (utility), if any.
         outcome_prompt: the answer prompt that it shares with the outcome, if any.
@@ -82,12 +82,17 @@ class Needs:
     """
 
     references: bool = False
-    endpoint: Endpoint | None = None
-    further: tuple[Endpoint, ...] = ()
+    endpoints: tuple[Endpoint, ...] = ()
+    raters: tuple[Endpoint, ...] = ()
     prompt: str = ""
     outcome_metric: str | None = None
     outcome_prompt: str | None = None
     people: bool = False
+
+    @property
+    def asked(self) -> tuple[Endpoint, ...]:
+        """Every LLM that is asked for a label."""
+        return (*self.endpoints, *self.raters)
 
 
 @runtime_checkable

@@ -177,7 +177,7 @@ class Judge:
     @property
     def needs(self) -> Needs:
         """The LLMs that are asked."""
-        return Needs(endpoint=self.endpoints[0], further=self.endpoints[1:], prompt=self.prompt.name)
+        return Needs(endpoints=self.endpoints, prompt=self.prompt.name)
 
     @cached_property
     def _askers(self) -> list[tuple[Asker, int]]:

@@ -155,8 +155,8 @@ class Utility:
         rater = self.quality.endpoint if self.quality else None
         return Needs(
             references=self._needs_references,
-            endpoint=self.answerer.endpoint,
-            further=() if rater is None else (rater,),
+            endpoints=(self.answerer.endpoint,),
+            raters=() if rater is None else (rater,),
             prompt=self.answerer.prompt.name,
             outcome_metric=self.quality.name if self.quality else None,
             outcome_prompt=self.answerer.prompt.name,

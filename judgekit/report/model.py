@@ -142,8 +142,8 @@ class LabelingInfo:
         scale: the declared scale as text.
         references: whether it needs reference answers.
         people: whether people made the labels.
-        endpoint, model, prompt: the LLM that is asked and how, or "".
-        kinship: ``same model`` or ``same family`` where the LLM is that of the answers, else "".
+        endpoint, model, prompt: the LLM that is asked and how, or ""; the names of several are joined by ``+``.
+        kinship: ``same model`` or ``same family`` where an LLM is that of the answers, else "".
         outcome_metric, outcome_prompt: the answer metric and prompt that it shares with the outcome, or "".
         counts: labels per status; every status named.
         relevant: how many labels count as relevant (None where the scale has no threshold).
@@ -298,8 +298,8 @@ class Results:
         differences: a `DIFFERENCES` table; the page shows those of the primary cell.
         details: a `DETAILS` table.
         agreement: agreement between labelings; any columns.
-        models: the matrix label model x answer model with columns ``labeling, label_model, answer_model, value,
-            ci_low, ci_high``.
+        models: the matrix label model x answer model with columns ``labeling, label_model, answer_model, same_model,
+            value, ci_low, ci_high``.
         sections: further sections.
     """
 

@@ -98,12 +98,13 @@ def per_run(results: Results) -> PerRun | None:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Figure 2 as a table: one labeling method, label models x answer models."""
+    """Figure 2 as a table: one labeling method, label models x answer models; ``same`` where both share a model."""
 
     labeling: str
     label_models: tuple[str, ...]
     answer_models: tuple[str, ...]
     cells: dict[tuple[str, str], tuple[float, float, float]]
+    same: frozenset[tuple[str, str]]
 
 
 def matrix(results: Results) -> list[Matrix]:
@@ -115,7 +116,7 @@ def matrix(results: Results) -> list[Matrix]:
     for name in dict.fromkeys(row["labeling"] for row in rows):
         mine = [row for row in rows if row["labeling"] == name]
         cells = {(r["label_model"], r["answer_model"]): (r["value"], r["ci_low"], r["ci_high"]) for r in mine}
-        found.append(
-            Matrix(name, tuple(dict.fromkeys(a for a, _ in cells)), tuple(dict.fromkeys(b for _, b in cells)), cells)
-        )
+        same = frozenset((r["label_model"], r["answer_model"]) for r in mine if r["same_model"])
+        labels, answers = (tuple(dict.fromkeys(pair[side] for pair in cells)) for side in (0, 1))
+        found.append(Matrix(name, labels, answers, cells, same))
     return found

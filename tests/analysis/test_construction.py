@@ -14,7 +14,7 @@ HOW = {"big": Answering(READER, "answer-short")}
 
 
 def utility(endpoint=READER, metric="em", prompt="answer-short"):
-    return Needs(references=True, endpoint=endpoint, outcome_metric=metric, outcome_prompt=prompt)
+    return Needs(references=True, endpoints=(endpoint,), outcome_metric=metric, outcome_prompt=prompt)
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def utility(endpoint=READER, metric="em", prompt="answer-short"):
         (utility(prompt="answer-long"), False),
         (utility(endpoint=STRANGER), False),
         (utility(endpoint=OTHER_PORT), False),
-        (Needs(endpoint=READER), False),
+        (Needs(endpoints=(READER,)), False),
         (Needs(references=True), False),
     ],
 )
@@ -40,11 +40,26 @@ def test_a_namespace_makes_two_addresses_one_llm():
 
 
 def test_who_judges_whom():
-    assert kinship(Needs(endpoint=READER), HOW["big"]) == "same model"
-    assert kinship(Needs(endpoint=OTHER_PORT), HOW["big"]) == "same model"
-    assert kinship(Needs(endpoint=COUSIN), HOW["big"]) == "same family"
-    assert kinship(Needs(endpoint=STRANGER), HOW["big"]) == ""
+    assert kinship(Needs(endpoints=(READER,)), HOW["big"]) == "same model"
+    assert kinship(Needs(endpoints=(OTHER_PORT,)), HOW["big"]) == "same model"
+    assert kinship(Needs(endpoints=(COUSIN,)), HOW["big"]) == "same family"
+    assert kinship(Needs(endpoints=(STRANGER,)), HOW["big"]) == ""
     assert kinship(Needs(references=True), HOW["big"]) == ""
+
+
+@pytest.mark.parametrize("jury", [(READER, STRANGER), (STRANGER, READER), (STRANGER, COUSIN, READER)])
+def test_every_member_of_a_jury_is_seen(jury):
+    assert kinship(Needs(endpoints=jury), HOW["big"]) == "same model"
+    assert kinship(Needs(endpoints=(STRANGER, COUSIN)), HOW["big"]) == "same family"
+
+
+def test_who_rates_the_answers_of_a_labeling_is_seen_too():
+    assert kinship(Needs(endpoints=(STRANGER,), raters=(READER,)), HOW["big"]) == "same model"
+
+
+def test_the_stand_in_inside_judgekit_is_a_model_like_any_other():
+    inside = Endpoint("offline", "offline:", "offline-1")
+    assert kinship(Needs(endpoints=(inside,)), Answering(inside, "answer-short")) == "same model"
 
 
 def test_needs_keep_the_outcome_out_of_the_verdict_at_depth_1_only():
@@ -63,7 +78,7 @@ def test_needs_keep_the_outcome_out_of_the_verdict_at_depth_1_only():
             value = latent + noise * rng.normal(size=150)
             frames.append(pd.DataFrame({"labeling": name, "run": "r", "measure": m, "query_id": ids, "value": value}))
     scores = pd.concat(frames)
-    needs = {"erag": utility(), "judge": Needs(endpoint=READER), "human": Needs(people=True)}
+    needs = {"erag": utility(), "judge": Needs(endpoints=(READER,)), "human": Needs(people=True)}
     first = compare(scores, quality, primary="P@1", needs=needs, answering=HOW, resamples=100)
     assert first.verdict.winner == "judge"
     assert first.verdict.excluded == {"erag": "its labels are the outcome by construction"}

@@ -56,7 +56,7 @@ def test_the_verdict_is_the_label(spec: str, says: str, relevance: float, scale:
     played = play(labeler, UNIT, [says])
     assert (played.label.relevance, played.label.raw) == (relevance, says)
     assert str(labeler.scale) == scale
-    assert labeler.needs.endpoint == Here().endpoint(None)
+    assert labeler.needs.endpoints == (Here().endpoint(None),)
     assert not labeler.needs.references
 
 
@@ -174,7 +174,7 @@ def test_a_jury_asks_every_endpoint_and_votes() -> None:
     played = play(labeler, UNIT, says)
     assert [r.endpoint.name for r in played.waves[0]] == ["a", "b", "c"]
     assert played.label.relevance == 1.0
-    assert [e.name for e in (labeler.needs.endpoint, *labeler.needs.further) if e] == ["a", "b", "c"]
+    assert [e.name for e in labeler.needs.endpoints] == ["a", "b", "c"]
     assert str(labeler.spec) == "judge(jury='a+b+c')"
     both = play(build("judge(jury='a+b', samples=2, vote=mean)", Here()), UNIT, says)
     assert both.label.relevance == 0.5
@@ -184,7 +184,7 @@ def test_a_jury_asks_every_endpoint_and_votes() -> None:
 def test_a_model_can_be_named_for_an_endpoint() -> None:
     labeler = build("judge(endpoint=a, model='org/large')", Here())
     assert play(labeler, UNIT, ["Yes"]).bodies[0][0]["model"] == "org/large"
-    assert labeler.needs.endpoint == replace(Here().endpoint("a"), model="org/large")
+    assert labeler.needs.endpoints == (replace(Here().endpoint("a"), model="org/large"),)
 
 
 # Log-probabilities.

@@ -53,7 +53,7 @@ def test_the_quality_of_the_answer_is_the_label(spec: str, says: str, relevance:
 def test_it_says_what_it_shares_with_the_outcome() -> None:
     needs = build("utility(quality=f1, prompt='answer-long')", Here()).needs
     assert (needs.references, needs.outcome_metric, needs.outcome_prompt) == (True, "f1", "answer-long")
-    assert needs.endpoint == Here().endpoint(None)
+    assert needs.endpoints == (Here().endpoint(None),)
 
 
 @pytest.mark.parametrize("prompt", ["answer-short", "answer-long", "classify-claim"])
@@ -241,7 +241,7 @@ def test_an_answer_can_be_rated_by_a_judge() -> None:
     assert played.label.relevance == 1.0
     assert [[r.endpoint.name for r in w] for w in played.waves] == [["only"], ["j"]]
     assert "The city of Paris" in content(played.waves[1][0])
-    assert [e.name for e in labeler.needs.further] == ["j"]
+    assert [e.name for e in labeler.needs.raters] == ["j"]
     assert play(labeler, UNIT, [CUT, "Paris", CUT, "No"]).label.relevance == 0.0
     assert play(labeler, UNIT, ["unknown"]).label.relevance == 0.0
     assert play(labeler, UNIT, ["Paris", "?"]).label.status is Status.UNPARSED

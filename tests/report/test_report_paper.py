@@ -65,11 +65,16 @@ def test_a_combination_that_is_not_in_the_table_stays_empty():
 
 def test_the_matrix_marks_the_same_model_on_both_sides(make_results, outline):
     models = pd.DataFrame(
-        [("judge", "small", "small", 0.7, 0.6, 0.8), ("judge", "small", "large", 0.6, math.nan, math.nan)],
-        columns=["labeling", "label_model", "answer_model", "value", "ci_low", "ci_high"],
+        [
+            ("judge", "small", "small", True, 0.7, 0.6, 0.8),
+            ("judge", "small", "large", False, 0.6, math.nan, math.nan),
+            ("judge", "small + large", "large", True, 0.65, math.nan, math.nan),
+        ],
+        columns=["labeling", "label_model", "answer_model", "same_model", "value", "ci_low", "ci_high"],
     )
     results = make_results(models=models)
     [table] = matrix(results)
     assert table.answer_models == ("small", "large")
     rows = outline(report.render(results)).rows
     assert ["small", "0.700 [0.600, 0.800] same model", "0.600 "] in rows
+    assert ["small + large", "", "0.650 same model"] in [[cell.replace("  ", " ") for cell in row] for row in rows]
