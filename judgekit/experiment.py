@@ -230,7 +230,7 @@ async def run_async(
         )
         made: dict[str, Labeling] = {}
         # Those that ask nobody come first: what looks wrong with a file is said before anything is paid for.
-        for name, labeler in sorted(prepared.labelers.items(), key=lambda item: item[1].needs.endpoint is not None):
+        for name, labeler in sorted(prepared.labelers.items(), key=lambda item: bool(item[1].needs.asked)):
             made[name] = labeling = await stages.label(labeler, collection, session, name)
             for remark in remarks(labeling):
                 progress(Event(f"label {name}", len(labeling), len(labeling), note=remark))

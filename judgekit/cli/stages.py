@@ -95,7 +95,7 @@ def label(
     console().print(f"{labeler.spec}: {told}\nqrels:  {out}\nlabels: {table}", markup=False, highlight=False)
     for line in remarks(labeling):
         console(stderr=True).print(f"note: {line}", markup=False, highlight=False)
-    leave(labeling.counts(), "labels", table, asked=labeler.needs.endpoint is not None)
+    leave(labeling.counts(), "labels", table, asked=bool(labeler.needs.asked))
 
 
 def answer(
