@@ -57,6 +57,7 @@ class EndpointConfig(_Section):
     concurrency: Positive = 16
     timeout_s: float = 120.0
     max_retries: Annotated[int, Field(ge=0)] = 6
+    patience_s: float = 900.0
     max_reply_mb: float = 8.0
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None

@@ -19,13 +19,14 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wai
 from judgekit.errors import EndpointError, StoppedError
 from judgekit.llm.limits import Limiter
 from judgekit.llm.negotiation import Negotiated
+from judgekit.llm.patience import Patience, Watch
 from judgekit.llm.records import Record
 from judgekit.llm.responses import Accepted, Again, Complaint, Rejected, Stop, Unsupported, Verdict, read_response
 from judgekit.llm.secrecy import Secret
 from judgekit.llm.types import Endpoint, Failure, NotConnectedError, Outcome, Reply, Request, TooLargeError, Transport
 from judgekit.llm.usage import Purse
 
-__all__ = ["Brake", "Client", "span"]
+__all__ = ["Brake", "Client"]
 
 _NEVER_CONNECTED_RETRIES = 2
 _FIRST_ALIKE = 8
@@ -34,10 +35,6 @@ _REJECTED_ALIKE = 50
 _REJECTED_LATER = 200
 _VARYING = re.compile(r"\b[\w-]*\d[\w-]*|'[^']*'|\"[^\"]*\"")
 """What differs between messages that say the same: numbers, request ids, what is quoted."""
-_THROTTLE_PATIENCE = 4
-_LONGEST_WAIT_S = 900.0
-_WORTH_TELLING_S = 0.5
-_TELL_EVERY_S = 20.0
 
 
 @dataclass
@@ -49,10 +46,15 @@ class Brake:
 
 
 class _TryAgain(Exception):
-    def __init__(self, again: Again, seconds_before_retry: float | None = None) -> None:
+    def __init__(self, again: Again) -> None:
         super().__init__(again.reason)
         self.again = again
-        self.after = seconds_before_retry
+
+
+def _failure(state: RetryCallState) -> _TryAgain:
+    problem = state.outcome.exception() if state.outcome else None
+    assert isinstance(problem, _TryAgain)  # nothing else is tried again
+    return problem
 
 
 class Client:
@@ -106,7 +108,8 @@ class Client:
         self._signature = ""
         self._estimates = limiter.counts_tokens or (purse.budget.max_tokens, purse.budget.max_cost) != (None, None)
         self._told: set[str] = set()
-        self._tell_from: dict[str, float] = {}
+        self._asked = 0
+        self._watch = Watch(endpoint, lambda text: note(self._secret.cut(text)), lambda: self._proven)
 
     async def ask(self, request: Request) -> Outcome:
         """Return the reply, stored, or why there is none.
@@ -114,7 +117,16 @@ class Client:
         Raises:
             StoppedError: the run must stop.
         """
-        patience = _Patience(self.endpoint.max_retries)
+        if not self._asked:
+            self._watch.idle()
+        self._asked += 1
+        try:
+            return await self._ask(request)
+        finally:
+            self._asked -= 1
+
+    async def _ask(self, request: Request) -> Outcome:
+        patience = Patience(self.endpoint)
         try:
             return await self._attempt(request, patience)
         except _TryAgain as problem:
@@ -129,8 +141,8 @@ class Client:
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(_TryAgain),
             wait=self._seconds,
-            stop=lambda _: self._brake.error is not None or patience.exhausted,
-            before_sleep=self._tell,
+            stop=lambda state: self._brake.error is not None or patience.over(state.upcoming_sleep),
+            before_sleep=lambda state: self._watch.tell_retry(_failure(state).again, patience),
             reraise=True,
         )
         try:
@@ -138,8 +150,7 @@ class Client:
         except _TryAgain as last:
             if self._brake.error is not None:
                 raise self._brake.error from None
-            tries = f" (after {patience.attempts} attempts)" if patience.attempts > 1 else ""
-            rejected = Rejected(last.again.reason + tries)
+            rejected = Rejected(last.again.reason + patience.told)
             if self._proven:
                 return self._fail(
                     request, rejected, last.again.reason, max(_LATER_ALIKE, 2 * self.endpoint.concurrency)
@@ -148,28 +159,17 @@ class Client:
             return self._fail(request, rejected, "", _FIRST_ALIKE)
 
     def _seconds(self, state: RetryCallState) -> float:
-        problem = state.outcome.exception() if state.outcome else None
-        after = problem.after if isinstance(problem, _TryAgain) else None
-        return max(after or 0.0, self._wait(state))  # some servers ask to wait 0 s, whatever comes
+        return max(_failure(state).again.after or 0.0, self._wait(state))  # some ask to wait 0 s, whatever comes
 
-    def _tell(self, state: RetryCallState) -> None:
-        problem = state.outcome.exception() if state.outcome else None
-        if isinstance(problem, _TryAgain) and not problem.again.throttled:
-            self._now_and_then("retry", f"{self.endpoint.name}: trying again after {problem.again.reason}")
-
-    def _now_and_then(self, kind: str, text: str) -> None:
-        """Tell the user, but not more often than he can read."""
-        if time.monotonic() >= self._tell_from.get(kind, float("-inf")):
-            self._tell_from[kind] = time.monotonic() + _TELL_EVERY_S
-            self._note(self._secret.cut(text))
-
-    async def _attempt(self, request: Request, patience: _Patience) -> Outcome:
+    async def _attempt(self, request: Request, patience: Patience) -> Outcome:
         while True:
             verdict = await self._send(request, patience)
             if isinstance(verdict, Reply):
+                self._watch.answered()
                 return verdict
             if isinstance(verdict, Again):
                 raise self._again(verdict, patience)
+            self._watch.answered()
             if isinstance(verdict, Rejected):
                 return self._reject(request, verdict)
             if isinstance(verdict, Unsupported):
@@ -196,18 +196,15 @@ class Client:
             self._note(text)
         return True
 
-    def _again(self, again: Again, patience: _Patience) -> _TryAgain:
-        patience.attempts += 1
-        patience.throttled += again.throttled
-        patience.oversized += again.oversized
+    def _again(self, again: Again, patience: Patience) -> _TryAgain:
+        patience.failed(again, self._watch.now())
+        why = self._watch.failed(again)
+        if why is not None:
+            raise self._stopped(why)
         if again.after is not None:
-            wait = f"asks to wait {span(again.after)} ({again.reason})"
-            if again.after > _LONGEST_WAIT_S:
-                raise self._stopped(f"it {wait}. Run again then: all replies so far are kept")
             self._limiter.pause(again.after)
-            if again.after >= _WORTH_TELLING_S:
-                self._now_and_then("wait", f"{self.endpoint.name} {wait}")
-        return _TryAgain(again, again.after)
+            self._watch.tell_pause(again, patience)
+        return _TryAgain(again)
 
     def _stopped(self, reason: str) -> EndpointError:
         return EndpointError(f"endpoint {self.endpoint.name!r} ({self.endpoint.base_url}): {self._secret.cut(reason)}")
@@ -235,7 +232,7 @@ class Client:
         longest = values.get("max_tokens") or values.get("max_completion_tokens") or 0
         return (len(body) // 4, int(longest))
 
-    def _tell_silence(self, estimate: tuple[int, int]) -> None:
+    def _tell_unreported(self, estimate: tuple[int, int]) -> None:
         """Say once that the estimate for a reply stands, since its server reports no tokens."""
         if any(estimate) and not self._negotiated.silent:
             self._negotiated.silent = True
@@ -244,7 +241,7 @@ class Client:
                 " and all the room that a reply was given)"
             )
 
-    async def _send(self, request: Request, patience: _Patience) -> Reply | Complaint:
+    async def _send(self, request: Request, patience: Patience) -> Reply | Complaint:
         estimate = self._estimate(request.body)
         limiter = self._limiter
         started = await limiter.acquire(sum(estimate), again=patience.attempts > 0)
@@ -272,7 +269,7 @@ class Client:
                 used = usage
                 if worked and usage is None:
                     used = estimate
-                    self._tell_silence(estimate)
+                    self._tell_unreported(estimate)
                 self._purse.settle(self.endpoint, estimate, used)
                 limiter.correct_tokens(sum(estimate), sum(used or (0, 0)))
                 self._charge(request, usage, time.perf_counter() - begun)
@@ -299,11 +296,14 @@ class Client:
             self._brake.sending.discard(task)
             limiter.release()
 
-    async def _exchange(self, body: bytes, started: float, patience: _Patience) -> Verdict:
+    async def _exchange(self, body: bytes, started: float, patience: Patience) -> Verdict:
         endpoint = self.endpoint
+        silent_s, sent = self._watch.silent_s, self._watch.now()
+        silence = asyncio.get_running_loop().call_later(silent_s, self._watch.tell_silence, silent_s)
         try:
             async with asyncio.timeout(endpoint.timeout_s):
                 status, headers, data = await self.transport.send(endpoint, body)
+            self._watch.heard(self._watch.now() - sent)
         except TimeoutError:
             self._limiter.overloaded(started)
             return Again(f"no answer within {endpoint.timeout_s:g} s", worked=True)
@@ -318,6 +318,8 @@ class Client:
             return Again(str(problem), oversized=True, worked=True)
         except OSError as problem:
             return Again(str(problem) or type(problem).__name__)
+        finally:
+            silence.cancel()
         self._connected = True
         data = self._secret.cut_response(data)
         if status in (400, 422):
@@ -329,28 +331,3 @@ class Client:
                 self._limiter.overloaded(started)
             verdict = replace(verdict, worked=status < 300)
         return verdict
-
-
-class _Patience:
-    """How often one request may still be tried. Being throttled is not its fault, so it counts a quarter."""
-
-    def __init__(self, max_retries: int) -> None:
-        self._max_retries = max_retries
-        self.attempts = 0
-        self.throttled = 0
-        self.oversized = 0
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether it may not be tried again."""
-        failed = self.attempts - self.throttled
-        throttled = self.throttled > self._max_retries * _THROTTLE_PATIENCE
-        return failed > self._max_retries or throttled or self.oversized > 1
-
-
-def span(seconds: float) -> str:
-    """Return a length of time in words."""
-    for unit, length in (("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} s"

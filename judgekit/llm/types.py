@@ -65,6 +65,8 @@ class Endpoint:
         concurrency: the most requests in flight at once.
         timeout_s: seconds that one attempt may take once it holds a slot.
         max_retries: further attempts after a failed one; 0 means none.
+        patience_s: seconds after its first failure in which a request may be tried again, and for which an endpoint may
+            answer nothing but failures; a tenth of it before the endpoint has answered anything.
         max_reply_mb: the most megabytes (a million bytes) that one reply may have, unpacked.
         requests_per_minute, tokens_per_minute: client-side limits; None means none.
         params: further fields of each request body, e.g. ``{"temperature": 0, "seed": 1}``. They are part of the
@@ -81,6 +83,7 @@ class Endpoint:
     concurrency: int = 16
     timeout_s: float = 120.0
     max_retries: int = 6
+    patience_s: float = 900.0
     max_reply_mb: float = 8.0
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
@@ -113,7 +116,7 @@ class Endpoint:
             raise ConfigError(f"cannot be sent as JSON: {problem}", key=f"{where}.params") from None
         if self.concurrency < 1:
             raise ConfigError(f"must be at least 1, is {self.concurrency}", key=f"{where}.concurrency")
-        for name in ("timeout_s", "max_reply_mb"):
+        for name in ("timeout_s", "patience_s", "max_reply_mb"):
             if not getattr(self, name) > 0:
                 raise ConfigError(f"must be positive, is {getattr(self, name)}", key=f"{where}.{name}")
         if self.max_retries < 0:
