@@ -53,6 +53,7 @@ class EndpointConfig(_Section):
     model: str
     api_key_env: str | None = None
     namespace: str | None = None
+    revision: str | None = None
     family: str | None = None
     concurrency: Positive = 16
     timeout_s: float = 120.0
@@ -141,7 +142,10 @@ class MetricsConfig(_Section):
 
 
 class AnalysisConfig(_Section):
-    """``[analysis]``: levels, resampling, and the one cell that the verdict is about."""
+    """``[analysis]``: levels, resampling, and the one cell that the verdict is about.
+
+    ``accept_mixed_models`` lets a verdict rest on replies that come from several models under one name.
+    """
 
     primary: str | None = None
     primary_metric: str | None = None
@@ -150,6 +154,7 @@ class AnalysisConfig(_Section):
     resamples: Annotated[int, Field(ge=100, le=100_000)] = 1000
     seed: Annotated[int, Field(ge=0)] = 1
     margin: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
+    accept_mixed_models: bool = False
 
 
 class Config(_Section):

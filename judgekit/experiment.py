@@ -259,6 +259,7 @@ async def run_async(
     metric = analysis.primary_metric or ""
     first = next(iter(prepared.answering.values()))
     spelled = dict(zip(config.answers.metrics, (m.name for m in first.metrics), strict=True))
+    mix = "" if analysis.accept_mixed_models else "; ".join(session.mixed())
     comparison = compare(
         scores,
         quality,
@@ -274,6 +275,8 @@ async def run_async(
         needs={name: labeler.needs for name, labeler in prepared.labelers.items()},
         answering=summary.answering(prepared),
         notes=evaluation.notes.rename(columns={"ties_across": "ties"}),
+        accept_mixed_models=analysis.accept_mixed_models,
+        obstacle=f"{mix}. {summary.MIXED}" if mix else "",
         progress=progress,
     )
     agreed = agreement(
@@ -295,4 +298,5 @@ async def run_async(
     )
     save_results(results, folder)
     write_html(results, folder / "report.html")
-    return Finished(folder, results, labelings, quality, scores, comparison, summary.missing(labelings, quality))
+    missing = (*([f"the verdict: {mix}"] if mix else []), *summary.missing(labelings, quality))
+    return Finished(folder, results, labelings, quality, scores, comparison, missing)

@@ -29,10 +29,13 @@ from judgekit.data.tables import ALL, LABELS, QUALITY
 from judgekit.data.trec import read_run
 from judgekit.errors import ConfigError, UsageError, nearest
 from judgekit.labelers.base import Label, Labeler, checked
-from judgekit.llm.types import Endpoint
+from judgekit.llm.origins import origin
+from judgekit.llm.types import Endpoint, Origin
 from judgekit.spec import Value
 
 if TYPE_CHECKING:
+    from pandas.api.extensions import ExtensionArray
+
     from judgekit.llm.session import Session
     from judgekit.metrics import Evaluation, Measure
     from judgekit.metrics.evaluation import Missing
@@ -187,14 +190,27 @@ async def label(labeler: Labeler, collection: Collection, session: Session, name
     """
     name = name or str(labeler.spec)
     labels: list[Label] = []
+    origins: dict[Origin, int] = {}
+    made_by: list[int] = []
     units = label_units(labeler, collection)
     async for unit, outcomes in session.resolve(units, labeler, stage=f"label {name}", total=collection.n_pairs):
-        labels.extend(checked(labeler, unit, outcomes))
-    return labeling(name, labeler, labels)
+        made = checked(labeler, unit, outcomes)
+        labels.extend(made)
+        made_by += [origins.setdefault(origin(outcomes), len(origins))] * len(made)
+    columns = {}
+    if any(map(any, origins)):
+        for column, names in zip(("reply_model", "fingerprint"), zip(*origins, strict=True), strict=True):
+            columns[column] = pd.array(names, dtype="str").take(made_by)  # few names, many labels
+    return labeling(name, labeler, labels, columns)
 
 
-def labeling(name: str, labeler: Labeler, labels: Sequence[Label]) -> Labeling:
-    """Return labels as a labeling on the labeler's declared scale, with what they hold extra as further columns."""
+def labeling(
+    name: str, labeler: Labeler, labels: Sequence[Label], columns: Mapping[str, ExtensionArray] | None = None
+) -> Labeling:
+    """Return labels as a labeling on the labeler's declared scale.
+
+    Further columns are those given and what the labels hold extra.
+    """
     frame = pd.DataFrame(
         {
             "query_id": [x.query_id for x in labels],
@@ -205,6 +221,8 @@ def labeling(name: str, labeler: Labeler, labels: Sequence[Label]) -> Labeling:
             "reason": [x.reason for x in labels],
         }
     )
+    for column, values in (columns or {}).items():
+        frame[column] = values
     for column in sorted({key for x in labels for key in x.extra}):
         frame[column] = [x.extra.get(column) for x in labels]
     return Labeling(name, labeler.scale, frame if labels else LABELS.empty())
@@ -294,15 +312,16 @@ async def answer(
     answerer = answering.answerer
     asked = answer_units(collection, depths, closed_book)
     units = units_to_answer(collection, asked)
-    found: dict[Answered, list[_Asked]] = {}
+    found: dict[Answered, list[tuple[_Asked, Origin]]] = {}
     async for unit, outcomes in session.resolve(units, answerer, stage=stage, total=len(asked)):
         answered = Answered(unit.query, answerer.answer(unit, outcomes))
-        found.setdefault(answered, []).extend(asked[unit.query.query_id, tuple(d.doc_id for d in unit.docs)])
+        lists = asked[unit.query.query_id, tuple(d.doc_id for d in unit.docs)]
+        found.setdefault(answered, []).extend((one, origin(outcomes)) for one in lists)
     rows: list[dict[str, object]] = []
     for metric in answering.metrics:
         async for answered, score in _rate(metric, list(found), session):
             result = answered.answer
-            for run, depth in found[answered]:
+            for (run, depth), (reply_model, fingerprint) in found[answered]:
                 rows.append(
                     {
                         "run": run,
@@ -317,6 +336,8 @@ async def answer(
                         "abstained": int(result.abstained),
                         "seems_abstained": int(result.seems_abstained),
                         "cut_tokens": result.cut_tokens,
+                        "reply_model": reply_model,
+                        "fingerprint": fingerprint,
                     }
                 )
     keys = ["run", "depth", "query_id", "metric"]

@@ -49,6 +49,10 @@ __all__ = ["answering", "costs", "missing", "models", "quality_means", "summaris
 
 _EXAMPLES = 5
 _LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "openai", "diskcache")
+MIXED = (
+    "Ask again what one of the models said (`judgekit cache forget --model NAME`, then run), or accept the mix with"
+    " accept_mixed_models = true under [analysis]."
+)
 OFFLINE_NOTE = (
     "No LLM was involved: the built-in offline stand-in judged and answered. These numbers show how judgekit works,"
     " not which labeling is better."

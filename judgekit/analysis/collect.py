@@ -210,8 +210,9 @@ class Collector:
         order: Mapping[str, int],
         needs: Mapping[str, Needs],
         answering: Mapping[str, Answering],
+        obstacle: str = "",
     ) -> Verdict:
-        """Return the verdict on the primary cell."""
+        """Return the verdict on the primary cell, or none for the reason that ``obstacle`` gives."""
         found, taking, excluded = self.candidates(order, needs, answering)
         level = self.cell.level
 
@@ -222,7 +223,7 @@ class Collector:
             return _gap_of_best(first, second, self.confidence, level)
 
         runs = min((len(panel.runs) for panel, _ in self.primary), default=0)
-        obstacle = (
+        obstacle = obstacle or (
             f"The system level needs at least {MIN_RUNS} runs, and there are {runs}; its numbers are descriptive only."
             if level == "system" and runs < MIN_RUNS
             else ""

@@ -21,6 +21,7 @@ from judgekit.analysis.resampling import resample_matrix
 from judgekit.analysis.verdict import Verdict
 from judgekit.data.tables import COMPARISON
 from judgekit.errors import DataError, UsageError, nearest
+from judgekit.llm.origins import mixed_answers
 from judgekit.progress import Event, Progress, silent
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ def compare(
     answering: Mapping[str, Answering] | None = None,
     by_construction: Collection[tuple[str, str, str]] = (),
     notes: pd.DataFrame | None = None,
+    accept_mixed_models: bool = False,
+    obstacle: str = "",
     progress: Progress = silent,
 ) -> Comparison:
     """Compare how well the scores under each labeling follow answer quality.
@@ -132,6 +135,9 @@ def compare(
         by_construction: further (labeling, model, metric) whose labels are the outcome at depth 1.
         notes: what the metrics engine noted per (labeling, run, measure), for flags and reasons: any of ``ties``,
             ``unjudged``, ``queries``, ``not_applicable``, ``reason``.
+        accept_mixed_models: whether a verdict may rest on answers that come from several models under one name, as
+            the quality table's ``reply_model`` says.
+        obstacle: a sentence that says why there can be no verdict, if there is a reason that the tables do not show.
         progress: is told about every panel (measure x metric x model x depth).
 
     Raises:
@@ -164,7 +170,11 @@ def compare(
     price, taking = check_costs(costs), work.concordances()
     # What is cheaper is asked of those that take part: the unknown cost of another one changes nothing between them.
     order = cost_order(price[price["labeling"].isin(list(taking))])
-    verdict = work.verdict(margin, order, needs or {}, answering or {})
+    mix = mixed_answers(quality)
+    accepted = [f"{mix}."] if mix and accept_mixed_models else []
+    if mix and not accepted:
+        obstacle = obstacle or f"{mix}. Answer again with one of them, or accept it with accept_mixed_models."
+    verdict = work.verdict(margin, order, needs or {}, answering or {}, obstacle)
     return Comparison(
         table=COMPARISON.check(pd.DataFrame(work.rows, columns=list(COMPARISON.columns))),
         verdict=verdict,
@@ -172,7 +182,7 @@ def compare(
         details=pd.DataFrame(work.details),
         controls=pd.DataFrame(work.controls, columns=list(_CONTROL_COLUMNS)),
         costs=frontier(price, taking),
-        warnings=tuple(dict.fromkeys([*inputs.warnings, *warnings, *choices, *work.omissions()])),
+        warnings=tuple(dict.fromkeys([*inputs.warnings, *warnings, *choices, *work.omissions(), *accepted])),
         settings={"resamples": resamples, "seed": seed, "confidence": confidence, "margin": margin},
     )
 

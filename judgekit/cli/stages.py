@@ -299,6 +299,9 @@ def compare(
             help="A labeling that is the answers' METRIC from one document: no verdict uses it at depth 1; repeat.",
         ),
     ] = None,
+    accept_mixed_models: Annotated[
+        bool, typer.Option("--accept-mixed-models", help="Give a verdict on answers of several models under one name.")
+    ] = False,
     margin: Annotated[float, typer.Option(help="How much worse still counts as not worse (concordance).")] = 0.05,
     resamples: Annotated[int, typer.Option(min=100, max=100_000, help="Bootstrap resamples.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 1,
@@ -330,6 +333,7 @@ def compare(
         primary_level=(level or ["query"])[0],
         margin=margin,
         by_construction=_outcomes(by_construction or [], found, answers),
+        accept_mixed_models=accept_mixed_models,
         resamples=resamples,
         seed=seed,
     )

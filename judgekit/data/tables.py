@@ -201,7 +201,7 @@ PAIRS: Final = Table("pairs", {"query_id": "id", "doc_id": "id"}, {})
 LABELS: Final = Table(
     "labels",
     {"query_id": "id", "doc_id": "id", "relevance": "float", "status": "str"},
-    {"raw": "str", "reason": "str"},
+    {"raw": "str", "reason": "str", "reply_model": "str", "fingerprint": "str"},
 )
 SCORES: Final = Table(
     "scores",
@@ -218,7 +218,7 @@ QUALITY: Final = Table(
         "metric": "id",
         "value": "float",
     },
-    {"answer": "str", "status": "str", "reason": "str"},
+    {"answer": "str", "status": "str", "reason": "str", "reply_model": "str", "fingerprint": "str"},
 )
 COMPARISON: Final = Table(
     "comparison",

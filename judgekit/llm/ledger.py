@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from judgekit.llm.types import Endpoint, Origin
 from judgekit.llm.usage import Tally, Usage
 
 __all__ = ["Account", "Distinct"]
@@ -88,6 +90,7 @@ class Account:
     cached: int = 0
     failed: int = 0
     told_at: float = float("-inf")
+    origins: defaultdict[Endpoint, Counter[Origin]] = field(default_factory=lambda: defaultdict(Counter))
 
     @property
     def usage(self) -> Usage:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -25,11 +26,12 @@ from judgekit.llm.ledger import Account, Distinct
 from judgekit.llm.limits import Limiter
 from judgekit.llm.maintenance import holds
 from judgekit.llm.negotiation import Negotiated
+from judgekit.llm.origins import changed, fingerprints, mixed
 from judgekit.llm.runtime import Runtime
 from judgekit.llm.secrecy import Secret
 from judgekit.llm.store import Store
 from judgekit.llm.sync import run_sync
-from judgekit.llm.types import Endpoint, Failure, Outcome, Program, Reply, Request, Transport
+from judgekit.llm.types import Endpoint, Failure, Origin, Outcome, Program, Reply, Request, Transport
 from judgekit.llm.usage import Budget, Prices, Purse, Tally, Usage
 from judgekit.llm.work import Job, Work
 from judgekit.progress import Event, Progress, silent
@@ -159,15 +161,19 @@ class Session:
 
     def replayed(self, account: Account, requests: dict[str, Request], replies: dict[str, Reply]) -> None:
         """Book replies from the store, each once per stage."""
-        sums: dict[Endpoint, Tally] = {}
+        sums: dict[Endpoint, tuple[Tally, Counter[Origin]]] = {}
         last: Endpoint | None = None
         for (key, reply), new in zip(replies.items(), account.distinct.add(replies), strict=True):
             if new:
                 endpoint = requests[key].endpoint
                 if endpoint is not last:
-                    last, tally = endpoint, sums.setdefault(endpoint, Tally())
+                    last = endpoint
+                    if endpoint not in sums:
+                        sums[endpoint] = Tally(), account.origins[endpoint]
+                    tally, origins = sums[endpoint]
                 tally.count(reply.usage, reply.seconds)
-        for endpoint, tally in sums.items():
+                origins[reply.origin] += 1
+        for endpoint, (tally, _) in sums.items():
             self._learned(endpoint).replies += tally.requests
             price = self._purse.price(endpoint)
             for book in (account, self._endpoint(endpoint)):
@@ -180,6 +186,8 @@ class Session:
             return
         endpoint = request.endpoint
         price = self._purse.price(endpoint)
+        if isinstance(outcome, Reply):
+            account.origins[endpoint][outcome.origin] += 1
         for book in (account, self._endpoint(endpoint)):
             if isinstance(outcome, Failure):
                 book.failed += 1
@@ -307,6 +315,7 @@ class Session:
                 if time.monotonic() - account.told_at > _TELL_S:
                     self._tell(account)
             self._tell(account)
+            self._tell_origins(account)
         finally:
             account.wall_s += time.perf_counter() - begun
             await self._leave(runtime)
@@ -340,6 +349,15 @@ class Session:
                         going.append(job)
                 jobs = going
         return Plan(count, planned, cached, tokens, at_least)
+
+    def _tell_origins(self, account: Account) -> None:
+        before = [stage.origins for stage in self._stages.values() if stage is not account]
+        for text in (*mixed(account.origins), *changed(before, account.origins), *fingerprints(account.origins)):
+            self._note(f"{account.name}: {text}")
+
+    def mixed(self) -> list[str]:
+        """Return a sentence for every stage whose replies come from more than one model at one endpoint."""
+        return [f"{name}: {text}" for name, account in self._stages.items() for text in mixed(account.origins)]
 
     def usage(self, stage: str) -> Usage:
         """Return what a stage took so far."""

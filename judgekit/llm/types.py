@@ -26,6 +26,7 @@ __all__ = [
     "Executor",
     "Failure",
     "NotConnectedError",
+    "Origin",
     "Outcome",
     "Program",
     "Reply",
@@ -60,6 +61,7 @@ class Endpoint:
         base_url: e.g. ``http://localhost:8000/v1``; ``offline:`` is the built-in stand-in.
         model: the model id that is sent.
         api_key_env: name of the environment variable that holds the key, if one is needed.
+        revision: the user's word for the weights behind the name; a new one makes all requests new.
         namespace: stands for ``base_url`` in the identity of requests (replicas, changing ports).
         family: the user's word for related models; a judge of the answerer's family is marked.
         concurrency: the most requests in flight at once.
@@ -71,7 +73,8 @@ class Endpoint:
         requests_per_minute, tokens_per_minute: client-side limits; None means none.
         params: further fields of each request body, e.g. ``{"temperature": 0, "seed": 1}``. They are part of the
             identity of a request.
-        identity: what it contributes to the identity of a request: the namespace, else the base_url.
+        identity: what it contributes to the identity of a request: the namespace, else the base_url, and the revision
+            if there is one.
     """
 
     name: str
@@ -88,10 +91,12 @@ class Endpoint:
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
     params: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    revision: str | None = None
     identity: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "identity", self.namespace or self.base_url.rstrip("/"))
+        whom = self.namespace or self.base_url.rstrip("/")
+        object.__setattr__(self, "identity", f"{whom} (revision {self.revision})" if self.revision else whom)
         where = f"endpoints.{self.name}"
         if not self.base_url:
             raise ConfigError("base_url is empty", key=f"{where}.base_url")
@@ -223,6 +228,10 @@ def chat(endpoint: Endpoint, messages: Sequence[Mapping[str, str]], *, sample: i
     return Request(endpoint, canonical(body), sample)
 
 
+Origin = tuple[str, str]
+"""The model and the fingerprint that a reply says it comes from; "" where it does not say."""
+
+
 class Reply:
     """What an endpoint answered to one request: the raw JSON, and what is in it. A value that is not changed.
 
@@ -236,11 +245,12 @@ class Reply:
         logprobs: the token log-probabilities of the answer (OpenAI's ``logprobs.content``), or None.
         usage: (prompt tokens, completion tokens), or None where the server did not say, or nothing sensible.
         seconds: from sending the request to having the reply, whenever that was; None where it is not known.
+        origin: the model and the fingerprint that it says it comes from.
     """
 
     # Everything is read when it is made, since each part is needed several times, a million times over. The parsed
     # body is let go: what lives longer is work for the garbage collector.
-    __slots__ = ("cached", "finish_reason", "key", "logprobs", "raw", "refusal", "seconds", "text", "usage")
+    __slots__ = ("cached", "finish_reason", "key", "logprobs", "origin", "raw", "refusal", "seconds", "text", "usage")
 
     def __init__(
         self,
@@ -272,6 +282,8 @@ class Reply:
         self.logprobs: list[dict[str, Any]] | None = None if logprobs is None else _tokens(logprobs)
         self.usage = tokens_used(body)
         self.seconds = seconds
+        model, mark = body.get("model"), body.get("system_fingerprint")
+        self.origin: Origin = (model if type(model) is str else "", mark if type(mark) is str else "")
 
     @property
     def json(self) -> dict[str, Any]:

@@ -102,6 +102,8 @@ def test_what_belongs_to_the_identity_and_what_does_not() -> None:
 
     assert key() == key(name="f", concurrency=3, timeout_s=9, max_retries=0, api_key_env="K", family="x")
     assert key(namespace="n") == key(namespace="n", base_url="http://other:99/v1")
+    assert key() == key(revision=None) == key(revision="")
+    assert len({key(), key(revision="1"), key(revision="2"), key(namespace="n"), key(namespace="n", revision="1")}) == 5
     assert len({key(), key(1), key(model="n"), key(base_url="http://i/v1"), key(params={"seed": 1})}) == 5
     assert identity("ab", 1, b"c") != identity("a", 1, b"bc")
 

@@ -1,0 +1,101 @@
+"""A server that changes its model under one name, seen from the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from judgekit.llm.mock import Scripted, completion
+from tests.cli.conftest import Judgekit
+from tests.llm.conftest import FaultServer, fault_server
+
+__all__ = ["fault_server"]  # a fixture is found where its name is
+
+EXPERIMENT = """
+[data]
+queries = "queries.jsonl"
+docs = "docs.jsonl"
+depth = 3
+[runs]
+good = "good.trec"
+poor = "poor.trec"
+[endpoints.local]
+base_url = "URL"
+model = "judge"
+[[labelers]]
+kind = "containment"
+[[labelers]]
+name = "judge"
+kind = "judge"
+[answers]
+depths = [1, 3]
+[metrics]
+measures = ["P"]
+[analysis]
+levels = ["query"]
+primary = "P@3"
+primary_metric = "f1"
+resamples = 100
+"""
+
+
+def as_model(name: str, turned: bool = False) -> Any:
+    """Return what a server does that finds the year in the passages, and calls itself by a name."""
+
+    def answer(body: dict[str, Any], seen: int) -> Scripted:
+        text = body["messages"][-1]["content"]
+        year = re.search(r"was built in (\d{4})", text)
+        verdict = "Yes" if bool(year) != turned else "No"
+        said = completion(verdict if "Reply with Yes or No" in text else year[1] if year else "unknown")
+        return Scripted(200, json.dumps({**json.loads(said.body), "model": name}).encode())
+
+    return answer
+
+
+def experiment(folder: Path, server: FaultServer, *changes: tuple[str, str]) -> list[str]:
+    """Write the experiment file; return the command that runs it."""
+    text = EXPERIMENT.replace("URL", server.base_url)
+    for old, new in changes:
+        text = text.replace(old, new)
+    (folder / "models.toml").write_text(text)
+    return ["run", "models.toml", "--out", "out", "--cache", "store"]
+
+
+def test_no_verdict_rests_on_two_models_under_one_name_until_the_user_accepts_it(
+    judgekit: Judgekit, folder: Path, fault_server: FaultServer
+) -> None:
+    run = experiment(folder, fault_server)
+    fault_server.answer = as_model("judge-2026-01")
+    assert judgekit(*run, "--limit", 3).code == 0
+    fault_server.answer = as_model("judge-2026-09")
+    said = judgekit(*run)
+    assert said.code == 1, said.err
+    assert "label judge: the replies of the endpoint 'local' come from 2 models" in said.err
+    assert "No verdict on" in said.out
+    assert "accept_mixed_models = true" in " ".join(said.out.split())
+    page = (folder / "out" / "report.html").read_text()
+    assert "judge-2026-01 (" in page
+    models = set(pq.read_table(folder / "out" / "labels" / "judge.parquet")["reply_model"].to_pylist())
+    assert models == {"judge-2026-01", "judge-2026-09"}
+
+    sent = len(fault_server.seen)
+    accepted = judgekit(*experiment(folder, fault_server, ("resamples", "accept_mixed_models = true\nresamples")))
+    assert accepted.code == 0, accepted.err
+    assert "No verdict" not in accepted.out
+    assert "come from 2 models" in accepted.err
+    assert len(fault_server.seen) == sent
+
+
+def test_a_revision_makes_all_requests_new(judgekit: Judgekit, folder: Path, fault_server: FaultServer) -> None:
+    fault_server.answer = as_model("judge")
+    assert judgekit(*experiment(folder, fault_server)).code == 0
+    sent = len(fault_server.seen)
+    run = experiment(folder, fault_server, ('model = "judge"', 'model = "judge"\nrevision = "2026-09"'))
+    assert judgekit(*run).code == 0
+    assert len(fault_server.seen) == 2 * sent
+    said = judgekit("cache", "stats", "--cache", "store")
+    assert f"{fault_server.base_url} (revision 2026-09)" in said.out
