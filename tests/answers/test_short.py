@@ -165,6 +165,6 @@ def test_any_reply_is_read_and_nothing_is_made_up(reply: str) -> None:
     ["**", "answer ", "answer:\n", "```\n", "<answer>", "the answer is ", "The answer is x. ", "\nQ:", "\nA: x\nQ:"],
 )
 def test_long_replies_take_no_time(part: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     short_answer("a " * 9000 + part * 9000)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2

@@ -139,16 +139,31 @@ def test_a_run_that_failed_in_places_is_finished_by_running_it_again(
     assert len(fault_server.seen) - before < 18
 
 
+# An interrupt that the parent ignores is ignored by its children too, unless they say otherwise.
+MAIN = """
+import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+runpy.run_module("judgekit", run_name="__main__")
+"""
+
+
+@pytest.mark.usefixtures("ignored_interrupt")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_killed_run_goes_on_where_it_was(
     judgekit: Judgekit, folder: Path, fault_server: FaultServer, how: signal.Signals
 ) -> None:
-    fault_server.answer = lambda body, seen: completion("Yes", delay_s=0.15)
+    killed = False
+
+    def answer(body: dict[str, Any], seen: int) -> Scripted:
+        """Hold back the pairs of one query, so that the run cannot end before it is killed, however late that is."""
+        return completion("Yes", delay_s=20 if "bridge of Farrow built?" in str(body) and not killed else 0.05)
+
+    fault_server.answer = answer
     command = [*map(str, LABEL), "--out", "judge.qrels", "--base-url", fault_server.base_url, "--model", "m"]
     command += ["--cache", "store", "--concurrency", "2"]
     root = str(Path(__file__).parents[2])
     process = subprocess.Popen(
-        [sys.executable, "-m", "judgekit", *command],
+        [sys.executable, "-c", MAIN, *command],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": root},
         stderr=subprocess.PIPE,
@@ -158,7 +173,8 @@ def test_a_killed_run_goes_on_where_it_was(
         time.sleep(0.02)
         assert process.poll() is None, process.stderr.read() if process.stderr else ""
     process.send_signal(how)
-    _, told = process.communicate(timeout=30)
+    killed = True
+    _, told = process.communicate(timeout=120)
     assert process.returncode == (-signal.SIGKILL if how is signal.SIGKILL else 130), told
     assert "Traceback" not in told
     assert ("interrupted; replies that have arrived are kept" in told) == (how is signal.SIGINT)

@@ -32,13 +32,12 @@ def test_a_demo_that_is_killed_again_and_again_ends_with_the_same_files(tmp_path
     assert len(whole) > 8
     rng = random.Random(4)
     killed = 0
-    for _ in range(10):
+    while killed < 10:
         process = demo(tmp_path / "killed")
         time.sleep(rng.uniform(0.1, 0.9) * seconds)
         process.kill()
         killed += process.wait() == -9
         for name, content in files(tmp_path / "killed").items():
             assert content == whole[name], f"{name} is neither absent nor whole"
-    assert killed >= 5
     assert demo(tmp_path / "killed").wait() == 0
     assert files(tmp_path / "killed") == whole

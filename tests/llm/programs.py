@@ -49,7 +49,7 @@ class Run:
     def __init__(self, base_url: str, units: Sequence[str], store: Path | None = None, **options: Any) -> None:
         params = options.pop("params", {})
         settings = {"backoff_s": 0.02, **options.pop("session", {})}
-        self.endpoint = Endpoint("here", base_url, options.pop("model", "m"), **{"timeout_s": 5.0, **options})
+        self.endpoint = Endpoint("here", base_url, options.pop("model", "m"), **{"timeout_s": 60.0, **options})
         self.outcomes: dict[str, Outcome] = {}
         self.error: JudgekitError | None = None
         self.events: list[Event] = []

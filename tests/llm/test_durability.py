@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from judgekit.errors import StoreError
-from judgekit.llm.mock import ScriptedTransport, completion
+from judgekit.llm.mock import Scripted, ScriptedTransport, completion
 from judgekit.llm.records import Record
 from judgekit.llm.session import Session, run_sync
 from judgekit.llm.store import Store
@@ -83,20 +83,28 @@ def stored_texts(folder: Path) -> set[str]:
 def test_a_killed_run_loses_nothing_it_acknowledged_and_repeats_only_what_was_in_flight(
     fault_server: Any, tmp_path: Path, parents: list[Parent], rounds: int
 ) -> None:
-    fault_server.answer = lambda body, seen: completion(body["messages"][0]["content"].upper(), delay_s=0.01)
+    last, killing = f"{UNITS[-1]} 1", True
+
+    def answer(body: dict[str, Any], seen: int) -> Scripted:
+        """Hold back the last reply, so that no child ends before it is killed, however late that is."""
+        text = body["messages"][0]["content"]
+        return completion(text.upper(), delay_s=60 if killing and text == last else 0.01)
+
+    fault_server.answer = answer
     rng = random.Random(rounds)
     out, log = tmp_path / "out.txt", tmp_path / "acknowledged"
     parent = parents[0]
     for _ in range(rounds):
         child = parent.start(fault_server.base_url, tmp_path)
         enough = len(fault_server.seen) + rng.randint(1, 3 * len(UNITS) // rounds)
-        while len(fault_server.seen) < enough:
+        while len(fault_server.seen) < enough and last not in fault_server.texts():
             time.sleep(0.001)
         time.sleep(rng.uniform(0, 0.01))
         os.kill(child, signal.SIGKILL)
         assert parent.wait() == -signal.SIGKILL
         assert {text for unit in lines(log) for text in (unit, f"{unit} 1")} <= stored_texts(tmp_path)
         assert not out.exists()
+    killing = False
     parent.start(fault_server.base_url, tmp_path)
     assert parent.wait() == 0
     sent = Counter(fault_server.texts())

@@ -45,8 +45,10 @@ def test_under_a_loop_it_runs_beside_it_with_the_callers_context() -> None:
 
 
 CODE = """
-import asyncio
+import asyncio, signal
 from judgekit.llm.session import run_sync
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 async def work():
     try:
@@ -66,6 +68,7 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+@pytest.mark.usefixtures("ignored_interrupt")
 def test_an_interrupt_ends_the_work_and_closes_it() -> None:
     command = [sys.executable, "-W", "ignore", "-c", CODE]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
