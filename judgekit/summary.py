@@ -16,6 +16,7 @@ from judgekit.analysis.cost import COSTS
 from judgekit.data.checks import remarks
 from judgekit.data.tables import ALL, NO_FAILURE, NOT_MISSING, SCORES, Status
 from judgekit.errors import JudgekitError
+from judgekit.llm.types import MOCK_URL, RECORDED_URL
 from judgekit.report.model import (
     QUALITY_MEANS,
     Answers,
@@ -53,10 +54,14 @@ MIXED = (
     "Ask again what one of the models said (`judgekit cache forget --model NAME`, then run), or accept the mix with"
     " accept_mixed_models = true under [analysis]."
 )
-OFFLINE_NOTE = (
-    "No LLM was involved: the built-in offline stand-in judged and answered. These numbers show how judgekit works,"
-    " not which labeling is better."
-)
+_NOTES = {
+    MOCK_URL: "No LLM was involved: the built-in mock (mock:) judged and answered by word overlap. These numbers show"
+    " how judgekit works, not which labeling is better.",
+    RECORDED_URL: "Replayed: what a small real model (MiniLM-L6, 22.7 M parameters, extractive) said to these requests"
+    " when they were recorded. The numbers are its own, and larger models may rank the labelings otherwise; times are"
+    " the replay's.",
+}
+"""What the report says first, where judgekit answered itself."""
 
 
 def answering(prepared: Prepared) -> dict[str, Answering]:
@@ -357,7 +362,7 @@ def summarise(
 ) -> Results:
     """Return everything that the report shows."""
     config, verdict = prepared.config, comparison.verdict
-    offline = any(endpoint.offline for endpoint in prepared.endpoints)
+    urls = {endpoint.base_url for endpoint in prepared.endpoints}
     primary = verdict.primary
     return Results(
         title=config.title or config.path.stem,
@@ -387,7 +392,7 @@ def summarise(
         differences=comparison.differences,
         details=comparison.details,
         settings=config.toml(),
-        note=OFFLINE_NOTE if offline else "",
+        note=" ".join(note for url, note in _NOTES.items() if url in urls),
         warnings=tuple(
             dict.fromkeys(
                 [

@@ -15,6 +15,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 ROOMS = (
     ("judgekit", "__main__"),
     ("cli",),
+    ("sample",),
     ("experiment", "summary"),
     ("preparation",),
     ("config",),
@@ -27,7 +28,6 @@ ROOMS = (
     ("answers",),
     ("llm",),
     ("data",),
-    ("sample",),
     ("spec", "options", "progress"),
     ("errors",),
 )

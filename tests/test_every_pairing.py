@@ -18,7 +18,7 @@ from judgekit.experiment import Finished, run
 from judgekit.labelers.base import catalog as labelers
 from judgekit.spec import parse
 
-STAND_IN = {"base_url": "offline:", "model": "offline-1"}
+MOCK = {"base_url": "mock:", "model": "mock"}
 """What answers in place of an LLM."""
 
 TOWNS = ["Arlen", "Borvik", "Cantry", "Dulse", "Elmshire", "Farrow", "Garth", "Holme"]
@@ -75,7 +75,7 @@ def finish(data: Path, out: Path, spellings: list[str], /, **changes: dict[str, 
     content: dict[str, Any] = {
         "data": {"queries": "queries.jsonl", "docs": "docs.jsonl", "depth": 3},
         "runs": {"good": "good.trec", "poor": "poor.trec"},
-        "endpoints": {"one": STAND_IN, "two": {**STAND_IN, "namespace": "two"}},
+        "endpoints": {"one": MOCK, "two": {**MOCK, "namespace": "two"}},
         "labelers": [
             {"kind": s.name, "name": str(s), **s.options, **endpoint} for s, endpoint in zip(specs, asked, strict=True)
         ],

@@ -27,7 +27,7 @@ def demo(
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run the whole flow on the bundled sample, offline: no LLM, no network, no key."""
+    """Run the whole flow on the bundled sample, offline: a small model's replies are replayed; no network, no key."""
     from judgekit.experiment import run as run_experiment
     from judgekit.sample import EXPERIMENT
 

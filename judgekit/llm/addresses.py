@@ -43,7 +43,10 @@ def address_problem(base_url: str) -> str | None:
             return f"base_url holds what looks like a key behind its '?', and base_url is stored and shown: {_INSTEAD}"
     if whole:
         return None
-    return f"base_url {base_url!r} must start with http:// or https:// and usually ends in /v1"
+    return (
+        f"base_url {base_url!r} must start with http:// or https://, and usually ends in /v1 (or be mock:, which is"
+        " not an LLM)"
+    )
 
 
 def variable_problem(name: str) -> str | None:

@@ -15,10 +15,11 @@ from typing import Any, Final, Literal
 
 from judgekit.errors import nearest
 from judgekit.llm.addresses import proxy_for
-from judgekit.llm.http import HttpTransport, api_key
+from judgekit.llm.http import api_key
 from judgekit.llm.negotiation import Negotiated
 from judgekit.llm.responses import Accepted, Unsupported, read_response
 from judgekit.llm.secrecy import Secret
+from judgekit.llm.transports import open_transport
 from judgekit.llm.types import Endpoint, NotConnectedError, Reply, Transport, canonical, parse_json
 
 __all__ = ["Check", "check_endpoint"]
@@ -64,7 +65,7 @@ class _Probe:
         self.endpoint = endpoint
         self.transport = transport
         self.negotiated = Negotiated()
-        self.secret = Secret(None if endpoint.offline else api_key(endpoint))
+        self.secret = Secret(api_key(endpoint))
 
     async def ask(self, text: str = _QUESTION, negotiate: bool = False, **params: Any) -> Reply | str:
         """Return the reply, or why there is none."""
@@ -101,20 +102,16 @@ async def check_endpoint(endpoint: Endpoint, transport: Transport | None = None)
 
     Args:
         endpoint: whom to ask.
-        transport: carries the requests; HTTP by default.
+        transport: carries the requests; `open_transport` by default.
 
     Raises:
         ConfigError: its key is not in the environment.
     """
-    if transport is None and endpoint.offline:
-        from judgekit.llm.offline import OfflineTransport
-
-        transport = OfflineTransport()
     said: list[str] = []
-    probe = _Probe(endpoint, transport or HttpTransport(endpoint, said.append))
+    probe = _Probe(endpoint, transport or open_transport(endpoint, said.append))
     try:
         checks = [Check("proxy", "yes", text) for text in said]
-        if not endpoint.offline and transport is None:
+        if not endpoint.built_in and transport is None:
             checks.append(await _models(endpoint, probe.secret.cut))
         checks.append(await _chat(probe))
         if checks[-1].works != "no":

@@ -25,7 +25,7 @@ def api_key(endpoint: Endpoint) -> str | None:
     Raises:
         ConfigError: the variable is not set, or holds what cannot be a key. The message never shows its value.
     """
-    if endpoint.api_key_env is None:
+    if endpoint.api_key_env is None or endpoint.built_in:
         return None
     where = f"endpoints.{endpoint.name}.api_key_env"
     key = os.environ.get(endpoint.api_key_env, "").strip()

@@ -21,7 +21,7 @@ from typing import Literal, Self, TypeVar, get_args
 from judgekit.errors import UsageError
 from judgekit.llm.client import Client
 from judgekit.llm.executor import Recorder
-from judgekit.llm.http import HttpTransport, api_key
+from judgekit.llm.http import api_key
 from judgekit.llm.ledger import Account, Distinct
 from judgekit.llm.limits import Limiter
 from judgekit.llm.maintenance import holds
@@ -31,6 +31,7 @@ from judgekit.llm.runtime import Runtime
 from judgekit.llm.secrecy import Secret
 from judgekit.llm.store import Store
 from judgekit.llm.sync import run_sync
+from judgekit.llm.transports import open_transport
 from judgekit.llm.types import Endpoint, Failure, Origin, Outcome, Program, Reply, Request, Transport
 from judgekit.llm.usage import Budget, Prices, Purse, Tally, Usage
 from judgekit.llm.work import Job, Work
@@ -95,8 +96,7 @@ class Session:
             budget: the most that may be sent.
             prices: money per million tokens, by endpoint name or model id.
             progress: called with events; messages for the user are their notes.
-            transports: makes the transport of an endpoint, for tests and stand-ins; None means HTTP, and the built-in
-                stand-in for ``offline:``.
+            transports: makes the transport of an endpoint, for tests; None means `open_transport`.
             backoff_s: upper bound of the first wait before a retry; later ones double.
 
         Raises:
@@ -228,18 +228,14 @@ class Session:
             brake=runtime.brake,
             negotiated=self._learned(endpoint),
             known=lambda: self._base is not None and holds(self._base, endpoint.identity, endpoint.model),
-            secret=Secret(None if endpoint.offline else api_key(endpoint)),
+            secret=Secret(api_key(endpoint)),
             backoff_s=self._backoff_s,
         )
 
     def _transport(self, endpoint: Endpoint) -> Transport:
         if self._transports is not None:
             return self._transports(endpoint)
-        if endpoint.offline:
-            from judgekit.llm.offline import OfflineTransport
-
-            return OfflineTransport()
-        return HttpTransport(endpoint, self._note)
+        return open_transport(endpoint, self._note)
 
     def _note(self, text: str) -> None:
         self.notes.append(text)

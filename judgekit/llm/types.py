@@ -21,7 +21,8 @@ from judgekit.llm.addresses import address_problem, key_among, variable_problem
 
 __all__ = [
     "IDENTITY_VERSION",
-    "OFFLINE_URL",
+    "MOCK_URL",
+    "RECORDED_URL",
     "Endpoint",
     "Executor",
     "Failure",
@@ -44,8 +45,11 @@ __all__ = [
 IDENTITY_VERSION: Final = 1
 """Hashed into every identity, and fixed: another number would lose every reply that was paid for."""
 
-OFFLINE_URL = "offline:"
-"""The base_url of the built-in stand-in, which is no LLM and opens no socket."""
+MOCK_URL: Final = "mock:"
+"""The base_url of the mock inside judgekit, which is not an LLM and opens no socket."""
+
+RECORDED_URL: Final = "recorded:"
+"""The base_url of the replies that a real model gave to the bundled sample's requests; opens no socket."""
 
 _MANY = 2**53
 _OURS = frozenset({"model", "messages", "stream"})
@@ -58,7 +62,7 @@ class Endpoint:
 
     Attributes:
         name: what the user calls it.
-        base_url: e.g. ``http://localhost:8000/v1``; ``offline:`` is the built-in stand-in.
+        base_url: e.g. ``http://localhost:8000/v1``; ``mock:`` and ``recorded:`` need no server.
         model: the model id that is sent.
         api_key_env: name of the environment variable that holds the key, if one is needed.
         revision: the user's word for the weights behind the name; a new one makes all requests new.
@@ -100,7 +104,7 @@ class Endpoint:
         where = f"endpoints.{self.name}"
         if not self.base_url:
             raise ConfigError("base_url is empty", key=f"{where}.base_url")
-        if self.base_url != OFFLINE_URL:
+        if not self.built_in:
             problem = address_problem(self.base_url)
             if problem:
                 raise ConfigError(problem, key=f"{where}.base_url")
@@ -133,9 +137,9 @@ class Endpoint:
         return self.max_reply_mb * 1e6
 
     @property
-    def offline(self) -> bool:
-        """Whether this is the stand-in, so that no LLM is involved."""
-        return self.base_url == OFFLINE_URL
+    def built_in(self) -> bool:
+        """Whether judgekit answers itself, with no server and no key."""
+        return self.base_url in (MOCK_URL, RECORDED_URL)
 
 
 class NotConnectedError(ConnectionError):

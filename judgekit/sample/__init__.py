@@ -1,6 +1,6 @@
-"""The bundled sample experiment: questions, passages, provenance, six runs and an experiment file. See its README.md.
+"""The bundled sample experiment: questions, passages, provenance, six runs, an experiment file. See its README.md.
 
-Everything in it was written for judgekit. It needs no server: the experiment file names the offline stand-in.
+The texts were written for judgekit. It needs no server: the replies of a small real model are recorded beside it.
 """
 
 from pathlib import Path

@@ -57,8 +57,8 @@ def test_who_rates_the_answers_of_a_labeling_is_seen_too():
     assert kinship(Needs(endpoints=(STRANGER,), raters=(READER,)), HOW["big"]) == "same model"
 
 
-def test_the_stand_in_inside_judgekit_is_a_model_like_any_other():
-    inside = Endpoint("offline", "offline:", "offline-1")
+def test_what_judgekit_answers_itself_is_a_model_like_any_other():
+    inside = Endpoint("mock", "mock:", "m")
     assert kinship(Needs(endpoints=(inside,)), Answering(inside, "answer-short")) == "same model"
 
 

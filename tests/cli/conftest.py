@@ -1,4 +1,4 @@
-"""A small experiment on disk, answered by the offline stand-in, and the command line in this process."""
+"""A small experiment on disk, answered by the mock, and the command line in this process."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ depth = 4
 good = "good.trec"
 poor = "poor.trec"
 [endpoints.local]
-base_url = "offline:"
-model = "offline-1"
+base_url = "mock:"
+model = "mock"
 [[labelers]]
 kind = "containment"
 [[labelers]]
@@ -45,7 +45,7 @@ resamples = 100
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Six questions, eighteen passages, two runs, an experiment file; everything answered offline."""
+    """Six questions, eighteen passages, two runs, an experiment file; everything answered by the mock."""
     queries, docs, good, poor = [], [], [], []
     for i, (town, year) in enumerate(zip(TOWNS, YEARS, strict=True)):
         queries.append({"query_id": f"q{i}", "text": f"When was the bridge of {town} built?", "answers": [year]})

@@ -12,7 +12,7 @@ from tests.cli.conftest import Judgekit
 
 RUN = ["run", "experiment.toml", "--out", "results"]
 SCORE = ["score", "--run", "good.trec", "--qrels", "gold.qrels"]
-LABEL = ["label", "--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--out", "x.qrels", "--base-url", "offline:", "--model", "offline-1"]  # fmt: skip
+LABEL = ["label", "--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--out", "x.qrels", "--base-url", "mock:", "--model", "mock"]  # fmt: skip
 Change = Callable[[Path], object]
 
 
@@ -59,7 +59,7 @@ CASES: list[tuple[str, Change, list[str], list[str]]] = [
     ("an unknown measure", _edit("experiment.toml", '"nDCG", "P"', '"nDGC"'), RUN, ["metrics.measures", "nDGC", "nDCG"]),
     ("an unknown answer metric", _edit("experiment.toml", "depths = [1, 4]", 'depths = [1, 4]\nmetrics = ["emm"]'), RUN, ["answers", "emm"]),
     ("a primary measure that is not computed", _edit("experiment.toml", "resamples = 100", 'resamples = 100\nprimary = "R@4"'), RUN, ["analysis.primary", "R@4"]),
-    ("a variable that is not set", _edit("experiment.toml", '"offline:"\nmodel = "offline-1"', '"http://127.0.0.1:9/v1"\nmodel = "m"\napi_key_env = "JK_NO_SUCH_KEY"'), RUN, ["JK_NO_SUCH_KEY"]),
+    ("a variable that is not set", _edit("experiment.toml", '"mock:"\nmodel = "mock"', '"http://127.0.0.1:9/v1"\nmodel = "m"\napi_key_env = "JK_NO_SUCH_KEY"'), RUN, ["JK_NO_SUCH_KEY"]),
     ("two labelers of one name", _append("experiment.toml", ""), ["score", "--run", "good.trec", "--run", "good.trec", "--qrels", "gold.qrels"], ["good.trec", "named"]),
     ("half an endpoint", _append("experiment.toml", ""), ["label", "judge", "--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--out", "x.qrels", "--model", "m"], ["--base-url and --model"]),
     ("no endpoint", _append("experiment.toml", ""), ["label", "judge", "--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--out", "x.qrels"], ["endpoint"]),
@@ -70,7 +70,7 @@ CASES: list[tuple[str, Change, list[str], list[str]]] = [
     ("a misspelt needed key", _edit("experiment.toml", "depth = 4", "dept = 4"), RUN, ["data.dept", "Did you mean 'depth'?"]),
     ("an option given twice", _edit("experiment.toml", 'kind = "judge"', 'kind = "judge(prompt=graded)"\nprompt = "binary"'), RUN, ["labelers.1", "'prompt' is given twice"]),
     ("a prompt given twice", _append("gold.qrels", ""), [*LABEL, "judge(prompt=graded)", "--prompt", "binary"], ["'prompt' is given twice"]),
-    ("no model", _edit("experiment.toml", '"offline-1"', '""'), RUN, ["endpoints.local.model", "empty"]),
+    ("no model", _edit("experiment.toml", '"mock"', '""'), RUN, ["endpoints.local.model", "empty"]),
     ("a labeler without a name", _edit("experiment.toml", 'name = "judge"', 'name = " "'), RUN, ["labelers.1", "name is empty"]),
     ("labelers whose names differ in case only", _edit("experiment.toml", 'kind = "containment"', 'kind = "containment"\nname = "Judge"'), RUN, ["labelers", "'Judge' and 'judge'", "another name"]),
     ("a run without a name", _edit("experiment.toml", 'good = "good.trec"', '"" = "good.trec"'), RUN, ["[runs]", "name of a run is empty"]),

@@ -200,7 +200,7 @@ def test_answers_that_read_like_abstentions_are_scored_and_counted_on_screen_and
     said = judgekit("answer", *data, "--depth", 1, "--no-closed-book", "--out", "quality.csv", *endpoint)
     assert said.code == 0, said.err
     assert "6 of 6 answers read like abstentions" in " ".join(said.err.split())
-    experiment = (folder / "experiment.toml").read_text().replace("offline:", fault_server.base_url)
+    experiment = (folder / "experiment.toml").read_text().replace("mock:", fault_server.base_url)
     (folder / "experiment.toml").write_text(
         experiment.replace('name = "judge"\nkind = "judge"', 'kind = "containment(match=normalized)"')
     )

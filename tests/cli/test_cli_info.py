@@ -57,7 +57,7 @@ def test_help_shows_every_word_of_its_source() -> None:
 
 
 def test_an_endpoint_is_checked_call_by_call(judgekit: Judgekit) -> None:
-    said = judgekit("check-endpoint", "--base-url", "offline:", "--model", "offline-1")
+    said = judgekit("check-endpoint", "--base-url", "mock:", "--model", "mock")
     assert said.code == 0, said.err
     for what in ("chat completion", "log-probabilities", "JSON schema", "seed", "parallel requests"):
         assert what in said.out

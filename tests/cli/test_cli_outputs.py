@@ -12,7 +12,7 @@ from judgekit.data.outputs import is_results_folder
 from judgekit.experiment import prepare, result_files
 from tests.cli.conftest import Judgekit
 
-OFFLINE = ["--base-url", "offline:", "--model", "offline-1", "--cache", "store"]
+MOCK = ["--base-url", "mock:", "--model", "mock", "--cache", "store"]
 DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
 PEOPLE = ["label", "provenance(qrels=gold.qrels)", *DATA]
 
@@ -30,15 +30,15 @@ COMMANDS = [
         ["label", "human(file=x.qrels.parquet)", *DATA, "--out", "x.qrels"],
         "x.qrels.parquet",
     ),
-    ("a prompt", ["label", "judge(prompt=mine.toml)", *DATA, *OFFLINE, "--out", "mine.toml"], "mine.toml"),
+    ("a prompt", ["label", "judge(prompt=mine.toml)", *DATA, *MOCK, "--out", "mine.toml"], "mine.toml"),
     (
         "a query table",
-        ["answer", "--queries", "queries.csv", *DATA[2:], *OFFLINE, "--depth", "1", "--out", "queries.csv"],
+        ["answer", "--queries", "queries.csv", *DATA[2:], *MOCK, "--depth", "1", "--out", "queries.csv"],
         "queries.csv",
     ),
     (
         "a part of a folder of documents",
-        ["answer", *DATA[:2], "--docs", "parts", *DATA[4:], *OFFLINE, "--depth", "1", "--out", "parts/new.parquet"],
+        ["answer", *DATA[:2], "--docs", "parts", *DATA[4:], *MOCK, "--depth", "1", "--out", "parts/new.parquet"],
         "parts",
     ),
     (
@@ -91,7 +91,7 @@ def test_no_command_writes_over_what_it_reads(judgekit: Judgekit, inputs: Path, 
 
 
 def test_the_store_is_not_replaced_by_its_own_export(judgekit: Judgekit, folder: Path) -> None:
-    assert judgekit("label", "judge", *DATA, *OFFLINE, "--out", "judge.qrels").code == 0
+    assert judgekit("label", "judge", *DATA, *MOCK, "--out", "judge.qrels").code == 0
     store = next(p for p in (folder / "store").iterdir() if p.suffix == ".db")
     before = store.read_bytes()
     said = judgekit("cache", "export", store, "--cache", "store")

@@ -15,13 +15,13 @@ from judgekit.data.tables import COMPARISON, LABELS, QUALITY, SCORES
 from tests.cli.conftest import Judgekit
 
 DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--run", "poor.trec"]
-OFFLINE = ["--base-url", "offline:", "--model", "offline-1"]
+MOCK = ["--base-url", "mock:", "--model", "mock"]
 
 
 def test_label_writes_qrels_and_beside_them_the_labels_with_status_and_raw_reply(
     judgekit: Judgekit, folder: Path
 ) -> None:
-    said = judgekit("label", "judge", *DATA, "--depth", 3, "--out", "judge.qrels", *OFFLINE)
+    said = judgekit("label", "judge", *DATA, "--depth", 3, "--out", "judge.qrels", *MOCK)
     assert said.code == 0, said.err
     qrels = [line.split() for line in (folder / "judge.qrels").read_text().splitlines()]
     labels = read_table(LABELS, folder / "judge.qrels.parquet")
@@ -34,7 +34,7 @@ def test_label_writes_qrels_and_beside_them_the_labels_with_status_and_raw_reply
 
 
 def test_answer_writes_the_quality_table_of_every_run_depth_and_metric(judgekit: Judgekit, folder: Path) -> None:
-    said = judgekit("answer", *DATA, "--depth", 1, "--depth", 3, "--out", "quality.parquet", *OFFLINE)
+    said = judgekit("answer", *DATA, "--depth", 1, "--depth", 3, "--out", "quality.parquet", *MOCK)
     assert said.code == 0, said.err
     quality = read_table(QUALITY, folder / "quality.parquet")
     assert len(quality) == 6 * 2 * (1 + 2 * 2)
@@ -226,7 +226,7 @@ def test_ratings_of_answers_are_compared_like_any_answer_metric(judgekit: Judgek
 
 def test_two_models_answer_and_the_matrix_of_models_is_shown(judgekit: Judgekit, folder: Path) -> None:
     text = (folder / "experiment.toml").read_text()
-    other = '[endpoints.other]\nbase_url = "offline:"\nmodel = "offline-2"\n[[labelers]]\nkind = "containment"'
+    other = '[endpoints.other]\nbase_url = "mock:"\nmodel = "mock-2"\n[[labelers]]\nkind = "containment"'
     text = text.replace('[[labelers]]\nkind = "containment"', other).replace(
         'kind = "judge"', 'kind = "judge"\nendpoint = "local"'
     )
@@ -236,10 +236,10 @@ def test_two_models_answer_and_the_matrix_of_models_is_shown(judgekit: Judgekit,
     said = judgekit("run", "experiment.toml", "--out", "results")
     assert said.code == 0, said.err
     comparison = read_table(COMPARISON, folder / "results" / "comparison.csv")
-    assert set(comparison["model"]) == {"offline-1", "offline-2"}
-    same = comparison[(comparison["labeling"] == "erag") & (comparison["model"] == "offline-2")]
+    assert set(comparison["model"]) == {"mock", "mock-2"}
+    same = comparison[(comparison["labeling"] == "erag") & (comparison["model"] == "mock-2")]
     assert same["flags"][same["depth"] == 1].str.contains("by_construction").any()
-    assert "offline-2" in (folder / "results" / "report.html").read_text()
+    assert "mock-2" in (folder / "results" / "report.html").read_text()
 
 
 def test_queries_that_do_not_look_like_those_of_a_query_log_are_a_warning(judgekit: Judgekit, folder: Path) -> None:
@@ -263,7 +263,7 @@ def test_what_cannot_be_compared_in_the_end_is_refused_before_anything_is_sent(
     (folder / "thumbs.csv").write_text(
         "run,depth,query_id,metric,value\n" + "".join(f"good,4,q{i},thumbs,{i % 2}\n" for i in range(6))
     )
-    (folder / "em.csv").write_text("run,depth,model,query_id,metric,value\ngood,4,offline-1,q1,em,1\n")
+    (folder / "em.csv").write_text("run,depth,model,query_id,metric,value\ngood,4,mock,q1,em,1\n")
     text = (folder / "experiment.toml").read_text()
 
     def said(ratings: list[str], primary: str, metric: str, *more: str) -> str:

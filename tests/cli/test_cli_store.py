@@ -6,7 +6,7 @@ import asyncio
 import json
 from pathlib import Path
 
-from judgekit.llm.offline import OfflineTransport
+from judgekit.llm.mock import MockTransport
 from judgekit.llm.types import Endpoint
 from tests.cli.conftest import Judgekit
 
@@ -17,7 +17,7 @@ def test_the_store_says_what_it_holds_and_is_whole(judgekit: Judgekit, folder: P
     assert judgekit(*RUN, "--cache", "store").code == 0
     said = judgekit("cache", "stats", "--cache", "store")
     assert said.code == 0, said.err
-    assert "offline-1 at offline:" in said.out
+    assert "mock at mock:" in said.out
     said = judgekit("cache", "verify", "--cache", "store")
     assert said.code == 0
     assert "structure: ok" in said.out
@@ -55,7 +55,7 @@ def test_a_batch_goes_out_and_comes_back_and_the_run_sends_nothing(judgekit: Jud
 
     said = judgekit("batch", "export", "experiment.toml", "--out", "batch.jsonl", "--cache", "store")
     assert said.code == 0, said.err
-    transport, endpoint = OfflineTransport(), Endpoint("x", "offline:", "offline-1")
+    transport, endpoint = MockTransport(), Endpoint("x", "mock:", "mock")
     lines = []
     for line in reversed((folder / "batch.jsonl").read_text().splitlines()):
         request = json.loads(line)

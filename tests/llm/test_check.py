@@ -93,6 +93,6 @@ def test_a_missing_key_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
         run_sync(check_endpoint(Endpoint("here", "http://h/v1", "m", api_key_env="NO_KEY")))
 
 
-def test_the_stand_in_is_checked_like_a_server() -> None:
-    found = run_sync(check_endpoint(Endpoint("demo", "offline:", "offline-1")))
+def test_the_mock_is_checked_like_a_server() -> None:
+    found = run_sync(check_endpoint(Endpoint("demo", "mock:", "mock")))
     assert found[0].works in ("yes", "partly")

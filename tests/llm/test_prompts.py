@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from judgekit.data.documents import Doc
 from judgekit.errors import ConfigError, UsageError
-from judgekit.llm.offline_prompt import PromptReader
 from judgekit.llm.prompts import Prompt, list_prompts, load_prompt, neutral, passages, prompt_folder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -87,22 +86,6 @@ TASKS = {
     **dict.fromkeys(("binary", "strict", "terse", "useful", "correctness"), "judge"),
     **dict.fromkeys(("graded", "graded-json"), "grade"),
 }
-
-
-@pytest.mark.parametrize("prompt", PROMPTS, ids=NAMES)
-def test_the_offline_stand_in_reads_them_as_they_are_meant(prompt: Prompt) -> None:
-    case = PromptReader().read(prompt.messages(VALUES))
-    read = case.instructions
-    assert read.task == TASKS.get(prompt.name, "answer")
-    assert case.question == "Which city?"
-    assert len(case.passages) == (2 if "passages" in prompt.placeholders else 0)
-    assert (read.fields is not None) == (prompt.name == "graded-json")
-    assert case.answers == (("Paris",) if {"answer", "answers"} & prompt.placeholders else ())
-    assert case.references == (("Paris",) if "references" in prompt.placeholders else ())
-    if read.task == "answer":
-        assert read.abstain == prompt.output.abstain
-    if read.task == "grade":
-        assert read.top == 3
 
 
 @pytest.mark.parametrize("prompt", PROMPTS, ids=NAMES)

@@ -15,7 +15,7 @@ from judgekit.answers.normalize import normalize
 from judgekit.config import load
 from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.trec import read_qrels, read_run
-from judgekit.llm.offline import MODEL
+from judgekit.llm.recorded import Recording
 from judgekit.sample import EXPERIMENT
 from judgekit.sample.make_runs import make_runs
 
@@ -154,9 +154,9 @@ def test_making_the_runs_again_gives_the_same_bytes() -> None:
     assert {name: text.encode() for name, text in made.items()} == {p.stem: p.read_bytes() for p in RUNS}
 
 
-def test_the_experiment_file_names_all_runs_and_the_stand_in() -> None:
+def test_the_experiment_file_names_all_runs_and_the_recorded_replies() -> None:
     config = load(EXPERIMENT)
     assert {name: config.resolve(path) for name, path in config.runs.items()} == {p.stem: p for p in RUNS}
-    assert [e.model for e in config.endpoints.values()] == [MODEL]
-    assert [e.base_url for e in config.endpoints.values()] == ["offline:"]
+    assert [e.model for e in config.endpoints.values()] == [Recording.read().server["model"]]
+    assert [e.base_url for e in config.endpoints.values()] == ["recorded:"]
     assert [labeler.kind for labeler in config.labelers] == ["containment", "judge", "utility", "provenance"]

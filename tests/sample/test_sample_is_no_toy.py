@@ -1,140 +1,122 @@
-"""With the stand-in, the sample's runs, labelings and answers differ enough to be worth comparing."""
+"""The sample's replies are recorded, all of them and no others, and lead to labelings and answers worth comparing."""
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from judgekit.answers.answerer import make_answerer
-from judgekit.answers.quality import metric
-from judgekit.config import Config, load
-from judgekit.data.documents import Fields, MemoryDocs, Unit
-from judgekit.data.pool import pool
-from judgekit.data.readers import read_docs, read_queries
-from judgekit.data.runs import Run
 from judgekit.data.trec import read_run
-from judgekit.labelers.base import build, checked
-from judgekit.llm.offline import OfflineTransport
-from judgekit.llm.types import Endpoint, Outcome, Reply, Request
+from judgekit.errors import EndpointError
+from judgekit.experiment import Finished, run
+from judgekit.llm.recorded import RECORDING, Recording
+from judgekit.llm.store import Store
 from judgekit.sample import EXPERIMENT
 
-DEPTH = 5
+DEPTHS = (1, 3, 5, 10)
 WEAK = "bm25_title"
 
 
-@dataclass(frozen=True)
-class Context:
-    """What labelers and answerer need of an experiment."""
-
-    config: Config
-    docs: MemoryDocs
-
-    @property
-    def fields(self) -> Fields:
-        return self.config.data.fields
-
-    def endpoint(self, name: str | None) -> Endpoint:
-        return self.config.endpoints[name or "offline"].endpoint(name or "offline")
-
-    def path(self, text: str) -> Path:
-        return self.config.resolve(text)
-
-
-@dataclass(frozen=True)
-class Outcomes:
-    """Labels by labeling, row = pair; exact match and gold recall at DEPTH by run, row = query."""
-
-    labels: Mapping[str, np.ndarray]
-    exact: Mapping[str, np.ndarray]
-    recall: Mapping[str, np.ndarray]
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("sample-cache")
 
 
 @pytest.fixture(scope="module")
-def outcomes() -> Outcomes:
-    config = load(EXPERIMENT)
-    queries = read_queries(config.resolve(config.data.queries))
-    context = Context(config, read_docs(config.resolve(config.data.docs)))
-    runs = {name: read_run(config.resolve(path), name) for name, path in config.runs.items()}
-    return asyncio.run(_outcomes(context, queries, runs))
+def demo(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Finished]:
+    return run(EXPERIMENT, out=tmp_path_factory.mktemp("sample"), cache=cache)
 
 
-async def _outcomes(context: Context, queries: Mapping, runs: Mapping[str, Run]) -> Outcomes:
-    transport = OfflineTransport()
+@pytest.fixture(scope="module")
+def exact(demo: Finished) -> pd.Series:
+    """Exact match by run, depth and query."""
+    quality = demo.quality[(demo.quality["metric"] == "em") & (demo.quality["depth"] > 0)]
+    return quality.set_index(["run", "depth", "query_id"])["value"]
 
-    async def ask(requests: Sequence[Request]) -> list[Outcome]:
-        sent = [await transport.send(r.endpoint, r.body) for r in requests]
-        return [Reply(r.key, raw.decode()) for r, (_, _, raw) in zip(requests, sent, strict=True)]
 
-    pooled = pool(list(runs.values()), queries, DEPTH)
-    labels: dict[str, np.ndarray] = {}
-    for entry in context.config.labelers:
-        labeler = build(entry.spec, context)
-        found = []
-        for query_id, doc_ids in pooled.items():
-            for unit in labeler.units(queries[query_id], context.docs.get(doc_ids)):
-                found += checked(labeler, unit, await ask(labeler.requests(unit, [])))
-        assert all(label.relevance is not None for label in found)
-        labels[entry.name or entry.kind] = np.array([label.relevance for label in found])
-    answers = context.config.answers
-    answerer = make_answerer(context.endpoint(answers.endpoint), answers.prompt, context, answers.options)
-    em = metric("em", context)
-    exact: dict[str, np.ndarray] = {}
-    for name, run in runs.items():
-        values = []
-        for query_id, query in queries.items():
-            unit = Unit(query, tuple(context.docs.get(run.top(query_id, DEPTH))))
-            answer = answerer.answer(unit, await ask(answerer.requests(unit, [])))
-            values.append(em.score(answer, query)[0])
-        exact[name] = np.array(values, dtype=float)
-    lines = (context.path("provenance.qrels")).read_text(encoding="utf-8").splitlines()
-    gold = {line.split()[0]: line.split()[2] for line in lines}
-    recall = {
-        name: np.array([gold[q] in run.top(q, DEPTH) for q in queries], dtype=float) for name, run in runs.items()
+@pytest.fixture(scope="module")
+def gold() -> pd.DataFrame:
+    """Whether the gold passage is in the top k: a row per run, a column per depth."""
+    lines = (EXPERIMENT.parent / "provenance.qrels").read_text(encoding="utf-8").splitlines()
+    golds = {line.split()[0]: line.split()[2] for line in lines}
+    runs = {path.stem: read_run(path) for path in sorted((EXPERIMENT.parent / "runs").glob("*.trec"))}
+    found = {
+        name: [np.mean([doc in run_.top(query, depth) for query, doc in golds.items()]) for depth in DEPTHS]
+        for name, run_ in runs.items()
     }
-    return Outcomes(labels, exact, recall)
+    return pd.DataFrame.from_dict(found, orient="index", columns=list(DEPTHS))
 
 
-def test_answers_are_neither_all_right_nor_all_wrong_and_differ_between_runs(outcomes: Outcomes) -> None:
-    means = {name: float(values.mean()) for name, values in outcomes.exact.items()}
-    assert all(0.25 <= mean <= 0.75 for mean in means.values()), means
-    assert max(means.values()) - min(means.values()) >= 0.1, means
+def test_every_reply_that_the_demo_needs_is_recorded_and_none_besides(demo: Finished, cache: Path) -> None:
+    assert demo.missing == ()
+    with closing(Store(cache)) as store:
+        asked = {key[:16] for key, _ in store.texts()}
+    assert asked == set(Recording.read().lines)
 
 
-def test_the_weak_run_finds_the_least_gold(outcomes: Outcomes) -> None:
-    means = {name: float(values.mean()) for name, values in outcomes.recall.items()}
-    assert min(means, key=means.__getitem__) == WEAK
-    assert max(means.values()) - means[WEAK] >= 0.2
-    assert max(means.values()) < 0.95
+def test_the_report_says_whose_replies_these_are(demo: Finished) -> None:
+    assert demo.results.note.startswith("Replayed: what a small real model (MiniLM-L6, 22.7 M parameters, extractive)")
 
 
-def test_runs_answer_different_questions(outcomes: Outcomes) -> None:
-    right = np.array(list(outcomes.exact.values()))
-    mixed = (right.min(axis=0) == 0) & (right.max(axis=0) == 1)
+@pytest.mark.parametrize("edited", ["queries.jsonl", "docs.jsonl", "experiment.toml"])
+def test_an_edited_sample_stops_and_says_what_to_do(edited: str, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(EXPERIMENT.parent, copy)
+    text = (copy / edited).read_text(encoding="utf-8")
+    new = text.replace('kind = "judge"', 'kind = "judge(prompt=useful)"').replace("Ostrawick", "Ostrawyck")
+    assert new != text
+    (copy / edited).write_text(new, encoding="utf-8")
+    with pytest.raises(EndpointError, match=r'no reply is recorded .* base_url the address .* base_url = "mock:"'):
+        run(copy / "experiment.toml", out=tmp_path / "out", cache=tmp_path / "cache")
+
+
+def test_the_same_replies_are_recorded_as_the_same_bytes(tmp_path: Path) -> None:
+    Recording.read().write(tmp_path / "again.gz")
+    assert (tmp_path / "again.gz").read_bytes() == RECORDING.read_bytes()
+
+
+def test_answers_are_neither_all_right_nor_all_wrong_and_differ_between_runs(exact: pd.Series) -> None:
+    means = exact.xs(5, level="depth").groupby("run").mean()
+    assert means.between(0.1, 0.75).all(), means
+    assert means.max() - means.min() >= 0.1, means
+
+
+def test_the_weak_run_finds_the_least_gold(gold: pd.DataFrame) -> None:
+    assert gold[5].idxmin() == WEAK
+    assert gold[5].max() - gold[5].min() >= 0.2
+    assert gold[5].max() < 0.95
+
+
+def test_runs_answer_different_questions(exact: pd.Series) -> None:
+    right = exact.xs(5, level="depth").unstack("query_id")
+    mixed = (right.min() == 0) & (right.max() == 1)
     assert mixed.mean() >= 0.3
 
 
-def test_labelings_agree_with_each_other_only_in_part(outcomes: Outcomes) -> None:
-    names = list(outcomes.labels)
-    assert names == ["containment", "judge", "erag", "provenance"]
-    together = np.corrcoef([outcomes.labels[name] for name in names])
-    apart = together[np.triu_indices(len(names), 1)]
-    assert apart.min() >= 0.2
-    assert apart.max() <= 0.9
-    counts = {name: values.sum() for name, values in outcomes.labels.items()}
-    assert counts["erag"] < counts["provenance"] < counts["containment"] < counts["judge"], counts
-
-
-def test_the_numbers_in_the_readme_are_those_of_the_stand_in(outcomes: Outcomes) -> None:
-    readme = EXPERIMENT.with_name("README.md").read_text(encoding="utf-8")
-    rows = re.findall(
-        r"^\| (\w+) \| (?:\.\d+ / ){2}(\.\d+) / \.\d+ \| (?:\.\d+ / ){2}(\.\d+) / \.\d+ \|$", readme, re.MULTILINE
+def test_labelings_agree_with_each_other_only_in_part(demo: Finished) -> None:
+    keys = ["query_id", "doc_id"]
+    labels = pd.DataFrame(
+        {name: one.table.set_index(keys)["relevance"].astype(float) for name, one in demo.labelings.items()}
     )
-    written = {run: (float(recall), float(exact)) for run, recall, exact in rows}
-    seen = {run: (outcomes.recall[run].mean(), outcomes.exact[run].mean()) for run in outcomes.exact}
-    assert {run: pytest.approx(values, abs=0.0051) for run, values in written.items()} == seen
+    assert list(labels) == ["containment", "judge", "erag", "provenance"]
+    assert labels.notna().all(axis=None)
+    together = labels.corr().to_numpy()
+    apart = together[np.triu_indices(len(together), 1)]
+    assert 0.1 <= apart.min() <= apart.max() <= 0.9
+
+
+def test_the_numbers_in_the_readme_are_those_of_the_recorded_replies(exact: pd.Series, gold: pd.DataFrame) -> None:
+    readme = EXPERIMENT.with_name("README.md").read_text(encoding="utf-8")
+    written = {
+        run_: [float(number) for number in re.findall(r"\.\d+", numbers)]
+        for run_, numbers in re.findall(r"^\| (\w+) \| ([.\d/ |]+) \|$", readme, re.MULTILINE)
+    }
+    means = exact.groupby(["run", "depth"]).mean().unstack("depth")
+    seen = {run_: pytest.approx([*gold.loc[run_], *means.loc[run_]], abs=0.0051) for run_ in means.index}
+    assert written == seen

@@ -1,0 +1,97 @@
+"""Recording: what the experiment asks is kept under its identity, whole or not at all, and of one model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from judgekit.errors import EndpointError
+from judgekit.llm.mock import Scripted, completion, error
+from judgekit.llm.recorded import RecordedTransport, Recording
+from judgekit.llm.session import run_sync
+from judgekit.llm.types import Endpoint, Reply, chat
+from judgekit.sample.record import record
+from tests.llm.conftest import FaultServer, fault_server
+
+__all__ = ["fault_server"]
+
+EXPERIMENT = """
+[data]
+queries = "queries.jsonl"
+docs = "docs.jsonl"
+depth = 2
+[runs]
+one = "one.trec"
+[endpoints.reader]
+base_url = "recorded:"
+model = "m"
+[[labelers]]
+kind = "judge"
+[answers]
+depths = [1]
+[metrics]
+measures = ["P"]
+"""
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> Path:
+    """Two pairs to judge, one question to answer with and without its passage."""
+    (tmp_path / "queries.jsonl").write_text('{"query_id": "q", "text": "Which city?", "answers": ["Paris"]}\n')
+    (tmp_path / "docs.jsonl").write_text('{"doc_id": "a", "text": "Paris"}\n{"doc_id": "b", "text": "Rome"}\n')
+    (tmp_path / "one.trec").write_text("q Q0 a 0 2 one\nq Q0 b 0 1 one\n")
+    (tmp_path / "experiment.toml").write_text(EXPERIMENT)
+    return tmp_path / "experiment.toml"
+
+
+def said(text: str, model: str = "m") -> Scripted:
+    scripted = completion(text)
+    return Scripted(200, json.dumps({**json.loads(scripted.body), "model": model}).encode())
+
+
+def test_what_is_recorded_is_kept_what_is_not_is_asked_and_what_is_not_needed_goes(
+    experiment: Path, fault_server: FaultServer
+) -> None:
+    path = experiment.with_name("replies.jsonl.gz")
+    fault_server.answer = lambda body, seen: said("Yes")
+    assert run_sync(record(fault_server.base_url, experiment, path)) == len(fault_server.seen) == 4
+    first = Recording.read(path)
+    assert first.server["model"] == "m"
+    docs = experiment.with_name("docs.jsonl")
+    docs.write_text(docs.read_text().replace("Rome", "Rome!"))
+    assert run_sync(record(fault_server.base_url, experiment, path)) == 4
+    assert len(fault_server.seen) == 5
+    kept = set(first.lines) & set(Recording.read(path).lines)
+    assert len(kept) == 3
+
+
+def test_replies_of_two_models_are_not_mixed(experiment: Path, fault_server: FaultServer) -> None:
+    path = experiment.with_name("replies.jsonl.gz")
+    fault_server.answer = lambda body, seen: said("Yes", model=f"m-{len(fault_server.seen) // 4}")
+    with pytest.raises(EndpointError, match="two models"):
+        run_sync(record(fault_server.base_url, experiment, path))
+    assert not path.exists()
+
+
+def test_a_request_that_fails_leaves_the_recording_as_it_was(experiment: Path, fault_server: FaultServer) -> None:
+    path = experiment.with_name("replies.jsonl.gz")
+    fault_server.answer = lambda body, seen: error(400, "No.", code="x") if "Rome" in str(body) else said("Yes")
+    with pytest.raises(EndpointError):
+        run_sync(record(fault_server.base_url, experiment, path))
+    assert not path.exists()
+
+
+def test_a_recorded_reply_is_replayed_with_its_tokens_and_its_model(
+    experiment: Path, fault_server: FaultServer
+) -> None:
+    path = experiment.with_name("replies.jsonl.gz")
+    request = chat(Endpoint("x", "recorded:", "m"), [{"role": "user", "content": "Hm?"}])
+    original = Reply(request.key, said("Éire „ja“").body.decode())
+    Recording.of([original]).write(path)
+    status, _, raw = run_sync(RecordedTransport(path).send(request.endpoint, request.body))
+    replayed = Reply(request.key, raw.decode())
+    assert status == 200
+    assert (replayed.text, replayed.usage, replayed.finish_reason) == (original.text, original.usage, "stop")
+    assert replayed.json["model"] == "m"
