@@ -140,7 +140,7 @@ class Client:
         # tenacity comes in after a first failure only: its machinery would be a fifth of the cost of a success
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(_TryAgain),
-            wait=self._seconds,
+            wait=lambda state: self._seconds(state, patience),
             stop=lambda state: self._brake.error is not None or patience.over(state.upcoming_sleep),
             before_sleep=lambda state: self._watch.tell_retry(_failure(state).again, patience),
             reraise=True,
@@ -158,8 +158,9 @@ class Client:
             # Nothing was ever answered: whatever the server says each time, it does not answer.
             return self._fail(request, rejected, "", _FIRST_ALIKE)
 
-    def _seconds(self, state: RetryCallState) -> float:
-        return max(_failure(state).again.after or 0.0, self._wait(state))  # some ask to wait 0 s, whatever comes
+    def _seconds(self, state: RetryCallState, patience: Patience) -> float:
+        wait = min(self._wait(state), self._watch.left(patience))
+        return max(_failure(state).again.after or 0.0, wait)  # some ask to wait 0 s, whatever comes
 
     async def _attempt(self, request: Request, patience: Patience) -> Outcome:
         while True:

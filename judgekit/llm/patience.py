@@ -157,11 +157,15 @@ class Watch:
                 f"{self._endpoint.name}: no answer for {span(silent_s)}; waits until {ends} at the latest (timeout_s)",
             )
 
-    def _until(self, patience: Patience, wait_s: float = 0.0) -> str:
+    def left(self, patience: Patience) -> float:
+        """Return the seconds in which a request that failed may be tried again, so that no wait goes beyond them."""
         ends = patience.ends
         if self._failing_since is not None:
             ends = min(ends, self._failing_since + self._patience_s)
-        ends = max(ends, self.now() + wait_s)
+        return max(0.0, ends - self.now())
+
+    def _until(self, patience: Patience, wait_s: float = 0.0) -> str:
+        ends = self.now() + max(self.left(patience), wait_s)
         return f"gives up at {self._time_of_day(ends)} at the latest (patience_s)"
 
     def _time_of_day(self, moment: float) -> str:

@@ -125,6 +125,27 @@ def test_an_endpoint_may_fail_for_its_patience_and_for_a_tenth_before_its_first_
     assert "429: busy" in (watch.failed(BUSY) or "")
 
 
+def test_no_wait_goes_beyond_the_end_of_patience(clock: Clock, told: list[str]) -> None:
+    watch, patience = make(clock, told, proven=False)
+    patience.failed(BUSY, clock.now)
+    watch.failed(BUSY)
+    assert watch.left(patience) == 90
+    clock.now += 80
+    patience.failed(BUSY, clock.now)
+    watch.failed(BUSY)
+    assert watch.left(patience) == 10
+    clock.now += 20
+    assert watch.left(patience) == 0
+
+
+def test_the_last_attempt_of_a_run_that_waits_long_in_between_comes_when_patience_ends(fault_server: Any) -> None:
+    # a wait between two attempts would be a thousand times as long as patience
+    fault_server.answer = lambda body, seen: error(503, "Down.")
+    run = Run(fault_server.base_url, UNITS[:1], patience_s=2.0, session={"backoff_s": 2000.0}, **PATIENT)
+    assert isinstance(run.error, EndpointError)
+    assert run.seconds < 60
+
+
 def test_any_answer_and_any_idle_time_begin_the_patience_anew(clock: Clock, told: list[str]) -> None:
     watch, _ = make(clock, told)
     for begin in (watch.answered, watch.idle):
