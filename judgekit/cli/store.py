@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["batch", "cache"]
 
-cache = typer.Typer(help="The store of replies: nothing in it is ever paid twice.", no_args_is_help=True)
+cache = typer.Typer(
+    help="The store of replies: nothing in it is ever paid twice. Two processes that run at the same time on one store"
+    " may both pay for what neither has yet: run them one after the other, or on different data."
+    " It holds your prompts with their passages, so it is readable by you alone.",
+    no_args_is_help=True,
+)
 batch = typer.Typer(help="OpenAI batch files, for batch services and for `vllm run-batch`.", no_args_is_help=True)
 
 

@@ -10,6 +10,9 @@ times slower.
 A killed process loses nothing that `Store.put_many` returned for. After a power cut the last seconds may be missing
 (SQLite's ``synchronous=NORMAL``), and the file is whole.
 
+The folder and its files are for their owner alone (0700 and 0600), as they hold prompts with passages; a store that is
+older is made so once, and a user who opens it to a group later finds it left as it is.
+
 Every stored text holds its identity and a checksum of its reply, so that damage is noticed: a damaged row is asked for
 again, and a damaged file is moved aside and its whole rows are saved (see `judgekit.llm.carving`).
 """
@@ -18,6 +21,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import sys
 import threading
 import time
@@ -147,6 +151,7 @@ class Store:
         self.unreadable = 0
         self._note = note
         self._database = self.path / diskcache.core.DBNAME
+        self._files = [f"{self._database.name}{end}" for end in ("", "-wal", "-shm")]
         self._lock = threading.RLock()
         self._guarded(self._open)
 
@@ -154,16 +159,36 @@ class Store:
         if self.readonly:
             self._connection = self._open_reader()
         else:
-            if self._database.exists():
-                self._probe()
+            self._create()
+            self._probe()
             diskcache.Cache(str(self.path), timeout=60, disk=TextDisk, **_SETTINGS).close()
             self._connection = self._connect("mode=rw")
             for name, value in _SETTINGS.items():
                 if name.startswith("sqlite_"):
                     self._connection.execute(f"PRAGMA {name.removeprefix('sqlite_')} = {value}")
             self._connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+            self._make_private()
         self._connection.execute(f"SELECT {_VALUE} FROM Cache WHERE {_ROWS} LIMIT 1").fetchone()
         self._inode: int = self._database.stat().st_ino
+
+    def _create(self) -> None:
+        """Make the folder and an empty file, if they are not there; SQLite gives its log the rights of the file."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            os.close(os.open(self._database, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+    def _make_private(self) -> None:
+        """Take the rights of others from a store that an earlier version made, once, as far as it is ours."""
+        if self._connection.execute("PRAGMA user_version").fetchone()[0]:
+            return
+        files = [path for path in map(self.path.joinpath, self._files) if path.exists()]
+        ours = [*files, *self.path.glob("damaged-*"), *self.path.glob("damaged-*/*")]
+        if set(self.path.iterdir()) <= set(ours):
+            ours.append(self.path)  # nothing of others lies in it
+        for path in ours:
+            with suppress(OSError):
+                path.chmod(stat.S_IMODE(path.stat().st_mode) & ~0o077)
+        self._connection.execute("PRAGMA user_version = 1")
 
     def _connect(self, mode: str) -> sqlite3.Connection:
         uri = f"{self._database.resolve().as_uri()}?{mode}"
@@ -244,7 +269,7 @@ class Store:
         if hasattr(self, "_connection"):
             self._connection.close()
         aside = self._fresh(time.strftime("damaged-%Y%m%d-%H%M%S"))
-        for name in (self._database.name, f"{self._database.name}-wal", f"{self._database.name}-shm"):
+        for name in self._files:
             with suppress(FileNotFoundError):
                 (self.path / name).rename(aside / name)
         self._open()
@@ -258,7 +283,7 @@ class Store:
         """Make a folder of that name, or of the first such name that is free."""
         for suffix in ("", *(f"-{number}" for number in range(2, 100))):
             with suppress(FileExistsError):
-                (self.path / f"{name}{suffix}").mkdir()
+                (self.path / f"{name}{suffix}").mkdir(mode=0o700)
                 return self.path / f"{name}{suffix}"
         raise StoreError(f"the store {self.path} is damaged again and again")
 

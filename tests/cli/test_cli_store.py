@@ -82,3 +82,8 @@ def test_an_error_in_a_batch_result_is_told_with_its_line(judgekit: Judgekit, fo
     assert said.code == 1
     assert "line 1" in said.out
     assert "overloaded" in said.out
+
+
+def test_the_help_says_that_two_processes_may_pay_twice(judgekit: Judgekit) -> None:
+    said = " ".join(judgekit("cache", "--help").out.split())
+    assert "may both pay for what neither has yet" in said

@@ -7,9 +7,11 @@ import pickle
 import random
 import shutil
 import sqlite3
+import stat
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -290,7 +292,7 @@ def test_a_row_with_an_odd_value_is_asked_for_again_and_locks_no_other(tmp_path:
         assert len(notes) == 1
         assert "damaged replies" in notes[0]
     store = Store(tmp_path)
-    assert export_store(store, tmp_path / "replies.jsonl") == 4
+    assert export_store(store, tmp_path / "elsewhere" / "replies.jsonl") == 4
     assert (stats(store).replies, stats(store).damaged) == (4, 1)
     assert [key for key, _ in verify(store, repair=True).damaged] == [records[2].key]
     assert verify(store).ok
@@ -361,6 +363,87 @@ def test_a_damaged_row_that_waits_for_a_batch_is_exported_again(tmp_path: Path) 
     write(tmp_path, "UPDATE Cache SET value = CAST(? AS TEXT) WHERE key = ?", NOT_UTF8, f"batch:{waiting[1].key}")
     assert set(store.waiting([r.key for r in waiting])) == {waiting[0].key, waiting[2].key}
     store.close()
+
+
+def rights(path: Path) -> dict[str, int]:
+    """Return the rights of a folder and of all that lies in it, whatever their names."""
+    names = {str(p.relative_to(path)): p for p in (path, *path.rglob("*"))}
+    return {name: stat.S_IMODE(p.stat().st_mode) for name, p in names.items()}
+
+
+@pytest.fixture
+def usual_umask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("usual_umask")
+def test_a_store_is_for_its_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "store"
+    store = Store(path)
+    store.put_many([record(1)])
+    assert rights(path) == {".": 0o700, "cache.db": 0o600, "cache.db-wal": 0o600, "cache.db-shm": 0o600}
+    store.close()
+    damage(path / "cache.db", "header")
+    fill(path, range(3))
+    found = rights(path)
+    assert len(found) >= 4
+    assert all(mode == (0o700 if name == "." or name[-1].isdigit() else 0o600) for name, mode in found.items()), found
+
+
+def as_judgekit_0_1_made_it(path: Path) -> list[Record]:
+    records = fill(path, range(3))
+    write(path, "PRAGMA user_version = 0")
+    (path / "damaged-20260101-000000").mkdir()
+    (path / "damaged-20260101-000000" / "cache.db").write_bytes(b"SQLite")
+    for place in (path, *path.rglob("*")):
+        place.chmod(0o755 if place.is_dir() else 0o644)
+    return records
+
+
+def test_a_store_of_an_earlier_version_is_taken_from_others_when_it_is_opened(tmp_path: Path) -> None:
+    records = as_judgekit_0_1_made_it(tmp_path / "store")
+    before = rights(tmp_path / "store")
+    assert read(tmp_path / "store", records, readonly=True) == records
+    assert rights(tmp_path / "store").items() >= before.items()
+    assert read(tmp_path / "store", records) == records
+    assert all(not mode & 0o077 for mode in rights(tmp_path / "store").values())
+
+
+def test_a_folder_that_holds_other_files_keeps_its_rights_and_so_do_they(tmp_path: Path) -> None:
+    as_judgekit_0_1_made_it(tmp_path / "store")
+    for name in ("notes.txt", "cache.dbx"):
+        (tmp_path / "store" / name).write_text("mine")
+        (tmp_path / "store" / name).chmod(0o644)
+    Store(tmp_path / "store").close()
+    found = rights(tmp_path / "store")
+    assert (found["."], found["notes.txt"], found["cache.dbx"], found["cache.db"]) == (0o755, 0o644, 0o644, 0o600)
+
+
+def test_a_store_that_its_owner_opened_to_a_group_stays_open(tmp_path: Path) -> None:
+    Store(tmp_path / "store").close()
+    (tmp_path / "store").chmod(0o770)
+    (tmp_path / "store" / "cache.db").chmod(0o660)
+    store = Store(tmp_path / "store")
+    store.put_many([record(1)])
+    assert rights(tmp_path / "store") == {
+        ".": 0o770,
+        "cache.db": 0o660,
+        "cache.db-wal": 0o660,
+        "cache.db-shm": 0o660,
+    }
+    store.close()
+
+
+def test_rights_that_cannot_be_changed_stop_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = as_judgekit_0_1_made_it(tmp_path / "store")
+
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError("not yours")
+
+    monkeypatch.setattr(Path, "chmod", refused)
+    assert read(tmp_path / "store", records) == records
 
 
 def test_two_processes_share_a_store(tmp_path: Path) -> None:
