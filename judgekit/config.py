@@ -104,14 +104,14 @@ class AnswersConfig(_Section):
     """``[answers]``: end-to-end answering from the top k documents of each run.
 
     Several endpoints answer one after the other; the verdict is about the answers of the first. ``ratings`` are
-    files with what people or another tool think of answers; ``options`` are those of
-    `judgekit.answers.answerer.make_answerer`.
+    files with what people or another tool think of answers; without any metric nothing is answered, and quality is
+    those ratings alone. ``options`` are those of `judgekit.answers.answerer.make_answerer`.
     """
 
     endpoint: str | list[str] | None = None
     prompt: str = "answer-short"
     depths: Annotated[list[Positive], Field(min_length=1)] = [5]
-    metrics: Annotated[list[str], Field(min_length=1)] = ["em", "f1"]
+    metrics: list[str] = ["em", "f1"]
     closed_book: bool = True
     ratings: list[str] = []
     options: dict[str, bool | int | float | str] = {}
@@ -127,6 +127,12 @@ class AnswersConfig(_Section):
         if isinstance(endpoint, list) and (not endpoint or len(set(endpoint)) < len(endpoint)):
             raise ValueError("names each endpoint once, and at least one")
         return endpoint
+
+    @model_validator(mode="after")
+    def _some_quality(self) -> AnswersConfig:
+        if not (self.metrics or self.ratings):
+            raise ValueError("there is nothing to compare scores with: name metrics, or files with ratings")
+        return self
 
     @field_validator("depths")
     @classmethod
@@ -184,6 +190,19 @@ class Config(_Section):
         if ALL in runs:
             raise ValueError(f"a run cannot be named {ALL!r}: that name stands for the mean over runs")
         return runs
+
+    @model_validator(mode="before")
+    @classmethod
+    def _ratings_need_no_llm(cls, content: Any) -> Any:
+        """Answer nothing where there are ratings, no endpoint, and no wish for an answer."""
+        answers = content.get("answers") if isinstance(content, dict) and not content.get("endpoints") else None
+        if (
+            isinstance(answers, dict)
+            and answers.get("ratings")
+            and not {"endpoint", "prompt", "metrics"} & set(answers)
+        ):
+            return {**content, "answers": {**answers, "metrics": []}}
+        return content
 
     @model_validator(mode="after")
     def _depth_covers_answers(self) -> Config:

@@ -248,17 +248,16 @@ async def run_async(
             )
             for stage, answering in prepared.answering.items()
         ]
-        quality = pd.concat(answers, ignore_index=True)
-        if prepared.ratings is not None:
-            quality = pd.concat([quality, prepared.ratings], ignore_index=True)
-        write_table(quality, folder / "answers" / f"{slug(config.answers.prompt)}.parquet")
+        rated = [] if prepared.ratings is None else [prepared.ratings]
+        quality = pd.concat([*answers, *rated], ignore_index=True)
+        write_table(quality, folder / "answers" / f"{slug(config.answers.prompt) if answers else 'ratings'}.parquet")
     evaluation = stages.score(collection, list(labelings.values()), prepared.measures, config.metrics.missing)
     scores = pd.concat([evaluation.scores(), evaluation.means()], ignore_index=True)
     write_table(scores, folder / "scores.parquet")
     analysis = config.analysis
     metric = analysis.primary_metric or ""
-    first = next(iter(prepared.answering.values()))
-    spelled = dict(zip(config.answers.metrics, (m.name for m in first.metrics), strict=True))
+    first = next(iter(prepared.answering.values()), None)
+    spelled = dict(zip(config.answers.metrics, (m.name for m in first.metrics), strict=True)) if first else {}
     mix = "" if analysis.accept_mixed_models else "; ".join(session.mixed())
     comparison = compare(
         scores,
@@ -266,7 +265,7 @@ async def run_async(
         levels=analysis.levels,
         primary=analysis.primary,
         primary_metric=spelled.get(metric, metric),
-        primary_model=first.answerer.endpoint.model if metric in spelled else None,
+        primary_model=first.answerer.endpoint.model if first and metric in spelled else None,
         primary_level=analysis.primary_level,
         margin=analysis.margin,
         resamples=analysis.resamples,

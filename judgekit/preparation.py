@@ -32,7 +32,8 @@ class Prepared:
         config: the experiment file, with the primary cell filled in.
         collection: queries, documents, runs and pool.
         labelers: the labelers by name.
-        answering: the answerer and the answer metrics, by the name of the stage; the verdict is about the first.
+        answering: the answerer and the answer metrics, by the name of the stage; the verdict is about the first. None
+            where all quality is ratings.
         measures: the measures, at every answer depth where they have no cutoff of their own.
         ratings: what people or other tools think of answers, a quality table, or None.
         query_log: texts of real queries, to be compared with the experiment's, or None.
@@ -96,7 +97,7 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
         for endpoint in {e.name: e for e in _endpoints(labelers, answering.values())}.values():
             api_key(endpoint)
     with _located(config, "answers.ratings"):
-        ratings = stages.read_ratings_of(map(config.resolve, config.answers.ratings), collection)
+        ratings = stages.read_ratings_of(map(config.resolve, config.answers.ratings), collection, config.answers.depths)
     texts = _read_query_log(config, collection)
     config = _with_primary(config, measures, ratings)
     if ratings is not None:
@@ -109,8 +110,13 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
 
 
 def _answering(config: Config, resources: stages.Resources) -> dict[str, stages.Answering]:
-    """Build one answerer per endpoint; their models must differ, for tables tell answers apart by them."""
+    """Build one answerer per endpoint, none where there is no metric to rate its answers with.
+
+    Their models must differ, for tables tell answers apart by them.
+    """
     answers = config.answers
+    if not answers.metrics:
+        return {}
     built = [
         stages.answering(
             resources, endpoint=name, prompt=answers.prompt, metrics=answers.metrics, options=answers.options
@@ -189,8 +195,12 @@ def _with_primary(config: Config, measures: list[Measure], ratings: pd.DataFrame
         have = ", ".join(names)
         reason = f"{primary} is not among the measures at the answer depths ({have}).{nearest(primary, names)}"
         raise ConfigError(reason, config.path, "analysis.primary")
-    metric = analysis.primary_metric or answers.metrics[0]
     rated = [] if ratings is None else sorted(set(ratings["metric"]))
+    if not (answers.metrics or rated):
+        raise ConfigError(
+            "hold no rating of these queries, and nothing else is compared", config.path, "answers.ratings"
+        )
+    metric = analysis.primary_metric or (answers.metrics or rated)[0]
     if metric not in (*answers.metrics, *rated):
         what = "answers.metrics" if ratings is None else "answers.metrics and the metrics of answers.ratings"
         known = [*answers.metrics, *rated]

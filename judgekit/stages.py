@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from judgekit.answers.answerer import Answerer, make_answerer
-from judgekit.answers.imported import read_ratings
+from judgekit.answers.imported import completed, read_ratings
 from judgekit.answers.quality import Answered, Metric, Score
 from judgekit.answers.quality import metric as answer_metric
 from judgekit.data.checks import check_runs
@@ -149,16 +149,18 @@ def read_collection(
     return Collection.make(read_queries(queries), read_docs(docs), read, depth, limit)
 
 
-def read_ratings_of(files: Iterable[Path], collection: Collection) -> pd.DataFrame | None:
+def read_ratings_of(files: Iterable[Path], collection: Collection, depths: Sequence[int]) -> pd.DataFrame | None:
     """Read ratings of answers about the collection's runs; those about other queries are left out.
 
     Returns:
-        A quality table, or None where there is no file.
+        A quality table, or None where there is no file. What a file does not say is the collection's only run, or the
+        only one of the depths.
 
     Raises:
         DataError, UsageError: a file cannot be read, or is about a run that the collection lacks.
     """
-    tables = [read_ratings(file) for file in files]
+    runs = {run.name for run in collection.runs}
+    tables = [completed(read_ratings(file), runs, depths) for file in files]
     if not tables:
         return None
     table = pd.concat(tables, ignore_index=True)
@@ -167,7 +169,6 @@ def read_ratings_of(files: Iterable[Path], collection: Collection) -> pd.DataFra
     if len(twice):
         row = twice.iloc[0]
         raise UsageError(f"two of the files rate {row['metric']!r} of run {row['run']!r}, query {row['query_id']!r}")
-    runs = {run.name for run in collection.runs}
     unknown = sorted(set(table["run"]) - runs - {ALL})
     if unknown:
         known = ", ".join(sorted(runs))

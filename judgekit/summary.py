@@ -208,8 +208,8 @@ def quality_means(quality: pd.DataFrame) -> pd.DataFrame:
                 "metric": metric,
                 "value": part["value"][defined].mean(),
                 "n": int(defined.sum()),
-                "abstained": int(part["abstained"].fillna(0).sum()),
-                "seems_abstained": int(part["seems_abstained"].fillna(0).sum()),
+                # Of answers that were rated elsewhere nobody knows it.
+                **{c: int(part[c].sum()) if c in part else 0 for c in ("abstained", "seems_abstained")},
                 "missing": int((~part["status"].isin(NOT_MISSING)).sum()),
                 "not_applicable": int((part["status"] == Status.NOT_APPLICABLE.value).sum()),
             }

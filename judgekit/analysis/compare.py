@@ -106,7 +106,8 @@ def compare(
 
     Args:
         scores: per-query scores, columns of `SCORES`; rows with query_id ``all`` are ignored.
-        quality: answer quality per query, columns of `QUALITY`; depth 0 with run ``all`` is closed book.
+        quality: answer quality per query, columns of `QUALITY`; depth 0 with run ``all`` is closed book. Run, depth,
+            model and metric may be left out where there is only one (`RATINGS`).
         levels: of ``query``, ``within-query``, ``system``; all that the runs allow by default.
         labelings: the labelings to look at, like the next five everything by default.
         runs: the runs to look at.
@@ -147,7 +148,15 @@ def compare(
     if not 0 < confidence < 1 or not 0 <= margin <= 0.5:
         raise UsageError(f"confidence must lie in (0, 1) and margin in [0, 0.5], not {confidence} and {margin}")
     inputs = Inputs.read(
-        scores, quality, labelings=labelings, runs=runs, measures=measures, metrics=metrics, models=models, lower=lower
+        scores,
+        quality,
+        labelings=labelings,
+        runs=runs,
+        measures=measures,
+        metrics=metrics,
+        models=models,
+        depths=depths,
+        lower=lower,
     )
     plan = list(inputs.plan(depths, pairing))
     wanted, level, warnings = _levels(levels, primary_level, len(inputs.runs))

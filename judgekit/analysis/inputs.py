@@ -17,7 +17,8 @@ import pandas as pd
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.measures import cutoff_of, lower_is_better, spelled_as
-from judgekit.data.tables import ALL, QUALITY, SCORES, Status
+from judgekit.answers.imported import completed
+from judgekit.data.tables import ALL, SCORES, Status
 from judgekit.errors import DataError, UsageError, nearest
 
 __all__ = ["LEFT_OUT_SHARE", "Inputs", "Pairing", "Panel"]
@@ -110,9 +111,13 @@ class Inputs:
         measures: Collection[str] | None = None,
         metrics: Collection[str] | None = None,
         models: Collection[str] | None = None,
+        depths: Collection[int] | None = None,
         lower: Iterable[str] = (),
     ) -> Inputs:
         """Check both tables, keep what was asked for, and code it.
+
+        The quality may leave out its run, depth, model or metric where there is only one, see `RATINGS`: the run is
+        that of the scores, the depth the one asked for or else the cutoff of the measures.
 
         Rows with query_id or run ``all`` are means and are ignored, but for closed-book quality (depth 0).
 
@@ -122,7 +127,6 @@ class Inputs:
         """
         warnings: list[str] = []
         score = _per_query(SCORES.check(scores), "score", " Run `judgekit score` with --per-query.")
-        answer = _per_query(QUALITY.check(quality), "quality", "")
         score = score[score["run"] != ALL]
         spellings = set(score["measure"].unique())
         measures = None if measures is None else [spelled_as(measure, spellings) for measure in measures]
@@ -132,6 +136,14 @@ class Inputs:
             ("measure", measures, "measures"),
         ):
             score = _keep(score, column, wanted, option, "score")
+        cutoffs = {cutoff_of(measure) for measure in score["measure"].unique()} - {None}
+        answer = completed(quality, set(score["run"].unique()), depths or {int(k) for k in cutoffs if k})
+        warnings += [
+            f"The quality table does not say {what}; it is taken for {answer[column].iloc[0]}."
+            for column, what in (("run", "of which run the answers are"), ("depth", "from the top how many they are"))
+            if column not in quality.columns and len(answer)
+        ]
+        answer = _per_query(answer, "quality", "")
         for column, wanted, option in (("metric", metrics, "metrics"), ("model", models, "models")):
             answer = _keep(answer, column, wanted, option, "quality")
         answer = _statuses(answer)

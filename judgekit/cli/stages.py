@@ -283,7 +283,13 @@ def show(table: pd.DataFrame, format: Format) -> None:
 
 def compare(
     scores: Annotated[list[Path], typer.Option("--scores", help="Score table with values per query; repeat.")],
-    quality: Annotated[list[Path], typer.Option("--quality", help="Quality table; repeat for several.")],
+    quality: Annotated[
+        list[Path],
+        typer.Option(
+            "--quality",
+            help="Quality table: query_id, value, and what there are several of: run, depth, model, metric; repeat.",
+        ),
+    ],
     level: Annotated[
         list[str] | None, typer.Option(help="query, within-query or system; repeat (default: query).")
     ] = None,
@@ -314,13 +320,14 @@ def compare(
     import pandas as pd
 
     from judgekit.analysis import compare as compare_tables
+    from judgekit.answers.imported import named
     from judgekit.data.files import check_target, read_table, write_table
-    from judgekit.data.tables import QUALITY, SCORES
+    from judgekit.data.tables import RATINGS, SCORES
 
     if out is not None:
         check_target(out, table=True)
     found = pd.concat([read_table(SCORES, path) for path in scores], ignore_index=True)
-    answers = pd.concat([read_table(QUALITY, path) for path in quality], ignore_index=True)
+    answers = pd.concat([named(read_table(RATINGS, path)) for path in quality], ignore_index=True)
     comparison = compare_tables(
         found,
         answers,

@@ -31,6 +31,7 @@ __all__ = [
     "NO_FAILURE",
     "PAIRS",
     "QUALITY",
+    "RATINGS",
     "RUN",
     "SCHEMA_VERSION",
     "SCORES",
@@ -220,6 +221,12 @@ QUALITY: Final = Table(
     },
     {"answer": "str", "status": "str", "reason": "str", "reply_model": "str", "fingerprint": "str"},
 )
+RATINGS: Final = Table(
+    QUALITY.name,
+    {"query_id": "id", "value": "float"},
+    {"run": "id", "depth": "int", "model": "str", "metric": "id", **QUALITY.optional},
+)
+"""A quality table as people keep one: what there is only one of need not stand in every row."""
 COMPARISON: Final = Table(
     "comparison",
     {

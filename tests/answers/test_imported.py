@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from judgekit.answers.imported import read_answers, read_ratings
+from judgekit.answers.imported import completed, read_answers, read_ratings
 from judgekit.answers.quality import metric
 from judgekit.data.documents import Query
 from judgekit.errors import DataError, UsageError
@@ -39,6 +39,23 @@ def test_a_file_may_name_its_metrics_models_and_answers(tmp_path: Path) -> None:
     assert list(table["metric"]) == ["clarity", "truth"]
     assert list(table["model"]) == ["gpt", "gpt"]
     assert list(table["answer"]) == ["Paris", "Paris"]
+
+
+def test_what_there_is_only_one_of_need_not_stand_in_every_row(tmp_path: Path) -> None:
+    bare = read_ratings(write(tmp_path, "query_id,value\nq2,up\nq1,down\n"))
+    full = completed(bare, ["bm25"], [5])
+    assert full.values.tolist() == [["bm25", 5, "imported", q, "rating", v, *full.iloc[0, 6:]] for q, v in
+                                    (("q1", 0.0), ("q2", 1.0))]  # fmt: skip
+    with pytest.raises(
+        DataError, match="lacks column 'run', and the runs are bm25, dense: say which each row is about"
+    ):
+        completed(bare, ["dense", "bm25"], [5])
+    with pytest.raises(DataError, match="lacks column 'depth', and the depths are 10, 5: say which"):
+        completed(bare, ["bm25"], [5, 10])
+    with pytest.raises(DataError, match="lacks column 'depth', and the depths are none"):
+        completed(bare, ["bm25"], [])
+    kept = read_ratings(write(tmp_path, "run,depth,query_id,value\na,1,q1,1\n"))
+    assert completed(kept, ["b"], [9])[list(kept.columns)].equals(kept), "what it says is left as it is"
 
 
 def test_the_answers_of_another_system_are_rated(tmp_path: Path) -> None:
@@ -74,7 +91,10 @@ def test_the_number_0_is_an_answer(tmp_path: Path) -> None:
         ("run,depth,query_id,value\nr,x,q1,1\n", "line 2: depth must be a whole number"),
         ("run,depth,query_id,value\nr,1.5,q1,1\n", "line 2: depth must be a whole number"),
         ("run,depth,query_id,value\n,1,q1,1\n", "line 2: run must be a text"),
-        ("run,depth,query_id,value\nr,1,q1,1\nr,1,q1,0\n", "run 'r', query 'q1', depth 1 is there twice"),
+        (
+            "run,depth,query_id,value\nr,1,q1,1\nr,1,q1,0\n",
+            "quality.csv: there are two values for run r, depth 1, query_id q1, metric rating, model imported",
+        ),
     ],
 )
 def test_bad_files_are_errors_with_the_line(text: str, message: str, tmp_path: Path) -> None:

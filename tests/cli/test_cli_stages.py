@@ -113,6 +113,26 @@ def test_compare_takes_tables_that_judgekit_did_not_make(judgekit: Judgekit, fol
     assert "'mine'" in said.out
 
 
+def test_compare_takes_ratings_that_say_no_more_than_they_have_to(judgekit: Judgekit, folder: Path) -> None:
+    names = [f"q{i}" for i in range(30)]
+    scores = pd.DataFrame({"labeling": "x", "run": "r", "measure": "P@5", "query_id": names, "value": range(30)})
+    scores.to_csv(folder / "scores.csv", index=False)
+    pd.DataFrame({"query_id": names, "value": [i // 15 for i in range(30)]}).to_csv(folder / "thumbs.csv", index=False)
+    common = ["compare", "--scores", "scores.csv", "--quality", "thumbs.csv"]
+    said = judgekit(*common, "--out", "comparison.csv", "--by-construction", "x=rating")
+    assert said.code == 0, said.err
+    comparison = read_table(COMPARISON, folder / "comparison.csv")
+    told = comparison[["run", "depth", "quality_metric", "model"]].drop_duplicates().values.tolist()
+    assert told == [["r", 5, "rating", "imported"]]
+    assert "does not say from the top how many they are; it is taken for 5" in said.err
+    two = [scores, scores.assign(measure="P@10"), scores.assign(run="other")]
+    pd.concat(two[:2]).to_csv(folder / "scores.csv", index=False)
+    assert "lacks column 'depth', and the depths are 10, 5" in judgekit(*common).err
+    assert judgekit(*common, "--depth", 10).code == 0
+    pd.concat([two[0], two[2]]).to_csv(folder / "scores.csv", index=False)
+    assert "lacks column 'run', and the runs are other, r" in judgekit(*common).err
+
+
 def test_compare_is_told_which_labeling_is_the_outcome_by_construction(judgekit: Judgekit, folder: Path) -> None:
     names = [f"q{i:02}" for i in range(60)]
     base = {"run": "r", "query_id": names}
@@ -222,6 +242,78 @@ def test_ratings_of_answers_are_compared_like_any_answer_metric(judgekit: Judgek
     said = judgekit("run", "experiment.toml", "--out", "results")
     assert said.code == 2
     assert "'other'" in said.err
+
+
+FREE = """
+[data]
+queries = "queries.jsonl"
+docs = "docs.jsonl"
+depth = 4
+[runs]
+good = "good.trec"
+poor = "poor.trec"
+[[labelers]]
+kind = "containment"
+[[labelers]]
+name = "gold"
+kind = "provenance"
+qrels = "gold.qrels"
+[answers]
+depths = [4]
+ratings = ["thumbs.csv"]
+[analysis]
+resamples = 100
+"""
+
+
+def test_ratings_and_labelers_that_ask_nobody_need_no_endpoint(
+    judgekit: Judgekit, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f"{run},q{i},{'up' if run == 'good' or i % 2 else 'down'}" for run in ("good", "poor") for i in range(6)]
+    (folder / "thumbs.csv").write_text("\n".join(["run,query_id,value", *rows]) + "\n")
+    (folder / "free.toml").write_text(FREE)
+    plan = judgekit("run", "free.toml", "--dry-run")
+    assert plan.code == 0, plan.err
+    assert "answer" not in plan.out
+    said = judgekit("run", "free.toml", "--out", "results")
+    assert said.code == 0, said.err
+    comparison = read_table(COMPARISON, folder / "results" / "comparison.csv")
+    assert set(zip(comparison["quality_metric"], comparison["depth"], comparison["model"], strict=True)) == {
+        ("rating", 4, "imported")
+    }
+    assert set(comparison["level"]) == {"query", "within-query", "system"}
+    assert len(read_table(QUALITY, folder / "results" / "answers" / "ratings.parquet")) == 12
+    assert (folder / "results" / "report.html").exists()
+    (folder / "again.toml").write_text((folder / "results" / "resolved.toml").read_text())
+    assert judgekit("run", "again.toml", "--out", "again").code == 0, "the resolved file says that nothing is answered"
+    assert (folder / "again" / "scores.parquet").read_bytes() == (folder / "results" / "scores.parquet").read_bytes()
+
+
+def test_answers_that_are_asked_for_need_an_endpoint_beside_ratings_too(judgekit: Judgekit, folder: Path) -> None:
+    (folder / "thumbs.csv").write_text("run,query_id,value\ngood,q0,up\n")
+    for wish in ('metrics = ["em"]', 'prompt = "answer-long"', 'endpoint = "local"'):
+        (folder / "free.toml").write_text(FREE.replace("depths = [4]", f"depths = [4]\n{wish}"))
+        said = judgekit("run", "free.toml", "--dry-run")
+        assert said.code == 2
+        assert "endpoint" in said.err
+    (folder / "free.toml").write_text(FREE.replace('ratings = ["thumbs.csv"]', "metrics = []"))
+    assert "name metrics, or files with ratings" in judgekit("run", "free.toml", "--dry-run").err
+    (folder / "free.toml").write_text(FREE.replace("depths = [4]", "depths = [1, 4]"))
+    assert "lacks column 'depth', and the depths are 1, 4" in judgekit("run", "free.toml", "--dry-run").err
+
+
+def test_a_judge_can_be_compared_with_ratings_alone(judgekit: Judgekit, folder: Path) -> None:
+    rows = [f"{run},q{i},{i % 2 or run == 'good'}" for run in ("good", "poor") for i in range(6)]
+    (folder / "thumbs.csv").write_text("\n".join(["run,query_id,value", *rows]) + "\n")
+    text = (folder / "experiment.toml").read_text()
+    (folder / "rated.toml").write_text(
+        text.replace("depths = [1, 4]", 'depths = [4]\nmetrics = []\nratings = ["thumbs.csv"]')
+    )
+    said = judgekit("run", "rated.toml", "--out", "results")
+    assert said.code == 0, said.err
+    assert set(read_table(COMPARISON, folder / "results" / "comparison.csv")["labeling"]) == {
+        "containment", "judge", "erag",
+    }  # fmt: skip
 
 
 def test_two_models_answer_and_the_matrix_of_models_is_shown(judgekit: Judgekit, folder: Path) -> None:
