@@ -190,7 +190,12 @@ def result_files(prepared: Prepared) -> list[str]:
     """Return the names of all files that a run may write into its folder."""
     labels = [f"labels/{slug(name)}{end}" for name in prepared.labelers for end in (".qrels", ".parquet")]
     missing = [str(missing_path(name)) for name in labels if name.endswith(".qrels")]
-    return [*labels, *missing, f"answers/{slug(prepared.config.answers.prompt)}.parquet", *FILES]
+    return [*labels, *missing, _quality_file(prepared), *FILES]
+
+
+def _quality_file(prepared: Prepared) -> str:
+    """Return the name of the file with the answers, or with ratings alone."""
+    return f"answers/{slug(prepared.config.answers.prompt) if prepared.answering else 'ratings'}.parquet"
 
 
 def _query_log(prepared: Prepared) -> QueryLogCheck | None:
@@ -250,7 +255,7 @@ async def run_async(
         ]
         rated = [] if prepared.ratings is None else [prepared.ratings]
         quality = pd.concat([*answers, *rated], ignore_index=True)
-        write_table(quality, folder / "answers" / f"{slug(config.answers.prompt) if answers else 'ratings'}.parquet")
+        write_table(quality, folder / _quality_file(prepared))
     evaluation = stages.score(collection, list(labelings.values()), prepared.measures, config.metrics.missing)
     scores = pd.concat([evaluation.scores(), evaluation.means()], ignore_index=True)
     write_table(scores, folder / "scores.parquet")
