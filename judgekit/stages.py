@@ -47,10 +47,12 @@ __all__ = [
     "answer",
     "answer_units",
     "answering",
+    "at_depth",
     "at_depths",
     "check_references",
     "label",
     "label_units",
+    "rating_stage",
     "read_collection",
     "read_ratings_of",
     "score",
@@ -291,6 +293,16 @@ def units_to_answer(collection: Collection, asked: Iterable[tuple[str, tuple[str
     return (Unit(collection.queries[q], tuple(collection.docs.get(docs))) for q, docs in asked)
 
 
+def rating_stage(stage: str, metric: Metric) -> str:
+    """Return the name of the stage in which an LLM rates the answers of a stage."""
+    return f"rate {metric.name}{stage.removeprefix('answer')}"
+
+
+def at_depth(stage: str, depth: int) -> str:
+    """Return the name under which the requests of a stage about answers from the top ``depth`` are counted."""
+    return f"{stage}, top {depth}"
+
+
 async def answer(
     answering: Answering,
     collection: Collection,
@@ -318,9 +330,11 @@ async def answer(
         answered = Answered(unit.query, answerer.answer(unit, outcomes))
         lists = asked[unit.query.query_id, tuple(d.doc_id for d in unit.docs)]
         found.setdefault(answered, []).extend((one, origin(outcomes)) for one in lists)
+        for depth in {depth for _, depth in lists}:
+            session.book(at_depth(stage, depth), answerer.endpoint, outcomes)
     rows: list[dict[str, object]] = []
     for metric in answering.metrics:
-        async for answered, score in _rate(metric, list(found), session):
+        async for answered, score in _rate(metric, found, session, rating_stage(stage, metric)):
             result = answered.answer
             for (run, depth), (reply_model, fingerprint) in found[answered]:
                 rows.append(
@@ -345,13 +359,16 @@ async def answer(
     return QUALITY.check(pd.DataFrame(rows).sort_values(keys, ignore_index=True) if rows else QUALITY.empty())
 
 
-async def _rate(metric: Metric, units: Sequence[Answered], session: Session) -> AsyncIterator[tuple[Answered, Score]]:
+async def _rate(
+    metric: Metric, found: Mapping[Answered, Sequence[tuple[_Asked, Origin]]], session: Session, stage: str
+) -> AsyncIterator[tuple[Answered, Score]]:
     if metric.endpoint is None:
-        for unit in units:
+        for unit in found:
             yield unit, metric.read(unit, [])
     else:
-        stage = f"rate {metric.name}"
-        async for unit, outcomes in session.resolve(units, metric, stage=stage, total=len(units)):
+        async for unit, outcomes in session.resolve(list(found), metric, stage=stage, total=len(found)):
+            for depth in {depth for (_, depth), _ in found[unit]}:
+                session.book(at_depth(stage, depth), metric.endpoint, outcomes)
             yield unit, metric.read(unit, outcomes)
 
 

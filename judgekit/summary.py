@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from judgekit import __version__
+from judgekit import __version__, stages
 from judgekit.analysis import Answering, kinship, model_matrix, plan_queries
 from judgekit.analysis.cost import COSTS
 from judgekit.data.checks import remarks
 from judgekit.data.tables import ALL, NO_FAILURE, NOT_MISSING, SCORES, Status
 from judgekit.errors import JudgekitError
 from judgekit.llm.types import MOCK_URL, RECORDED_URL
+from judgekit.llm.usage import Amount
 from judgekit.report.model import (
     QUALITY_MEANS,
     Answers,
@@ -37,11 +38,10 @@ if TYPE_CHECKING:
     from judgekit.analysis import Comparison, ModelMatrix, QueryLogCheck
     from judgekit.analysis import Primary as Cell
     from judgekit.analysis.agreement import Agreement
-    from judgekit.answers.answerer import Answerer
     from judgekit.data.labelings import Labeling
     from judgekit.labelers.base import Labeler, Needs
     from judgekit.llm.session import Session
-    from judgekit.llm.usage import Amount, Usage
+    from judgekit.llm.usage import Usage
     from judgekit.metrics import Evaluation
     from judgekit.preparation import Prepared
     from judgekit.stages import Collection
@@ -71,7 +71,7 @@ def answering(prepared: Prepared) -> dict[str, Answering]:
 
 
 def costs(labelers: Mapping[str, Labeler], session: Session) -> pd.DataFrame:
-    """Return the standalone cost of each labeling: requests, tokens, money and seconds, NaN where unknown.
+    """Return the standalone cost of each labeling: requests, tokens, money, request-seconds, NaN where unknown.
 
     What people were paid is unknown here, so that their labels are never taken for the cheapest. Tokens that a server
     reported of some requests only are a lower bound, which is no cost to order by.
@@ -88,7 +88,7 @@ def costs(labelers: Mapping[str, Labeler], session: Session) -> pd.DataFrame:
                 "prompt_tokens": amount.prompt_tokens if told else None,
                 "completion_tokens": amount.completion_tokens if told else None,
                 "money": (amount.money if amount.requests else 0.0) if told else None,
-                "wall_s": usage.wall_s if not (usage.cached or people) else None,
+                "request_seconds": None if people or amount.untimed else amount.seconds,
             }
         )
     return pd.DataFrame(rows).astype(dict.fromkeys(COSTS.optional, "float64"))
@@ -114,24 +114,25 @@ def _listed(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{n:,} {status}" for status, n in counts.items())
 
 
-def _cost(amount: Amount, wall_s: float | None) -> Cost:
-    asked = amount.requests > 0
-    if asked and amount.unreported == amount.requests:
-        return Cost(amount.requests, wall_s=wall_s, unreported=amount.unreported)
-    money = amount.money if asked else 0.0
+def _cost(amount: Amount, wall_s: float | None = None) -> Cost:
+    known = amount.unreported < amount.requests or not amount.requests
     return Cost(
-        amount.requests, amount.prompt_tokens, amount.completion_tokens, money, wall_s, unreported=amount.unreported
+        amount.requests,
+        amount.prompt_tokens if known else None,
+        amount.completion_tokens if known else None,
+        (amount.money if amount.requests else 0.0) if known else None,
+        wall_s,
+        amount.unreported,
+        amount.seconds if amount.untimed < amount.requests or not amount.requests else None,
+        amount.untimed,
     )
 
 
 def _spending(usage: Usage, people: bool = False) -> Spending:
-    """Wall time is known for what was sent now only; replayed requests took theirs in an earlier run.
-
-    What people took and were paid is unknown.
-    """
-    standalone = _cost(usage.standalone, usage.wall_s if not usage.cached else None)
+    """Wall time is that of this session; what people took and were paid is unknown."""
+    standalone = _cost(usage.standalone)
     if people:
-        standalone = replace(standalone, money=None, wall_s=None)
+        standalone = replace(standalone, money=None, request_seconds=None)
     return Spending(standalone, _cost(usage.incurred, usage.wall_s), usage.cached, usage.failed)
 
 
@@ -217,7 +218,15 @@ def quality_means(quality: pd.DataFrame) -> pd.DataFrame:
     return QUALITY_MEANS.check(pd.DataFrame(rows))
 
 
-def _answers(answerer: Answerer, quality: pd.DataFrame, usage: Usage) -> Answers:
+def _answers(stage: str, answering: stages.Answering, quality: pd.DataFrame, session: Session, cell: Cell) -> Answers:
+    answerer = answering.answerer
+    rated = {metric.name: stages.rating_stage(stage, metric) for metric in answering.metrics if metric.endpoint}
+    usage = sum(map(session.usage, rated.values()), session.usage(stage))
+    at_verdict = None
+    if cell.model == answerer.endpoint.model and cell.metric in [metric.name for metric in answering.metrics]:
+        parts = [stage, *(name for metric, name in rated.items() if metric == cell.metric)]
+        taken = [session.usage(stages.at_depth(part, cell.depth)).standalone for part in parts]
+        at_verdict = _cost(sum(taken, Amount()))
     quality = quality[quality["model"] == answerer.endpoint.model]
     single = quality[quality["metric"] == quality["metric"].iloc[0]] if len(quality) else quality
     lost = single[~single["status"].isin(NO_FAILURE)].head(_EXAMPLES)
@@ -229,6 +238,7 @@ def _answers(answerer: Answerer, quality: pd.DataFrame, usage: Usage) -> Answers
         counts={status.value: int((single["status"] == status.value).sum()) for status in Status},
         examples=_examples(lost["query_id"], where, lost["status"], lost["reason"], lost["answer"]),
         spending=_spending(usage),
+        at_verdict=at_verdict,
     )
 
 
@@ -371,8 +381,7 @@ def summarise(
             _labeling(name, prepared, labeling, session.usage(f"label {name}")) for name, labeling in labelings.items()
         ),
         answers=tuple(
-            _answers(answering.answerer, quality, session.usage(stage))
-            for stage, answering in prepared.answering.items()
+            _answers(stage, answering, quality, session, primary) for stage, answering in prepared.answering.items()
         ),
         primary=Primary(primary.measure or "", primary.metric, primary.level, primary.depth, primary.model),
         verdict=Verdict(

@@ -16,6 +16,7 @@ from judgekit.config import parse_config
 from judgekit.errors import ConfigError
 from judgekit.experiment import Finished, run
 from judgekit.labelers.base import catalog as labelers
+from judgekit.report.model import Cost
 from judgekit.spec import parse
 
 MOCK = {"base_url": "mock:", "model": "mock"}
@@ -123,6 +124,51 @@ def test_an_experiment_with_one_run_ends_with_a_report(data: Path, tmp_path: Pat
 
 def test_an_experiment_with_one_query_ends_with_a_report(data: Path, tmp_path: Path) -> None:
     finish(data, tmp_path, ["containment", "utility(quality=f1)"], data={"limit": 1})
+
+
+def verdicts_answers(finished: Finished) -> Cost:
+    [answers] = finished.results.answers
+    assert answers.at_verdict is not None
+    return answers.at_verdict
+
+
+def test_labels_are_compared_with_the_answers_of_the_verdict_whatever_else_is_answered(
+    data: Path, tmp_path: Path
+) -> None:
+    few = finish(data, tmp_path / "few", ["judge"])
+    more = {"depths": [1, 2, 3], "closed_book": True}
+    many = finish(data, tmp_path / "many", ["judge"], answers=more, analysis={"primary": "P@3"})
+    assert verdicts_answers(few) == verdicts_answers(many)
+    assert verdicts_answers(few).requests == 16, "8 queries, 2 runs with another order"
+    assert many.results.answers[0].spending.standalone.requests > 16
+    first = finish(data, tmp_path / "first", ["judge"], answers=more, analysis={"primary": "P@1"})
+    assert verdicts_answers(first).requests == 8 + 8 - 2, "two runs, of which two queries share the first document"
+
+
+def test_answers_that_an_llm_rates_cost_what_it_takes_to_rate_them(data: Path, tmp_path: Path) -> None:
+    free = finish(data, tmp_path / "free", ["judge"], answers={"depths": [1, 3]})
+    metrics = {"depths": [1, 3], "metrics": ["em", "correct(endpoint=two)"]}
+    analysis = {"primary": "P@3", "primary_metric": "correct(endpoint=two)"}
+    rated = finish(data, tmp_path / "rated", ["judge"], answers=metrics, analysis=analysis)
+    assert verdicts_answers(rated).requests > verdicts_answers(free).requests
+    whole, alone = rated.results.answers[0].spending, free.results.answers[0].spending
+    assert whole.standalone.requests - alone.standalone.requests >= (
+        verdicts_answers(rated).requests - verdicts_answers(free).requests
+    )
+    other = finish(data, tmp_path / "other", ["judge"], answers=metrics, analysis={"primary": "P@3"})
+    assert verdicts_answers(other) == verdicts_answers(free), "the verdict's metric asks nobody"
+
+
+def test_request_seconds_survive_running_again(data: Path, tmp_path: Path) -> None:
+    first = finish(data, tmp_path / "first", ["judge"], data={"limit": 5})
+    again = finish(data, tmp_path / "again", ["judge"], data={"limit": 5})
+    for one, other in zip(first.results.labelings, again.results.labelings, strict=True):
+        assert one.spending.standalone.request_seconds == pytest.approx(other.spending.standalone.request_seconds)
+        assert other.spending.incurred.requests == 0
+    seconds = verdicts_answers(first).request_seconds
+    assert seconds == pytest.approx(verdicts_answers(again).request_seconds)
+    assert seconds is not None
+    assert seconds > 0
 
 
 @pytest.mark.parametrize(

@@ -44,15 +44,33 @@ def test_unreported_tokens_make_the_shown_cost_unknown_or_a_lower_bound():
 def test_what_people_were_paid_is_shown_as_unknown():
     shown = summary._spending(FREE, people=True)
     assert shown.standalone.money is None
-    assert shown.standalone.wall_s is None
+    assert shown.standalone.request_seconds is None
     assert shown.incurred.money == 0
     assert summary._spending(FREE).standalone.money == 0
+
+
+def test_request_seconds_are_unknown_where_no_reply_has_a_time_and_a_lower_bound_where_some_have_none():
+    timed = Amount(10, 100, 10, 0.1, seconds=2.5)
+    some, none = replace(timed, untimed=3), replace(timed, seconds=0.0, untimed=10)
+    assert [summary._cost(a).request_seconds for a in (timed, some, none)] == [2.5, 2.5, None]
+    assert [summary._cost(a).untimed for a in (timed, some, none)] == [0, 3, 10]
+    labelers = {"judge": SimpleNamespace(needs=Needs())}
+    for amount, shown in ((timed, 2.5), (some, math.nan)):
+        row = summary.costs(labelers, SimpleNamespace(usage=lambda _, a=amount: Usage(a))).iloc[0]
+        assert row["request_seconds"] == pytest.approx(shown, nan_ok=True)
+
+
+def test_wall_time_is_that_of_this_session_and_request_seconds_are_kept():
+    again = Usage(standalone=Amount(10, 100, 10, 0.1, seconds=2.5), wall_s=0.01, cached=10)
+    spent = summary._spending(again)
+    assert (spent.standalone.request_seconds, spent.standalone.wall_s) == (2.5, None)
+    assert (spent.incurred.wall_s, spent.incurred.requests) == (0.01, 0)
 
 
 def test_the_costs_of_people_are_no_numbers():
     labelers = {"people": SimpleNamespace(needs=Needs(people=True))}
     row = summary.costs(labelers, SimpleNamespace(usage=lambda stage: FREE)).iloc[0]
-    assert all(math.isnan(row[name]) for name in ("requests", "prompt_tokens", "money", "wall_s"))
+    assert all(math.isnan(row[name]) for name in ("requests", "prompt_tokens", "money", "request_seconds"))
 
 
 HERE, THERE = (Endpoint(name, f"http://{name}/v1", f"{name}-model") for name in ("here", "there"))

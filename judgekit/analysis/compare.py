@@ -129,7 +129,7 @@ def compare(
             flagged.
         lower: measures, beside those known, whose small values are the good ones.
         costs: standalone cost per labeling: ``labeling`` and any of ``requests``, ``prompt_tokens``,
-            ``completion_tokens``, ``money``, ``wall_s``.
+            ``completion_tokens``, ``money``, ``request_seconds``.
         needs: what each labeling needs and sees, by name.
         answering: how each model's answers were had, by the name in the quality table; with ``needs`` this finds
             the outcome by construction and labelings that ask the answering model.

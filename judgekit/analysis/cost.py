@@ -16,9 +16,16 @@ __all__ = ["COSTS", "check_costs", "cost_order", "frontier"]
 COSTS: Final = Table(
     "costs",
     {"labeling": "str"},
-    {"requests": "float", "prompt_tokens": "float", "completion_tokens": "float", "money": "float", "wall_s": "float"},
+    {
+        "requests": "float",
+        "prompt_tokens": "float",
+        "completion_tokens": "float",
+        "money": "float",
+        "request_seconds": "float",
+    },
 )
-"""Standalone cost per labeling: what it would take with an empty store. NaN is unknown, never 0."""
+"""Standalone cost per labeling: what it would take with an empty store. NaN is unknown, never 0. ``request_seconds`` is
+the time of all requests added up, as if they had been sent one after the other."""
 
 
 def check_costs(costs: pd.DataFrame | None) -> pd.DataFrame:
@@ -63,7 +70,8 @@ def frontier(costs: pd.DataFrame, concordance: Mapping[str, tuple[float, float, 
 
     Returns:
         One row per labeling that has a concordance, the cheapest first, those of unknown cost last:
-        ``labeling, requests, prompt_tokens, completion_tokens, money, wall_s, concordance, ci_low, ci_high, frontier``.
+        ``labeling, requests, prompt_tokens, completion_tokens, money, request_seconds, concordance, ci_low, ci_high,
+        frontier``.
     """
     values = list(concordance.values())
     columns = {name: [each[i] for each in values] for i, name in enumerate(("concordance", "ci_low", "ci_high"))}

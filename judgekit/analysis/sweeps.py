@@ -88,7 +88,8 @@ def cost_table(costs: pd.DataFrame, end_to_end: Mapping[str, float]) -> pd.DataF
 
     Args:
         costs: standalone cost per labeling, columns of `COSTS`.
-        end_to_end: the same columns for answering end to end.
+        end_to_end: the same columns for answering end to end, at the one depth and with the one model whose answers
+            the labels are to predict: answers at all depths cost several times as much.
 
     Returns:
         The costs, last a row ``end to end``, with columns ``requests_ratio``, ``money_ratio``, … : each cost as a

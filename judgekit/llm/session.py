@@ -195,6 +195,15 @@ class Session:
                 book.sent += 1
                 book.standalone.add(outcome.usage, price, outcome.seconds)
 
+    def book(self, part: str, endpoint: Endpoint, outcomes: Sequence[Outcome]) -> None:
+        """Count an endpoint's replies also under the name of a part of a stage, each once: what it takes standalone."""
+        account = self._stages.setdefault(part, Account(part, total=0))
+        replies = {outcome.key: outcome for outcome in outcomes if isinstance(outcome, Reply)}
+        price = self._purse.price(endpoint)
+        for reply, new in zip(replies.values(), account.distinct.add(replies), strict=True):
+            if new:
+                account.standalone.add(reply.usage, price, reply.seconds)
+
     def _endpoint(self, endpoint: Endpoint) -> Account:
         account = self._endpoints.get(endpoint.name)
         if account is None:

@@ -98,6 +98,8 @@ class Usage:
         sent: distinct requests answered by the endpoint now.
         cached: distinct requests replayed from the store.
         failed: distinct requests that have no reply.
+
+    The sum of two stages is what they take one after the other, without sharing any request.
     """
 
     standalone: Amount = field(default_factory=Amount)
@@ -106,6 +108,16 @@ class Usage:
     sent: int = 0
     cached: int = 0
     failed: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.standalone + other.standalone,
+            self.incurred + other.incurred,
+            self.wall_s + other.wall_s,
+            self.sent + other.sent,
+            self.cached + other.cached,
+            self.failed + other.failed,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,8 +92,10 @@ class Cost:
         requests: how many requests.
         prompt_tokens, completion_tokens: tokens in and out.
         money: in the currency of the price table.
-        wall_s: seconds from first to last.
+        wall_s: seconds from first to last; known of what was sent now only.
         unreported: requests whose replies said nothing of tokens, so that tokens and money are lower bounds.
+        request_seconds: the time of all requests added up, whenever they were sent.
+        untimed: requests whose time is not known, so that ``request_seconds`` is a lower bound.
     """
 
     requests: int = 0
@@ -102,6 +104,8 @@ class Cost:
     money: float | None = None
     wall_s: float | None = None
     unreported: int = 0
+    request_seconds: float | None = None
+    untimed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +186,9 @@ class Answers:
         endpoint, prompt: where and how it was asked.
         counts: answers per status.
         examples: some answers that could not be had (``doc_id`` holds the run and depth).
-        spending: requests, tokens, money, time; over all runs and depths.
+        spending: requests, tokens, money, time; over all runs and depths, rating by an LLM included.
+        at_verdict: what the answers that the verdict is about take, those from its depth, rated by its metric; None
+            where it is about others.
     """
 
     model: str
@@ -191,6 +197,7 @@ class Answers:
     counts: Mapping[str, int] = field(default_factory=dict)
     examples: tuple[Example, ...] = ()
     spending: Spending = Spending()
+    at_verdict: Cost | None = None
 
 
 @dataclass(frozen=True, slots=True)

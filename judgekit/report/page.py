@@ -177,13 +177,16 @@ def _by_level(members: list[Grid]) -> list[tuple[str, list[Grid]]]:
 
 
 def _ratio(results: Results) -> Callable[[Cost], str]:
-    """Return a function that gives the tokens of a cost as a share of answering end to end with all models."""
-    parts = [tokens(a.spending.standalone) for a in results.answers]
-    whole = sum(p for p in parts if p is not None)
+    """Return a function that gives the tokens of a cost as a share of the answers that the verdict is about.
+
+    A cost of which only a part is known has no share.
+    """
+    whole = [a.at_verdict for a in results.answers if a.at_verdict is not None]
 
     def ratio(cost: Cost) -> str:
-        mine = tokens(cost)
-        return words.UNKNOWN if mine is None or None in parts or not whole else f"{mine / whole:.0%}"
+        mine, of = tokens(cost), sum(tokens(part) or 0 for part in whole)
+        known = mine is not None and of > 0 and not any(part.unreported for part in (cost, *whole))
+        return f"{mine / of:.0%}" if mine is not None and known else words.UNKNOWN
 
     return ratio
 

@@ -88,7 +88,7 @@ def frontier(results: Results, main: Grid, order: Mapping[str, int], key: str = 
     fair = [name for name in costs if not cells[name].constructed]
     best = {n for n in fair if not any(_beats((costs[m], cells[m].value), (costs[n], cells[n].value)) for m in fair)}
     points = [figures.Point(cells[name], cost, name in best) for name, cost in costs.items()]
-    whole = [cost for a in results.answers if (cost := of(a.spending.standalone)) is not None]
+    whole = [cost for a in results.answers if a.at_verdict is not None and (cost := of(a.at_verdict)) is not None]
     told = "; ".join(f"{name} takes {count(c)} {unit} for {number(cells[name].value)}" for name, c in costs.items())
     drawing = figures.frontier(key, points, unit, sum(whole) if whole else None, order, told + ".")
     caption = (

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from judgekit.report.grids import Cell, Grid, grids, is_primary
-from judgekit.report.model import Results, Spending
+from judgekit.report.model import Cost, Results, Spending
 from judgekit.report.needs import missing, shares
 from judgekit.report.words import (
     UNDEFINED,
@@ -148,22 +148,29 @@ def _costs(results: Results) -> Group:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, title="What it takes with nothing cached")
     table.title_justify, table.title_style = "left", "bold"
     table.add_column("", overflow="fold")
-    for name in ("requests", "prompt tokens", "completion tokens", "money", "time", "sent now"):
+    for name in ("requests", "prompt tokens", "completion tokens", "money", "request-seconds", "sent now", "time now"):
         table.add_column(name, justify="right", overflow="fold")
-    lines = [(info.name, info.spending) for info in results.labelings]
-    lines += [(f"end to end: {a.model}" if a.model else "end to end", a.spending) for a in results.answers]
-    for name, spending in lines:
-        table.add_row(Text(clean(name)), *_cost(spending, results.currency))
+    for info in results.labelings:
+        table.add_row(Text(clean(info.name)), *_cost(info.spending.standalone, results.currency), *_now(info.spending))
+    for answers in results.answers:
+        name = f"end to end: {clean(answers.model)}" if answers.model else "end to end"
+        if answers.at_verdict is not None:
+            row = f"{name}, top {results.primary.depth}"
+            table.add_row(Text(row), *_cost(answers.at_verdict, results.currency), "", "")
+        whole = answers.spending
+        table.add_row(Text(f"{name}, all depths"), *_cost(whole.standalone, results.currency), *_now(whole))
     return Group(Text(), table, Text())
 
 
-def _cost(spending: Spending, currency: str) -> tuple[str, ...]:
-    cost = spending.standalone
+def _cost(cost: Cost, currency: str) -> tuple[str, ...]:
     return (
         count(cost.requests),
         count(cost.prompt_tokens, cost.unreported > 0),
         count(cost.completion_tokens, cost.unreported > 0),
         money(cost.money, currency, cost.unreported > 0),
-        seconds(cost.wall_s),
-        count(spending.incurred.requests),
+        seconds(cost.request_seconds, cost.untimed > 0),
     )
+
+
+def _now(spending: Spending) -> tuple[str, ...]:
+    return count(spending.incurred.requests), seconds(spending.incurred.wall_s)

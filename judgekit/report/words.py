@@ -103,14 +103,18 @@ def p_value(value: float) -> str:
     return "< 0.001" if value < 0.0005 else number(value)
 
 
-def seconds(value: float | None) -> str:
+def seconds(value: float | None, lower_bound: bool = False) -> str:
     """Return a duration in the unit that suits it; a dash where it is unknown.
 
-    >>> seconds(0.034), seconds(4.2), seconds(75), seconds(7300), seconds(None)
-    ('0.03 s', '4.2 s', '1 min 15 s', '2 h 2 min', '–')
+    >>> seconds(0.034), seconds(4.2), seconds(75), seconds(7300, lower_bound=True), seconds(None)
+    ('0.03 s', '4.2 s', '1 min 15 s', '≥ 2 h 2 min', '–')
     """
     if value is None or math.isnan(value):
         return UNKNOWN
+    return f"{'≥ ' * lower_bound}{_duration(value)}"
+
+
+def _duration(value: float) -> str:
     if value < 59.95:
         return f"{value:.2f} s" if value < 1 else f"{value:.1f} s"
     whole = round(value)

@@ -99,7 +99,7 @@ def labelings() -> tuple[LabelingInfo, ...]:
         LabelingInfo(
             "containment", "containment", "containment", "binary", references=True,
             counts=counts | {"ok": pairs - 60, "not_applicable": 60}, relevant=903, mean=0.19,
-            spending=Spending(Cost(0, 0, 0, 0.0, 0.4), Cost(0, 0, 0, 0.0, 0.4)),
+            spending=Spending(Cost(0, 0, 0, 0.0, request_seconds=0.0), Cost(0, 0, 0, 0.0, 0.4)),
         ),
         LabelingInfo(
             "judge", "judge", "judge(prompt=binary)", "binary", **model, prompt="judge-binary", kinship="same model",
@@ -110,12 +110,14 @@ def labelings() -> tuple[LabelingInfo, ...]:
                 Example("q18", "d9", "truncated", "cut off by the token limit", "Let me think step by step about"),
                 Example("q90", "d77", "failed", "HTTP 500: internal error", ""),
             ),
-            spending=Spending(Cost(4812, 1_532_884, 9_624, 0.2395, 412.5), Cost(12, 3_800, 24, 0.0006, 1.9), 4800, 1),
+            spending=Spending(
+                Cost(4812, 1_532_884, 9_624, 0.2395, request_seconds=412.5), Cost(12, 3_800, 24, 0.0006, 1.9), 4800, 1
+            ),
         ),
         LabelingInfo(
             "erag", "utility", "utility(quality=em)", "binary", references=True, **model, prompt="answer-short",
             kinship="same model", outcome_metric="em", outcome_prompt="answer-short", counts=counts, relevant=1203,
-            mean=0.25, spending=Spending(Cost(4812, 1_410_221, 28_872, 0.2288, 498.0), Cost(), 4812, 0),
+            mean=0.25, spending=Spending(Cost(4812, 1_410_221, 28_872, 0.2288, request_seconds=498.0), Cost(), 4812, 0),
         ),
         LabelingInfo(
             "provenance", "qrels", "qrels(path=provenance.qrels)", "binary", people=True, counts=counts, relevant=291,
@@ -191,7 +193,10 @@ def make_results(**changes: Any) -> Results:
             Answers(
                 "reader-small", "local", "answer-short", {"ok": 4499, "failed": 1},
                 (Example("q90", "bm25, top 5", "failed", "HTTP 500: internal error", ""),),
-                Spending(Cost(4500, 6_204_113, 27_120, 0.9495, 1290.0), Cost(0, 0, 0, 0.0, 0.2), 4500, 1),
+                Spending(
+                    Cost(4500, 6_204_113, 27_120, 0.9495, request_seconds=1290.0), Cost(0, 0, 0, 0.0, 0.2), 4500, 1
+                ),
+                Cost(1500, 2_000_000, 9_000, 0.3, request_seconds=430.0),
             ),
         ),
         primary=Primary("nDCG@5", "em", "query", 5, "reader-small"),

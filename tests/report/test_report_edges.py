@@ -68,13 +68,27 @@ def test_unknown_costs_are_a_dash_and_partly_known_ones_a_lower_bound(make_resul
     results = make_results()
     unknown = dataclasses.replace(results.labelings[1], spending=Spending(Cost(4812)))
     partly = dataclasses.replace(
-        results.labelings[2], spending=Spending(Cost(4812, 900, 40, 0.5, 12.0, unreported=3), Cost())
+        results.labelings[2], spending=Spending(Cost(4812, 900, 40, 0.5, unreported=3, request_seconds=12.0, untimed=2))
     )
     page, text = shown(make_results(labelings=(unknown, partly)))
     rows = outline(page).rows
     assert ["judge", "4,812", "–", "–", "–", "–", "–"] in rows
-    assert ["erag", "4,812", "≥ 900", "≥ 40", "12.0 s", "≥ 0.50 USD", "0%"] in rows
+    assert ["erag", "4,812", "≥ 900", "≥ 40", "≥ 12.0 s", "≥ 0.50 USD", "–"] in rows
     assert "≥ 0.50 USD" in text
+    assert "≥ 12.0 s" in text
+
+
+def test_tokens_are_a_share_of_the_answers_that_the_verdict_is_about(make_results, outline):
+    results = make_results()
+    judge, whole = results.labelings[1].spending.standalone, results.answers[0]
+    share = f"{(judge.prompt_tokens + judge.completion_tokens) / (2_000_000 + 9_000):.0%}"
+    page, text = shown(results)
+    assert ["judge", "4,812", "1,532,884", "9,624", "6 min 52 s", "0.24 USD", share] in outline(page).rows
+    assert "end to end: reader-small, top 5" in text
+    more = dataclasses.replace(whole, spending=Spending(Cost(9000, 12_000_000, 50_000)))
+    assert share in shown(make_results(answers=(more,)))[0], "whatever the other depths take"
+    none = dataclasses.replace(whole, at_verdict=None)
+    assert share not in shown(make_results(answers=(none,)))[0]
 
 
 def test_a_labeling_that_no_other_beats_is_on_the_frontier(make_results):
