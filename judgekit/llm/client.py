@@ -23,7 +23,17 @@ from judgekit.llm.patience import Patience, Watch
 from judgekit.llm.records import Record
 from judgekit.llm.responses import Accepted, Again, Complaint, Rejected, Stop, Unsupported, Verdict, read_response
 from judgekit.llm.secrecy import Secret
-from judgekit.llm.types import Endpoint, Failure, NotConnectedError, Outcome, Reply, Request, TooLargeError, Transport
+from judgekit.llm.types import (
+    RECORDED_URL,
+    Endpoint,
+    Failure,
+    NotConnectedError,
+    Outcome,
+    Reply,
+    Request,
+    TooLargeError,
+    Transport,
+)
 from judgekit.llm.usage import Purse
 
 __all__ = ["Brake", "Client"]
@@ -261,7 +271,9 @@ class Client:
             try:
                 verdict = await self._exchange(body, started, patience)
                 if isinstance(verdict, Accepted):
-                    seconds = time.perf_counter() - begun
+                    # Finding a recorded reply says nothing of the time that its model took.
+                    timed = self.endpoint.base_url != RECORDED_URL
+                    seconds = time.perf_counter() - begun if timed else None
                     reply = Reply(request.key, verdict.raw, body=verdict.json, seconds=seconds)
                     usage, worked = reply.usage, True
                 elif isinstance(verdict, Again):

@@ -49,6 +49,12 @@ def test_request_seconds_are_stored_with_the_replies_and_survive_running_again(t
     assert again.usage.incurred.seconds == 0
 
 
+def test_replaying_a_recording_takes_no_time_that_would_be_the_models(tmp_path: Path) -> None:
+    transport = ScriptedTransport("yes")
+    found = Run("recorded:", UNITS[:3], tmp_path, session={"transports": lambda _: transport})
+    assert (found.usage.standalone.requests, found.usage.standalone.untimed) == (3, 3)
+
+
 def test_the_seconds_of_failed_attempts_are_incurred_only() -> None:
     found, _ = run([Scripted(500, b"{}", delay_s=0.05), "yes"], units=UNITS[:1])
     assert found.usage.incurred.seconds >= found.usage.standalone.seconds + 0.05
