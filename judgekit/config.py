@@ -217,6 +217,12 @@ class Config(_Section):
         """Return a path of the file, relative paths being relative to the file's folder; ``~`` is the home."""
         return self.path.parent / os.path.expanduser(text)
 
+    def files(self) -> dict[str, Path]:
+        """Return the data by role, as a manifest names it: ``queries``, ``docs``, ``run NAME``."""
+        named = {"queries": self.data.queries, "docs": self.data.docs}
+        named |= {f"run {name}": file for name, file in self.runs.items()}
+        return {role: self.resolve(file) for role, file in named.items()}
+
     def limited(self, limit: int) -> Config:
         """Return the experiment on the first ``limit`` queries."""
         return self.model_copy(update={"data": self.data.model_copy(update={"limit": limit})})

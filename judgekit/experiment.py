@@ -31,6 +31,7 @@ from judgekit.data.checks import remarks
 from judgekit.data.documents import Unit
 from judgekit.data.files import write_atomic, write_table
 from judgekit.data.labelings import Labeling
+from judgekit.data.manifest import MANIFEST, mismatches, sources, write_manifest
 from judgekit.data.outputs import check_folder, noting_reads
 from judgekit.data.trec import missing_path, write_qrels
 from judgekit.labelers.base import Labeler
@@ -83,6 +84,7 @@ class Finished:
 
 
 FILES: Final = (
+    MANIFEST,
     "resolved.toml",
     "scores.parquet",
     "controls.csv",
@@ -218,10 +220,14 @@ async def run_async(
 ) -> Finished:
     """Do what `run` does, inside a running event loop."""
     folder = Path(out)
-    with noting_reads():
+    with noting_reads() as read:
         prepared = prepare(experiment)
         check_folder(folder, result_files(prepared), overwrite=overwrite)
     config, collection = prepared.config, prepared.collection
+    inputs = sources(config.files(), read)
+    mixed = mismatches(inputs)
+    for line in mixed:
+        progress(Event("inputs", len(inputs), len(inputs), note=line))
     session = Session(
         default_store_path() if cache is None else cache,
         mode=mode,
@@ -230,6 +236,7 @@ async def run_async(
         progress=progress,
     )
     async with session:
+        write_manifest(folder / MANIFEST, inputs)  # first: it makes the folder ours, also if we are killed
         write_atomic(
             folder / "resolved.toml", f"# Paths are relative to {config.path.parent.absolute()}\n{config.toml()}"
         )
@@ -300,7 +307,11 @@ async def run_async(
     results = summary.summarise(
         prepared, labelings, quality, evaluation, comparison, agreed, session, matrix=matrix, log=_query_log(prepared)
     )
+    results = replace(results, warnings=(*mixed, *results.warnings))
     save_results(results, folder)
     write_html(results, folder / "report.html")
+    # Without the report, which tells of this session's requests, and which `judgekit report` writes again.
+    names = [name for name in result_files(prepared) if not name.startswith((MANIFEST, "report."))]
+    write_manifest(folder / MANIFEST, inputs, [folder / name for name in names if (folder / name).exists()])
     missing = (*([f"the verdict: {mix}"] if mix else []), *summary.missing(labelings, quality))
     return Finished(folder, results, labelings, quality, scores, comparison, missing)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
+    from judgekit.data.manifest import Source
     from judgekit.llm.types import Endpoint
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "console",
     "endpoints",
     "leave",
+    "made_from",
     "named",
     "progress",
     "store_path",
@@ -154,6 +156,21 @@ def advice(asked: Mapping[str, int], read: Mapping[str, int]) -> str:
             " again: try another prompt or model, or --cache-mode refresh, which asks for everything anew."
         )
     return " ".join(out)
+
+
+def made_from(named: Mapping[str, Path], read: Iterable[Path]) -> dict[str, Source]:
+    """Hash what a command reads, for the manifest of what it writes; say where its inputs do not belong together.
+
+    Args:
+        named: inputs by role, as in `judgekit.data.manifest.sources`.
+        read: all files that were read.
+    """
+    from judgekit.data.manifest import mismatches, sources
+
+    inputs = sources(named, read)
+    for line in mismatches(inputs):
+        console(stderr=True).print(f"note: {line}", markup=False, highlight=False)
+    return inputs
 
 
 @contextmanager

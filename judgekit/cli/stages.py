@@ -23,6 +23,7 @@ from judgekit.cli.common import (
     console,
     endpoints,
     leave,
+    made_from,
     named,
     progress,
     store_path,
@@ -67,7 +68,8 @@ def label(
     from judgekit import stages
     from judgekit.data.checks import remarks
     from judgekit.data.files import check_target, write_table
-    from judgekit.data.outputs import check_outputs
+    from judgekit.data.manifest import manifest_path, write_manifest
+    from judgekit.data.outputs import check_outputs, noting_reads
     from judgekit.data.trec import missing_path, write_qrels
     from judgekit.labelers.base import build
     from judgekit.llm.session import Session, run_sync
@@ -77,11 +79,14 @@ def label(
     wanted = parse(spec)
     if prompt is not None:
         wanted = Spec(wanted.name, (*wanted.params, ("prompt", prompt)))
-    collection = stages.read_collection(queries, docs, named(run, "--run"), depth, limit)
-    resources = stages.Resources(endpoints(base_url, model, api_key_env, concurrency), docs=collection.docs)
-    labeler = build(wanted, resources)
+    runs = named(run, "--run")
+    with noting_reads() as read:
+        collection = stages.read_collection(queries, docs, runs, depth, limit)
+        resources = stages.Resources(endpoints(base_url, model, api_key_env, concurrency), docs=collection.docs)
+        labeler = build(wanted, resources)
     table = out.with_name(f"{out.name}.parquet")
-    check_outputs(out, table, missing_path(out))
+    check_outputs(out, table, missing_path(out), manifest_path(out))
+    inputs = made_from({"queries": queries, "docs": docs, **{f"run {name}": path for name, path in runs.items()}}, read)
 
     async def work() -> Labeling:
         async with Session(store_path(cache), mode=cache_mode, progress=draw) as session:
@@ -91,6 +96,7 @@ def label(
         labeling = run_sync(work())
     write_qrels(labeling, out)
     write_table(labeling.table, table)
+    write_manifest(manifest_path(out), inputs, [out, table])
     told = ", ".join(f"{n:,} {status}" for status, n in labeling.counts().items() if n) or "no pairs"
     console().print(f"{labeler.spec}: {told}\nqrels:  {out}\nlabels: {table}", markup=False, highlight=False)
     for line in remarks(labeling):
@@ -121,15 +127,19 @@ def answer(
     """Answer every query from the top k documents of every run, and say how good the answers are."""
     from judgekit import stages
     from judgekit.data.files import check_target, write_table
-    from judgekit.data.outputs import check_outputs
+    from judgekit.data.manifest import manifest_path, write_manifest
+    from judgekit.data.outputs import check_outputs, noting_reads
     from judgekit.data.tables import Status
     from judgekit.llm.session import Session, run_sync
 
     check_target(out, table=True)
+    runs = named(run, "--run")
     resources = stages.Resources(endpoints(base_url, model, api_key_env, concurrency))
-    answering = stages.answering(resources, prompt=prompt, metrics=metric or ["em", "f1"])
-    collection = stages.read_collection(queries, docs, named(run, "--run"), max(depth), limit)
-    check_outputs(out)
+    with noting_reads() as read:
+        answering = stages.answering(resources, prompt=prompt, metrics=metric or ["em", "f1"])
+        collection = stages.read_collection(queries, docs, runs, max(depth), limit)
+    check_outputs(out, manifest_path(out))
+    inputs = made_from({"queries": queries, "docs": docs, **{f"run {name}": path for name, path in runs.items()}}, read)
 
     async def work() -> pd.DataFrame:
         async with Session(store_path(cache), mode=cache_mode, progress=draw) as session:
@@ -138,6 +148,7 @@ def answer(
     with progress(quiet) as draw:
         table = run_sync(work())
     write_table(table, out)
+    write_manifest(manifest_path(out), inputs, [out])
     means = table.groupby(["run", "depth", "metric"])["value"].mean().unstack()
     console().print(f"{means.round(4).to_string()}\n\nquality: {out}", markup=False, highlight=False)
     each = table.drop_duplicates(["run", "depth", "query_id"])
@@ -173,7 +184,9 @@ def score(
 ) -> None:
     """Score TREC runs under TREC qrels, as `trec_eval -c` does: any measure, any scale, floats and missing labels."""
     from judgekit.data.labelings import Scale
+    from judgekit.data.manifest import has_manifest, manifest_path, write_manifest
     from judgekit.data.ordering import Ties
+    from judgekit.data.outputs import noting_reads
     from judgekit.data.trec import read_qrels, read_run
     from judgekit.metrics import evaluate, parse_measures
 
@@ -184,8 +197,13 @@ def score(
     wanted = parse_measures(measures)
     files = named(qrels, "--qrels")
     scales = {name: Scale.parse(text) for name, text in _scales(scale or [], files).items()}
-    labelings = [read_qrels(path, name, scales.get(name)) for name, path in files.items()]
-    runs = [read_run(path, name, Ties(ties)) for name, path in named(run, "--run").items()]
+    ranked = named(run, "--run")
+    with noting_reads() as read:
+        labelings = [read_qrels(path, name, scales.get(name)) for name, path in files.items()]
+        runs = [read_run(path, name, Ties(ties)) for name, path in ranked.items()]
+    if out is not None or any(map(has_manifest, files.values())):
+        roles = {f"qrels {name}": path for name, path in files.items()}
+        inputs = made_from(roles | {f"run {name}": path for name, path in ranked.items()}, read)
     evaluation = evaluate(
         runs, labelings, wanted, missing=missing, unjudged=unjudged, no_relevant=no_relevant, not_in_run=not_in_run
     )
@@ -199,6 +217,7 @@ def score(
             from judgekit.data.files import write_table
 
             write_table(table, out)
+            write_manifest(manifest_path(out), inputs, [out])
         if format != "table" or per_query:
             show(table, format)
     if format == "table" and not per_query:
@@ -322,12 +341,16 @@ def compare(
     from judgekit.analysis import compare as compare_tables
     from judgekit.answers.imported import named
     from judgekit.data.files import check_target, read_table, write_table
+    from judgekit.data.manifest import manifest_path, write_manifest
+    from judgekit.data.outputs import noting_reads
     from judgekit.data.tables import RATINGS, SCORES
 
     if out is not None:
         check_target(out, table=True)
-    found = pd.concat([read_table(SCORES, path) for path in scores], ignore_index=True)
-    answers = pd.concat([named(read_table(RATINGS, path)) for path in quality], ignore_index=True)
+    with noting_reads() as read:
+        found = pd.concat([read_table(SCORES, path) for path in scores], ignore_index=True)
+        answers = pd.concat([named(read_table(RATINGS, path)) for path in quality], ignore_index=True)
+    inputs = made_from({}, read)
     comparison = compare_tables(
         found,
         answers,
@@ -346,6 +369,7 @@ def compare(
     )
     if out is not None:
         write_table(comparison.table, out)
+        write_manifest(manifest_path(out), inputs, [out])
     show(comparison.wide() if format == "table" else comparison.table, format)
     for warning in comparison.warnings:
         console(stderr=True).print(f"note: {warning}", markup=False, highlight=False)

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from judgekit.data.files import read_table, write_atomic, write_table
+from judgekit.data.outputs import is_results_folder
 from judgekit.data.tables import COMPARISON
 from judgekit.errors import DataError
 from judgekit.report.model import DETAILS, DIFFERENCES, Results
@@ -59,6 +60,8 @@ def load(folder: str | Path) -> Results:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
+        if is_results_folder(Path(folder)):
+            raise DataError("the run was not finished: start it again, and it goes on", folder) from None
         raise DataError(f"no {REPORT_FILE} there, so this is no results folder of judgekit", folder) from None
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}; expected a results folder", folder) from error

@@ -1,0 +1,146 @@
+"""Which data a result is of: the files that it was made from, each with its SHA-256, in a manifest beside it.
+
+A results folder holds ``manifest.json``; a single file ``OUT`` has ``OUT.manifest.json``. The hash is of the bytes of
+the file, as ``sha256sum`` gives it. A manifest has the hashes of the results too: of a file that was changed since it
+says nothing. Where an input has a manifest itself, what *it* was made from is kept with it, so that a table of scores
+still knows the queries that its labels were made for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+from judgekit import __version__
+from judgekit.data.streams import write_atomic
+
+__all__ = ["MANIFEST", "Source", "has_manifest", "manifest_path", "mismatches", "sources", "write_manifest"]
+
+MANIFEST: Final = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file (or a folder that is one table) that something was made from.
+
+    Attributes:
+        file: its path, as it was given.
+        bytes: its size.
+        sha256: of its bytes; of a folder, of a ``sha256sum`` listing of its files in the order of their names.
+        inputs: what it was made from, by role, as far as its own manifest says so.
+    """
+
+    file: str
+    bytes: int
+    sha256: str
+    inputs: Mapping[str, Source]
+
+    @classmethod
+    def of(cls, path: Path) -> Self:
+        """Hash a file, read once as a stream, and look for its manifest."""
+        sha256 = _sha256(path)
+        size = sum(part.stat().st_size for part in _parts(path))
+        return cls(str(path), size, sha256, _made_from(path, sha256))
+
+    @classmethod
+    def read(cls, value: Mapping[str, Any]) -> Self:
+        """Return the source that a manifest holds as JSON."""
+        inputs = {role: cls.read(source) for role, source in value["inputs"].items()}
+        return cls(str(value["file"]), int(value["bytes"]), str(value["sha256"]), inputs)
+
+
+def _parts(path: Path) -> list[Path]:
+    return sorted(part for part in path.iterdir() if part.is_file()) if path.is_dir() else [path]
+
+
+def _sha256(path: Path) -> str:
+    if path.is_dir():
+        listing = "".join(f"{_sha256(part)}  {part.name}\n" for part in _parts(path))
+        return hashlib.sha256(listing.encode()).hexdigest()
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def sources(named: Mapping[str, Path], read: Iterable[Path] = ()) -> dict[str, Source]:
+    """Hash the inputs of a command.
+
+    Args:
+        named: the inputs by role: ``queries``, ``docs``, ``run NAME``, ``qrels NAME``.
+        read: all files that were read; those that are not named yet, such as prompts, go by their paths.
+    """
+    inside = {path.resolve() for path in named.values()}
+    more = [path for path in read if path.is_file() and not {path.resolve(), path.resolve().parent} & inside]
+    return {key: Source.of(path) for key, path in {**named, **{str(path): path for path in more}}.items()}
+
+
+def manifest_path(out: Path) -> Path:
+    """Return where the manifest of a file lies that a command writes."""
+    return out.with_name(f"{out.name}.{MANIFEST}")
+
+
+def write_manifest(path: Path, inputs: Mapping[str, Source], results: Iterable[Path] = ()) -> None:
+    """Write which results were made from which inputs; the results lie in the manifest's folder or below it.
+
+    Raises:
+        DataError: it cannot be written.
+    """
+    made = {result.relative_to(path.parent).as_posix(): _sha256(result) for result in results}
+    content = {
+        "judgekit": __version__,
+        "inputs": {role: asdict(source) for role, source in inputs.items()},
+        "results": dict(sorted(made.items())),
+    }
+    write_atomic(path, json.dumps(content, indent=1, ensure_ascii=True) + "\n")
+
+
+def _made_from(path: Path, sha256: str) -> Mapping[str, Source]:
+    """Return what a file was made from if a manifest says so of just this content, else nothing."""
+    for manifest in _manifests(path):
+        try:
+            content = json.loads(manifest.read_bytes())
+            if content["results"].get(path.absolute().relative_to(manifest.parent).as_posix()) == sha256:
+                return {role: Source.read(source) for role, source in content["inputs"].items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            continue  # it is somebody else's
+    return {}
+
+
+def _manifests(path: Path) -> list[Path]:
+    """Return the manifests that may speak of a file: its own, that of its folder, that of the folder above."""
+    path = path.absolute()
+    beside = (manifest_path(path), path.parent / MANIFEST, path.parent.parent / MANIFEST)
+    return [manifest for manifest in beside if manifest.is_file()]
+
+
+def has_manifest(path: Path) -> bool:
+    """Return whether some manifest may speak of a file; tells without reading anything."""
+    return bool(_manifests(path))
+
+
+def mismatches(inputs: Mapping[str, Source]) -> list[str]:
+    """Return a sentence for each role (queries, docs, a run) in which inputs that are used together are of other files.
+
+    The same data in another form, compressed for example, counts as another file.
+    """
+    found: dict[str, dict[str, tuple[str, Source]]] = {}
+    for role, source, user in _all(inputs, "this command"):
+        if role in ("queries", "docs") or role.startswith("run "):
+            found.setdefault(role, {}).setdefault(source.sha256, (user, source))
+    words = {"queries": "queries", "docs": "documents"}
+    return [
+        f"what is used together here was made from different {words.get(role, f'files of {role}')}: "
+        + ", ".join(f"{user} from {source.file} (SHA-256 {sha[:12]})" for sha, (user, source) in versions.items())
+        + ". Unless these hold the same in another form, the numbers do not belong together"
+        for role, versions in found.items()
+        if len(versions) > 1
+    ]
+
+
+def _all(inputs: Mapping[str, Source], user: str) -> Iterator[tuple[str, Source, str]]:
+    for role, source in inputs.items():
+        yield role, source, user
+        yield from _all(source.inputs, source.file)

@@ -1,0 +1,134 @@
+"""Every result says which data it is of, and commands say where results of different data are used together."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgekit.data.outputs import is_results_folder
+from tests.cli.conftest import Judgekit
+
+MOCK = ["--base-url", "mock:", "--model", "mock", "--cache", "store"]
+DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
+RUN = ["run", "experiment.toml", "--out", "results", "--cache", "store"]
+
+
+def manifest(path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(path.read_text())
+    return content
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def other_queries(folder: Path) -> None:
+    """Ask something else under the same ids."""
+    text = (folder / "queries.jsonl").read_text()
+    (folder / "queries.jsonl").write_text(text.replace("When was the bridge", "When was the tower"))
+
+
+def stages(judgekit: Judgekit) -> None:
+    """From labels and answers to a table of each."""
+    for command in (
+        ["label", "containment", *DATA, "--out", "c.qrels"],
+        ["answer", *DATA, *MOCK, "--depth", "1", "--out", "quality.csv"],
+        ["score", "--run", "good.trec", "--qrels", "c.qrels", "-m", "P@1", "--per-query", "--out", "scores.csv"],
+    ):
+        said = judgekit(*command)
+        assert said.code == 0, said.err
+        assert "different" not in said.err
+
+
+COMPARE = ["compare", "--scores", "scores.csv", "--quality", "quality.csv", "--resamples", "100", "--out", "c.csv"]
+
+
+def test_each_stage_writes_beside_its_result_what_it_was_made_from(judgekit: Judgekit, folder: Path) -> None:
+    stages(judgekit)
+    assert judgekit(*COMPARE).code == 0
+    labels = manifest(folder / "c.qrels.manifest.json")
+    assert {role: x["sha256"] for role, x in labels["inputs"].items()} == {
+        role: sha256(folder / file)
+        for role, file in (("queries", "queries.jsonl"), ("docs", "docs.jsonl"), ("run good", "good.trec"))
+    }
+    assert set(labels["results"]) == {"c.qrels", "c.qrels.parquet"}
+    prompts = {Path(role).name for role in manifest(folder / "quality.csv.manifest.json")["inputs"]}
+    assert {"answer-short.toml", "closed-book.toml"} <= prompts
+    scores = manifest(folder / "scores.csv.manifest.json")["inputs"]
+    assert scores["qrels c"]["inputs"] == labels["inputs"]
+    assert set(manifest(folder / "c.csv.manifest.json")["inputs"]) == {"scores.csv", "quality.csv"}
+
+
+def test_scores_and_answers_of_different_queries_are_not_compared_in_silence(judgekit: Judgekit, folder: Path) -> None:
+    stages(judgekit)
+    assert "different" not in judgekit(*COMPARE).err
+    other_queries(folder)
+    said = judgekit("answer", *DATA, *MOCK, "--depth", "1", "--out", "quality.csv")
+    assert said.code == 0, said.err
+    said = judgekit(*COMPARE)
+    assert said.code == 0, said.err
+    assert "note: what is used together here was made from different queries" in said.err
+    assert "c.qrels from queries.jsonl" in said.err
+    assert "quality.csv from queries.jsonl" in said.err
+
+
+def test_labels_of_an_earlier_version_of_a_run_are_not_scored_in_silence(judgekit: Judgekit, folder: Path) -> None:
+    stages(judgekit)
+    (folder / "good.trec").write_text((folder / "good.trec").read_text().replace("d0a", "d1a"))
+    said = judgekit("score", "--run", "good.trec", "--qrels", "c.qrels")
+    assert said.code == 0, said.err
+    assert "different files of run good" in said.err
+
+
+def test_a_results_folder_says_which_data_it_is_of(judgekit: Judgekit, folder: Path) -> None:
+    said = judgekit(*RUN)
+    assert said.code == 0, said.err
+    content = manifest(folder / "results" / "manifest.json")
+    assert content["inputs"]["queries"]["sha256"] == sha256(folder / "queries.jsonl")
+    assert {"queries", "docs", "run good", "run poor", "experiment.toml"} <= set(content["inputs"])
+    for name, value in content["results"].items():
+        assert sha256(folder / "results" / name) == value
+    assert {"scores.parquet", "labels/judge.qrels", "answers/answer-short.parquet"} <= set(content["results"])
+
+
+def test_results_of_two_folders_with_different_queries_are_not_compared_in_silence(
+    judgekit: Judgekit, folder: Path
+) -> None:
+    assert judgekit(*RUN).code == 0
+    other_queries(folder)
+    assert judgekit("run", "experiment.toml", "--out", "second", "--cache", "store").code == 0
+    answers = "answers/answer-short.parquet"
+    command = ["compare", "--scores", "results/scores.parquet", "--primary", "nDCG@1", "--primary-metric", "em"]
+    assert "different" not in judgekit(*command, "--quality", f"results/{answers}").err
+    assert "different queries" in judgekit(*command, "--quality", f"second/{answers}").err
+
+
+def test_a_run_says_in_its_report_that_a_labeling_was_made_for_other_queries(judgekit: Judgekit, folder: Path) -> None:
+    stages(judgekit)
+    other_queries(folder)
+    labeler = '[[labelers]]\nname = "before"\nkind = "provenance"\nqrels = "c.qrels"\n[answers]'
+    text = (folder / "experiment.toml").read_text()
+    (folder / "experiment.toml").write_text(text.replace("[answers]", labeler))
+    said = judgekit(*RUN)
+    assert said.code == 0, said.err
+    assert said.err.index("different queries") < said.err.index("label judge"), "before anything is paid for"
+    assert "different queries" in said.out
+    assert "different queries" in (folder / "results" / "report.html").read_text()
+
+
+@pytest.mark.parametrize("stopped", [["--max-requests", "0"]])
+def test_a_run_that_was_stopped_has_made_the_folder_its_own(
+    judgekit: Judgekit, folder: Path, stopped: list[str]
+) -> None:
+    said = judgekit(*RUN, *stopped)
+    assert said.code == 3, said.err
+    assert is_results_folder(folder / "results")
+    assert manifest(folder / "results" / "manifest.json")["results"] == {}
+    said = judgekit("report", "results")
+    assert said.code == 2
+    assert "was not finished: start it again" in said.err
+    assert judgekit(*RUN).code == 0

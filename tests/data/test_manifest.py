@@ -1,0 +1,105 @@
+"""A manifest says which data a result is of, and nothing of what was changed since."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from pathlib import Path
+
+from judgekit.data.manifest import MANIFEST, Source, has_manifest, manifest_path, mismatches, sources, write_manifest
+
+
+def made(folder: Path, name: str, **named: Path) -> Path:
+    """Write a result that was made from the files named."""
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"made from {sorted(named)}\n")
+    write_manifest(manifest_path(path), sources(named), [path])
+    return path
+
+
+def test_the_hash_is_of_the_bytes_of_the_file_as_sha256sum_gives_it(tmp_path: Path) -> None:
+    path = tmp_path / "queries.jsonl.gz"
+    path.write_bytes(gzip.compress(b"content"))
+    found = sources({"queries": path})["queries"]
+    assert found == Source(str(path), path.stat().st_size, hashlib.sha256(path.read_bytes()).hexdigest(), {})
+
+
+def test_a_folder_that_is_one_table_has_a_hash_of_names_and_contents(tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "part-00000.parquet").write_bytes(b"one")
+    first = Source.of(folder)
+    (folder / "part-00001.parquet").write_bytes(b"two")
+    second = Source.of(folder)
+    (folder / "part-00001.parquet").rename(folder / "part-00002.parquet")
+    assert len({first.sha256, second.sha256, Source.of(folder).sha256}) == 3
+    assert second.bytes == 6
+    inside = [folder, folder / "part-00000.parquet"]
+    assert list(sources({"docs": folder}, inside)) == ["docs"], "its parts are not listed a second time"
+
+
+def test_what_was_read_without_a_role_goes_by_its_path(tmp_path: Path) -> None:
+    (tmp_path / "queries").write_text("q")
+    (tmp_path / "prompt.toml").write_text("p")
+    found = sources({"queries": tmp_path / "queries"}, [tmp_path / "queries", tmp_path / "prompt.toml"])
+    assert list(found) == ["queries", str(tmp_path / "prompt.toml")]
+
+
+def test_a_result_knows_what_it_was_made_from_and_what_that_was_made_from(tmp_path: Path) -> None:
+    (tmp_path / "queries").write_text("q")
+    labels = made(tmp_path, "labels.qrels", queries=tmp_path / "queries")
+    scores = made(tmp_path, "scores.csv", qrels=labels)
+    found = Source.of(scores)
+    assert found.inputs["qrels"] == Source.of(labels)
+    assert found.inputs["qrels"].inputs["queries"].sha256 == hashlib.sha256(b"q").hexdigest()
+
+
+def test_results_in_a_folder_share_its_manifest(tmp_path: Path) -> None:
+    (tmp_path / "queries").write_text("q")
+    (tmp_path / "out" / "labels").mkdir(parents=True)
+    results = [tmp_path / "out" / "scores.csv", tmp_path / "out" / "labels" / "a.qrels"]
+    for path in results:
+        path.write_text("x")
+    write_manifest(tmp_path / "out" / MANIFEST, sources({"queries": tmp_path / "queries"}), results)
+    assert all(list(Source.of(path).inputs) == ["queries"] for path in results)
+    (tmp_path / "out" / "labels" / "left-over.qrels").write_text("of an earlier run")
+    assert not Source.of(tmp_path / "out" / "labels" / "left-over.qrels").inputs
+
+
+def test_nothing_is_said_of_a_result_that_was_changed_since(tmp_path: Path) -> None:
+    (tmp_path / "queries").write_text("q")
+    scores = made(tmp_path, "scores.csv", queries=tmp_path / "queries")
+    scores.write_text("my own now")
+    assert has_manifest(scores)
+    assert Source.of(scores).inputs == {}
+
+
+def test_the_manifest_of_another_tool_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "scores.csv").write_text("x")
+    for content in ('{"name": "my web app"}', "[]", "{", '{"results": []}', '{"results": {"scores.csv": 1}}'):
+        (tmp_path / MANIFEST).write_text(content)
+        assert Source.of(tmp_path / "scores.csv").inputs == {}
+
+
+def test_inputs_that_were_made_from_different_files_are_told_once_each(tmp_path: Path) -> None:
+    for name in ("queries", "other", "docs"):
+        (tmp_path / name).write_text(name)
+    scores = made(tmp_path, "scores.csv", queries=tmp_path / "queries", docs=tmp_path / "docs")
+    same = made(tmp_path, "same.csv", queries=tmp_path / "queries")
+    quality = made(tmp_path, "quality.csv", queries=tmp_path / "other", docs=tmp_path / "docs")
+    assert mismatches(sources({}, [scores, same])) == []
+    (line,) = mismatches(sources({}, [scores, same, quality]))
+    assert "different queries" in line
+    for part in (scores, tmp_path / "queries", quality, tmp_path / "other", hashlib.sha256(b"other").hexdigest()[:12]):
+        assert str(part) in line
+
+
+def test_the_files_of_one_run_are_compared_by_its_name(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(name)
+    labels = made(tmp_path, "labels.qrels", **{"run bm25": tmp_path / "one", "run dense": tmp_path / "two"})
+    same = {"qrels x": labels, "run bm25": tmp_path / "one"}
+    assert mismatches(sources(same)) == []
+    (line,) = mismatches(sources({**same, "run bm25": tmp_path / "two"}))
+    assert "different files of run bm25" in line
