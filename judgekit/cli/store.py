@@ -56,6 +56,9 @@ def stats(cache: Cache = None) -> None:
     for (endpoint, model), part in sorted(found.parts.items()):
         tokens = f"{part.prompt_tokens:,} prompt and {part.completion_tokens:,} completion tokens"
         _say(f"  {part.replies:,} of {model} at {endpoint}: {tokens}")
+        named = ", ".join(f"{name} ({n:,})" for name, n in sorted(part.answered.items()) if name)
+        if set(part.answered) - {model, ""}:
+            _say(f"    the replies name their model: {named}")
     if found.oldest is not None and found.newest is not None:
         first, last = (time.strftime("%Y-%m-%d %H:%M", time.localtime(t)) for t in (found.oldest, found.newest))
         _say(f"stored:  {first} to {last}")
@@ -136,6 +139,52 @@ def import_(file: Annotated[Path, typer.Argument(help="What `cache export` wrote
     with _store(cache, readonly=False) as store:
         added, there = import_store(store, file)
     _say(f"{added:,} replies added, {there:,} were there already")
+
+
+@cache.command("forget")
+def forget(
+    query: Annotated[
+        str | None, typer.Option(help="A question: its text, or its id where --queries names the file.")
+    ] = None,
+    queries: Annotated[Path | None, typer.Option(help="Queries: JSONL with query_id, text.")] = None,
+    older_than: Annotated[
+        float | None, typer.Option(min=0, metavar="DAYS", help="What was stored more than DAYS days ago.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="A model, as it was asked for or as its replies name it.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete it; without this it is only counted.")] = False,
+    cache: Cache = None,
+) -> None:
+    """Delete replies and waiting requests that meet all conditions given. What is needed again is asked and paid again.
+
+    A question is looked for in the texts of the prompts; those that quote it are found too. Files that you exported
+    and results that you wrote are not touched.
+    """
+    from judgekit.llm.forgetting import find
+    from judgekit.llm.forgetting import forget as delete
+
+    if queries is not None:
+        from judgekit.data.readers import read_queries
+
+        known = read_queries(queries)
+        if query is None or query not in known:
+            raise UsageError(f"--query must be an id in {queries}, and {query!r} is not one")
+        query = known[query].text
+    before = None if older_than is None else time.time() - 86_400 * older_than
+    with _store(cache, readonly=not yes) as store:
+        found = find(store, query=query, before=before, model=model)
+        if yes and found:
+            delete(store, found)
+        aside = sorted(store.path.glob("damaged-*"))
+    total = f"{len(found.replies):,} replies and {len(found.waiting):,} waiting requests"
+    _say(f"{total} {'deleted' if yes else 'found'}")
+    for (endpoint, name), count in sorted(found.parts.items()):
+        _say(f"  {count:,} of {name} at {endpoint}")
+    if found.damaged:
+        _say(f"{found.damaged:,} damaged rows cannot be read: `judgekit cache verify --repair` deletes them")
+    if aside:
+        _say(f"damaged files that were moved away may hold more, delete them yourself: {', '.join(map(str, aside))}")
+    if found and not yes:
+        _say("Nothing was deleted: add --yes to delete it")
 
 
 @batch.command("export")

@@ -6,6 +6,7 @@ The exchange format is JSON lines, one `Record` a line, so that a store can be r
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ import orjson
 
 from judgekit.data.streams import lines, open_atomic
 from judgekit.errors import DataError, UsageError
-from judgekit.llm.records import Record
+from judgekit.llm.records import Record, member
 from judgekit.llm.responses import unusable
 from judgekit.llm.store import Store
 from judgekit.llm.types import canonical, parse_json
@@ -43,12 +44,13 @@ _MESSAGES: Final = "messages"
 
 @dataclass
 class Part:
-    """What the store holds of one endpoint and model."""
+    """What the store holds of one endpoint and model; ``answered`` counts replies by the model that they name."""
 
     replies: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     negotiated: int = 0
+    answered: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass
@@ -87,9 +89,10 @@ def stats(store: Store) -> Stats:
             found.damaged += 1
             continue
         found.replies += 1
-        model = str(orjson.loads(record.body).get("model", ""))
+        model = str(member(record.body, "model") or "")
         part = found.parts.setdefault((record.endpoint, model), Part())
         part.replies += 1
+        part.answered[str(member(record.reply or "", "model") or "")] += 1
         part.prompt_tokens += record.usage[0] if record.usage else 0
         part.completion_tokens += record.usage[1] if record.usage else 0
         part.negotiated += record.sent is not None
@@ -104,7 +107,7 @@ def holds(store: Store, endpoint: str, model: str) -> bool:
     Keys are hashes, so that the first ones are a fair sample of all.
     """
     sample = (record for _, record in _records(store, _SAMPLE) if record is not None)
-    return any(r.endpoint == endpoint and orjson.loads(r.body).get("model") == model for r in sample)
+    return any(r.endpoint == endpoint and member(r.body, "model") == model for r in sample)
 
 
 def _records(store: Store, most: int | None = None) -> Iterator[tuple[str, Record | None]]:

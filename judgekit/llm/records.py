@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import orjson
 
-from judgekit.llm.types import identity
+from judgekit.llm.types import identity, parse_json
 
-__all__ = ["MARKER", "RECORD_VERSION", "Record", "looked_up"]
+__all__ = ["MARKER", "RECORD_VERSION", "Record", "looked_up", "member"]
 
 RECORD_VERSION: Final = 1
 """Of the stored text. It is no version of a table: a new column makes no stored reply unreadable."""
@@ -28,6 +28,15 @@ def looked_up(text: bytes) -> dict[str, Any]:
     end = text.find(b"\n")
     row: dict[str, Any] = orjson.loads(text if end < 0 else text[: end - 1] + b"}")
     return row
+
+
+def member(text: str, name: str) -> Any:
+    """Return a member of a JSON object; None if it has none, or if the text is not a JSON object."""
+    try:
+        value = parse_json(text)
+    except ValueError:
+        return None
+    return value.get(name) if isinstance(value, dict) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,6 +115,7 @@ _VALUE: Final = "CAST(value AS BLOB)"
 
 _ROWS: Final = f"raw = 1 AND mode = {_MODE_RAW}"
 _REPLIES: Final = f"{_ROWS} AND length(CAST(key AS BLOB)) = 64"
+_BATCHED: Final = f"{_ROWS} AND length(CAST(key AS BLOB)) > 64"
 _INSERT: Final = (
     f"INSERT INTO Cache (key, raw, store_time, access_time, mode, value) VALUES (?, 1, ?, ?, {_MODE_RAW}, ?)"
     " ON CONFLICT (key, raw) DO "
@@ -408,28 +409,38 @@ class Store:
         rows = [((_WAITING + key if waiting else key).encode("utf-8", "surrogateescape"),) for key in keys]
         self._guarded(self._delete, rows)
 
+    def compact(self) -> None:
+        """Write the file anew without what was deleted, of which traces would be left in it and in its log."""
+        self._must_write()
+        self._guarded(self._query, "VACUUM")
+        self._guarded(self._query, "PRAGMA wal_checkpoint(TRUNCATE)")
+
     def _delete(self, rows: Sequence[tuple[bytes]]) -> None:
         with self._transaction() as connection:
             connection.executemany("DELETE FROM Cache WHERE key = CAST(? AS TEXT) AND raw = 1", rows)
 
-    def texts(self, prefix: str = "") -> Iterator[tuple[str, bytes]]:
+    def texts(self, prefix: str = "", *, waiting: bool = False) -> Iterator[tuple[str, bytes]]:
         """Yield (key, stored bytes) of all replies whose key starts with ``prefix``, ordered by key.
+
+        With ``waiting``, of all records that wait for a reply.
 
         A damaged key may hold bytes that are not UTF-8; these come as lone surrogates, which `forget` takes back.
         """
         query = (
             f"SELECT CAST(key AS BLOB) AS name, {_VALUE} FROM Cache WHERE key >= CAST(? AS TEXT)"
-            f" AND key < CAST(? AS TEXT) AND {_REPLIES} ORDER BY key LIMIT {_IN}"
+            f" AND key < CAST(? AS TEXT) AND {_BATCHED if waiting else _REPLIES} ORDER BY key LIMIT {_IN}"
         )
-        first = prefix.encode()
+        before = _WAITING if waiting else ""
+        first = (before + prefix).encode()
         last = first + b"\xff" * 65
         while rows := self._guarded(self._query, query, (first, last)):
-            yield from ((key.decode("utf-8", "surrogateescape"), value) for key, value in rows)
+            for key, value in rows:
+                yield key.decode("utf-8", "surrogateescape").removeprefix(before), value
             first = rows[-1][0] + b"\0"  # sorts behind that key and before all others
 
     def count(self, *, waiting: bool = False) -> int:
         """Return the number of replies, or of records that wait for one."""
-        where = f"{_ROWS} AND length(CAST(key AS BLOB)) > 64" if waiting else _REPLIES
+        where = _BATCHED if waiting else _REPLIES
         found: int = self._guarded(self._query, f"SELECT count(*) FROM Cache WHERE {where}")[0][0]
         return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
 
 from judgekit.llm.mock import MockTransport
@@ -87,3 +88,26 @@ def test_an_error_in_a_batch_result_is_told_with_its_line(judgekit: Judgekit, fo
 def test_the_help_says_that_two_processes_may_pay_twice(judgekit: Judgekit) -> None:
     said = " ".join(judgekit("cache", "--help").out.split())
     assert "may both pay for what neither has yet" in said
+
+
+def test_what_is_forgotten_is_shown_first_and_asked_again_by_the_next_run(judgekit: Judgekit, folder: Path) -> None:
+    assert judgekit(*RUN, "--cache", "store").code == 0
+    lost = ["cache", "forget", "--query", "q0", "--queries", "queries.jsonl", "--cache", "store"]
+    said = judgekit(*lost)
+    assert said.code == 0, said.err
+    assert "Nothing was deleted" in said.out
+    assert judgekit(*lost).out == said.out
+    assert "deleted" in judgekit(*lost, "--yes").out
+    assert judgekit(*lost).out.startswith("0 replies and 0 waiting requests found")
+    plan = judgekit("run", "experiment.toml", "--dry-run", "--cache", "store").out
+    _, _, _, to_send, _ = re.findall(r"[\d,]+", plan.splitlines()[-2])
+    assert int(to_send) == int(said.out.split()[0]) > 0
+
+
+def test_forgetting_needs_a_condition(judgekit: Judgekit, folder: Path) -> None:
+    assert judgekit(*RUN, "--cache", "store").code == 0
+    for wrong in ([], ["--query", " "], ["--query", "q99", "--queries", "queries.jsonl"]):
+        said = judgekit("cache", "forget", *wrong, "--yes", "--cache", "store")
+        assert said.code == 2
+        assert "Traceback" not in said.err
+    assert judgekit("cache", "forget", "--model", "nobody", "--cache", "store").out.startswith("0 replies")
