@@ -57,7 +57,10 @@ Cache = Annotated[
 Mode = Literal["on", "off", "read-only", "refresh"]
 CacheMode = Annotated[Mode, typer.Option(help="Store: use it, leave it, write nothing to it, or ask all again.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Draw no progress.")]
-BaseUrl = Annotated[str | None, typer.Option(help="OpenAI-compatible server, e.g. http://localhost:8000/v1.")]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(help="OpenAI-compatible server, e.g. http://localhost:8000/v1; or mock:, which is not an LLM."),
+]
 Model = Annotated[str | None, typer.Option(help="Model id to ask there.")]
 ApiKeyEnv = Annotated[str | None, typer.Option(metavar="VAR", help="Name of the variable that holds the key.")]
 Concurrency = Annotated[int, typer.Option(min=1, help="The most requests in flight at once.")]

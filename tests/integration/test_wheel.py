@@ -72,7 +72,9 @@ def test_the_wheel_holds_the_package_with_its_prompts_and_its_sample(dist: Path)
     assert inside == files("judgekit") | {f"judgekit/{name}" for name in files("prompts")}
     assert "judgekit/prompts/binary.toml" in inside
     assert "judgekit/py.typed" in inside
-    assert inside >= {f"judgekit/sample/{name}" for name in ("experiment.toml", "queries.jsonl", "docs.jsonl")}
+    assert inside >= {
+        f"judgekit/sample/{name}" for name in ("experiment.toml", "replies.jsonl.gz", "queries.jsonl", "docs.jsonl")
+    }
     assert len([name for name in inside if name.startswith("judgekit/sample/runs/")]) >= 5
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
@@ -103,7 +105,7 @@ def test_the_installed_wheel_runs_the_demo_in_another_folder(installed: Path, tm
     shown = run(installed / "judgekit", "demo", cwd=here, HOME=str(home), COLUMNS="160").stdout
     (report,) = here.rglob("report.html")
     assert report.name in shown.replace("\n", "")
-    assert "No LLM was involved" in report.read_text(encoding="utf-8")
+    assert "Replayed: what a small real model" in report.read_text(encoding="utf-8")
     assert sum(1 for _ in here.rglob("*.qrels")) >= 4
     assert not list(home.iterdir()), "the demo keeps everything inside its results folder"
 
