@@ -52,7 +52,7 @@ async def record(base_url: str, experiment: Path = EXPERIMENT, path: Path = RECO
     """
     prepared = prepare(experiment)
     replies: dict[str, Reply] = {}
-    with Session(None, transports=lambda e: _Recorder(e, base_url, path), progress=_tell) as session:
+    async with Session(None, transports=lambda e: _Recorder(e, base_url, path), progress=_tell) as session:
         asked = chain.from_iterable(units() for units in stage_units(prepared).values())
         async for _, outcomes in session.resolve(asked, Everything(), "record"):
             for outcome in outcomes:
