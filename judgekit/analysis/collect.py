@@ -67,10 +67,10 @@ class Collector:
                 if level == self.cell.level and estimate.run == self.cell.run and self.cell.holds(panel):
                     self.primary.append((panel, estimate))
                     self.inputs.warnings += self.flagger.suspicion(panel, estimate, level)
-            if self.cell.same_quality(panel):
+            if self.cell.same_quality(panel) and not panel.means_only:
                 self._differences(panel, level, [e for e in found if e.labeling in panel.joint])
 
-        if self.cell.holds(panel):
+        if self.cell.holds(panel) and not panel.means_only:
             known = self.inputs.closed_book.get((panel.metric, panel.model))
             for index, labeling in enumerate(panel.labelings):
                 key = {"labeling": labeling, **self._key(panel, "", "")}
@@ -97,7 +97,7 @@ class Collector:
             n = estimate.queries if level == "system" else estimate.n
             found = interval(float(value), draws, self.confidence, METHOD[level][name], n)
             undefined = min(undefined, found.undefined)
-            flags = [*common, *self.flagger.coefficient(estimate, level, name, found.method)]
+            flags = [*common, *self.flagger.coefficient(panel, estimate, level, name, found.method)]
             self.rows.append(
                 {
                     **key,
@@ -223,6 +223,10 @@ class Collector:
             return _gap_of_best(first, second, self.confidence, level)
 
         runs = min((len(panel.runs) for panel, _ in self.primary), default=0)
+        if any(panel.means_only for panel, _ in self.primary):
+            obstacle = (
+                obstacle or "There are only means over queries, so there is no interval to tell labelings apart by."
+            )
         obstacle = obstacle or (
             f"The system level needs at least {MIN_RUNS} runs, and there are {runs}; its numbers are descriptive only."
             if level == "system" and runs < MIN_RUNS

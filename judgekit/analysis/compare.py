@@ -19,7 +19,7 @@ from judgekit.analysis.levels import LEVELS, Resamples
 from judgekit.analysis.primary import settle
 from judgekit.analysis.resampling import resample_matrix
 from judgekit.analysis.verdict import Verdict
-from judgekit.data.tables import COMPARISON
+from judgekit.data.tables import ALL, COMPARISON
 from judgekit.errors import DataError, UsageError, nearest
 from judgekit.llm.origins import mixed_answers
 from judgekit.progress import Event, Progress, silent
@@ -105,7 +105,8 @@ def compare(
     """Compare how well the scores under each labeling follow answer quality.
 
     Args:
-        scores: per-query scores, columns of `SCORES`; rows with query_id ``all`` are ignored.
+        scores: per-query scores, columns of `SCORES`; rows with query_id ``all`` are ignored, but where a
+            table has no others: then means are compared, at system level, without intervals and without a verdict.
         quality: answer quality per query, columns of `QUALITY`; depth 0 with run ``all`` is closed book. Run, depth,
             model and metric may be left out where there is only one (`RATINGS`).
         levels: of ``query``, ``within-query``, ``system``; all that the runs allow by default.
@@ -159,7 +160,7 @@ def compare(
         lower=lower,
     )
     plan = list(inputs.plan(depths, pairing))
-    wanted, level, warnings = _levels(levels, primary_level, len(inputs.runs))
+    wanted, level, warnings = _levels(levels, primary_level, len(inputs.runs), means_only=inputs.queries == (ALL,))
     cell, choices = settle(
         inputs, plan, measure=primary, metric=primary_metric, model=primary_model, level=level, depth=primary_depth
     )
@@ -196,16 +197,26 @@ def compare(
     )
 
 
-def _levels(asked: Sequence[str] | None, primary: str | None, runs: int) -> tuple[tuple[str, ...], str, list[str]]:
+def _levels(
+    asked: Sequence[str] | None, primary: str | None, runs: int, *, means_only: bool
+) -> tuple[tuple[str, ...], str, list[str]]:
     """Return the levels to work out, in their order, the primary one, and sentences on what is left out.
 
     Raises:
         UsageError: there is no such level.
-        DataError: the primary level needs several runs and there is one.
+        DataError: the primary level needs several runs and there is one, or values per query and there are only means.
     """
     for level in [*(asked or ()), *([primary] if primary else ())]:
         if level not in LEVELS:
             raise UsageError(f"there is no level {level!r} (there are: {', '.join(LEVELS)}).{nearest(level, LEVELS)}")
+    if means_only:
+        below = next((level for level in [*(asked or ()), *([primary] if primary else ())] if level != "system"), None)
+        if below is not None:
+            raise DataError(
+                f"the {below} level needs values per query, and a table holds only means (query_id 'all'); those per"
+                " query come from `judgekit score --per-query`. With means, only the system level can be compared"
+            )
+        asked, primary = ["system"], "system"
     chosen = primary or ("query" if not asked or "query" in asked else asked[0])
     wanted = {*(asked or LEVELS), chosen}
     alone = [level for level in LEVELS if level in wanted and level != "query" and runs < 2]

@@ -37,6 +37,7 @@ FLAGS: Final[dict[str, str]] = {
     "few_runs": f"fewer than {MIN_RUNS} runs: descriptive only, no verdict",
     "same_model": "the labeling asks the model whose answers it predicts",
     "same_family": "the labeling asks a model of the answering model's family",
+    "means_only": "only means over queries are known, so that there is no interval",
     "constant_resamples": "constant on more than 5 % of the resamples, so that there is no interval",
     "coverage": "in simulation, intervals of this kind covered less than 93 % or more than 97 % (README, Statistics)",
 }
@@ -136,10 +137,10 @@ class Flagger:
         known = (self._reasons.get((name, run, panel.measure), "") for run in runs)
         return next(filter(None, known), estimate.reason)
 
-    def coefficient(self, estimate: Estimate, level: str, name: str, method: str) -> list[str]:
+    def coefficient(self, panel: Panel, estimate: Estimate, level: str, name: str, method: str) -> list[str]:
         """Return the flags of one coefficient, given the method of its interval, "" if it has none."""
         if not estimate.reason and not method:
-            return ["constant_resamples"]
+            return ["means_only" if panel.means_only else "constant_resamples"]
         if method and uncovered(level, name, estimate.queries, estimate.n if level == "system" else None):
             return ["coverage"]
         return []

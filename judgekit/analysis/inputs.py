@@ -21,7 +21,7 @@ from judgekit.answers.imported import completed
 from judgekit.data.tables import ALL, SCORES, Status
 from judgekit.errors import DataError, UsageError, nearest
 
-__all__ = ["LEFT_OUT_SHARE", "Inputs", "Pairing", "Panel"]
+__all__ = ["LEFT_OUT_SHARE", "Inputs", "Pairing", "Panel", "only_means"]
 
 Bools = npt.NDArray[np.bool_]
 Pairing = Literal["matched", "all"]
@@ -59,6 +59,11 @@ class Panel:
     quality: Floats
     asked: Bools
     matched: bool = True
+
+    @property
+    def means_only(self) -> bool:
+        """Whether there are no values per query, but only means over them, as one query of the id ``all``."""
+        return self.queries == (ALL,)
 
     @cached_property
     def cost(self) -> Floats:
@@ -119,14 +124,18 @@ class Inputs:
         The quality may leave out its run, depth, model or metric where there is only one, see `RATINGS`: the run is
         that of the scores, the depth the one asked for or else the cutoff of the measures.
 
-        Rows with query_id or run ``all`` are means and are ignored, but for closed-book quality (depth 0).
+        Rows with query_id or run ``all`` are means and are ignored, but for closed-book quality (depth 0). Where a
+        table holds nothing else, means are all that is compared: the other table's own, else those of its values.
 
         Raises:
             DataError: a column is missing, a key is there twice, a value is infinite, or nothing is left to compare.
             UsageError: something asked for is not in the tables.
         """
         warnings: list[str] = []
-        score = _per_query(SCORES.check(scores), "score", " Run `judgekit score` with --per-query.")
+        score = SCORES.check(scores)
+        means = [name for name, table in (("score", score), ("quality", quality)) if only_means(table)]
+        score = _over_queries(score, ("labeling", "run", "measure")) if means else score[score["query_id"] != ALL]
+        _check_values(score, "score")
         score = score[score["run"] != ALL]
         spellings = set(score["measure"].unique())
         measures = None if measures is None else [spelled_as(measure, spellings) for measure in measures]
@@ -143,10 +152,19 @@ class Inputs:
             for column, what in (("run", "of which run the answers are"), ("depth", "from the top how many they are"))
             if column not in quality.columns and len(answer)
         ]
-        answer = _per_query(answer, "quality", "")
+        if means:
+            warnings.append(
+                f"The {' and the '.join(means)} table holds only means (query_id 'all'): the system level can be"
+                " compared, without an interval. Any mean taken here is over the queries that have a value."
+            )
+        else:
+            answer = answer[answer["query_id"] != ALL]
+        _check_values(answer, "quality")
         for column, wanted, option in (("metric", metrics, "metrics"), ("model", models, "models")):
             answer = _keep(answer, column, wanted, option, "quality")
         answer = _statuses(answer)
+        if means:
+            answer = _statuses(_over_queries(answer, ("run", "depth", "model", "metric")))
         closed = answer[(answer["depth"] == 0) & (answer["run"] == ALL)]
         answer = answer[answer["run"] != ALL]
         if answer.empty:
@@ -275,16 +293,25 @@ class Inputs:
             )
 
 
-def _per_query(frame: pd.DataFrame, name: str, hint: str) -> pd.DataFrame:
-    """Drop means; refuse what is left if that is nothing."""
-    kept = frame[frame["query_id"] != ALL]
-    if kept.empty:
-        why = "holds only means (query_id 'all')" if len(frame) else "has no rows"
-        raise DataError(f"the {name} table {why}; values per query are needed to compare.{hint if len(frame) else ''}")
-    infinite = np.isinf(kept["value"].to_numpy())
+def only_means(table: pd.DataFrame) -> bool:
+    """Return whether all rows of a table are means over queries."""
+    return len(table) > 0 and "query_id" in table.columns and bool((table["query_id"] == ALL).all())
+
+
+def _over_queries(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """Return the means over queries that a table holds, or those of its values where it holds none."""
+    means = table[table["query_id"] == ALL]
+    if len(means):
+        return means
+    return pd.DataFrame(table.groupby(list(keys), as_index=False)["value"].mean().assign(query_id=ALL))
+
+
+def _check_values(table: pd.DataFrame, name: str) -> None:
+    if table.empty:
+        raise DataError(f"the {name} table has no rows; there is nothing to compare")
+    infinite = np.isinf(table["value"].to_numpy())
     if infinite.any():
-        raise DataError(f"the {name} table holds an infinite value for query {kept['query_id'][infinite].iloc[0]!r}")
-    return kept
+        raise DataError(f"the {name} table holds an infinite value for query {table['query_id'][infinite].iloc[0]!r}")
 
 
 def _keep(frame: pd.DataFrame, column: str, wanted: Collection[str] | None, option: str, name: str) -> pd.DataFrame:

@@ -68,7 +68,7 @@ class Estimate:
         values: on the data, shape (C,), NaN where undefined.
         draws: on every resample, shape (C, B).
         n: queries (query and within-query level) or runs (system level) that the coefficients are over.
-        queries: how many queries went in.
+        queries: how many queries went in; 0 where there are only means over them, whose number nobody knows.
         attainable: the largest tau-b that the same values could reach, NaN where undefined.
         reason: why they are undefined, "" where they are not.
         means: system level: mean score and mean quality per run, shape (R, 2), and their deviations in the
@@ -211,8 +211,14 @@ def _system_level(panel: Panel, resamples: Resamples) -> Iterator[Estimate]:
     for index in range(len(panel.labelings)):
         where = _complete(panel, index)
         n = int(where.sum())
-        if n < 2 or runs < 2:
-            why = "fewer than 2 runs" if n >= 2 else "fewer than 2 queries with all runs" if n else UNDEFINED_EVERYWHERE
+        if n < (1 if panel.means_only else 2) or runs < 2:
+            why = (
+                "fewer than 2 runs"
+                if n >= 2 or (n and panel.means_only)
+                else "fewer than 2 queries with all runs"
+                if n
+                else UNDEFINED_EVERYWHERE
+            )
             yield _none(index, ALL, names, runs, n, size, why)
             continue
         weights = resamples.weights[where]
@@ -223,11 +229,14 @@ def _system_level(panel: Panel, resamples: Resamples) -> Iterator[Estimate]:
             why = _reason(np.round(means[:, 0], 10), np.round(means[:, 1], 10), "runs")
             yield _none(index, ALL, names, runs, n, size, why or "the means are constant")
             continue
+        best = float(over_runs(np.sort(means[:, 0]), np.sort(means[:, 1]))[1])
+        if panel.means_only:
+            yield Estimate(index, ALL, names, values, np.full((len(names), size), np.nan), runs, 0, best)
+            continue
         # A resample may hold no query that all runs have: it has no means, and no draw.
         with np.errstate(invalid="ignore"):
             resampled = np.einsum("qb,rqv->brv", weights, both, optimize=True) / weights.sum(axis=0)[:, None, None]
         deviations = resampled - means
         moved = shrunken_draws(means, deviations, n, resamples.rng())
         draws = over_runs(moved[:, :, 0], moved[:, :, 1], names)
-        best = float(over_runs(np.sort(means[:, 0]), np.sort(means[:, 1]))[1])
         yield Estimate(index, ALL, names, values, draws, runs, n, best, means=(means, deviations))

@@ -310,7 +310,8 @@ def compare(
         ),
     ],
     level: Annotated[
-        list[str] | None, typer.Option(help="query, within-query or system; repeat (default: query).")
+        list[str] | None,
+        typer.Option(help="query, within-query or system; repeat (default: query; system for tables of means)."),
     ] = None,
     measure: Annotated[list[str] | None, typer.Option(help="Only these measures; repeat.")] = None,
     metric: Annotated[list[str] | None, typer.Option(help="Only these answer metrics; repeat.")] = None,
@@ -339,6 +340,7 @@ def compare(
     import pandas as pd
 
     from judgekit.analysis import compare as compare_tables
+    from judgekit.analysis.inputs import only_means
     from judgekit.answers.imported import named
     from judgekit.data.files import check_target, read_table, write_table
     from judgekit.data.manifest import manifest_path, write_manifest
@@ -351,16 +353,17 @@ def compare(
         found = pd.concat([read_table(SCORES, path) for path in scores], ignore_index=True)
         answers = pd.concat([named(read_table(RATINGS, path)) for path in quality], ignore_index=True)
     inputs = made_from({}, read)
+    wanted = level or ["system" if only_means(found) or only_means(answers) else "query"]
     comparison = compare_tables(
         found,
         answers,
-        levels=level or ["query"],
+        levels=wanted,
         measures=measure,
         metrics=metric,
         depths=depth,
         primary=primary,
         primary_metric=primary_metric,
-        primary_level=(level or ["query"])[0],
+        primary_level=wanted[0],
         margin=margin,
         by_construction=_outcomes(by_construction or [], found, answers),
         accept_mixed_models=accept_mixed_models,

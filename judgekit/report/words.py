@@ -40,6 +40,7 @@ MARKS: Final[dict[str, str]] = {
     "few_runs": "n",
     "same_model": "m",
     "same_family": "f",
+    "means_only": "a",
     "constant_resamples": "c",
     "coverage": "~",
 }

@@ -133,6 +133,22 @@ def test_compare_takes_ratings_that_say_no_more_than_they_have_to(judgekit: Judg
     assert "lacks column 'run', and the runs are other, r" in judgekit(*common).err
 
 
+def test_compare_takes_means_alone_as_campaigns_publish_them(judgekit: Judgekit, folder: Path) -> None:
+    runs = [f"r{i}" for i in range(6)]
+    base = {"run": runs, "query_id": "all", "value": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]}
+    pd.DataFrame({**base, "labeling": "x", "measure": "nDCG@10"}).to_csv(folder / "means.csv", index=False)
+    pd.DataFrame({**base, "metric": "em"}).to_csv(folder / "quality.csv", index=False)
+    common = ["compare", "--scores", "means.csv", "--quality", "quality.csv"]
+    said = judgekit(*common, "--format", "json")
+    assert said.code == 0, said.err
+    rows = {row["coefficient"]: row for row in json.loads(said.out)}
+    assert (rows["concordance"]["level"], rows["concordance"]["value"], rows["concordance"]["n"]) == ("system", 1.0, 6)
+    assert rows["concordance"]["ci_low"] is None
+    assert "holds only means" in said.err
+    assert "there are only means over queries" in " ".join(judgekit(*common).out.split())
+    assert judgekit(*common, "--level", "query").code == 2
+
+
 def test_compare_is_told_which_labeling_is_the_outcome_by_construction(judgekit: Judgekit, folder: Path) -> None:
     names = [f"q{i:02}" for i in range(60)]
     base = {"run": "r", "query_id": names}

@@ -1,0 +1,98 @@
+"""Means over queries alone, as evaluation campaigns publish them: a system-level estimate without an interval."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from judgekit.analysis import compare
+from judgekit.data.tables import ALL
+from judgekit.errors import DataError
+
+RUNS = [f"run{i}" for i in range(7)]
+SCORES = {"gold": [0.3, 0.5, 0.2, 0.6, 0.4, 0.7, 0.1], "judge": [0.3, 0.3, 0.4, 0.6, 0.5, 0.8, 0.2]}
+QUALITY = [0.31, 0.48, 0.25, 0.55, 0.5, 0.6, 0.2]
+
+
+def published(query_ids: list[str] | None = None, spread: float = 0.0) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return score and quality tables whose means are those above, per query or as means alone."""
+    ids = query_ids or [ALL]
+    shift = dict(zip(ids, np.linspace(-spread, spread, len(ids)), strict=True))
+    scores = [
+        {"labeling": name, "run": run, "measure": "nDCG@10", "query_id": q, "value": value + shift[q]}
+        for name, values in SCORES.items()
+        for run, value in zip(RUNS, values, strict=True)
+        for q in ids
+    ]
+    quality = [
+        {"run": run, "depth": 10, "model": "m", "query_id": q, "metric": "em", "value": value + shift[q]}
+        for run, value in zip(RUNS, QUALITY, strict=True)
+        for q in ids
+    ]
+    return pd.DataFrame(scores), pd.DataFrame(quality)
+
+
+def concordance(scores: list[float], quality: list[float]) -> float:
+    pairs = [(s - t, q - r) for (s, q), (t, r) in combinations(zip(scores, quality, strict=True), 2) if q != r]
+    return sum(0.5 if s == 0 else float((s > 0) == (q > 0)) for s, q in pairs) / len(pairs)
+
+
+PER_QUERY = [f"q{i}" for i in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("scores_as", "quality_as"), [("means", "means"), ("means", "queries"), ("queries", "means"), ("both", "means")]
+)
+def test_means_alone_have_the_coefficients_of_the_means_and_no_interval(scores_as: str, quality_as: str) -> None:
+    (means, quality_means), (per_query, quality) = published(), published(PER_QUERY, 0.02)
+    scores = {"means": means, "queries": per_query, "both": pd.concat([means, per_query])}[scores_as]
+    found = compare(scores, quality_means if quality_as == "means" else quality, resamples=100)
+    table = found.table[found.table["coefficient"] == "concordance"]
+    assert set(found.table["level"]) == {"system"}
+    assert dict(zip(table["labeling"], table["value"], strict=True)) == pytest.approx(
+        {name: concordance(values, QUALITY) for name, values in SCORES.items()}
+    )
+    assert found.table["value"].notna().all()
+    assert found.table[["ci_low", "ci_high"]].isna().all(axis=None)
+    assert set(found.table["n"]) == {len(RUNS)}
+    assert set(found.table["undefined_reason"]) == {""}
+    assert set(found.table["flags"]) == {"means_only"}
+    assert found.verdict.winner is None
+    assert "no verdict" in str(found.verdict).lower()
+    assert "only means over queries" in str(found.verdict)
+    assert any("holds only means" in line and "without an interval" in line for line in found.warnings)
+    assert found.differences.empty
+
+
+def test_with_values_per_query_means_beside_them_are_ignored_as_ever() -> None:
+    (means, quality_means), (scores, quality) = published(), published(PER_QUERY, 0.02)
+    plain = compare(scores, quality, resamples=100)
+    beside = compare(pd.concat([scores, means]), pd.concat([quality, quality_means]), resamples=100)
+    pd.testing.assert_frame_equal(plain.table, beside.table)
+    assert plain.table["ci_low"].notna().any()
+
+
+def test_other_levels_need_values_per_query_and_the_system_level_needs_runs() -> None:
+    scores, quality = published()
+    for level in ("query", "within-query"):
+        with pytest.raises(DataError, match=f"the {level} level needs values per query, .* only the system level"):
+            compare(scores, quality, levels=[level])
+        with pytest.raises(DataError, match="needs values per query"):
+            compare(scores, quality, primary_level=level)
+    with pytest.raises(DataError, match="compares runs, and only one"):
+        compare(scores, quality, runs=["run1"])
+    few = compare(scores, quality, runs=RUNS[:3], resamples=100)
+    assert few.table["flags"].str.contains("few_runs;means_only").all()
+    assert np.isfinite(few.table["value"]).any()
+
+
+def test_a_run_whose_mean_is_undefined_leaves_its_labeling_out() -> None:
+    scores, quality = published()
+    scores.loc[0, "value"] = np.nan
+    found = compare(scores, quality, resamples=100)
+    table = found.table[found.table["coefficient"] == "concordance"].set_index("labeling")["value"]
+    assert table["judge"] == pytest.approx(concordance(SCORES["judge"], QUALITY))
+    assert "'gold' lacks values for nDCG@10" in " ".join(found.warnings)
