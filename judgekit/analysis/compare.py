@@ -210,11 +210,12 @@ def _levels(
         if level not in LEVELS:
             raise UsageError(f"there is no level {level!r} (there are: {', '.join(LEVELS)}).{nearest(level, LEVELS)}")
     if means_only:
-        below = next((level for level in [*(asked or ()), *([primary] if primary else ())] if level != "system"), None)
-        if below is not None:
+        below = [level for level in (*(asked or ()), primary) if level not in ("system", None)]
+        if below or runs < 2:
+            what = f"the {below[0]} level" if below else "a single run"
             raise DataError(
-                f"the {below} level needs values per query, and a table holds only means (query_id 'all'); those per"
-                " query come from `judgekit score --per-query`. With means, only the system level can be compared"
+                f"{what} needs values per query, and a table holds only means (query_id 'all'); scores per query come"
+                " from `judgekit score --per-query`. With means, only the system level of several runs can be compared"
             )
         asked, primary = ["system"], "system"
     chosen = primary or ("query" if not asked or "query" in asked else asked[0])

@@ -104,7 +104,7 @@ def test_a_constant_series_is_undefined_with_the_reason():
     assert set(rows["undefined_reason"]) == {"the scores are constant"}
 
 
-def test_means_are_ignored_and_only_means_are_an_error():
+def test_means_are_ignored_and_only_means_of_one_run_are_an_error():
     scores, quality = tables()
     means = scores.assign(query_id="all").drop_duplicates(["labeling", "measure", "run"])
     with_means = compare(pd.concat([scores, means]), quality, resamples=100)

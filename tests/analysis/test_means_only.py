@@ -82,7 +82,7 @@ def test_other_levels_need_values_per_query_and_the_system_level_needs_runs() ->
             compare(scores, quality, levels=[level])
         with pytest.raises(DataError, match="needs values per query"):
             compare(scores, quality, primary_level=level)
-    with pytest.raises(DataError, match="compares runs, and only one"):
+    with pytest.raises(DataError, match="a single run needs values per query"):
         compare(scores, quality, runs=["run1"])
     few = compare(scores, quality, runs=RUNS[:3], resamples=100)
     assert few.table["flags"].str.contains("few_runs;means_only").all()
