@@ -39,15 +39,13 @@ class Recording:
     server: Mapping[str, Any] = field(default_factory=dict)
     lines: Mapping[str, Line] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, replies: Iterable[Reply]) -> Recording:
-        """Return the recording of what a server answered.
+    def with_replies(self, replies: Iterable[Reply]) -> Recording:
+        """Return a recording that also holds what a server answered.
 
         Raises:
             EndpointError: the replies are not of one model, or lack their tokens.
         """
-        server: dict[str, Any] = {}
-        lines: dict[str, Line] = {}
+        server, lines = dict(self.server), dict(self.lines)
         for reply in replies:
             said = {name: reply.json.get(name) for name in ("model", "system_fingerprint")}
             server = server or said
@@ -57,7 +55,7 @@ class Recording:
                 raise EndpointError("the server reports no tokens: record from one that does")
             key = reply.key[:_KEY]
             lines[key] = (key, reply.text, reply.finish_reason or "stop", *reply.usage)
-        return cls(server, lines)
+        return Recording(server, lines)
 
     @classmethod
     def read(cls, path: Path = RECORDING) -> Recording:

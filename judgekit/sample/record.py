@@ -45,7 +45,7 @@ class _Recorder:
 
 
 async def record(base_url: str, experiment: Path = EXPERIMENT, path: Path = RECORDING) -> int:
-    """Record what an experiment asks, whole or not at all; return the number of replies.
+    """Record what an experiment asks; return the number of replies. Ended early, it loses none, and goes on from there.
 
     Raises:
         EndpointError: the server cannot be asked, a request failed, or the replies are not of one model.
@@ -54,12 +54,16 @@ async def record(base_url: str, experiment: Path = EXPERIMENT, path: Path = RECO
     replies: dict[str, Reply] = {}
     async with Session(None, transports=lambda e: _Recorder(e, base_url, path), progress=_tell) as session:
         asked = chain.from_iterable(units() for units in stage_units(prepared).values())
-        async for _, outcomes in session.resolve(asked, Everything(), "record"):
-            for outcome in outcomes:
-                if isinstance(outcome, Failure):
-                    raise EndpointError(f"a request failed: {outcome.reason}")
-                replies[outcome.key] = outcome
-    Recording.of(replies.values()).write(path)
+        kept = Recording.read(path)
+        try:
+            async for _, outcomes in session.resolve(asked, Everything(), "record"):
+                for outcome in outcomes:
+                    if isinstance(outcome, Failure):
+                        raise EndpointError(f"a request failed: {outcome.reason}")
+                    replies[outcome.key] = outcome
+            kept = Recording()  # of these, the experiment asked for what is among the replies
+        finally:
+            kept.with_replies(replies.values()).write(path)
     return len(replies)
 
 

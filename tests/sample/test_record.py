@@ -1,4 +1,4 @@
-"""Recording: what the experiment asks is kept under its identity, whole or not at all, and of one model."""
+"""Recording: what the experiment asks is kept under its identity, also where it ends early, and is of one model."""
 
 from __future__ import annotations
 
@@ -75,12 +75,17 @@ def test_replies_of_two_models_are_not_mixed(experiment: Path, fault_server: Fau
     assert not path.exists()
 
 
-def test_a_request_that_fails_leaves_the_recording_as_it_was(experiment: Path, fault_server: FaultServer) -> None:
+def test_a_recording_that_ends_early_loses_no_reply(experiment: Path, fault_server: FaultServer) -> None:
     path = experiment.with_name("replies.jsonl.gz")
-    fault_server.answer = lambda body, seen: error(400, "No.", code="x") if "Rome" in str(body) else said("Yes")
+    fault_server.answer = lambda body, seen: said("Yes")
+    run_sync(record(fault_server.base_url, experiment, path))
+    first = Recording.read(path)
+    docs = experiment.with_name("docs.jsonl")
+    docs.write_text(docs.read_text().replace("Rome", "Rome!"))
+    fault_server.answer = lambda body, seen: error(400, "No.", code="x")
     with pytest.raises(EndpointError):
         run_sync(record(fault_server.base_url, experiment, path))
-    assert not path.exists()
+    assert Recording.read(path) == first
 
 
 def test_a_recorded_reply_is_replayed_with_its_tokens_and_its_model(
@@ -89,7 +94,7 @@ def test_a_recorded_reply_is_replayed_with_its_tokens_and_its_model(
     path = experiment.with_name("replies.jsonl.gz")
     request = chat(Endpoint("x", "recorded:", "m"), [{"role": "user", "content": "Hm?"}])
     original = Reply(request.key, said("Éire „ja“").body.decode())
-    Recording.of([original]).write(path)
+    Recording().with_replies([original]).write(path)
     status, _, raw = run_sync(RecordedTransport(path).send(request.endpoint, request.body))
     replayed = Reply(request.key, raw.decode())
     assert status == 200
