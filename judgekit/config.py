@@ -163,6 +163,12 @@ class AnalysisConfig(_Section):
     accept_mixed_models: bool = False
 
 
+class ReportConfig(_Section):
+    """``[report]``: ``texts = false`` leaves questions, passages, answers and replies out of the report."""
+
+    texts: bool = True
+
+
 class Config(_Section):
     """A whole experiment file.
 
@@ -179,6 +185,7 @@ class Config(_Section):
     answers: AnswersConfig = AnswersConfig()
     metrics: MetricsConfig = MetricsConfig()
     analysis: AnalysisConfig = AnalysisConfig()
+    report: ReportConfig = ReportConfig()
     prices: dict[str, PriceConfig] = {}
     path: Path = Field(default=Path("experiment.toml"), exclude=True)
 
@@ -226,6 +233,10 @@ class Config(_Section):
     def limited(self, limit: int) -> Config:
         """Return the experiment on the first ``limit`` queries."""
         return self.model_copy(update={"data": self.data.model_copy(update={"limit": limit})})
+
+    def without_texts(self) -> Config:
+        """Return the experiment with a report that quotes nothing."""
+        return self.model_copy(update={"report": self.report.model_copy(update={"texts": False})})
 
     def with_query_log(self, path: Path) -> Config:
         """Return the experiment with another query log."""
@@ -280,6 +291,7 @@ _SECTIONS: dict[str, type[BaseModel]] = {
     "answers": AnswersConfig,
     "metrics": MetricsConfig,
     "analysis": AnalysisConfig,
+    "report": ReportConfig,
     "prices": PriceConfig,
 }
 

@@ -308,6 +308,8 @@ async def run_async(
         prepared, labelings, quality, evaluation, comparison, agreed, session, matrix=matrix, log=_query_log(prepared)
     )
     results = replace(results, warnings=(*mixed, *results.warnings))
+    if not config.report.texts:
+        results = results.without_texts()
     save_results(results, folder)
     write_html(results, folder / "report.html")
     # Without the report, which tells of this session's requests, and which `judgekit report` writes again.

@@ -330,7 +330,7 @@ def _sections(comparison: Comparison, matrix: ModelMatrix | None, log: QueryLogC
             matrix.differences,
         )
     if log is not None:
-        yield Section("Do these queries look like the real ones?", log.sentence)
+        yield Section("Do these queries look like the real ones?", log.sentence, quotes=log.examples)
     primary, controls = comparison.verdict.primary, comparison.controls
     wanted = (controls["coefficient"] == "concordance") & (controls["run"] == ALL)
     if primary.measure is not None:

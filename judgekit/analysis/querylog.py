@@ -54,17 +54,23 @@ class QueryLogCheck:
 
     @property
     def sentence(self) -> str:
-        """What to tell the user."""
+        """What to tell the user, quoting no query."""
         figures = f"(AUC {self.auc:.2f}, .5 is mixed and 1 separate; p {self.p:.3f})"
         if self.separated:
-            mine, theirs = self.unlike_log[:1], self.unlike_queries[:1]
             return (
                 f"The evaluation queries do not look like those of the log {figures}, so that what holds for them need"
-                f" not hold for users. Unlike the log is {mine[0]!r}; unlike the evaluation is {theirs[0]!r}."
+                " not hold for users."
             )
         if self.p <= 0.05:
             return f"The evaluation queries differ from those of the log a little {figures}."
         return f"The evaluation queries look like those of the log {figures}."
+
+    @property
+    def examples(self) -> str:
+        """A query of each side that is unlike the other side, where the two are separate; else ""."""
+        if not self.separated:
+            return ""
+        return f"Unlike the log is {self.unlike_log[0]!r}; unlike the evaluation is {self.unlike_queries[0]!r}."
 
 
 def check_query_log(

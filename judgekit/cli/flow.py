@@ -50,6 +50,13 @@ def run(
     max_requests: Annotated[int | None, typer.Option(min=0, help="Stop before sending more requests.")] = None,
     max_tokens: Annotated[int | None, typer.Option(min=0, help="Stop before using more tokens.")] = None,
     max_cost: Annotated[float | None, typer.Option(min=0, help="Stop before spending more (needs prices).")] = None,
+    no_texts: Annotated[
+        bool,
+        typer.Option(
+            "--no-texts",
+            help="Leave questions, passages, answers and replies out of the report; labels/ and answers/ keep them.",
+        ),
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Run an experiment file from top to bottom: label, answer, score, compare, report."""
@@ -61,6 +68,8 @@ def run(
         config = config.limited(limit)
     if query_log is not None:
         config = config.with_query_log(query_log.absolute())
+    if no_texts:
+        config = config.without_texts()
     budget = Budget(max_requests=max_requests, max_tokens=max_tokens, max_cost=max_cost)
     if dry_run:
         _show_plan(experiments.plan(config, cache=cache))
@@ -75,11 +84,16 @@ def run(
 
 def report(
     folder: Annotated[Path, typer.Argument(help="A results folder of `judgekit run`.")],
+    no_texts: Annotated[
+        bool, typer.Option("--no-texts", help="Leave questions, passages, answers and replies out of report.html.")
+    ] = False,
 ) -> None:
     """Draw report.html and the tables again from a results folder."""
     from judgekit import report as reports
 
     results = reports.load(folder)
+    if no_texts:
+        results = results.without_texts()
     page = folder / "report.html"
     reports.write_html(results, page)
     reports.print_tables(results, console())

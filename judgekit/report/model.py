@@ -7,7 +7,7 @@ section out. Texts are never trusted: the pages escape all of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -274,11 +274,15 @@ class Facts:
 
 @dataclass(frozen=True)
 class Section:
-    """A further section of the page: a title, a paragraph, and a table (any columns), each of which may be empty."""
+    """A further section of the page: a title, a paragraph, and a table (any columns), each of which may be empty.
+
+    ``quotes`` is what the paragraph goes on to quote of queries, documents or replies.
+    """
 
     title: str
     text: str = ""
     table: pd.DataFrame | None = None
+    quotes: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "table", settled(self.table))
@@ -329,6 +333,15 @@ class Results:
     models: pd.DataFrame | None = None
     sections: tuple[Section, ...] = ()
 
+    def without_texts(self) -> Results:
+        """Return it without a word of questions, passages, answers or replies; ids, numbers and warnings stay."""
+        return replace(
+            self,
+            labelings=tuple(replace(one, examples=_bare(one.examples)) for one in self.labelings),
+            answers=tuple(replace(one, examples=_bare(one.examples)) for one in self.answers),
+            sections=tuple(replace(one, quotes="") for one in self.sections),
+        )
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "comparison", COMPARISON.check(self.comparison))
         object.__setattr__(self, "scores", SCORES.check(self.scores))
@@ -343,3 +356,9 @@ class Results:
         if self.primary.run == ALL and len(runs) == 1:
             # With a single run there is no mean over runs: that run's own rows are the comparison.
             object.__setattr__(self, "primary", replace(self.primary, run=str(runs[0])))
+
+
+def _bare(examples: Sequence[Example]) -> tuple[Example, ...]:
+    """Leave out what a reply, or a server, said."""
+    left_out = "left out"
+    return tuple(replace(one, reason=one.reason and left_out, raw=one.raw and left_out) for one in examples)

@@ -29,7 +29,7 @@ def test_queries_of_another_kind_separate_with_an_example_of_each():
     assert found.separated
     assert found.unlike_log[0].startswith(tuple(WHO))
     assert found.unlike_queries[0].startswith(tuple(SHOP))
-    assert found.unlike_log[0] in found.sentence
+    assert found.unlike_log[0] in found.examples
 
 
 def test_the_p_value_is_right_where_there_is_no_difference():

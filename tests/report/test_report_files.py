@@ -122,3 +122,17 @@ def test_text_that_is_no_json_is_an_error(make_results, tmp_path: Path):
     (tmp_path / "report.json").write_text("{")
     with pytest.raises(DataError, match="is not the JSON that judgekit writes"):
         report.load(tmp_path)
+
+
+def test_without_texts_what_a_section_quotes_and_what_replies_say_is_left_out(make_results, tmp_path: Path):
+    quoting = Section("Like the log?", "They differ.", quotes="Unlike the log is 'who was the first pharaoh'.")
+    results = make_results(sections=(quoting,))
+    report.write_html(results, tmp_path / "with.html")
+    report.write_html(results.without_texts(), tmp_path / "without.html")
+    page, bare = ((tmp_path / f"{name}.html").read_text() for name in ("with", "without"))
+    assert "first pharaoh" in page
+    assert "They differ." in bare
+    assert "first pharaoh" not in bare
+    said = [e.raw for info in (*results.labelings, *results.answers) for e in info.examples if len(e.raw) > 5]
+    assert said
+    assert not any(text in json.dumps(dataclasses.asdict(results.without_texts().labelings[1])) for text in said)

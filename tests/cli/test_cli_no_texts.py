@@ -1,0 +1,71 @@
+"""A report to hand on: with ``--no-texts`` it holds no word of questions, passages, answers and replies."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgekit.llm.mock import Scripted, completion
+from tests.cli.conftest import TOWNS, Judgekit
+from tests.cli.test_cli_models import as_model, experiment
+from tests.llm.conftest import FaultServer, fault_server, openai_error
+
+__all__ = ["fault_server"]  # a fixture is found where its name is
+
+SECRETS = [*TOWNS, "bridge", "masons", "harbour-7731", "refused-4410"]
+FILES = ("report.html", "report.json")
+
+
+def says_secrets(body: dict[str, Any], seen: int) -> Scripted:
+    """Refuse what is about one town, in the words of the request; say of another what is no verdict, or break off."""
+    text = body["messages"][-1]["content"]
+    if "Borvik" in text:
+        return openai_error(400, f"refused-4410: {text[-300:]}", code="content_policy_violation")
+    if "Cantry" in text:
+        return completion("harbour-7731 perhaps", finish_reason="stop" if "passage" in text else "length")
+    answered: Scripted = as_model("judge")(body, seen)
+    return answered
+
+
+@pytest.fixture
+def run(folder: Path, fault_server: FaultServer) -> list[str]:
+    """The command that runs an experiment in which some things go wrong."""
+    fault_server.answer = says_secrets
+    return experiment(folder, fault_server)
+
+
+def leaks(folder: Path, *names: str) -> set[str]:
+    text = "".join((folder / "out" / name).read_text() for name in names)
+    return {secret for secret in SECRETS if secret in text}
+
+
+def test_a_report_without_texts_holds_none(judgekit: Judgekit, folder: Path, run: list[str]) -> None:
+    said = judgekit(*run)
+    assert said.code == 1, said.err
+    assert leaks(folder, *FILES) >= {"harbour-7731", "refused-4410"}
+    with_texts = json.loads((folder / "out" / "report.json").read_text())
+    assert judgekit("report", "out", "--no-texts").code == 0
+    assert leaks(folder, "report.html") == set()
+    assert judgekit("report", "out").code == 0
+    assert leaks(folder, "report.html")
+
+    said = judgekit(*run, "--no-texts")
+    assert said.code == 1
+    assert leaks(folder, *FILES) == set()
+    without = json.loads((folder / "out" / "report.json").read_text())
+    one, other = (r["labelings"][1]["examples"] for r in (with_texts, without))
+    assert [(e["query_id"], e["doc_id"], e["status"]) for e in one] == [
+        (e["query_id"], e["doc_id"], e["status"]) for e in other
+    ]
+    assert {e["raw"] for e in other} <= {"left out", ""}
+
+
+def test_the_experiment_file_can_say_so(judgekit: Judgekit, folder: Path, run: list[str]) -> None:
+    with (folder / "models.toml").open("a") as file:
+        file.write("[report]\ntexts = false\n")
+    said = judgekit(*run)
+    assert said.code == 1, said.err
+    assert leaks(folder, *FILES) == set()
