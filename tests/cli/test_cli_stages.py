@@ -188,6 +188,7 @@ def test_scores_that_tie_across_a_cutoff_are_told_once_per_run(judgekit: Judgeki
 def test_run_does_it_all_and_a_second_time_without_a_request(judgekit: Judgekit, folder: Path) -> None:
     first = judgekit("run", "experiment.toml", "--out", "results")
     assert first.code == 0, first.err
+    assert first.out.startswith("No LLM was involved: the built-in mock (mock:) judged and answered by word overlap.")
     made = sorted(str(p.relative_to(folder / "results")) for p in (folder / "results").rglob("*") if p.is_file())
     assert made == [
         "agreement.csv",
