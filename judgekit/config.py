@@ -63,10 +63,11 @@ class EndpointConfig(_Section):
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
     params: dict[str, Any] = {}
+    complete: list[str] = []
 
     def endpoint(self, name: str) -> Endpoint:
         """Return the value that the llm room works with."""
-        return Endpoint(name=name, **self.model_dump())
+        return Endpoint(name=name, **{**self.model_dump(), "complete": tuple(self.complete)})
 
 
 class PriceConfig(_Section):
@@ -265,7 +266,7 @@ def load(path: str | Path) -> Config:
         content = tomllib.loads(read_bytes(path, "an experiment file").decode())
     except DataError as error:
         raise ConfigError(error.reason, path) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"is not TOML: {error}", path) from error
     return parse_config(content, path)
 

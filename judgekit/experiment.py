@@ -38,7 +38,7 @@ from judgekit.labelers.base import Labeler
 from judgekit.llm.batch import BatchExport, export_batch
 from judgekit.llm.session import Mode, Plan, Session, run_sync
 from judgekit.llm.store import Store, default_store_path, has_store
-from judgekit.llm.types import Outcome, Program, Request
+from judgekit.llm.types import Outcome, Program, Request, most_requests
 from judgekit.llm.usage import Budget, parse_prices
 from judgekit.preparation import Prepared, prepare
 from judgekit.progress import Event, Progress, silent
@@ -111,6 +111,10 @@ class Everything:
         program, unit = asked
         return program.requests(unit, replies)
 
+    def most(self, asked: Asked, /) -> int | None:
+        """Return the most requests that the unit's own program makes of it."""
+        return most_requests(*asked)
+
 
 def stage_units(prepared: Prepared) -> Mapping[str, Callable[[], Iterator[Asked]]]:
     """Return the stages that may ask an LLM, by name, with a function that yields what each asks."""
@@ -142,9 +146,13 @@ def plan(experiment: Config | str | Path, cache: str | Path | None = None) -> di
     with Session(store if has_store(store) else None, mode="read-only") as session:
         plans = {name: session.plan(units(), Everything()) for name, units in asked.items()}
         plans["all"] = session.plan(chain.from_iterable(units() for units in asked.values()), Everything())
-    rated = [name for name, one in prepared.answering.items() if any(m.endpoint is not None for m in one.metrics)]
-    # An LLM that rates answers is asked about answers that are not there yet.
-    plans |= {name: replace(plans[name], at_least=True) for name in (*rated, "all") if rated}
+    for name, one in prepared.answering.items():
+        rating = sum(metric.endpoint is not None for metric in one.metrics)
+        for stage in (name, "all") if rating else ():
+            # An LLM that rates answers is asked, at most twice each, about answers that are not there yet.
+            up_to = plans[stage].up_to
+            further = 2 * rating * plans[name].units
+            plans[stage] = replace(plans[stage], up_to=None if up_to is None else up_to + further)
     return plans
 
 

@@ -133,7 +133,7 @@ def _spending(usage: Usage, people: bool = False) -> Spending:
     standalone = _cost(usage.standalone)
     if people:
         standalone = replace(standalone, money=None, request_seconds=None)
-    return Spending(standalone, _cost(usage.incurred, usage.wall_s), usage.cached, usage.failed)
+    return Spending(standalone, _cost(usage.incurred, usage.wall_s), usage.cached, usage.failed, usage.again)
 
 
 def _labeling(name: str, prepared: Prepared, labeling: Labeling, usage: Usage) -> LabelingInfo:

@@ -21,7 +21,7 @@ from judgekit.answers.reading import Answer, read_answer
 from judgekit.data.documents import Doc, Fields, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.llm.asking import Asker, cut_off, settled
+from judgekit.llm.asking import Asker, settled
 from judgekit.llm.prompts import Prompt, find_prompt, load_prompt, neutral, passages
 from judgekit.llm.types import Endpoint, Outcome, Request
 from judgekit.options import Options
@@ -115,32 +115,46 @@ class Answerer:
         return Asker(self.endpoint, self.closed_prompt, self.params)
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
-        """Return the next wave: the question; again, with more room, what was cut off; the merging of answers."""
+        """Return the next wave: the question; again, once, what cannot be used; the merging of answers."""
         calls = self._calls(unit)
+        askers = [self._asker(docs) for docs in calls]
         if not replies:
-            return [self._ask(unit, docs) for docs in calls]
-        again = cut_off(replies[: len(calls)])
-        if again and len(replies) == len(calls):
-            return [self._ask(unit, calls[i], more=True) for i in again]
+            return [a.request(self._values(unit, docs)) for a, docs in zip(askers, calls, strict=True)]
+        asked = list(zip(askers, calls, replies, strict=False))
+        if len(replies) == len(calls):
+            again = [a.again(self._values(unit, docs), r) for a, docs, r in asked if a.unsettled(r)]
+            if again:
+                return again
         if self.mode != "merge" or len(calls) == 1:
             return []
-        answers = self._answers(replies, len(calls))
+        answers, merging = self._answers(replies, askers)
         if any(answer.status is not Status.OK for answer in answers):
             return []  # the whole will be missing, whatever merging says: see `_merged`
         candidates = _candidates(answers)
-        merging = replies[len(calls) + len(again) :]
-        if len(candidates) < 2 or len(merging) > 1 or (merging and not cut_off(merging)):
+        if len(candidates) < 2 or len(merging) > 1:
             return []
-        return [self._merge(unit, candidates, more=bool(merging))]
+        listed = "\n".join(f"<answer>{neutral(text)}</answer>" for text in candidates)
+        values = {"question": neutral(unit.query.text), "answers": listed}
+        if not merging:
+            return [self._merger.request(values)]
+        return [self._merger.again(values, merging[0])] if self._merger.unsettled(merging[0]) else []
+
+    def most(self, unit: Unit, /) -> int:
+        """Return the most requests that a unit takes."""
+        calls = len(self._calls(unit))
+        return 2 * (calls + (self.mode == "merge" and calls > 1))
+
+    def asker(self, unit: Unit) -> Asker:
+        """Return what asks a unit's one request, where all its documents stand in one prompt."""
+        return self._asker(unit.docs)
 
     def answer(self, unit: Unit, replies: Sequence[Outcome], /) -> Answer:
         """Return the answer, once `requests` has no more to ask."""
         calls = self._calls(unit)
-        if len(calls) == 1:
-            output = self.prompt.output if unit.docs else self._closed.prompt.output
-            answer = read_answer(settled(replies, 1)[0], output)
-        else:
-            answer = self._merged(replies, len(calls))
+        askers = [self._asker(docs) for docs in calls]
+        answer = (
+            self._read(settled(replies, askers)[0][0], askers[0]) if len(calls) == 1 else self._merged(replies, askers)
+        )
         if self.context_tokens is None:
             return answer
         cuts = [fit(docs, self.fields, self.context_tokens) for docs in calls]
@@ -162,35 +176,38 @@ class Answerer:
         """Return the documents of each request of the first wave; one document each where answers are merged."""
         return [unit.docs] if self.mode == "together" or not unit.docs else [(doc,) for doc in unit.docs]
 
-    def _ask(self, unit: Unit, docs: tuple[Doc, ...], more: bool = False) -> Request:
-        values = {"question": neutral(unit.query.text)}
+    def _asker(self, docs: tuple[Doc, ...]) -> Asker:
+        return self._open if docs and fit(docs, self.fields, self.context_tokens).docs else self._closed
+
+    def _values(self, unit: Unit, docs: tuple[Doc, ...]) -> dict[str, str]:
         shown = self.shown(Unit(unit.query, docs))
-        if not shown:
-            return self._closed.request(values, more=more)
-        return self._open.request({**values, "passages": passages(shown, self.fields)}, more=more)
+        values = {"question": neutral(unit.query.text)}
+        return {**values, "passages": passages(shown, self.fields)} if shown else values
 
-    def _answers(self, replies: Sequence[Outcome], calls: int) -> list[Answer]:
-        """Return the answer from each document."""
-        return [read_answer(outcome, self.prompt.output) for outcome in settled(replies, calls)]
+    @staticmethod
+    def _read(outcome: Outcome, asker: Asker) -> Answer:
+        return read_answer(outcome, asker.prompt.output, asker.endpoint.complete)
 
-    def _merge(self, unit: Unit, candidates: Sequence[str], more: bool) -> Request:
+    def _answers(self, replies: Sequence[Outcome], askers: Sequence[Asker]) -> tuple[list[Answer], Sequence[Outcome]]:
+        """Return the answer from each document, and the replies that follow those: what came of merging."""
+        outcomes, merging = settled(replies, askers)
+        return [self._read(outcome, asker) for outcome, asker in zip(outcomes, askers, strict=True)], merging
+
+    @cached_property
+    def _merger(self) -> Asker:
         assert self.merge_prompt is not None  # filled in when built
-        listed = "\n".join(f"<answer>{neutral(text)}</answer>" for text in candidates)
-        values = {"question": neutral(unit.query.text), "answers": listed}
-        return Asker(self.endpoint, self.merge_prompt, self.params).request(values, more=more)
+        return Asker(self.endpoint, self.merge_prompt, self.params)
 
-    def _merged(self, replies: Sequence[Outcome], calls: int) -> Answer:
+    def _merged(self, replies: Sequence[Outcome], askers: Sequence[Asker]) -> Answer:
         """Merge the answers per document. One that could not be had makes the whole missing: it was asked for."""
-        answers = self._answers(replies, calls)
+        answers, merging = self._answers(replies, askers)
         raw = json.dumps([a.raw for a in answers], ensure_ascii=False)
         missing = [a for a in answers if a.status is not Status.OK]
         if missing:
-            reason = f"{len(missing)} of {calls} documents gave no answer: {missing[0].reason}"
+            reason = f"{len(missing)} of {len(askers)} documents gave no answer: {missing[0].reason}"
             return Answer("", missing[0].status, raw, reason)
-        merging = replies[calls + len(cut_off(replies[:calls])) :]
         if merging:
-            assert self.merge_prompt is not None  # filled in when built
-            return read_answer(settled(merging, 1)[0], self.merge_prompt.output)
+            return self._read(settled(merging, [self._merger])[0][0], self._merger)
         votes = Counter(normalize(a.text) for a in answers if not a.abstained)
         if not votes:
             return replace(answers[0], raw=raw)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import dataclass
 
 from judgekit.answers.abstention import abstains, seems_to_abstain
 from judgekit.answers.normalize import trimmed
@@ -40,25 +41,26 @@ class Answer:
     cut_tokens: int = 0
 
 
-def read_answer(outcome: Outcome, output: Output) -> Answer:
+def read_answer(outcome: Outcome, output: Output, complete: Collection[str] = ()) -> Answer:
     """Read the answer out of what became of a request.
 
     Reasoning in ``<think>`` tags and invisible characters at the ends are left out. A short answer is read by
-    `short_answer`, a class answer is the class that the reply states, or the prompt's own abstention.
+    `short_answer`, a class answer is the class that the reply is, or the prompt's own abstention. ``complete`` are the
+    endpoint's own words for a complete reply.
     """
     if isinstance(outcome, Failure):
         return Answer("", outcome.status, "", outcome.reason)
     raw = outcome.text
     if outcome.refusal is not None:
         return Answer("", Status.REFUSED, raw or outcome.refusal, "the model declined")
-    broken = unfinished(outcome.finish_reason)
+    broken = unfinished(outcome.finish_reason, complete)
     if broken is not None:
         return Answer("", broken.status, raw, broken.reason)
     text = trimmed(without_reasoning(raw))
     if not text:
         return Answer("", Status.UNPARSED, raw, "the reply is empty" + (" but for reasoning" if raw.strip() else ""))
     if output.type == "class":
-        return _class_answer(text, raw, output)
+        return _class_answer(raw, output)
     answer = trimmed(short_answer(text)) if output.type == "short" else text
     if not answer:
         return Answer("", Status.UNPARSED, raw, "the reply announces an answer and gives none")
@@ -70,14 +72,9 @@ def stated(text: str, raw: str, abstain: str = "unknown") -> Answer:
     return Answer(text, Status.OK, raw, "", abstains(text, abstain), seems_to_abstain(text, abstain))
 
 
-def _class_answer(text: str, raw: str, output: Output) -> Answer:
-    """Return the class that a reply states last; the prompt's own abstention is one of them."""
-    if abstains(text, output.abstain):
-        return Answer(output.abstain, Status.OK, raw, "", abstained=True)
-    words = output.form.words
-    known = not output.abstain or output.abstain.casefold() in dict(words)
-    form = output.form if known else replace(output.form, words=(*words, (output.abstain.casefold(), len(words))))
-    verdict = read(raw, form)
+def _class_answer(raw: str, output: Output) -> Answer:
+    """Return the class that a reply is; the prompt's own abstention is one of them."""
+    verdict = read(raw, output.form)
     if isinstance(verdict, Unread):
         return Answer("", verdict.status, raw, verdict.reason)
     said = (*output.classes, output.abstain)[verdict.value]

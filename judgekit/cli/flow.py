@@ -126,14 +126,19 @@ def _show_plan(plans: dict[str, Plan]) -> None:
     for title in ("units", "requests", "in the store", "to send", "prompt tokens (est.)"):
         table.add_column(title, justify="right")
     for name, plan in plans.items():
+        to_send = plan.requests - plan.cached
         least = "at least " if plan.at_least else ""
+        most = f"; up to {plan.up_to - plan.cached:,}" if plan.at_least and plan.up_to is not None else ""
         table.add_row(
             name,
             f"{plan.units:,}",
             f"{plan.requests:,}",
             f"{plan.cached:,}",
-            f"{least}{plan.requests - plan.cached:,}",
+            f"{least}{to_send:,}{most}",
             f"{least}{plan.prompt_tokens:,}",
         )
     console().print(table)
-    console().print("Nothing was sent. Requests that stages share are counted in each, and once in all.")
+    console().print(
+        "Nothing was sent. Requests that stages share are counted in each, and once in all. A reply that is cut off or"
+        " not in the form that was asked for is asked for once more, which the larger numbers allow for."
+    )

@@ -15,11 +15,11 @@ from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.labelers.base import Context, Label, Needs, Unit, read_fields, spell_fields
-from judgekit.llm.asking import Asker, cut_off, settled
+from judgekit.llm.asking import Asker, settled
 from judgekit.llm.logprobs import distribution
 from judgekit.llm.prompts import Prompt, find_prompt, neutral, passages
-from judgekit.llm.types import Endpoint, Failure, Outcome, Reply, Request
-from judgekit.llm.verdict import Unread, read_outcome
+from judgekit.llm.types import CONSTRAINTS, Endpoint, Failure, Outcome, Reply, Request
+from judgekit.llm.verdict import Unread
 from judgekit.options import About, Options, spelling
 from judgekit.spec import Spec
 
@@ -68,13 +68,13 @@ class Judge:
         "an LLM says how relevant the document is, under a prompt that declares its verdicts",
         "the prompt's (binary, grades:3:2); unit for log-probabilities and means",
         "an LLM, or several as a jury",
-        "1 request per voice: samples=n, repeats=n and a jury of n make n",
+        "1 request per voice (samples=n, repeats=n and a jury of n make n), 1 more where a reply cannot be read",
         {
             "endpoint": "which LLM; left out where there is one",
             "model": "another model of that endpoint",
             "jury": "several endpoints, a+b+c, that vote",
             "prompt": "a judge prompt (binary) or the path of your own",
-            "read": "text, or logprobs: P(yes) or the expected grade",
+            "read": "text, or logprobs: P(yes) or the expected grade, with prompts that ask for one word",
             "samples": "votes per LLM (1), drawn at temperature 1 unless told otherwise",
             "repeats": "the same request n times: the share of flips of the verdict (1)",
             "vote": "majority or mean",
@@ -103,6 +103,34 @@ class Judge:
             raise UsageError(f"{self.spec}: the prompt {self.prompt.name!r} judges no relevance ({self.prompt.kind})")
         if self.repeats > 1 and (self.samples > 1 or len(self.endpoints) > 1):
             raise UsageError(f"{self.spec}: repeats are of one verdict, so they go with neither samples nor a jury")
+        if self.read == "logprobs":
+            self._check_logprobs()
+
+    def _check_logprobs(self) -> None:
+        """Refuse log-probabilities that would not be those of the verdict, or not the model's own.
+
+        Raises:
+            UsageError: the prompt asks for more than one word, or the reply is constrained.
+        """
+        if not self.prompt.output.form.one_word:
+            raise UsageError(
+                f"{self.spec}: log-probabilities are read from replies of one word, and the prompt {self.prompt.name!r}"
+                " asks for more; use one that asks for one word, such as binary"
+            )
+        words = self.prompt.output.form.options
+        for word, value in words:
+            longer = [other for other, another in words if other.startswith(word) and another != value]
+            if longer:
+                raise UsageError(
+                    f"{self.spec}: {longer[0]!r} begins like {word!r}, so that the probability of their common token"
+                    " is that of neither; use read=text"
+                )
+        for params in (self.prompt.params, *(endpoint.params for endpoint in self.endpoints)):
+            for name in CONSTRAINTS & params.keys():
+                raise UsageError(
+                    f"{self.spec}: {name} constrains the reply, so that its log-probabilities would not be the model's"
+                    f" own; leave {name} out of the params, or use read=text"
+                )
 
     @classmethod
     def make(cls, spec: Spec, context: Context) -> Self:
@@ -207,42 +235,43 @@ class Judge:
         return [Unit(query, (doc,)) for doc in docs]
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
-        """Return one request per voice; then again, with more room, those whose replies were cut off."""
-        asked = self._askers
-        if replies:
-            again = cut_off(replies) if len(replies) == len(asked) else ()
-            if not again:
-                return []
-            asked = [self._askers[i] for i in again]
+        """Return one request per voice; then again those whose replies cannot be used, each once."""
+        if len(replies) > len(self._askers):
+            return []
         values = {"question": neutral(unit.query.text), "passages": passages(unit.docs, self.fields)}
-        return [asker.request(values, sample=sample, more=bool(replies)) for asker, sample in asked]
+        if not replies:
+            return [asker.request(values, sample=sample) for asker, sample in self._askers]
+        asked = zip(self._askers, replies, strict=True)
+        return [asker.again(values, r, sample=sample) for (asker, sample), r in asked if asker.unsettled(r)]
+
+    def most(self, unit: Unit, /) -> int:
+        """Return the most requests that a unit takes."""
+        return 2 * len(self._askers)
 
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
         """Return the label of the unit's doc."""
         query_id, doc_id = unit.query.query_id, unit.docs[0].doc_id
-        askers = self._askers
-        outcomes = settled(replies, len(askers))
-        first = self._voice(outcomes[0], askers[0][0].endpoint)
+        askers = [asker for asker, _ in self._askers]
+        outcomes, _ = settled(replies, askers)
+        first = self._voice(outcomes[0], askers[0])
         if len(askers) == 1:
             if first.unread is not None:
                 return [Label(query_id, doc_id, None, first.unread.status, first.said, first.unread.reason)]
             extra = {} if first.mass is None else {"mass": first.mass}
             return [Label(query_id, doc_id, first.relevance, Status.OK, first.said, "", extra)]
-        further = zip(outcomes[1:], askers[1:], strict=True)
-        voices = [first, *(self._voice(outcome, asker.endpoint) for outcome, (asker, _) in further)]
+        voices = [first, *map(self._voice, outcomes[1:], askers[1:])]
         raw = json.dumps([voice.said for voice in voices], ensure_ascii=False)
         label = Label(query_id, doc_id, first.relevance, raw=raw)
         return [self._repeated(label, voices) if self.repeats > 1 else self._voted(label, voices)]
 
-    def _voice(self, outcome: Outcome, endpoint: Endpoint) -> _Voice:
-        form = self.prompt.output.form
+    def _voice(self, outcome: Outcome, asker: Asker) -> _Voice:
         said = "" if isinstance(outcome, Failure) else outcome.text
         if self.read == "logprobs" and isinstance(outcome, Reply) and outcome.refusal is None:
-            chances = distribution(outcome, form, endpoint)
+            chances = distribution(outcome, self.prompt.output.form, asker.endpoint)
             if isinstance(chances, Unread):
                 return _Voice(None, said, chances)
             return _Voice(min(1.0, max(0.0, chances.mean(self._unit_scaled))), said, mass=chances.mass)
-        verdict = read_outcome(outcome, form)
+        verdict = asker.read(outcome)
         if isinstance(verdict, Unread):
             return _Voice(None, said, verdict)
         return _Voice(self._relevance[verdict.value], said)

@@ -16,7 +16,7 @@ from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.labelers.base import Context, Label, Needs, Unit, read_fields, spell_fields
-from judgekit.llm.asking import cut_off, play, settled
+from judgekit.llm.asking import play, settled
 from judgekit.llm.logprobs import MalformedLogprobsError, begins
 from judgekit.llm.prompts import find_prompt
 from judgekit.llm.types import Outcome, Reply, Request
@@ -185,9 +185,11 @@ class Utility:
         asked = self._asked(unit)
         if not replies:
             return [self._sampled(u, [], sample) for u, sample in asked]
-        again = cut_off(replies[: len(asked)])
-        if again and len(replies) == len(asked):
-            return [self._sampled(asked[i][0], [replies[i]], asked[i][1]) for i in again]
+        if len(replies) == len(asked):
+            first = zip(asked, replies, strict=True)
+            again = [self._sampled(u, [r], sample) for (u, sample), r in first if self.answerer.asker(u).unsettled(r)]
+            if again:
+                return again
         if self.quality is None or self.quality.endpoint is None:
             return []
         return self._rated(self.quality, unit, replies)[0]
@@ -196,23 +198,29 @@ class Utility:
         request = self.answerer.requests(unit, replies)[0]
         return replace(request, sample=sample) if sample else request
 
-    def _answers(self, unit: Unit, replies: Sequence[Outcome]) -> list[Answer]:
-        asked = self._asked(unit)
-        outcomes = settled(replies[: len(asked) + len(cut_off(replies[: len(asked)]))], len(asked))
-        return [self.answerer.answer(u, [outcome]) for (u, _), outcome in zip(asked, outcomes, strict=True)]
+    def most(self, unit: Unit, /) -> int:
+        """Return the most requests that a unit takes; a metric that asks an LLM asks at most twice about an answer."""
+        rated = 0 if self.quality is None or self.quality.endpoint is None else 1
+        return 2 * (1 + rated) * len(self._asked(unit))
+
+    def _settled(self, unit: Unit, replies: Sequence[Outcome]) -> tuple[list[Outcome], Sequence[Outcome]]:
+        """Return what became of each answer that was asked for, and the replies that follow: those of the metric."""
+        return settled(replies, [self.answerer.asker(u) for u, _ in self._asked(unit)])
+
+    def _answers(self, unit: Unit, outcomes: Sequence[Outcome]) -> list[Answer]:
+        return [self.answerer.answer(u, [outcome]) for (u, _), outcome in zip(self._asked(unit), outcomes, strict=True)]
 
     def _rated(self, rate: Metric, unit: Unit, replies: Sequence[Outcome]) -> tuple[list[Request], list[Score]]:
         """Return the next wave of rating the answers, or, if it is [], their qualities."""
-        asked = len(self._asked(unit))
-        used = asked + len(cut_off(replies[:asked]))
+        outcomes, replies = self._settled(unit, replies)
         scores: list[Score] = []
-        for answer in self._answers(unit, replies):
+        for answer in self._answers(unit, outcomes):
             answered = Answered(unit.query, answer)
-            wave, count = play(rate, answered, replies[used:])
+            wave, count = play(rate, answered, replies)
             if wave:
                 return wave, scores
-            scores.append(rate.read(answered, replies[used : used + count]))
-            used += count
+            scores.append(rate.read(answered, replies[:count]))
+            replies = replies[count:]
         return [], scores
 
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
@@ -225,10 +233,11 @@ class Utility:
         if self._needs_references and not query.answers:
             reason = "the query has no reference answer"
             return [Label(query.query_id, doc.doc_id, None, Status.NOT_APPLICABLE, "", reason)]
-        answers = self._answers(unit, replies)
+        outcomes, _ = self._settled(unit, replies)
+        answers = self._answers(unit, outcomes)
         extra: dict[str, float | str] = {"answer": answers[0].text}
         if self.quality is None:
-            scores = self._abstentions(unit, answers, replies)
+            scores = self._abstentions(answers, outcomes)
             extra["seems_abstained"] = sum(answer.seems_abstained for answer in answers)
         elif self.quality.endpoint is None:
             scores = [self.quality.score(answer, query) for answer in answers]
@@ -245,11 +254,11 @@ class Utility:
         raw = json.dumps(said, ensure_ascii=False) if self.samples > 1 else answers[0].raw
         return [Label(query.query_id, doc.doc_id, score.value, score.status, raw, score.reason, extra)]
 
-    def _abstentions(self, unit: Unit, answers: Sequence[Answer], replies: Sequence[Outcome]) -> list[Score]:
+    def _abstentions(self, answers: Sequence[Answer], outcomes: Sequence[Outcome]) -> list[Score]:
         """Return how probable it is that the model abstains, or for ``attempt`` that it does not, per sample."""
         phrase = self.answerer.prompt.output.abstain
         scores: list[Score] = []
-        for answer, outcome in zip(answers, settled(replies, len(answers)), strict=True):
+        for answer, outcome in zip(answers, outcomes, strict=True):
             if answer.status is not Status.OK:
                 scores.append(Score(None, answer.status, answer.reason))
                 continue

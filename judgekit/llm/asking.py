@@ -1,7 +1,10 @@
-"""Asking one prompt of one endpoint, and asking once more where the reply was cut off.
+"""Asking one prompt of one endpoint, and asking once more where the reply cannot be used.
 
 Everything that puts a prompt file to an endpoint (judges, answers, correctness) makes its requests here, so that
 the same question in the same words always is the same request.
+
+A request is asked again at most once, in the second wave: with more room where the reply was cut off; else, where a
+verdict is not in the form that was asked for, as the next turn of the conversation, which asks for the form alone.
 """
 
 from __future__ import annotations
@@ -12,10 +15,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
-from judgekit.llm.prompts import Prompt
+from judgekit.data.tables import Status
+from judgekit.llm.prompts import Prompt, neutral
+from judgekit.llm.reasoning import without_reasoning
 from judgekit.llm.types import Endpoint, Outcome, Program, Reply, Request, canonical
+from judgekit.llm.verdict import Unread, Verdict, read_outcome, unfinished
 
-__all__ = ["Asker", "cut_off", "play", "settled"]
+__all__ = ["Asker", "play", "settled"]
 
 U = TypeVar("U")
 
@@ -31,7 +37,8 @@ _GAP: Final = "\ue000 gap \ue000"
 class Asker:
     """A prompt put to an endpoint.
 
-    The request's parameters are, each before the next: ``params``, the endpoint's own, the prompt's, temperature 0.
+    The request's parameters are, each before the next: ``params``, the endpoint's own, the prompt's, the constraint
+    that the prompt declares (unless log-probabilities are asked for, which it would change), temperature 0.
 
     Attributes:
         endpoint: where to ask.
@@ -46,8 +53,9 @@ class Asker:
     @cached_property
     def _fields(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The fields of the body besides model and messages: as first asked, and with more room."""
-        fields = {"temperature": 0, **self.prompt.params}
         said = {**self.endpoint.params, **self.params}
+        constraint = {} if said.get("logprobs") else self.prompt.output.form.constraint
+        fields = {"temperature": 0, **constraint, **self.prompt.params}
         if any(room in said for room in _ROOMS):
             fields.pop("max_tokens", None)
         fields.update(said)
@@ -69,39 +77,75 @@ class Asker:
         )
         return _named(first), _named(more)
 
-    def request(self, values: Mapping[str, str], *, sample: int = 0, more: bool = False) -> Request:
+    def request(self, values: Mapping[str, str], *, sample: int = 0) -> Request:
         """Return the request with the prompt's placeholders filled in: what `chat` makes of it, at a fifth of the cost.
 
         Args:
             values: text per placeholder, `neutral` already.
             sample: tells repeated samples of one request apart.
-            more: whether to give the reply more room, after one that was cut off.
         """
+        return self._filled(self._templates[0], values, sample)
+
+    def again(self, values: Mapping[str, str], reply: Outcome, *, sample: int = 0) -> Request:
+        """Return what is asked after a reply that is `unsettled`; the arguments are those of its request.
+
+        What the reply said is quoted as the model's turn; a model that said nothing is told the form in the question.
+        """
+        if not isinstance(reply, Reply) or unfinished(reply.finish_reason, self.endpoint.complete):
+            return self._filled(self._templates[1], values, sample, again=True)
+        messages = self.prompt.messages(values)
+        said, line = without_reasoning(reply.text).strip(), self.prompt.output.form.again
+        if said:
+            messages += [{"role": "assistant", "content": neutral(said)}, {"role": "user", "content": line}]
+        else:
+            messages[-1]["content"] += f"\n\n{line}"
+        body = {"model": self.endpoint.model, "messages": messages, **self._fields[0]}
+        return Request(self.endpoint, canonical(body), sample, again=True)
+
+    def unsettled(self, outcome: Outcome) -> bool:
+        """Whether an outcome of `request` is to be asked for `again`.
+
+        Log-probabilities are those of the first thing that the model says, so that nobody asks for them again.
+        """
+        if not isinstance(outcome, Reply) or outcome.refusal is not None:
+            return False
+        broken = unfinished(outcome.finish_reason, self.endpoint.complete)
+        if broken is not None:
+            return broken.status is Status.TRUNCATED
+        if not self.prompt.output.form.options or self._fields[0].get("logprobs"):
+            return False
+        return isinstance(self.read(outcome), Unread)
+
+    def read(self, outcome: Outcome) -> Verdict | Unread:
+        """Read the verdict out of what became of a request."""
+        return read_outcome(outcome, self.prompt.output.form, self.endpoint.complete)
+
+    def _filled(
+        self, template: list[bytes | str], values: Mapping[str, str], sample: int, again: bool = False
+    ) -> Request:
         written = {name: canonical(text)[1:-1] for name, text in values.items()}
-        pieces = [written[piece] if isinstance(piece, str) else piece for piece in self._templates[more]]
-        return Request(self.endpoint, b"".join(pieces), sample)
+        pieces = [written[piece] if isinstance(piece, str) else piece for piece in template]
+        return Request(self.endpoint, b"".join(pieces), sample, again)
 
 
 def _named(pieces: list[bytes]) -> list[bytes | str]:
     return [piece.decode() if place % 2 else piece for place, piece in enumerate(pieces)]
 
 
-def cut_off(outcomes: Sequence[Outcome]) -> list[int]:
-    """Return which outcomes of a first wave are replies that were cut off; a second wave asks these again."""
-    return [i for i, outcome in enumerate(outcomes) if isinstance(outcome, Reply) and outcome.finish_reason == "length"]
+def settled(replies: Sequence[Outcome], askers: Sequence[Asker]) -> tuple[list[Outcome], Sequence[Outcome]]:
+    """Return what became of the first wave, one outcome per asker, and the replies that follow the second one.
 
-
-def settled(replies: Sequence[Outcome], first: int) -> list[Outcome]:
-    """Return the ``first`` outcomes with those of the second wave in the places of the cut-off ones.
-
-    A second attempt that failed altogether leaves the cut-off reply in its place.
+    What was asked again stands in the place of the unsettled; a second attempt that failed altogether leaves the
+    first reply there.
     """
-    outcomes = list(replies[:first])
-    if len(replies) > first:
-        for index, again in zip(cut_off(outcomes), replies[first:], strict=False):
-            if isinstance(again, Reply):
-                outcomes[index] = again
-    return outcomes
+    outcomes, later = list(replies[: len(askers)]), replies[len(askers) :]
+    if not later:
+        return outcomes, later
+    unsettled = [i for i, asker in enumerate(askers) if asker.unsettled(outcomes[i])]
+    for index, again in zip(unsettled, later, strict=False):
+        if isinstance(again, Reply):
+            outcomes[index] = again
+    return outcomes, later[len(unsettled) :]
 
 
 def play(program: Program[U], unit: U, replies: Sequence[Outcome]) -> tuple[list[Request], int]:

@@ -24,7 +24,7 @@ from judgekit.llm.ledger import Distinct
 from judgekit.llm.records import Record
 from judgekit.llm.responses import Accepted, Verdict, read_response
 from judgekit.llm.store import Store
-from judgekit.llm.types import Endpoint, Outcome, Program, Request, parse_json, tokens_used
+from judgekit.llm.types import Endpoint, Outcome, Program, Request, most_requests, parse_json, tokens_used
 from judgekit.spec import slug
 
 __all__ = ["BatchExport", "BatchImport", "export_batch", "import_batch"]
@@ -190,10 +190,14 @@ def _missing(
                 result.cached += 1
             elif new:
                 lacking.append(request)
-        answered = [job for job in going if job[2] and all(request.key in stored for request in job[2])]
-        result.at_least |= len(answered) < sum(bool(wave) for _, _, wave in going) and not getattr(
-            program, "one_wave", False
-        )
+        answered = []
+        for job in going:
+            unit, outcomes, wave = job
+            if wave and all(request.key in stored for request in wave):
+                answered.append(job)
+            elif wave:
+                most = most_requests(program, unit)
+                result.at_least |= most is None or most > len(outcomes) + len(wave)
         going = []
         for unit, outcomes, wave in answered:
             outcomes += [stored[request.key] for request in wave]

@@ -21,6 +21,7 @@ from judgekit.llm.responses import Accepted, Unsupported, read_response
 from judgekit.llm.secrecy import Secret
 from judgekit.llm.transports import open_transport
 from judgekit.llm.types import Endpoint, NotConnectedError, Reply, Transport, canonical, parse_json
+from judgekit.llm.verdict import Form, Unread, read, unfinished
 
 __all__ = ["Check", "check_endpoint"]
 
@@ -33,12 +34,9 @@ _QUESTION: Final = (
 )
 _PARALLEL: Final = 8
 _TRIES: Final = 4
-_SCHEMA: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {"relevant": {"type": "boolean"}},
-    "required": ["relevant"],
-    "additionalProperties": False,
-}
+_OBJECT: Final = Form((("Yes", 1), ("No", 0)), (("true", 1), ("false", 0)), keys=("relevant",), constrained=True)
+_WORD: Final = Form((("relevant", 1), ("irrelevant", 0)), constrained=True)
+_CONSTRAINED: Final = "prompts that hold the model to their form (constrained = true)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +151,16 @@ async def _chat(probe: _Probe) -> Check:
     learned += [f"{name} is left out" for name in sorted(probe.negotiated.dropped)]
     if reply.usage is None:
         learned.append("it reports no tokens, so that costs stay unknown")
-    detail = "; ".join([f"{_say(reply)} in {seconds:.2f} s", *learned])
+    detail = "; ".join([f"{_say(reply, probe.endpoint.complete)} in {seconds:.2f} s", *learned])
     return Check("chat completion", "partly" if learned or not reply.text else "yes", detail)
 
 
-def _say(reply: Reply) -> str:
+def _say(reply: Reply, complete: tuple[str, ...] = ()) -> str:
     text = reply.text.strip() or "an empty reply"
-    return f"said {text[:40]!r}" + ("" if reply.finish_reason != "length" else ", cut off")
+    ended = ""
+    if unfinished(reply.finish_reason, complete):
+        ended = f", ended by {reply.finish_reason!r}, which is not known to mean complete (setting: complete)"
+    return f"said {text[:40]!r}{ended}"
 
 
 async def _logprobs(probe: _Probe) -> Check:
@@ -177,31 +178,31 @@ async def _logprobs(probe: _Probe) -> Check:
 
 
 async def _json_schema(probe: _Probe) -> Check:
-    name, needed = "JSON schema (response_format)", "prompts that ask for constrained JSON"
-    form = {"type": "json_schema", "json_schema": {"name": "verdict", "schema": _SCHEMA, "strict": True}}
-    reply = await probe.ask(f"{_QUESTION} Reply with a poem.", response_format=form)
+    """Ask for the contrary of what the constraint allows: only a server that honours it gets JSON."""
+    name, said = "JSON schema (response_format)", f"{_QUESTION} Do not write JSON: reply with a poem."
+    form = _OBJECT.constraint["response_format"]
+    reply = await probe.ask(said, response_format=form)
     if isinstance(reply, str):
-        return Check(name, "no", reply, needed)
-    try:
-        value = json.loads(reply.text)
-    except ValueError:
-        return Check(name, "no", f"accepted and ignored: it {_say(reply)}", needed)
-    good = isinstance(value, dict) and set(value) == {"relevant"} and isinstance(value["relevant"], bool)
-    return Check(
-        name, "yes" if good else "partly", _say(reply) if good else f"JSON of another form: {_say(reply)}", needed
-    )
+        refused = reply
+        reply = await probe.ask(said, structured_outputs={"json": form["json_schema"]["schema"]})
+        if isinstance(reply, str):
+            return Check(name, "no", refused, _CONSTRAINED)
+        name = "JSON schema (structured_outputs)"
+    return _honoured(name, reply, _OBJECT)
 
 
 async def _choice(probe: _Probe) -> Check:
-    name, needed = "choice (structured_outputs)", "prompts that constrain the reply to a list"
-    choices = ["relevant", "irrelevant"]
-    reply = await probe.ask("Name a fruit.", structured_outputs={"choice": choices})
-    if isinstance(reply, str):
-        return Check(name, "no", reply, needed)
-    kept = reply.text.strip() in choices
-    return Check(
-        name, "yes" if kept else "no", _say(reply) if kept else f"accepted and ignored: it {_say(reply)}", needed
-    )
+    """Ask for the contrary of what the constraint allows: only a server that honours it gets one of the words."""
+    name = "choice (structured_outputs)"
+    reply = await probe.ask("Name a fruit, in one word.", **_WORD.constraint)
+    return Check(name, "no", reply, _CONSTRAINED) if isinstance(reply, str) else _honoured(name, reply, _WORD)
+
+
+def _honoured(name: str, reply: Reply, form: Form) -> Check:
+    # A single word is read from a reply to a JSON prompt, too; that the model gave one shows no constraint.
+    if isinstance(read(reply.text, form), Unread) or (form.keys and "{" not in reply.text):
+        return Check(name, "no", f"accepted and ignored: it {_say(reply)}", _CONSTRAINED)
+    return Check(name, "yes", f"honoured against the prompt: it {_say(reply)}", _CONSTRAINED)
 
 
 async def _several(probe: _Probe) -> Check:

@@ -89,10 +89,13 @@ class Account:
     sent: int = 0
     cached: int = 0
     failed: int = 0
+    again: int = 0
     told_at: float = float("-inf")
     origins: defaultdict[Endpoint, Counter[Origin]] = field(default_factory=lambda: defaultdict(Counter))
 
     @property
     def usage(self) -> Usage:
         """The account as a value."""
-        return Usage(self.standalone.amount, self.incurred.amount, self.wall_s, self.sent, self.cached, self.failed)
+        return Usage(
+            self.standalone.amount, self.incurred.amount, self.wall_s, self.sent, self.cached, self.failed, self.again
+        )

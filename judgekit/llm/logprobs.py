@@ -11,7 +11,7 @@ from typing import Any, Final
 from judgekit.data.tables import Status
 from judgekit.errors import EndpointError
 from judgekit.llm.types import Endpoint, Reply
-from judgekit.llm.verdict import Form, Unread, read, read_outcome, unfinished, without_reasoning
+from judgekit.llm.verdict import Form, Unread, read, unfinished, without_reasoning
 
 __all__ = ["Distribution", "MalformedLogprobsError", "alternatives", "begins", "distribution"]
 
@@ -43,7 +43,7 @@ class Distribution:
 
 
 def distribution(reply: Reply, form: Form, endpoint: Endpoint) -> Distribution | Unread:
-    """Return the probabilities of the verdicts where the reply states its own.
+    """Return the probabilities of the verdicts where the reply, which is one word, states its own.
 
     The token in which the stated verdict begins is looked up, and with it the alternatives that the endpoint gave
     for that place. A token counts for the one verdict that it is or begins. Log-probabilities that are none, such as
@@ -52,14 +52,17 @@ def distribution(reply: Reply, form: Form, endpoint: Endpoint) -> Distribution |
     Raises:
         EndpointError: the reply states a verdict but comes without log-probabilities, or none of alternatives.
     """
+    broken = unfinished(reply.finish_reason, endpoint.complete)
+    if broken is not None:
+        return broken
     try:
         text = _text(reply)
-        verdict = read_outcome(reply, form) if text is None else read(text, form, reply.finish_reason)
+        verdict = read(reply.text if text is None else text, form)
         if isinstance(verdict, Unread):
             return verdict
         likely = alternatives(reply, verdict.start, endpoint)
     except MalformedLogprobsError as problem:
-        return unfinished(reply.finish_reason) or Unread(Status.UNPARSED, str(problem))
+        return Unread(Status.UNPARSED, str(problem))
     chances: dict[int, float] = {}
     for token, chance in likely.items():
         value = _stands_for(token, form)
@@ -67,7 +70,7 @@ def distribution(reply: Reply, form: Form, endpoint: Endpoint) -> Distribution |
             chances[value] = chances.get(value, 0.0) + chance
     mass = math.fsum(chances.values())
     if mass <= 0.0:
-        return Unread(Status.UNPARSED, f"none of the likely tokens for the verdict is one (expected {form})")
+        return Unread(Status.UNPARSED, f"none of the likely tokens for the verdict is one (expected {form.wanted})")
     return Distribution({value: chance / mass for value, chance in chances.items()}, min(1.0, mass))
 
 
@@ -154,7 +157,7 @@ def _malformed(what: str, found: Any) -> MalformedLogprobsError:
 def _stands_for(token: str, form: Form) -> int | None:
     """Return the one verdict that a token is, or begins; None if there is none or more than one."""
     said = _EDGES.sub("", token).casefold()
-    if not said or said in form.short:
-        return form.short.get(said)
-    values = {value for word, value in form.words if word.startswith(said)}
+    if not said or said in form.values:
+        return form.values.get(said)
+    values = {value for word, value in form.values.items() if word.startswith(said)}
     return values.pop() if len(values) == 1 else None

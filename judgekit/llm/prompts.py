@@ -12,9 +12,22 @@ is named by its path. A file says::
 
     [output]                          # what the reply is
     type = "yes/no"                   # judges: yes/no, grade or choice; answers: short, long or class
+    names = ["off", "near", "full"]   # grades: their names, the lowest first; ``low`` is its number (0)
+    choices = { low = 0, high = 1 }   # choices: the words and their grades
     abstain = "unknown"               # answers: the phrase that stands for "I cannot say"
 
-    [params]                          # optional: further fields of the request body (not model, messages, n, stream)
+The reply to a judge is one word (or number), and nothing else is read, unless the file declares one of these::
+
+    json = "score"                    # one JSON object with the verdict under this key; or all of its keys, the
+                                      # verdict's last: ["reason", "score"], the others holding texts
+    line = "Final grade"              # steps, and as the last line "Final grade: 2"
+    explained = true                  # one word, and then an explanation
+
+``constrained = true`` has the server hold the model to one word or to the JSON object, where it can; that becomes a
+part of the request. Last, and optional, is a table of further fields of the request body::
+
+
+    [params]                          # not model, messages, n or stream
 
 The placeholders are ``{question}``, ``{passages}``, ``{references}``, ``{answer}`` and ``{answers}``; other braces
 are literal, so that a prompt can show JSON. The fixed text comes first, then the question, then the passages, which
@@ -67,15 +80,18 @@ _OURS: Final[Mapping[str, str]] = {
 }
 """Fields of the request body that a prompt may not set, and why."""
 
+_FORMS: Final = ("json", "line", "explained")
+_VERDICT_KEYS: Final = frozenset({"type", "constrained", *_FORMS})
 _OUTPUT_KEYS: Final[Mapping[str, frozenset[str]]] = {
-    "yes/no": frozenset({"type", "json"}),
-    "grade": frozenset({"type", "json", "names", "low", "min_rel", "relevance"}),
-    "choice": frozenset({"type", "json", "choices", "min_rel"}),
+    "yes/no": _VERDICT_KEYS,
+    "grade": _VERDICT_KEYS | {"names", "low", "min_rel", "relevance"},
+    "choice": _VERDICT_KEYS | {"choices", "min_rel"},
     "short": frozenset({"type", "abstain"}),
     "long": frozenset({"type", "abstain"}),
     "class": frozenset({"type", "abstain", "classes"}),
 }
-_YES_NO: Final = (("yes", 1), ("true", 1), ("no", 0), ("false", 0))
+_YES_NO: Final = (("Yes", 1), ("No", 0))
+_TRUE_FALSE: Final = (("true", 1), ("false", 0))
 _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
 _FENCE: Final = re.compile(r"<(?=\s*/?\s*(?:passages?|question|references?|answers?)\b|\|)", re.IGNORECASE)
 
@@ -86,7 +102,8 @@ class Output:
 
     Attributes:
         type: yes/no, grade or choice for verdicts; short, long or class for answers.
-        form: the verdicts that are possible; for a class answer its classes, numbered; empty for free text.
+        form: the verdicts that are possible and how they are written; for a class answer its classes, numbered, and
+            the abstention, which is the last; without options for free text.
         scale: the scale of the labels, for verdicts.
         relevance: the label of each verdict, by the verdict's value.
         classes: the classes of a class answer, as they are to be written.
@@ -210,7 +227,7 @@ def _read(path: Path, name: str) -> Prompt:
         raise ConfigError(error.reason, path) from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"is not UTF-8: {error}", path) from None
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"is not TOML: {error}", path) from None
     reader = _Table(table, path)
     kind = reader.choice("kind", _KINDS)
@@ -256,24 +273,43 @@ def _output(reader: _Table, kind: str) -> Output:
     if type_ in ("short", "long"):
         return Output(type_, abstain=reader.text("abstain", "unknown"))  # type: ignore[arg-type]  # checked above
     if type_ == "class":
-        classes = tuple(reader.texts("classes"))
-        form = Form(words=tuple((c.casefold(), i) for i, c in enumerate(classes)), answers=True)
-        return Output("class", form, classes=classes, abstain=reader.text("abstain", "unknown"))
-    key = reader.text("json", "")
+        classes, abstain = tuple(reader.texts("classes")), reader.text("abstain", "unknown")
+        known = {word.casefold() for word in classes} | {""}
+        words = classes if abstain.casefold() in known else (*classes, abstain)
+        form = Form(tuple((word, i) for i, word in enumerate(words)))
+        return Output("class", form, classes=classes, abstain=abstain)
     if type_ == "yes/no":
-        return Output("yes/no", Form(_YES_NO, key=key), Scale("binary"), {0: 0, 1: 1})
+        return Output("yes/no", _form(reader, _YES_NO, _TRUE_FALSE), Scale("binary"), {0: 0, 1: 1})
     if type_ == "choice":
         choices = reader.wholes("choices")
         high = max(choices.values())
         scale = Scale("grades", high, 0, reader.whole("min_rel", 1, 1)) if high > 1 else Scale("binary")
-        form = Form(tuple((w.casefold(), v) for w, v in choices.items()), key=key)
+        form = _form(reader, tuple(choices.items()))
         return Output("choice", form, reader.scaled(scale, choices.values()), {v: v for v in choices.values()})
     low, names = reader.whole("low", None, 0), reader.texts("names")
     grades = range(low, low + len(names))
-    form = Form(tuple((n.casefold(), g) for n, g in zip(names, grades, strict=True)), low, grades[-1], key)
+    form = _form(reader, tuple((str(g), g) for g in grades), tuple(zip(names, grades, strict=True)))
     relevance = dict(zip(grades, reader.grades("relevance", grades), strict=True))
     scale = Scale("grades", max(relevance.values()), min(0, *relevance.values()), reader.whole("min_rel", 1, 1))
     return Output("grade", form, reader.scaled(scale, relevance.values()), relevance)
+
+
+def _form(reader: _Table, options: tuple[tuple[str, int], ...], others: tuple[tuple[str, int], ...] = ()) -> Form:
+    """Return the form that an output table declares for these verdicts."""
+    declared = [key for key in _FORMS if reader.entries.get(key)]
+    if len(declared) > 1:
+        raise reader.error(f"cannot be declared together with {declared[0]}: a reply has one form", declared[1])
+    form = Form(
+        options,
+        others,
+        reader.keys("json") if "json" in declared else (),
+        reader.text("line", ""),
+        reader.flag("explained"),
+        reader.flag("constrained"),
+    )
+    if form.constrained and not (form.keys or form.one_word):
+        raise reader.error("is for replies of one word or of one JSON object", "constrained")
+    return form
 
 
 @dataclass(frozen=True)
@@ -326,6 +362,20 @@ class _Table:
         if len(values) < 2 or len(folded) != len(values):
             raise self.error(f"must be a list of at least two distinct texts, is {values!r}", key)
         return values
+
+    def keys(self, key: str) -> tuple[str, ...]:
+        value = self.entries[key]
+        keys = [value] if isinstance(value, str) else value
+        good = isinstance(keys, list) and all(isinstance(k, str) and k.strip() for k in keys)
+        if not good or len({k.casefold() for k in keys}) != len(keys):
+            raise self.error(f"must be a key or a list of distinct keys, the verdict's last, is {value!r}", key)
+        return tuple(keys)
+
+    def flag(self, key: str) -> bool:
+        value = self.entries.get(key, False)
+        if not isinstance(value, bool):
+            raise self.error(f"must be true or false, is {value!r}", key)
+        return value
 
     def wholes(self, key: str) -> dict[str, int]:
         values = dict(self.table(key))

@@ -15,7 +15,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from judgekit.data.tables import Status
-from judgekit.llm.types import first_choice, parse_json, tokens_used
+from judgekit.llm.types import CONSTRAINTS, first_choice, parse_json, tokens_used
 
 __all__ = [
     "Accepted",
@@ -62,7 +62,6 @@ _SAID = re.compile(r"""['"]msg['"]: (['"])(.*?)\1[,}]""")
 _NO_PARAM = frozenset({"", "none", "null", "body"})
 _AMBIGUOUS = frozenset({"n", "stop", "user", "seed", "tools", "store"})
 _FIXED = frozenset({"model", "messages", "n", "stream"})
-_BROKEN_OFF = ("error", "abort")
 _SHOWN = 300
 
 
@@ -163,7 +162,8 @@ def read_response(
         return Again(said, after=retry_after(headers))
     if status in (400, 422):
         param = error.named(params)
-        wrong_value = param is not None and error.blames_value
+        # A constraint that a server cannot hold to is left out, as one that it does not know.
+        wrong_value = param is not None and param not in CONSTRAINTS and error.blames_value
         if param is not None and not wrong_value:
             return Unsupported(param, said)
         if not proven or error.param == "model" or _MISCONFIGURED.search(error.everything):
@@ -196,10 +196,7 @@ def unusable(body: Any) -> str | None:
         return "a JSON object without choices"
     if choice.get("error"):
         return f"an error in its choice: {_Error.read(choice, str(choice)).message}"
-    reason = choice.get("finish_reason")
-    if reason in _BROKEN_OFF:
-        return f"a choice that ended by {reason!r}"
-    if not isinstance(choice.get("message"), dict) and reason != "content_filter":
+    if not isinstance(choice.get("message"), dict) and choice.get("finish_reason") != "content_filter":
         return "a choice without a message"
     return None
 

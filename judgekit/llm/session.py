@@ -32,7 +32,7 @@ from judgekit.llm.secrecy import Secret
 from judgekit.llm.store import Store
 from judgekit.llm.sync import run_sync
 from judgekit.llm.transports import open_transport
-from judgekit.llm.types import Endpoint, Failure, Origin, Outcome, Program, Reply, Request, Transport
+from judgekit.llm.types import Endpoint, Failure, Origin, Outcome, Program, Reply, Request, Transport, most_requests
 from judgekit.llm.usage import Budget, Prices, Purse, Tally, Usage
 from judgekit.llm.work import Job, Work
 from judgekit.progress import Event, Progress, silent
@@ -61,14 +61,20 @@ class Plan:
         requests: distinct requests.
         cached: those that the store holds.
         prompt_tokens: of those that it lacks, estimated at four bytes a token.
-        at_least: whether replies that are not there yet may lead to further requests.
+        up_to: the most requests that it may take: replies that are not there yet may have to be asked for again, or
+            lead to other questions; None where that is not known.
     """
 
     units: int
     requests: int
     cached: int
     prompt_tokens: int
-    at_least: bool
+    up_to: int | None
+
+    @property
+    def at_least(self) -> bool:
+        """Whether further requests may follow."""
+        return self.up_to is None or self.up_to > self.requests
 
 
 class Session:
@@ -163,6 +169,7 @@ class Session:
         """Book replies from the store, each once per stage."""
         sums: dict[Endpoint, tuple[Tally, Counter[Origin]]] = {}
         last: Endpoint | None = None
+        again: dict[Endpoint, int] = {}
         for (key, reply), new in zip(replies.items(), account.distinct.add(replies), strict=True):
             if new:
                 endpoint = requests[key].endpoint
@@ -173,11 +180,14 @@ class Session:
                     tally, origins = sums[endpoint]
                 tally.count(reply.usage, reply.seconds)
                 origins[reply.origin] += 1
+                if requests[key].again:
+                    again[endpoint] = again.get(endpoint, 0) + 1
         for endpoint, (tally, _) in sums.items():
             self._learned(endpoint).replies += tally.requests
             price = self._purse.price(endpoint)
             for book in (account, self._endpoint(endpoint)):
                 book.cached += tally.requests
+                book.again += again.get(endpoint, 0)
                 book.standalone.include(tally, price)
 
     def answered(self, account: Account, request: Request, outcome: Outcome) -> None:
@@ -193,6 +203,7 @@ class Session:
                 book.failed += 1
             else:
                 book.sent += 1
+                book.again += request.again
                 book.standalone.add(outcome.usage, price, outcome.seconds)
 
     def book(self, part: str, endpoint: Endpoint, outcomes: Sequence[Outcome]) -> None:
@@ -328,12 +339,11 @@ class Session:
     def plan(self, units: Iterable[U], program: Program[U]) -> Plan:
         """Count what `resolve` would take, sending nothing.
 
-        Waves are followed as far as the store holds the replies. A program whose first wave is always its last may
-        say so with an attribute ``one_wave = True``; the count is then exact.
+        Waves are followed as far as the store holds the replies; what may follow is known from the program's ``most``.
         """
         distinct = Distinct()
         planned = cached = tokens = count = 0
-        at_least = False
+        further: int | None = 0
         source = iter(units)
         while jobs := [Job(unit, program.requests(unit, ())) for unit in islice(source, _CHUNK)]:
             count += len(jobs)
@@ -347,13 +357,17 @@ class Session:
                 going = []
                 for job in jobs:
                     if not all(request.key in stored for request in job.wave):
-                        at_least |= not getattr(program, "one_wave", False)
+                        most = most_requests(program, job.unit)
+                        if most is None or further is None:
+                            further = None
+                        else:
+                            further += most - len(job.outcomes) - len(job.wave)
                     elif job.wave:
                         job.outcomes += [stored[request.key] for request in job.wave]
                         job.wave = program.requests(job.unit, job.outcomes)
                         going.append(job)
                 jobs = going
-        return Plan(count, planned, cached, tokens, at_least)
+        return Plan(count, planned, cached, tokens, None if further is None else planned + further)
 
     def _tell_origins(self, account: Account) -> None:
         before = [stage.origins for stage in self._stages.values() if stage is not account]

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
+import re
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
@@ -38,6 +39,7 @@ __all__ = [
     "chat",
     "first_choice",
     "identity",
+    "most_requests",
     "parse_json",
     "tokens_used",
 ]
@@ -51,9 +53,13 @@ MOCK_URL: Final = "mock:"
 RECORDED_URL: Final = "recorded:"
 """The base_url of the replies that a real model gave to the bundled sample's requests; opens no socket."""
 
+CONSTRAINTS = frozenset({"response_format", "structured_outputs"})
+"""The fields of a request body that hold a model to a form: OpenAI's, and vLLM's."""
+
 _MANY = 2**53
 _OURS = frozenset({"model", "messages", "stream"})
-_CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
+_FEW_LEVELS = 100
+_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +83,7 @@ class Endpoint:
         requests_per_minute, tokens_per_minute: client-side limits; None means none.
         params: further fields of each request body, e.g. ``{"temperature": 0, "seed": 1}``. They are part of the
             identity of a request.
+        complete: further words that the server sends as ``finish_reason`` of a reply that is complete.
         identity: what it contributes to the identity of a request: the namespace, else the base_url, and the revision
             if there is one.
     """
@@ -96,6 +103,7 @@ class Endpoint:
     tokens_per_minute: float | None = None
     params: Mapping[str, Any] = field(default_factory=dict, hash=False)
     revision: str | None = None
+    complete: tuple[str, ...] = ()
     identity: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -123,6 +131,8 @@ class Endpoint:
             canonical(dict(self.params))
         except (TypeError, ValueError) as problem:
             raise ConfigError(f"cannot be sent as JSON: {problem}", key=f"{where}.params") from None
+        if isinstance(self.complete, str) or not all(isinstance(word, str) for word in self.complete):
+            raise ConfigError(f"must be a list of texts, is {self.complete!r}", key=f"{where}.complete")
         if self.concurrency < 1:
             raise ConfigError(f"must be at least 1, is {self.concurrency}", key=f"{where}.concurrency")
         for name in ("timeout_s", "patience_s", "max_reply_mb"):
@@ -157,7 +167,7 @@ def canonical(value: Any) -> bytes:
     """Return the canonical JSON of a value: keys sorted by code point, no white space, UTF-8, shortest floats.
 
     Raises:
-        ValueError: a number is not finite.
+        ValueError: a number is not finite, or something is nested too deeply.
         DataError: a text holds half of a surrogate pair, which no server could be sent.
         TypeError: something is not JSON.
     """
@@ -175,23 +185,53 @@ def canonical(value: Any) -> bytes:
 
 
 def _strict(value: Any) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse what a server sent: also ``NaN``, and halves of surrogate pairs, which become U+FFFD.
+    """Parse what a server sent: also ``NaN``, halves of surrogate pairs and what is nested without end.
 
-    A model that is cut off in the middle of an emoji makes such halves.
+    A model that is cut off in the middle of an emoji makes such halves; they become U+FFFD. Where something is nested
+    so deeply that Python could not walk through it, whatever is below the 100th level becomes null.
 
     Raises:
-        ValueError: it is no JSON.
+        ValueError: it is not JSON.
     """
     try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        value = json.loads(text)
+        value = orjson.loads(text)
+        if _may_be_deep(text):
+            orjson.dumps(value)
+    except (orjson.JSONDecodeError, TypeError):
+        value = json.loads(_flattened(text))
         whole = json.dumps(value, ensure_ascii=False).encode("utf-16-le", "surrogatepass")
         return json.loads(whole.decode("utf-16-le", "replace"))
+    return value
+
+
+def _may_be_deep(text: str | bytes) -> bool:
+    brackets = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
+    return brackets > _FEW_LEVELS
+
+
+def _flattened(text: str | bytes) -> str:
+    """Return JSON with null in the place of each list and object below the 100th level."""
+    if isinstance(text, bytes):
+        text = text.decode(json.detect_encoding(text), "surrogatepass")
+    parts: list[str] = []
+    level = done = 0
+    for found in _BRACKET.finditer(text):
+        if found[0] in "[{":
+            level += 1
+            if level == _FEW_LEVELS + 1:
+                parts += (text[done : found.start()], "null")
+        elif found[0] in "]}":
+            if level == _FEW_LEVELS + 1:
+                done = found.end()
+            level -= 1
+    return "".join((*parts, text[done:]))
 
 
 def identity(endpoint: str, sample: int, body: bytes) -> str:
@@ -207,19 +247,22 @@ class Request:
         endpoint: where to ask.
         body: canonical JSON of the request body as the labeler made it, before any parameter negotiation.
         sample: tells repeated samples of one body apart; without it n samples would be one reply.
+        again: whether it is asked because the reply to an earlier one could not be used; counted apart.
         key: the identity, see `identity`.
     """
 
     endpoint: Endpoint
     body: bytes
     sample: int
+    again: bool = field(compare=False)
     key: str = field(init=False, repr=False)
 
     # A million are made, and what dataclasses generate for frozen values takes four times as long.
-    def __init__(self, endpoint: Endpoint, body: bytes, sample: int = 0) -> None:
+    def __init__(self, endpoint: Endpoint, body: bytes, sample: int = 0, again: bool = False) -> None:
         self.endpoint = endpoint
         self.body = body
         self.sample = sample
+        self.again = again
         self.key = identity(endpoint.identity, sample, body)
 
     def __hash__(self) -> int:
@@ -244,8 +287,8 @@ class Reply:
         raw: the JSON text of the response body, as it came.
         cached: whether it was replayed from the store.
         text: the answer's text; never the reasoning, be it a field of its own or a part of the content.
-        refusal: the refusal text, if the model or a content filter declined.
-        finish_reason: ``stop``, ``length`` (whatever the server calls it), ``content_filter``, …, or None.
+        refusal: the refusal text, if the model declined.
+        finish_reason: why it ended, in the server's own words (see `judgekit.llm.verdict.unfinished`), or None.
         logprobs: the token log-probabilities of the answer (OpenAI's ``logprobs.content``), or None.
         usage: (prompt tokens, completion tokens), or None where the server did not say, or nothing sensible.
         seconds: from sending the request to having the reply, whenever that was; None where it is not known.
@@ -281,8 +324,9 @@ class Reply:
         self.raw = raw
         self.cached = cached
         self.text = content if isinstance(content, str) else _joined(content)
-        self.finish_reason = reason = _ended(choice.get("finish_reason"))
-        self.refusal = str(refusal) if refusal else "content_filter" if reason == "content_filter" else None
+        reason = choice.get("finish_reason")
+        self.finish_reason = reason if reason is None or isinstance(reason, str) else str(reason)
+        self.refusal = str(refusal) if refusal else None
         self.logprobs: list[dict[str, Any]] | None = None if logprobs is None else _tokens(logprobs)
         self.usage = tokens_used(body)
         self.seconds = seconds
@@ -321,14 +365,6 @@ def first_choice(choices: Any) -> Any:
 def _tokens(logprobs: Any) -> list[dict[str, Any]] | None:
     content = logprobs.get("content") if isinstance(logprobs, dict) else None
     return content if isinstance(content, list) else None
-
-
-def _ended(reason: Any) -> str | None:
-    if reason == "stop":
-        return "stop"
-    if not isinstance(reason, str):
-        return None
-    return "length" if reason.casefold() in _CUT_OFF else reason
 
 
 def _joined(content: Any) -> str:
@@ -372,12 +408,19 @@ class Program(Protocol[U]):
     """A pure function from a unit and what came back so far to further requests.
 
     ``replies`` holds the outcomes of all requests made for this unit so far, in the order they were returned.
-    It is called again with what came back, until it returns []. One wave is the common case.
+    It is called again with what came back, until it returns []. One wave is the common case. It may have a method
+    ``most(unit)``, see `most_requests`.
     """
 
     def requests(self, unit: U, replies: Sequence[Outcome], /) -> list[Request]:
         """Return the next wave of requests; [] when nothing more is needed."""
         ...
+
+
+def most_requests(program: Program[U], unit: U) -> int | None:
+    """Return the most requests that a unit may take in all waves, or None where its program does not say."""
+    told: Callable[[U], int | None] | None = getattr(program, "most", None)
+    return None if told is None else told(unit)
 
 
 class Transport(Protocol):

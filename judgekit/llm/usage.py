@@ -98,6 +98,7 @@ class Usage:
         sent: distinct requests answered by the endpoint now.
         cached: distinct requests replayed from the store.
         failed: distinct requests that have no reply.
+        again: distinct requests, of those that have one, asked because the reply to another could not be used.
 
     The sum of two stages is what they take one after the other, without sharing any request.
     """
@@ -108,6 +109,7 @@ class Usage:
     sent: int = 0
     cached: int = 0
     failed: int = 0
+    again: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -117,6 +119,7 @@ class Usage:
             self.sent + other.sent,
             self.cached + other.cached,
             self.failed + other.failed,
+            self.again + other.again,
         )
 
 

@@ -65,7 +65,7 @@ def load(folder: str | Path) -> Results:
         raise DataError(f"no {REPORT_FILE} there, so this is no results folder of judgekit", folder) from None
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}; expected a results folder", folder) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"is not the JSON that judgekit writes: {error}", path) from error
     if not isinstance(value, dict) or value.get("schema") != SCHEMA:
         have = value.get("schema") if isinstance(value, dict) else None

@@ -116,12 +116,14 @@ class Spending:
         standalone: what it would take with an empty store.
         incurred: what was paid for now.
         cached, failed: requests replayed from the store, and failed for good.
+        again: requests, of those that were answered, asked because the reply to another could not be used.
     """
 
     standalone: Cost = Cost()
     incurred: Cost = Cost()
     cached: int = 0
     failed: int = 0
+    again: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,7 +136,7 @@ def test_an_answer_that_was_cut_off_is_asked_for_once_more() -> None:
         ("answer-short", "No", "No", False),
         ("answer-long", "Answer: It is Paris. It says so.", "Answer: It is Paris. It says so.", False),
         ("answer-long", "unknown", "unknown", True),
-        ("classify-claim", "The claim is right. Verdict: supports", "SUPPORTS", False),
+        ("classify-claim", "supports", "SUPPORTS", False),
         ("classify-claim", "REFUTES.", "REFUTES", False),
         ("classify-claim", "NOT ENOUGH INFO", "NOT ENOUGH INFO", True),
     ],
@@ -147,7 +147,7 @@ def test_an_answer_is_read_from_the_reply(prompt: str, says: str, text: str, abs
 
 
 def test_a_class_that_is_none_is_not_parsed() -> None:
-    answer, _ = ask(answerer("classify-claim"), UNIT, ["It is about Paris."])
+    answer, _ = ask(answerer("classify-claim"), UNIT, ["It is about Paris.", "Paris."])
     assert (answer.status, answer.text) == (Status.UNPARSED, "")
 
 

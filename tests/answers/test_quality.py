@@ -175,17 +175,17 @@ def judged(answer: Answer, *says: Says, query: Query | None = None, spec: str = 
     waves = []
     while wave := found.requests(unit, replies):
         waves.append(len(wave))
-        replies += [outcome(r, s) for r, s in zip(wave, says[len(replies) :], strict=False)]
+        replies += [outcome(r, says[len(replies) + i]) for i, r in enumerate(wave)]
     assert len(replies) == len(says)
     return found.read(unit, replies), waves
 
 
 def test_an_llm_says_whether_an_answer_is_correct() -> None:
     assert judged(Answer("the city of Paris"), "Yes") == ((1.0, Status.OK, ""), [1])
-    assert judged(Answer("Lyon"), "No, it is Paris.")[0].value == 0.0
+    assert judged(Answer("Lyon"), "No, it is Paris.", "No")[0].value == 0.0
     assert judged(Answer("Lyon"), CUT, "No") == ((0.0, Status.OK, ""), [1, 1])
     assert judged(Answer("Lyon"), CUT, CUT)[0].status is Status.TRUNCATED
-    assert judged(Answer("Lyon"), "Partly")[0].status is Status.UNPARSED
+    assert judged(Answer("Lyon"), "Partly", "Well.")[0].status is Status.UNPARSED
     assert judged(Answer("Lyon"), REFUSED)[0].status is Status.REFUSED
     assert judged(Answer("Lyon"), Failure("k", Status.FAILED, "down"))[0].reason == "down"
 

@@ -24,9 +24,8 @@ def read(text: str, output: Output = SHORT, finish_reason: str | None = "stop") 
 @pytest.mark.parametrize(
     ("finish_reason", "status"),
     [
-        ("error", Status.FAILED),
-        ("abort", Status.FAILED),
-        ("cancelled", Status.FAILED),
+        ("error", Status.TRUNCATED),
+        ("network_error", Status.TRUNCATED),
         ("content_filter", Status.REFUSED),
         ("SAFETY", Status.REFUSED),
         ("refusal", Status.REFUSED),
@@ -42,6 +41,12 @@ def test_what_an_endpoint_did_not_finish_is_no_answer(output: Output, finish_rea
 @pytest.mark.parametrize("finish_reason", ["stop", "eos", None])
 def test_what_it_finished_is_one(finish_reason: str | None) -> None:
     assert read("Paris", finish_reason=finish_reason) == Answer("Paris", raw="Paris")
+
+
+def test_an_endpoints_own_word_for_complete_counts() -> None:
+    reply = Reply("k", json.dumps({"choices": [{"message": {"content": "Paris"}, "finish_reason": "Finished"}]}))
+    assert read_answer(reply, SHORT).status is Status.TRUNCATED
+    assert read_answer(reply, SHORT, ["finished"]) == Answer("Paris", raw="Paris")
 
 
 @pytest.mark.parametrize("text", ["Answer:", "**Answer:**\n", '""'])
@@ -82,9 +87,8 @@ def test_they_are_none_inside_of_quotes_and_behind_a_label_either() -> None:
     ("text", "said", "abstained"),
     [
         ("Not enough info.", "NOT ENOUGH INFO", True),
-        ("Verdict: NOT ENOUGH INFO", "NOT ENOUGH INFO", True),
-        ("It says nothing of that. NOT ENOUGH INFO", "NOT ENOUGH INFO", True),
-        ("The passages do not name him, but they imply it.\nSUPPORTS", "SUPPORTS", False),
+        ("**NOT ENOUGH INFO**", "NOT ENOUGH INFO", True),
+        ("supports", "SUPPORTS", False),
     ],
 )
 def test_the_abstention_of_a_class_prompt_is_a_class_like_the_others(text: str, said: str, abstained: bool) -> None:
@@ -92,7 +96,7 @@ def test_the_abstention_of_a_class_prompt_is_a_class_like_the_others(text: str, 
     assert (answer.text, answer.abstained, answer.status) == (said, abstained, Status.OK)
 
 
-def test_a_class_that_is_taken_back_is_no_answer() -> None:
-    for second in ("REFUTES", "NOT ENOUGH INFO"):
-        answer = read(f"Answer: SUPPORTS\n\nOn second thoughts:\n{second}", CLASS)
-        assert (answer.text, answer.status) == ("", Status.UNPARSED)
+@pytest.mark.parametrize("text", ["Verdict: SUPPORTS", "It SUPPORTS it.", "SUPPORTS\nREFUTES", "They do not say."])
+def test_what_is_not_just_a_class_is_no_class_answer(text: str) -> None:
+    answer = read(text, CLASS)
+    assert (answer.text, answer.status) == ("", Status.UNPARSED)

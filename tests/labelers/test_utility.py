@@ -244,7 +244,9 @@ def test_an_answer_can_be_rated_by_a_judge() -> None:
     assert [e.name for e in labeler.needs.raters] == ["j"]
     assert play(labeler, UNIT, [CUT, "Paris", CUT, "No"]).label.relevance == 0.0
     assert play(labeler, UNIT, ["unknown"]).label.relevance == 0.0
-    assert play(labeler, UNIT, ["Paris", "?"]).label.status is Status.UNPARSED
+    assert play(labeler, UNIT, ["Paris", "?", "Yes"]).label.relevance == 1.0
+    assert play(labeler, UNIT, ["Paris", "?", "??"]).label.status is Status.UNPARSED
+    assert labeler.most(UNIT) == 4  # type: ignore[attr-defined]  # a utility labeler has it
 
 
 def test_an_answer_that_begins_by_saying_what_is_lacking_is_asked_about() -> None:

@@ -20,8 +20,10 @@ class Ask:
     def __init__(self, endpoint: Endpoint, waves: int = 1, **params: Any) -> None:
         self.endpoint = endpoint
         self.waves = waves
-        self.one_wave = waves == 1
         self.params = params
+
+    def most(self, unit: str, /) -> int:
+        return self.waves
 
     def requests(self, unit: str, replies: Sequence[Outcome], /) -> list[Request]:
         if len(replies) >= self.waves:

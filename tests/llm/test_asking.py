@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.data.tables import Status
-from judgekit.llm.asking import Asker, cut_off, play, settled
+from judgekit.llm.asking import Asker, play, settled
 from judgekit.llm.prompts import Prompt, load_prompt
 from judgekit.llm.types import Endpoint, Failure, Outcome, Reply, Request, chat
 
@@ -39,7 +39,8 @@ def test_a_request_is_what_chat_makes_of_the_messages(values: dict[str, str], sa
     prompt = load_prompt("binary")
     values = {"question": "", "passages": 'p \x00 "q" null é', **values}
     params = {"temperature": 0, "max_tokens": 256 * (8 if more else 1), "logprobs": True}
-    made = Asker(endpoint(), prompt, {"logprobs": True}).request(values, sample=sample, more=more)
+    asker = Asker(endpoint(), prompt, {"logprobs": True})
+    made = asker.again(values, reply("length"), sample=sample) if more else asker.request(values, sample=sample)
     assert made == chat(endpoint(), prompt.messages(values), sample=sample, **params)
 
 
@@ -75,8 +76,9 @@ def test_a_reply_gets_more_room_under_the_name_that_the_endpoint_knows(
     params: dict[str, int], first: Mapping[str, int], more: Mapping[str, int], tmp_path: Path
 ) -> None:
     asker = Asker(endpoint(**params), own(tmp_path))
-    for wanted, again in ((first, False), (more, True)):
-        body = json.loads(asker.request({"question": "q", "passages": "p"}, more=again).body)
+    values = {"question": "q", "passages": "p"}
+    for wanted, request in ((first, asker.request(values)), (more, asker.again(values, reply("length")))):
+        body = json.loads(request.body)
         assert {k: v for k, v in body.items() if "max" in k} == wanted
 
 
@@ -86,7 +88,7 @@ def test_a_prompt_without_a_bound_gets_one_the_second_time(tmp_path: Path) -> No
     asker = Asker(endpoint(), load_prompt(path))
     values = {"question": "q", "passages": "p"}
     assert "max_tokens" not in json.loads(asker.request(values).body)
-    assert json.loads(asker.request(values, more=True).body)["max_tokens"] == 2048
+    assert json.loads(asker.again(values, reply("length")).body)["max_tokens"] == 2048
 
 
 def reply(finish: str, key: str = "k") -> Reply:
@@ -96,12 +98,13 @@ def reply(finish: str, key: str = "k") -> Reply:
 DOWN = Failure("f", Status.FAILED, "down")
 
 
-def test_only_replies_that_were_cut_off_are_asked_for_again() -> None:
-    first = [reply("stop"), reply("length"), DOWN, reply("length")]
-    assert cut_off(first) == [1, 3]
-    assert settled(first, 4) == first
-    again = [reply("stop", "a"), DOWN]
-    assert settled([*first, *again], 4) == [first[0], again[0], DOWN, first[3]]
+def test_only_replies_that_cannot_be_used_are_asked_for_again() -> None:
+    asker = Asker(endpoint(), load_prompt("answer-short"))
+    first = [reply("stop"), reply("length"), DOWN, reply("network_error")]
+    assert [asker.unsettled(r) for r in first] == [False, True, False, True]
+    assert settled(first, [asker] * 4) == (first, [])
+    again = [reply("stop", "a"), DOWN, reply("stop", "of whatever follows")]
+    assert settled([*first, *again], [asker] * 4) == ([first[0], again[0], DOWN, first[3]], again[2:])
 
 
 class Chain:

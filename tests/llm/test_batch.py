@@ -78,7 +78,7 @@ def test_later_waves_follow_once_the_first_is_imported(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     for wave in range(2):
         exported = export_batch(store, UNITS, program, tmp_path / f"{wave}.jsonl")
-        assert (exported.requests, exported.cached, exported.at_least) == (300, 300 * wave, True)
+        assert (exported.requests, exported.cached, exported.at_least) == (300, 300 * wave, wave == 0)
         answer(rows(tmp_path / f"{wave}.jsonl"), tmp_path / "result.jsonl")
         import_batch(store, tmp_path / "result.jsonl")
     assert export_batch(store, UNITS, program, tmp_path / "rest.jsonl").files == []
@@ -114,7 +114,8 @@ def test_errors_are_told_by_line_and_exported_again(tmp_path: Path) -> None:
 
 def test_files_are_split_at_the_limits_and_by_endpoint(tmp_path: Path) -> None:
     class Both:
-        one_wave = True
+        def most(self, unit: str, /) -> int:
+            return 2
 
         def requests(self, unit: str, replies: Sequence[Outcome], /) -> list[Request]:
             return [r for e in (HERE, Endpoint("b/c", "http://i/v1", "n")) for r in Ask(e).requests(unit, replies)]
@@ -135,7 +136,8 @@ def test_one_endpoint_with_several_models_has_a_file_for_each_and_none_is_lost(t
     models = ("m", "small", "SMALL", "org/large", "m-002")
 
     class All:
-        one_wave = True
+        def most(self, unit: str, /) -> int:
+            return 2
 
         def requests(self, unit: str, replies: Sequence[Outcome], /) -> list[Request]:
             names = [*(("local", model) for model in models), ("local-m", "x")]

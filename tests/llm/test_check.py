@@ -56,6 +56,25 @@ def test_a_server_that_ignores_what_it_does_not_know_is_found_out() -> None:
     assert found["several choices"] == ("no", "asked for 3, got 1")
 
 
+def test_a_server_that_knows_the_constraint_by_its_other_name_honours_it_too() -> None:
+    def script(body: dict[str, Any]) -> Any:
+        if "response_format" in body:
+            return error(400, "response_format must be text", param="response_format")
+        if "structured_outputs" in body:
+            return '{"relevant": false}' if "json" in body["structured_outputs"] else "banana"
+        return "Roses are red"
+
+    found = checks(script)
+    assert found["JSON schema"] == ("yes", "honoured against the prompt: it said '{\"relevant\": false}'")
+    assert found["choice"] == ("no", "accepted and ignored: it said 'banana'")
+
+
+def test_an_unknown_finish_reason_is_told() -> None:
+    works, detail = checks(completion("Yes", finish_reason="Finished"))["chat completion"]
+    assert works == "yes"
+    assert "ended by 'Finished', which is not known to mean complete" in detail
+
+
 def test_what_is_refused_is_said_in_the_servers_words_and_the_rest_goes_on() -> None:
     def script(body: dict[str, Any]) -> Any:
         for name in ("max_tokens", "temperature", "logprobs", "n", "seed", "response_format", "structured_outputs"):

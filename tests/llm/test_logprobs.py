@@ -16,7 +16,7 @@ from judgekit.llm.logprobs import Distribution, MalformedLogprobsError, alternat
 from judgekit.llm.types import Endpoint, Reply, canonical
 from judgekit.llm.verdict import Form, Unread
 
-YES_NO = Form((("yes", 1), ("true", 1), ("no", 0), ("false", 0)))
+YES_NO = Form((("Yes", 1), ("No", 0)), (("true", 1), ("false", 0)))
 SERVER = Endpoint("only", "http://localhost/v1", "m")
 
 
@@ -89,7 +89,7 @@ def test_a_reply_that_was_cut_off_is_truncated_whatever_its_log_probabilities() 
 def test_a_reply_that_was_broken_off_has_no_probabilities(finish_reason: str) -> None:
     found = distribution(said(token(("Yes", -0.1), ("No", -2.0)), finish_reason=finish_reason), YES_NO, SERVER)
     assert isinstance(found, Unread)
-    assert found.status in (Status.FAILED, Status.REFUSED)
+    assert found.status in (Status.TRUNCATED, Status.REFUSED)
 
 
 plain = st.recursive(

@@ -75,7 +75,7 @@ def test_its_verdicts_can_be_read_at_once_and_tell_good_from_bad(name: str) -> N
     assert good >= (scale.min_rel or 0) > bad == scale.low
 
 
-@pytest.mark.parametrize("name", ["binary", "graded"])
+@pytest.mark.parametrize("name", ["binary", "strict"])
 def test_its_verdicts_can_be_read_off_log_probabilities(name: str) -> None:
     good, bad = labels(f"judge(prompt='{name}', read=logprobs)")
     assert 1 > good > 0.5 > bad > 0

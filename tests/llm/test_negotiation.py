@@ -117,3 +117,42 @@ def test_short_words_that_are_parameters_must_be_quoted_to_be_meant(tmp_path: Pa
     outcomes, _, sent = resolve(refuses("stop", say=SHAPES["openai"]), tmp_path, stop=["x"])
     assert len(outcomes) == 20
     assert "stop" not in sent[-1]
+
+
+SCHEMA: dict[str, Any] = {"type": "object", "properties": {"score": {"enum": [0, 1]}}}
+JSON_SCHEMA = {"type": "json_schema", "json_schema": {"name": "verdict", "strict": True, "schema": SCHEMA}}
+
+
+def test_a_constraint_is_sent_under_the_name_that_the_server_knows(tmp_path: Path) -> None:
+    outcomes, session, sent = resolve(
+        refuses("response_format", say=SHAPES["openai"]), tmp_path, response_format=JSON_SCHEMA
+    )
+    assert [o.text for o in outcomes] == ["yes"] * 20  # type: ignore[union-attr]
+    assert [b["structured_outputs"] for b in sent if "response_format" not in b] == [{"json": SCHEMA}] * 20
+    assert session.notes == [
+        "here: the model 'm' refuses response_format: response_format is sent as structured_outputs from now on"
+    ]
+
+
+@pytest.mark.parametrize("params", [{"response_format": JSON_SCHEMA}, {"structured_outputs": {"choice": ["Yes"]}}])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_constraint_that_a_server_knows_by_no_name_is_left_out(
+    params: dict[str, Any], shape: str, tmp_path: Path
+) -> None:
+    script = refuses("response_format", "structured_outputs", say=SHAPES[shape])
+    outcomes, _, sent = resolve(script, tmp_path, **params)
+    assert [o.text for o in outcomes] == ["yes"] * 20  # type: ignore[union-attr]
+    assert set(sent[-1]) == {"model", "messages"}
+
+
+def test_a_constraint_of_a_kind_that_a_server_does_not_hold_to_is_left_out_too(tmp_path: Path) -> None:
+    def script(body: dict[str, Any]) -> Scripted | str:
+        kind = body.get("response_format", {}).get("type", "text")
+        known = f"'response_format.type' must be one of 'text', 'json_object', is '{kind}'"
+        if "structured_outputs" in body:
+            return error(400, "Unrecognized request argument supplied: structured_outputs")
+        return "yes" if kind == "text" else error(400, known, code="invalid_value", param="response_format.type")
+
+    outcomes, _, sent = resolve(script, tmp_path, response_format=JSON_SCHEMA)
+    assert [o.text for o in outcomes] == ["yes"] * 20  # type: ignore[union-attr]
+    assert set(sent[-1]) == {"model", "messages"}

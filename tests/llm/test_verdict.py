@@ -1,221 +1,282 @@
-"""What a reply states, and what it does not: a verdict is read only where it is stated."""
+"""What a reply states: only the form that was asked for is read, and nothing is read wrongly."""
 
 from __future__ import annotations
 
+import json
 import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.data.tables import Status
+from judgekit.llm.prompts import load_prompt
 from judgekit.llm.types import Failure, Reply, canonical
-from judgekit.llm.verdict import Form, Unread, Verdict, read, read_outcome, without_reasoning
+from judgekit.llm.verdict import Form, Unread, Verdict, read, read_outcome, unfinished, without_reasoning
 
-YES_NO = Form((("yes", 1), ("true", 1), ("no", 0), ("false", 0)))
-GRADE = Form((("off topic", 0), ("related", 1), ("partial answer", 2), ("full answer", 3)), 0, 3)
-TEN = Form((), 0, 10)
-STARS = Form((), 1, 5)
-LETTERS = Form((("c", 1), ("i", 0)))
-JSON_GRADE = Form((), 0, 3, "score")
-JSON_YES = Form((("yes", 1), ("true", 1), ("no", 0), ("false", 0)), key="relevant")
+WORDS = (("Yes", 1), ("No", 0))
+GRADES = tuple((str(grade), grade) for grade in range(4))
+SHIPPED = ("binary", "strict", "terse", "useful", "correctness", "graded", "graded-json", "classify-claim")
+FORMS = {name: load_prompt(name).output.form for name in SHIPPED} | {
+    "ten": Form(tuple((str(n), n) for n in range(11))),
+    "stars": Form(tuple((str(n), n) for n in range(1, 6))),
+    "letters": Form((("C", 1), ("I", 0)), label="GRADE"),
+    "answer": Form((("yes", 0), ("no", 1), ("maybe", 2))),
+    "relevant-json": Form(WORDS, (("true", 1), ("false", 0)), keys=("relevant",)),
+    "explained": Form(WORDS, (("true", 1), ("false", 0)), explained=True),
+    "explained-grade": Form(GRADES, explained=True),
+}
+YES_NO, GRADE, JSON, EXPLAINED = (FORMS[name] for name in ("binary", "graded", "graded-json", "explained"))
 
-TEXTS: list[tuple[Form, str, int | None]] = [
-    # the whole reply, or a line of its own
-    (YES_NO, "Yes", 1),
-    (YES_NO, "no", 0),
-    (YES_NO, " YES.\n", 1),
-    (YES_NO, "**No**", 0),
-    (YES_NO, '"yes"', 1),
-    (YES_NO, "- Yes", 1),
-    (YES_NO, "True", 1),
-    (YES_NO, "The passage names the year.\n\nYes", 1),
-    (GRADE, "2", 2),
-    (GRADE, "**3**", 3),
-    (GRADE, "`1`", 1),
-    (GRADE, "(2)", 2),
-    (GRADE, "2.", 2),
-    (GRADE, "- 2", 2),
-    (GRADE, "3/3", 3),
-    (GRADE, "2 out of 3", 2),
-    (GRADE, "2.0", 2),
-    (GRADE, "２", 2),
-    (GRADE, r"\boxed{2}", 2),
-    (GRADE, r"$\boxed{\text{1}}$", 1),
-    (GRADE, "partial answer", 2),
-    (TEN, "10.0", 10),
-    (TEN, "10", 10),
-    (TEN, "7/10", 7),
-    (STARS, "5", 5),
-    # behind a marker
-    (GRADE, "Score: 2", 2),
-    (GRADE, "##final score: 2", 2),
-    (GRADE, "**Final score:** 3", 3),
-    (GRADE, "Final score:\n\n1", 1),
-    (GRADE, "4. Overall: 2", 2),
-    (GRADE, "Relevance score (0-3): 1", 1),
-    (GRADE, "Relevance score on a scale of 0 to 3: 2", 2),
-    (GRADE, "On a scale of 0 to 3, the score is 2.", 2),
-    (GRADE, "So the final grade is a 3.", 3),
-    (GRADE, "The relevance grade of this passage is 1.", 1),
-    (GRADE, "<score>2</score>", 2),
-    (GRADE, "<relevance_score>0</relevance_score>", 0),
-    (GRADE, "Score = 1, because the answer is missing", 1),
-    (GRADE, "Grade: 3 (full answer)", 3),
-    (GRADE, "Grade: Full answer", 3),
-    (GRADE, "Grade - 0", 0),
-    (GRADE, "score： 2", 2),
-    (GRADE, "Rating: 2 — it says when, not where", 2),
-    (YES_NO, "Based on the passage, the answer is yes.", 1),
-    (YES_NO, "Verdict: not given in the text, so: No", 0),
-    (YES_NO, "Answer (yes or no): no", 0),
-    (YES_NO, "Is the passage relevant? Yes.", 1),
-    (YES_NO, "Relevant: true", 1),
-    (YES_NO, "**Answer**: Yes", 1),
-    (YES_NO, "I conclude that the answer is yes.", 1),
-    (YES_NO, "I would say the answer is no", 0),
-    (YES_NO, "The passage does not name the year, so the answer is no.", 0),
-    (GRADE, "It says neither when nor where. If only one were asked: fine. My final score is 1.", 1),
-    (YES_NO, "<answer>No</answer>", 0),
-    (LETTERS, "GRADE: C", 1),
-    (LETTERS, "The claim holds.\nGRADE: I", 0),
-    # opening and closing words
-    (YES_NO, "Yes, because the passage names the year 2013.", 1),
-    (YES_NO, "No. The passage is about another Paris.", 0),
-    (YES_NO, "No - nothing here", 0),
-    (YES_NO, "The passage does not say who wrote it. No.", 0),
-    (YES_NO, "Yes/No: Yes", 1),
-    (GRADE, "2 - partly", 2),
-    (GRADE, "3: it states the answer", 3),
-    (GRADE, "1/3. It only touches on it.", 1),
-    # the last statement counts
-    (GRADE, "Score: 1\nOn second thoughts, the date is given.\nScore: 3", 3),
-    (YES_NO, "Yes, at first sight. But the year is wrong.\nFinal answer: No", 0),
-    (GRADE, "The match score is 3 and the trust score is 3, yet it is the wrong city.\nFinal score: 0", 0),
-    (GRADE, "1. Intent: the year\n2. Match: 3\n3. Trust: 1\n4. Overall: 2", 2),
-    (GRADE, "Match: 3\nTrust: 3\nOverall score: 1\n", 1),
-    # reasoning is not read
-    (YES_NO, "<think>Maybe yes? Answer: yes</think>No", 0),
-    (YES_NO, "It could be. Answer: yes\n</think>\n\nNo", 0),
-    (YES_NO, "<think>First <think>again</think> hm</think>Yes", 1),
-    (GRADE, "<thinking>Score: 3</thinking>\nScore: 1", 1),
-    (GRADE, "1\n<think>Score: 3", 1),
-    # JSON
-    (JSON_GRADE, '{"score": 2}', 2),
-    (JSON_GRADE, '```json\n{"score": 3, "reason": "the score is 1 for Berlin"}\n```', 3),
-    (JSON_GRADE, '{"reason": "score: 0", "score": "2"}', 2),
-    (JSON_GRADE, '{"result": {"score": 1.0}}', 1),
-    (JSON_GRADE, 'Here you are: {"Score": 2}. Anything else?', 2),
-    (JSON_GRADE, '{"score": 1} or rather {"score": 2}', 2),
-    (JSON_GRADE, '{"why": {"match": 3}, "score": 2, "more": {"score": 0}}', 2),
-    (JSON_GRADE, "Score: 2", 2),
-    (JSON_GRADE, '{"score": 2, "reason": "cut off he', 2),
-    (JSON_YES, '{"relevant": true}', 1),
-    (JSON_YES, '{"relevant": "No"}', 0),
-    (YES_NO, '{"verdict": "yes", "why": "it says no more"}', 1),
-    (GRADE, '{"M": 3, "T": 2, "final_score": 1}', 1),
-    (YES_NO, '{"is_relevant": true}', 1),
-    # no verdict: never a number that merely occurs
-    (GRADE, "", None),
-    (GRADE, "The year 2013 was important.", None),
-    (GRADE, "On a scale of 0 to 3, it is hard to tell.", None),
-    (GRADE, "Score: 0 to 3", None),
-    (GRADE, "Score: 0, 1, 2 or 3", None),
-    (GRADE, "Grade from 0-3:", None),
-    (GRADE, "1. Intent: the user wants a year.\n2. Match: weak.", None),
-    (GRADE, "1.\nThe user wants a year.", None),
-    (GRADE, "Match score: 3", None),
-    (GRADE, "To get a score of 3 it would have to name the year.", None),
-    (GRADE, "If the score is 3, the passage states the answer.", None),
-    (GRADE, "See vol. 3", None),
-    (GRADE, "<think>Score: 3", None),
-    (GRADE, "I cannot judge that.", None),
-    (YES_NO, "Maybe.", None),
-    (YES_NO, "Yes and no.", None),
-    (YES_NO, "Yes or no?", None),
-    (YES_NO, "Answer: yes/no", None),
-    (YES_NO, "No relevant information is in the passage", None),
-    (YES_NO, "The answer is no longer valid", None),
-    (YES_NO, "I need to find out whether the answer is yes.", None),
-    (YES_NO, "It is relevant only when the answer is yes", None),
-    (YES_NO, "As an AI language model, it depends on the circumstances.", None),
-    (JSON_GRADE, '{"grade of the road": 2}', None),
-    # a last statement that is off the scale, hedged or garbled: no earlier one in its place
-    (GRADE, "Score: 2\nFinal score: -1", None),
-    (GRADE, "Score: 2\nFinal score: 7", None),
-    (GRADE, "Score: 2 or 3", None),
-    (GRADE, "Score: 0 or 1", None),
-    (GRADE, "Score: 2-3", None),
-    (GRADE, "Score: 2.5", None),
-    (GRADE, "Score: 80%", None),
-    (GRADE, "Score: 7/10", None),
-    (GRADE, "Score: 3 of the 5 facts are there", None),
-    (GRADE, "The score is 12.", None),
-    (GRADE, "Score: high", None),
-    (GRADE, "2\n\n2013", None),
-    (GRADE, "10", None),
-    (GRADE, "9" * 5000, None),
-    (GRADE, "-1", None),
-    (GRADE, "−1", None),
-    (STARS, "0", None),
-    (LETTERS, "GRADE: CI", None),
-    (LETTERS, "GRADE: C\nGRADE: CI", None),
-    (YES_NO, "Yes.\nFinal answer: unclear", None),
-    (YES_NO, "Verdict: yes and no", None),
-    (YES_NO, "Verdict: ırrelevant", None),
-    (JSON_GRADE, '{"score": 5}', None),
-    (JSON_GRADE, '{"score": null}', None),
-    (JSON_GRADE, '{"score": NaN}', None),
-    (JSON_GRADE, '{"score": [2]}', None),
-    (JSON_GRADE, '{"score": true}', None),
-    (JSON_GRADE, '{"score": 2} then {"score": 9}', None),
-]
+REPLIES = [json.loads(line) for line in (Path(__file__).parent / "replies.jsonl").read_text().splitlines()]
+"""Replies, each with the prompt that it answers, whether a model really gave it, and what a careful person reads in it
+(null: that it states no verdict, or contradicts itself)."""
 
 
-def test_there_are_enough_texts_and_none_is_there_twice() -> None:
-    assert len(TEXTS) >= 60
-    assert len({(str(form), form.key, text) for form, text, _ in TEXTS}) == len(TEXTS)
+def found(text: str, form: Form) -> int | None:
+    verdict = read(text, form)
+    return verdict.value if isinstance(verdict, Verdict) else None
 
 
-@pytest.mark.parametrize(("form", "text", "value"), TEXTS, ids=[repr(text)[:60] for _, text, _ in TEXTS])
-def test_a_verdict_is_what_the_reply_states(form: Form, text: str, value: int | None) -> None:
-    found = read(text, form, "stop")
-    if value is None:
-        assert isinstance(found, Unread), found
-        assert found.status is Status.UNPARSED
-        assert found.reason.startswith("the reply")
-    else:
-        assert isinstance(found, Verdict), found
-        assert found.value == value
-        assert 0 <= found.start <= found.end <= len(text)
+# Replies and their verdicts.
 
 
-def test_a_reply_that_was_cut_off_has_no_verdict_whatever_it_says() -> None:
-    found = read("Score: 2", GRADE, "length")
-    assert isinstance(found, Unread)
-    assert found.status is Status.TRUNCATED
+def test_there_are_many_replies_real_and_invented_and_none_is_there_twice() -> None:
+    assert len({(r["prompt"], r["reply"]) for r in REPLIES}) == len(REPLIES) >= 500
+    assert Counter(r["origin"] for r in REPLIES)["real"] >= 20
+    assert {r["prompt"] for r in REPLIES} == set(FORMS)
+
+
+@pytest.mark.parametrize("said", REPLIES, ids=[f"{r['prompt']}: {r['reply']!r}"[:70] for r in REPLIES])
+def test_no_reply_gets_another_verdict_than_a_careful_person_reads(said: dict[str, Any]) -> None:
+    assert found(said["reply"], FORMS[said["prompt"]]) in (None, said["label"])
+
+
+def test_every_real_reply_in_the_form_that_was_asked_for_is_read() -> None:
+    real = [r for r in REPLIES if r["origin"] == "real"]
+    assert [found(r["reply"], FORMS[r["prompt"]]) for r in real] == [r["label"] for r in real]
 
 
 @pytest.mark.parametrize(
-    ("finish_reason", "status"),
+    ("form", "text", "value"),
     [
-        ("error", Status.FAILED),
-        ("abort", Status.FAILED),
-        ("cancelled", Status.FAILED),
-        ("content_filter", Status.REFUSED),
-        ("SAFETY", Status.REFUSED),
+        *[(YES_NO, text, 1) for text in ("Yes", "yes", "YES.", "**Yes**", "**Yes.**", '"Yes"', " Yes!\n", "`yes`")],
+        *[(GRADE, text, 2) for text in ("2", "**2**", "2.", "partial answer", "\u200b2\u200b")],
+        *[(GRADE, f"Match: most\n{text}", 2) for text in ("Final grade: 2", "**Final grade:** 2", "# final grade: 2.")],
+        *[(GRADE, f"Match: 3\nTrust: 1\n\n{text}", 2) for text in ("Final grade: **2**", "`Final grade: 2`")],
+        *[(JSON, text, 2) for text in ('{"reason": "3?", "score": 2}', '{"score": "2"}', '{"score": 2.0}', "2")],
+        *[(JSON, f"```{tag}\n{{\n  \"score\": 2\n}}\n```\n", 2) for tag in ("json", "")],
+        (FORMS["relevant-json"], '{"relevant": true, "why": ["it says no", {"sure": 0.1}]}', 1),
+        (FORMS["letters"], "The claim holds.\nGRADE: C", 1),
+        (EXPLAINED, "No. The passage does not state it.", 0),
+        (EXPLAINED, "Yes, because the passage names the year 2013.", 1),
+        (EXPLAINED, "**Yes**\n\nIt names the year.", 1),
+        (FORMS["explained-grade"], "2 - a part is stated", 2),
+        (FORMS["classify-claim"], "Not enough info.", 2),
+    ],
+)  # fmt: skip
+def test_what_was_asked_for_is_read(form: Form, text: str, value: int) -> None:
+    assert found(text, form) == value
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        *[(YES_NO, text) for text in ("Yes, the passage is not relevant.", "Yes, it does not answer the question.")],
+        *[(YES_NO, text) for text in ("Yes. Hmm, thinking again: No.", "No. The passage does not state it.", "Yes?")],
+        *[(EXPLAINED, text) for text in ("Yes, the passage is not relevant.", "Yes, it does not answer the question.")],
+        *[(EXPLAINED, text) for text in ("Yes. Hmm, thinking again: No.", "Yes it is", "No. 1 source", "No, yes")],
+        *[(GRADE, text) for text in ("3. Just kidding, 0.", "3 (out of 100)", "<2", "2 | 3", "-1", "Final grade: <2")],
+        *[(FORMS["explained-grade"], text) for text in ("3. Just kidding, 0.", "1. The year", "2-3", "2, 3", "<2")],
+        *[(form, '[{"score":1},{"score":3}]') for form in (GRADE, JSON, FORMS["explained-grade"])],
+        *[(JSON, text) for text in ('{"score":1,"score":3}', '{"reason":{"score":1},"score":3}', '{"score":[2]}')],
+        *[(JSON, text) for text in ('{"score":2,"final_score":0}', '{"score":2} {"score":3}', '{"score":true}')],
+        *[(JSON, text) for text in ('{"score":null}', '{"Score":1,"score":3}', 'Here: {"score":2}', '{"score":NaN}')],
+        (GRADE, "Final grade: 1\nFinal grade: 3"),
+        (GRADE, "The grade is 1 at most.\nFinal grade: 3"),
+        (GRADE, "1\nFinal grade: 3"),
+        (GRADE, "Final grade: 3\n(not really)"),
+        (Form((("none", 0), ("some", 1)), keys=("match",)), '{"match": null}'),
+    ],
+)  # fmt: skip
+def test_all_else_has_no_verdict(form: Form, text: str) -> None:
+    unread = read(text, form)
+    assert isinstance(unread, Unread), unread
+    assert unread.status is Status.UNPARSED
+    assert unread.reason.startswith("the reply is not in the form that was asked for: ")
+
+
+def test_the_reason_says_what_was_expected() -> None:
+    assert read("Well.", GRADE) == Unread(
+        Status.UNPARSED, "the reply is not in the form that was asked for: 'Well.' (expected 0, 1, 2 or 3)"
+    )
+    assert read("<think>Yes</think>", YES_NO) == Unread(Status.UNPARSED, "the reply is empty (expected Yes or No)")
+    hundred = Form(tuple((str(n), n) for n in range(101)))
+    assert str(read("", hundred)).count("expected a whole number from 0 to 100") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("binary", "Reply with Yes or No only."),
+        ("graded", 'Reply with one line only, "Final grade: N", where N is 0, 1, 2 or 3.'),
+        ("graded-json", 'Reply with one JSON object only, in which "score" is 0, 1, 2 or 3.'),
+        ("relevant-json", 'Reply with one JSON object only, in which "relevant" is true or false.'),
+        ("classify-claim", "Reply with SUPPORTS, REFUTES or NOT ENOUGH INFO only."),
+        ("ten", "Reply with a whole number from 0 to 10 only."),
     ],
 )
-def test_a_reply_that_was_broken_off_has_no_verdict_whatever_it_says(finish_reason: str, status: Status) -> None:
-    found = read("Yes", YES_NO, finish_reason)
-    assert isinstance(found, Unread)
-    assert found.status is status
-    assert finish_reason in found.reason
+def test_a_model_is_told_the_form_once_more(name: str, line: str) -> None:
+    assert FORMS[name].again == line
 
 
-@pytest.mark.parametrize("finish_reason", [None, "stop", "eos", "tool_calls"])
-def test_a_reply_that_came_to_its_end_is_read(finish_reason: str | None) -> None:
-    assert read("Yes", YES_NO, finish_reason) == Verdict(1, 0, 3)
+@pytest.mark.parametrize("levels", [1_100, 100_000])
+@pytest.mark.parametrize(
+    "text", ["[{0}", '{{"score": {0}2{1}}}', '{{"reason": {0}{1}, "score": 2}}', "```\n{0}{1}\n```"]
+)
+def test_json_that_is_nested_without_end_is_no_verdict(levels: int, text: str) -> None:
+    assert found(text.format("[" * levels, "]" * levels), JSON) is None
+
+
+def test_a_server_is_told_the_form_only_where_the_prompt_says_so() -> None:
+    assert YES_NO.constraint == {}
+    assert replace(YES_NO, constrained=True).constraint == {"structured_outputs": {"choice": ["Yes", "No"]}}
+    grade = JSON.constraint["response_format"]["json_schema"]
+    assert grade["schema"]["properties"] == {
+        "reason": {"type": "string"},
+        "score": {"type": "integer", "enum": [0, 1, 2, 3]},
+    }
+    truth = replace(FORMS["relevant-json"], constrained=True).constraint["response_format"]["json_schema"]
+    assert truth["schema"]["properties"] == {"relevant": {"type": "boolean"}}
+    words = Form((("low", 0), ("high", 1)), keys=("match",), constrained=True)
+    assert words.constraint["response_format"]["json_schema"]["schema"]["properties"]["match"]["enum"] == [
+        "low",
+        "high",
+    ]
+
+
+# What never flips a verdict.
+
+WORD = st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=8)
+OPENINGS = ["{}", "{}.", "**{}**", "{},", "{}:", "{} -", "{} —", "{}!", "`{}`\n", "{}\n\n", "{}.\n\n", "Answer: {}\n"]
+BEHIND = [
+    *("{}", "{}.", "no, {}", "not {}", "it is not", "it isn't", "nothing says so", "The passage says {}."),
+    *("Answer: {}", "Final grade: {}", '{{"score": {}}}', "So the answer is {}.", "Actually, {}.", "\n{}", "\n\n{}\n"),
+]
+
+
+@pytest.mark.parametrize("name", sorted(FORMS))
+@given(st.data())
+def test_what_stands_behind_a_verdict_never_flips_it(name: str, data: st.DataObject) -> None:
+    form = FORMS[name]
+    word, value = data.draw(st.sampled_from(form.options))
+    other = data.draw(st.sampled_from(form.options))[0]
+    said = data.draw(st.sampled_from(OPENINGS)).format(word)
+    if form.label:
+        said = f"Match: {data.draw(WORD)}\n{form.label}: {word}"
+    elif form.keys:
+        said = json.dumps({form.keys[-1]: word})
+    behind = data.draw(st.sampled_from(BEHIND)).format(other)
+    verdict = found(f"{said} {behind} {' '.join(data.draw(st.lists(WORD, max_size=4)))}", form)
+    assert verdict in (None, value) or found(behind, form) == verdict == dict(form.options)[other]
+
+
+@given(st.sampled_from(sorted(FORMS)), st.data())
+def test_another_verdict_or_a_negation_behind_a_verdict_leaves_none(name: str, data: st.DataObject) -> None:
+    form = FORMS[name]
+    word, value = data.draw(st.sampled_from([(w, v) for w, v in form.options if v != min(form.values.values())]))
+    other = data.draw(st.sampled_from([w for w, v in form.options if v != value]))
+    said = f"{form.label}: {word}" if form.label else json.dumps({form.keys[-1]: word}) if form.keys else f"{word},"
+    assert found(said.rstrip(","), form) == value
+    assert found(f"{said} {data.draw(WORD)} {other}", form) is None
+    assert found(f"{said} it is not", form) is None
+
+
+PIECES = [
+    *("yes", "no", "3", "0", "-1", "12", "2.5", "/", " out of ", " to ", " or ", ":", "=", " is ", "score"),
+    *("\n", " ", ".", ",", "(", ")", "**", "`", "{", "}", '"', '"score": ', "[", "]", "<think>", "</think>", "```json"),
+    *("final grade", "the ", "if ", "not ", "１", "−", "\u2028", "ß", "ı", "İ", "ſ", "\ud800", "%", "true", "- "),
+]  # fmt: skip
+texts = st.one_of(st.text(), st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
+
+
+@given(texts, st.sampled_from([*FORMS.values(), Form()]))
+def test_reading_is_total_and_stays_on_the_scale(text: str, form: Form) -> None:
+    verdict = read(text, form)
+    if isinstance(verdict, Verdict):
+        assert verdict.value in form.values.values()
+        assert 0 <= verdict.start < len(text)
+    else:
+        assert verdict.status is Status.UNPARSED
+
+
+@given(texts)
+def test_only_the_word_itself_is_read_where_one_word_is_asked_for(text: str) -> None:
+    value = found(text, YES_NO)
+    letters = "".join(c for c in without_reasoning(text).casefold() if c.isalnum())
+    assert value == {"yes": 1, "true": 1, "no": 0, "false": 0}.get(letters) or value is None
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *("{", '{"a":', "[", "<think>", "</think>", "Final grade: ", " ", "\n", "yes ", "3 ", "```", "```\n", '"'),
+        *("yes, ", "\n- ", "(", "1. x\n", "*", "no\n", "final "),
+    ],
+)
+def test_the_time_is_linear_even_for_hostile_replies(piece: str) -> None:
+    def seconds(times: int) -> float:
+        text = f"Yes, {piece * times} x\nFinal grade: 3"
+        begun = time.process_time()
+        for form in (GRADE, EXPLAINED, JSON):
+            read(text, form)
+        return time.process_time() - begun
+
+    small = min(seconds(1_000) for _ in range(3))
+    assert min(seconds(8_000) for _ in range(2)) < 40 * max(small, 0.005)
+
+
+# Why a reply ended.
+
+COMPLETE = [None, "", "stop", "STOP", "stop_sequence", "eos", "eos_token", "end_turn", "COMPLETE", " Stop "]
+INCOMPLETE = [
+    *("length", "max_tokens", "MAX_TOKENS", "model_length", "max_output_tokens", "model_context_window_exceeded"),
+    *("network_error", "token_limit", "time_limit", "timeout", "error_limit", "incomplete", "error", "abort"),
+    *("cancelled", "tool_calls", "pause_turn", "insufficient_system_resource", "not_finished", "weird", "no stop"),
+]  # fmt: skip
+FILTERED = ["content_filter", "content-filter", "SAFETY", "refusal", "sensitive", "PROHIBITED_CONTENT", "recitation"]
+
+
+@pytest.mark.parametrize("reason", COMPLETE)
+def test_what_is_known_to_mean_complete_is_read(reason: str | None) -> None:
+    assert unfinished(reason) is None
+
+
+@pytest.mark.parametrize("reason", INCOMPLETE)
+def test_all_else_is_incomplete_whatever_the_reply_says(reason: str) -> None:
+    unread = read_outcome(reply(message={"content": "Yes"}, finish_reason=reason), YES_NO)
+    assert isinstance(unread, Unread)
+    assert unread.status is Status.TRUNCATED
+    assert reason in unread.reason
+    assert read_outcome(reply(message={"content": "Yes"}, finish_reason=reason), YES_NO, [reason.upper()]) == Verdict(1)
+
+
+@pytest.mark.parametrize("reason", FILTERED)
+def test_what_a_filter_ended_is_refused(reason: str) -> None:
+    unread = read_outcome(reply(message={"content": "Yes"}, finish_reason=reason), YES_NO)
+    assert isinstance(unread, Unread)
+    assert unread.status is Status.REFUSED
+
+
+@pytest.mark.parametrize("reason", [{"type": "length"}, 1, False, ["stop"]])
+def test_a_reason_that_is_no_text_is_not_known_to_mean_complete(reason: object) -> None:
+    unread = read_outcome(reply(message={"content": "Yes"}, finish_reason=reason), YES_NO)
+    assert isinstance(unread, Unread)
+    assert unread.status is Status.TRUNCATED
 
 
 def reply(**choice: object) -> Reply:
@@ -225,38 +286,12 @@ def reply(**choice: object) -> Reply:
 def test_outcomes_are_read_for_failure_and_refusal_before_their_text() -> None:
     assert read_outcome(Failure("k", Status.FAILED, "it is down"), YES_NO) == Unread(Status.FAILED, "it is down")
     refused = read_outcome(reply(message={"content": "Yes", "refusal": "I may not"}), YES_NO)
-    assert isinstance(refused, Unread)
-    assert (refused.status, refused.reason) == (Status.REFUSED, "the model declined: I may not")
-    filtered = read_outcome(reply(message={"content": "Yes"}, finish_reason="content_filter"), YES_NO)
-    assert isinstance(filtered, Unread)
-    assert filtered.status is Status.REFUSED
-    assert read_outcome(reply(message={"content": "Yes"}, finish_reason="stop"), YES_NO) == Verdict(1, 0, 3)
+    assert refused == Unread(Status.REFUSED, "the model declined: I may not")
+    assert read_outcome(reply(message={"content": "Yes"}, finish_reason="stop"), YES_NO) == Verdict(1, 0)
     assert isinstance(read_outcome(reply(message={"content": None}), YES_NO), Unread)
 
 
-def test_the_place_of_a_verdict_is_where_it_stands_in_the_reply() -> None:
-    for form, text, said in [
-        (GRADE, "<think>2</think> **Score:** 3", "3"),
-        (JSON_GRADE, '{"reason": "2 \\"score\\"", "score": 2}', "2"),
-        (YES_NO, "Hmm. So:\n\n “No”", "No"),
-        (YES_NO, "Yes, it does.", "Yes"),
-    ]:
-        found = read(text, form)
-        assert isinstance(found, Verdict)
-        assert text[found.start :].startswith(said)
-
-
-def test_an_escaped_key_is_read_as_well() -> None:
-    assert read('{"\\u0073core": 2}', JSON_GRADE) == Verdict(2, 0, 17)
-
-
-def test_the_reason_says_what_was_expected() -> None:
-    found = read("Score: 9", STARS)
-    assert isinstance(found, Unread)
-    assert found.reason == "the reply's last statement, '9', is no verdict (expected 1 to 5)"
-    found = read("  ", YES_NO)
-    assert isinstance(found, Unread)
-    assert found.reason == "the reply is empty (expected yes/true/no/false)"
+# Reasoning.
 
 
 @pytest.mark.parametrize(
@@ -286,86 +321,16 @@ def test_reasoning_is_blanked_and_everything_keeps_its_place(text: str, rest: st
     assert len(blanked) == len(text)
 
 
-FORMS = [YES_NO, GRADE, TEN, STARS, LETTERS, JSON_GRADE, JSON_YES, Form()]
-PIECES = [
-    *("yes", "no", "3", "0", "-1", "12", "2.5", "/", " out of ", " to ", " or ", ":", "=", " is ", "score", "final "),
-    *("answer", "verdict", "overall", "\n", " ", ".", ",", "(", ")", "**", "`", "{", "}", '"', '"score": ', "[", "]"),
-    *(
-        "<think>",
-        "</think>",
-        "```json",
-        "the ",
-        "if ",
-        "not ",
-        "１",
-        "−",
-        "\u2028",
-        "\\boxed{",
-        "ß",
-        "ı",
-        "\ud800",
-        "%",
-    ),
-]
-replies = st.one_of(st.text(), st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
-
-
-@given(replies, st.sampled_from(FORMS))
-def test_the_parser_is_total_and_stays_on_the_scale(text: str, form: Form) -> None:
-    found = read(text, form)
-    if isinstance(found, Verdict):
-        assert found.value in form.short.values()
-        assert 0 <= found.start <= found.end <= len(text)
-    else:
-        assert found.status is Status.UNPARSED
-        assert found.reason
-
-
-@given(replies, st.sampled_from([GRADE, YES_NO]), st.integers(0, 1))
-def test_a_verdict_on_the_last_line_is_the_verdict(text: str, form: Form, value: int) -> None:
-    word = ("No", "Yes")[value] if form is YES_NO else str(value)
-    found = read(f"{text}</think>\nFinal score: {word}", form)
-    assert isinstance(found, Verdict)
-    assert found.value == value
-
-
-@given(st.sampled_from([(f, w) for f in (YES_NO, GRADE, TEN, STARS) for w in f.short]), st.booleans())
-def test_the_short_way_and_the_long_way_agree(case: tuple[Form, str], shout: bool) -> None:
-    form, word = case
-    word = word.upper() if shout else word
-    short, long = read(word, form), read(f"{word}.", form)
-    assert short == long
-    assert isinstance(short, Verdict)
-
-
 @pytest.mark.parametrize(
-    "piece",
+    ("text", "value", "start"),
     [
-        "{",
-        '{"a":',
-        "[",
-        "<think>",
-        "</think>",
-        "score: ",
-        " ",
-        "\n",
-        "score is ",
-        "the answer ",
-        "3 ",
-        "3, ",
-        "yes ",
-        "\n- ",
-        "(",
-        "1. x\n",
+        ("<think>Maybe yes? No.</think>\n**No**", 0, 32),
+        ("Perhaps yes.</think>\n\nNo", 0, 22),
+        ("<think>No", None, 0),
+        ("Yes\n<think>No", 1, 0),
+        ("<|channel|>analysis<|message|>Yes<|end|><|start|>assistant<|channel|>final<|message|>No", 0, 85),
     ],
 )
-def test_the_time_is_linear_even_for_hostile_replies(piece: str) -> None:
-    def seconds(times: int) -> float:
-        text = piece * times + " x"
-        begun = time.process_time()
-        for form in (GRADE, YES_NO, JSON_GRADE):
-            read(text, form)
-        return time.process_time() - begun
-
-    small = min(seconds(1_000) for _ in range(3))
-    assert min(seconds(8_000) for _ in range(2)) < 40 * max(small, 0.005)
+def test_reasoning_is_not_read(text: str, value: int | None, start: int) -> None:
+    verdict = read(text, YES_NO)
+    assert (verdict == Verdict(value, start)) if value is not None else isinstance(verdict, Unread)

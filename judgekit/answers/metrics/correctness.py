@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Self
 
 from judgekit.answers.abstention import abstains
@@ -13,10 +14,10 @@ from judgekit.data.documents import Query
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.llm.asking import Asker, cut_off, settled
+from judgekit.llm.asking import Asker, settled
 from judgekit.llm.prompts import Prompt, find_prompt, neutral
 from judgekit.llm.types import Endpoint, Outcome, Request
-from judgekit.llm.verdict import Unread, read_outcome
+from judgekit.llm.verdict import Unread
 from judgekit.options import About, Options, spelling
 from judgekit.spec import Spec
 
@@ -25,7 +26,7 @@ __all__ = ["Correctness"]
 
 @dataclass(frozen=True)
 class Correctness:
-    """The verdict of an LLM on whether an answer says the same as a reference, read by the strict parser.
+    """The verdict of an LLM on whether an answer says the same as a reference, in the form that the prompt declares.
 
     A prompt with grades gives the grade's share of the largest one. An abstention is not correct, and nothing is
     asked about it, unless a reference is one as well: then it may be what is right.
@@ -40,7 +41,7 @@ class Correctness:
         "an LLM says whether the answer says the same as a reference",
         "binary; unit for graded prompts",
         "reference answers, an LLM",
-        "1 request per answer; none for abstentions",
+        "1 request per answer, 1 more where a reply cannot be read; none for abstentions",
         {
             "endpoint": "which LLM; left out where there is one",
             "prompt": "a correctness prompt (correctness) or the path of your own",
@@ -82,10 +83,10 @@ class Correctness:
         return self.asked
 
     def requests(self, unit: Answered, replies: Sequence[Outcome], /) -> list[Request]:
-        """Return the question whether the answer is correct; again, with more room, if the reply was cut off."""
-        if unscored(unit.answer, unit.query) or _gave_up(unit):
+        """Return the question whether the answer is correct; again, once, if the reply cannot be used."""
+        if unscored(unit.answer, unit.query) or _gave_up(unit) or len(replies) > 1:
             return []
-        if replies and (len(replies) > 1 or not cut_off(replies)):
+        if replies and not self._asker.unsettled(replies[0]):
             return []
         references = "\n".join(neutral(" ".join(text.split())) for text in unit.query.answers)
         values = {
@@ -93,7 +94,11 @@ class Correctness:
             "references": references,
             "answer": neutral(unit.answer.text),
         }
-        return [Asker(self.asked, self.prompt).request(values, more=bool(replies))]
+        return [self._asker.again(values, replies[0]) if replies else self._asker.request(values)]
+
+    @cached_property
+    def _asker(self) -> Asker:
+        return Asker(self.asked, self.prompt)
 
     def read(self, unit: Answered, replies: Sequence[Outcome], /) -> Score:
         """Return the verdict, or why there is none."""
@@ -102,7 +107,7 @@ class Correctness:
             return missing
         if _gave_up(unit):
             return Score(0.0)
-        verdict = read_outcome(settled(replies, 1)[0], self.prompt.output.form)
+        verdict = self._asker.read(settled(replies, [self._asker])[0][0])
         if isinstance(verdict, Unread):
             return Score(None, verdict.status, verdict.reason)
         relevance = self.prompt.output.relevance

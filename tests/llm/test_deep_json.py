@@ -1,0 +1,91 @@
+"""JSON that is nested without end is a reply that cannot be read: kept, done, and no end of the run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgekit.data.tables import Status
+from judgekit.errors import ConfigError
+from judgekit.labelers.base import build, checked
+from judgekit.llm.mock import Scripted, ScriptedTransport
+from judgekit.llm.prompts import load_prompt
+from judgekit.llm.session import Session, run_sync
+from judgekit.llm.types import Outcome, Reply, canonical, parse_json
+from tests.labelers.scripted import Here
+from tests.labelers.test_judge import UNIT
+
+LEVELS = [1_100, 100_000]
+PLACES = {
+    "in the content": '{{"choices": [{{"message": {{"content": {0}}}}}]}}',
+    "beside the message": '{{"choices": [{{"message": {{"content": ""}}, "finish_reason": "stop", "x": {0}}}]}}',
+    "in the usage": '{{"choices": [{{"message": {{"content": "Hm."}}}}], "usage": {0}}}',
+    "in the log-probabilities": '{{"choices": [{{"message": {{"content": "Hm."}}, "logprobs": {{"content": {0}}}}}]}}',
+    "in the text": None,
+}
+
+
+def deep(levels: int) -> str:
+    return "[" * levels + "]" * levels
+
+
+def body(place: str, levels: int) -> bytes:
+    form = PLACES[place]
+    if form is None:
+        return json.dumps({"choices": [{"message": {"content": deep(levels)}, "finish_reason": "stop"}]}).encode()
+    return form.format(deep(levels)).encode()
+
+
+@pytest.mark.parametrize("levels", LEVELS)
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("spec", ["judge", "judge(prompt='graded-json')"])
+def test_such_a_reply_is_unparsed_stored_and_not_asked_for_again(
+    spec: str, place: str, levels: int, tmp_path: Path
+) -> None:
+    labeler = build(spec, Here())
+
+    def label() -> tuple[Status, list[Outcome], int]:
+        transport = ScriptedTransport(Scripted(200, body(place, levels)))
+        with Session(tmp_path, transports=lambda _: transport) as session:
+
+            async def first() -> list[Outcome]:
+                (outcomes,) = [outcomes async for _, outcomes in session.resolve([UNIT], labeler, "s")]
+                return outcomes
+
+            outcomes = run_sync(first())
+        return checked(labeler, UNIT, outcomes)[0].status, outcomes, len(transport.sent)
+
+    status, outcomes, sent = label()
+    assert (status, sent) == (Status.UNPARSED, 2)
+    assert all(isinstance(outcome, Reply) for outcome in outcomes)
+    assert label()[2] == 0
+
+
+@pytest.mark.parametrize("levels", [5, 100, 101, 300, *LEVELS])
+@pytest.mark.parametrize("kind", [str, str.encode])
+def test_json_of_any_depth_is_parsed_as_far_as_python_can_walk(levels: int, kind: Any) -> None:
+    text = f'{{"a": "[[\\"{{", "deep": {deep(levels)}, "b": [1, {{"c": "]"}}]}}'
+    value = parse_json(kind(text))
+    assert (value["a"], value["b"]) == ('[["{', [1, {"c": "]"}])
+    repr(value)
+    json.dumps(value)
+
+
+@pytest.mark.parametrize("text", ["[" * 5_000, "]" * 5_000, '["' * 5_000, '{"a":' * 5_000 + "1", "[" * 200 + "}" * 200])
+def test_what_is_deep_and_not_json_is_not_json(text: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011  # whatever the parser says
+        parse_json(text)
+
+
+def test_what_is_too_deep_to_be_sent_or_to_be_a_prompt_is_said(tmp_path: Path) -> None:
+    value: Any = 1
+    for _ in range(5_000):
+        value = [value]
+    with pytest.raises(ValueError, match="nested too deeply"):
+        canonical(value)
+    (tmp_path / "own.toml").write_text(f"kind = {deep(5_000)}")
+    with pytest.raises(ConfigError, match="is not TOML"):
+        load_prompt(tmp_path / "own.toml")
