@@ -151,7 +151,8 @@ class MetricsConfig(_Section):
 class AnalysisConfig(_Section):
     """``[analysis]``: levels, resampling, and the one cell that the verdict is about.
 
-    ``accept_mixed_models`` lets a verdict rest on replies that come from several models under one name.
+    ``confidence`` is that of all intervals and of what the verdict claims. ``accept_mixed_models`` lets a verdict rest
+    on replies that come from several models under one name.
     """
 
     primary: str | None = None
@@ -161,6 +162,7 @@ class AnalysisConfig(_Section):
     resamples: Annotated[int, Field(ge=100, le=100_000)] = 1000
     seed: Annotated[int, Field(ge=0)] = 1
     margin: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
+    confidence: Annotated[float, Field(ge=0.5, lt=1)] = 0.95
     accept_mixed_models: bool = False
 
 

@@ -290,6 +290,7 @@ async def run_async(
         margin=analysis.margin,
         resamples=analysis.resamples,
         seed=analysis.seed,
+        confidence=analysis.confidence,
         costs=summary.costs(prepared.labelers, session),
         needs={name: labeler.needs for name, labeler in prepared.labelers.items()},
         answering=summary.answering(prepared),
@@ -303,6 +304,7 @@ async def run_async(
         people=[name for name, labeler in prepared.labelers.items() if labeler.needs.people],
         resamples=analysis.resamples,
         seed=analysis.seed,
+        confidence=analysis.confidence,
     )
     write_table(comparison.controls, folder / "controls.csv")
     write_table(agreed.table, folder / "agreement.csv")

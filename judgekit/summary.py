@@ -279,6 +279,7 @@ def _facts(prepared: Prepared, evaluation: Evaluation) -> Facts:
         runs=tuple(runs),
         seed=config.analysis.seed,
         resamples=config.analysis.resamples,
+        confidence=config.analysis.confidence,
         versions={
             "judgekit": __version__,
             "Python": platform.python_version(),
@@ -310,6 +311,7 @@ def models(prepared: Prepared, scores: pd.DataFrame, quality: pd.DataFrame, prim
         methods=methods,
         resamples=prepared.config.analysis.resamples,
         seed=prepared.config.analysis.seed,
+        confidence=prepared.config.analysis.confidence,
     )
 
 

@@ -16,7 +16,9 @@ from judgekit.config import parse_config
 from judgekit.errors import ConfigError
 from judgekit.experiment import Finished, run
 from judgekit.labelers.base import catalog as labelers
+from judgekit.report import print_tables
 from judgekit.report.model import Cost
+from judgekit.report.words import meaning
 from judgekit.spec import parse
 
 MOCK = {"base_url": "mock:", "model": "mock"}
@@ -53,7 +55,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     queries, docs, runs = [], [], {"good": [], "poor": []}
     for i, (town, year) in enumerate(zip(TOWNS, YEARS, strict=True)):
         queries.append({"query_id": f"q{i}", "text": f"When was the bridge of {town} built?", "answers": [year]})
-        texts = f"The bridge of {town} was built in {year}.", f"The market of {town} is old.", f"A flood in {year}."
+        when = f"in {year}" if i % 4 else "long ago"
+        texts = f"The bridge of {town} was built {when}.", f"The market of {town} is old.", f"A flood in {year}."
         docs += [{"doc_id": f"d{i}{j}", "title": town, "text": text} for j, text in enumerate(texts)]
         orders = {"good": "012" if i % 3 else "201", "poor": "120" if i % 2 else "210"}
         for name, order in orders.items():
@@ -124,6 +127,28 @@ def test_an_experiment_with_one_run_ends_with_a_report(data: Path, tmp_path: Pat
 
 def test_an_experiment_with_one_query_ends_with_a_report(data: Path, tmp_path: Path) -> None:
     finish(data, tmp_path, ["containment", "utility(quality=f1)"], data={"limit": 1})
+
+
+def test_a_chosen_confidence_reaches_the_verdict_every_table_and_every_word(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    finished = {}
+    for c in (0.6, 0.95):
+        analysis = {"levels": list(LEVELS), "confidence": c, "primary": "nDCG@1"}
+        ranked = {"answers": {"depths": [1, 2]}, "metrics": {"measures": ["nDCG"]}}
+        finished[c] = finish(data, tmp_path / str(c), PAIRED, analysis=analysis, **ranked)
+    for table in ("agreement.csv", "comparison.csv", "differences.csv"):
+        narrow, wide = (pd.read_csv(tmp_path / str(c) / table) for c in (0.6, 0.95))
+        there = narrow["ci_low"].notna()
+        assert there.any()
+        assert (narrow["ci_low"] >= wide["ci_low"])[there].all()
+        assert (narrow["ci_high"] <= wide["ci_high"])[there].all()
+        assert (narrow["ci_high"] - narrow["ci_low"])[there].sum() < (wide["ci_high"] - wide["ci_low"])[there].sum()
+    print_tables(finished[0.6].results)
+    for text in (capsys.readouterr().out, (tmp_path / "0.6" / "report.html").read_text()):
+        assert "60 % interval" in text
+        assert "at 60 % confidence" in text
+        assert "95 % interval" not in text.replace(meaning("coverage"), "")
 
 
 def verdicts_answers(finished: Finished) -> Cost:

@@ -233,7 +233,16 @@ class Collector:
             else ""
         )
         queries = max((e.queries if level == "system" else e.n for mine in taking.values() for e in mine), default=0)
-        return decide(found, gap, self.cell, margin=margin, queries=queries, excluded=excluded, obstacle=obstacle)
+        return decide(
+            found,
+            gap,
+            self.cell,
+            margin=margin,
+            queries=queries,
+            confidence=self.confidence,
+            excluded=excluded,
+            obstacle=obstacle,
+        )
 
 
 def _gap_of_best(first: Sequence[Estimate], second: Sequence[Estimate], confidence: float, level: str) -> Difference:

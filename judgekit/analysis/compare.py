@@ -123,7 +123,7 @@ def compare(
         primary_level: its level; ``query`` by default.
         primary_depth: its answer depth; the primary measure's cutoff, else the largest, by default.
         margin: what the user accepts to lose in concordance by taking a cheaper labeling.
-        confidence: of the intervals.
+        confidence: of the intervals, and of what the verdict claims; at least .5.
         resamples: number of bootstrap resamples of the queries, the same for everything.
         seed: of the resamples.
         pairing: ``matched`` compares a measure at cutoff c with quality at depth c only; ``all`` also the others,
@@ -146,8 +146,10 @@ def compare(
         DataError: the tables cannot be read or have nothing to compare.
         UsageError: something asked for does not exist.
     """
-    if not 0 < confidence < 1 or not 0 <= margin <= 0.5:
-        raise UsageError(f"confidence must lie in (0, 1) and margin in [0, 0.5], not {confidence} and {margin}")
+    if not 0.5 <= confidence < 1 or not 0 <= margin <= 0.5:
+        raise UsageError(
+            f"confidence must be at least 0.5 and below 1, margin from 0 to 0.5; they are {confidence:g} and {margin:g}"
+        )
     inputs = Inputs.read(
         scores,
         quality,

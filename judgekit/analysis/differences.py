@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.resampling import UNDEFINED_SHARE, p_from_draws, student, t_quantile
+from judgekit.analysis.resampling import UNDEFINED_SHARE, p_from_draws, spread, t_quantile
 
 __all__ = ["DIFFERENCE_COLUMNS", "Difference", "difference", "holm", "steiger", "williams"]
 
@@ -47,7 +47,7 @@ class Difference:
         low, high: two-sided interval, NaN where undefined.
         p: two-sided p-value of no difference, NaN where undefined.
         se: standard error.
-        upper: one-sided 95 % upper bound.
+        upper: one-sided upper bound, of the same confidence.
         method: how the interval was made, "" where undefined.
     """
 
@@ -68,7 +68,7 @@ def difference(value: float, draws: Floats, confidence: float, n: int, level: st
     Args:
         value: the difference of the estimates.
         draws: the difference on every resample, NaN where undefined.
-        confidence: of the two-sided interval.
+        confidence: of the two-sided interval and of the one-sided bound.
         n: how many queries the estimates are over.
         level: ``query``, ``within-query`` or ``system``.
     """
@@ -78,7 +78,7 @@ def difference(value: float, draws: Floats, confidence: float, n: int, level: st
     if not np.isfinite(value) or len(defined) < (1 - UNDEFINED_SHARE) * len(draws):
         return Difference(value, np.nan, np.nan, np.nan, np.nan, np.nan, "")
     if level == "system":
-        low, high, upper = np.quantile(defined, [(1 - confidence) / 2, (1 + confidence) / 2, 0.95])
+        low, high, upper = np.quantile(defined, [(1 - confidence) / 2, (1 + confidence) / 2, confidence])
         se = float(np.std(defined, ddof=1))
         return Difference(
             value,
@@ -89,12 +89,12 @@ def difference(value: float, draws: Floats, confidence: float, n: int, level: st
             max(upper, value),
             "shrunken-percentile",
         )
-    low, high = student(value, defined, confidence, n)
-    se = (high - low) / 2 / t_quantile((1 + confidence) / 2, n)
+    se = spread(defined, n)
     if se == 0:
         return Difference(value, value, value, 1.0 if value == 0 else 0.0, 0.0, value, "t")
     p = 2 * float(stdtr(max(n - 1, 1), -abs(value) / se))
-    return Difference(value, low, high, p, se, value + t_quantile(0.95, n) * se, "t")
+    half, upper = t_quantile((1 + confidence) / 2, n) * se, value + t_quantile(confidence, n) * se
+    return Difference(value, value - half, value + half, p, se, upper, "t")
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -39,7 +39,7 @@ FLAGS: Final[dict[str, str]] = {
     "same_family": "the labeling asks a model of the answering model's family",
     "means_only": "only means over queries are known, so that there is no interval",
     "constant_resamples": "constant on more than 5 % of the resamples, so that there is no interval",
-    "coverage": "in simulation, intervals of this kind covered less than 93 % or more than 97 % (README, Statistics)",
+    "coverage": "in simulation, 95 % intervals like this covered less than 93 % or more than 97 % (README, Statistics)",
 }
 """What each flag in the comparison table means."""
 

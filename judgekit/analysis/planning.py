@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from judgekit.analysis.compare import Comparison
-from judgekit.analysis.resampling import SCALES, t_quantile
+from judgekit.analysis.resampling import SCALES, claim_level, t_quantile
 from judgekit.errors import DataError, UsageError
 
 __all__ = ["plan_queries"]
@@ -21,7 +21,7 @@ def plan_queries(comparison: Comparison, queries: Sequence[int] | None = None) -
 
     A standard error shrinks with the root of the number of queries, on the scale on which the interval was made;
     that the new queries are like the old ones is taken for granted. The power is the chance that a difference as
-    large as the one seen is told from none at the 5 % level.
+    large as the one seen is told from none at the level at which a verdict claims one.
 
     Args:
         comparison: the pilot.
@@ -114,7 +114,7 @@ def _rows(
         power = np.nan
         if second:
             gap = abs(value) / new if new > 0 else np.inf
-            edge = float(ndtri(0.975))
+            edge = float(ndtri(1 - claim_level(pilot.confidence) / 2))
             power = float(ndtr(gap - edge) + ndtr(-gap - edge))
         yield {
             "labeling": labeling,

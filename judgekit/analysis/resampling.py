@@ -21,15 +21,35 @@ __all__ = [
     "SCALES",
     "UNDEFINED_SHARE",
     "Interval",
+    "claim_level",
     "interval",
     "p_from_draws",
+    "percent",
     "resample_matrix",
-    "student",
+    "spread",
     "t_quantile",
 ]
 
 UNDEFINED_SHARE: Final = 0.05
 """With a larger share of resamples on which a coefficient is undefined, its interval is undefined too."""
+
+
+def claim_level(confidence: float) -> float:
+    """Return the largest p at which a difference is claimed: nine tenths of 1 - confidence.
+
+    At all of it, .05 beside intervals of 95 %, the approximations let the rate of false winners exceed 5 % a little in
+    some simulated settings; at .045 it does not.
+    """
+    return 0.9 * (1 - confidence)
+
+
+def percent(confidence: float) -> str:
+    """Return a confidence in words.
+
+    >>> percent(0.95), percent(0.999)
+    ('95 %', '99.9 %')
+    """
+    return f"{100 * confidence:.10g} %"
 
 
 def resample_matrix(queries: int, resamples: int, seed: int) -> Floats:
@@ -72,7 +92,7 @@ def t_quantile(probability: float, n: int) -> float:
     return float(stdtrit(max(n - 1, 1), probability))
 
 
-def _spread(draws: Floats, n: int) -> float:
+def spread(draws: Floats, n: int) -> float:
     """Return the standard error: the draws' standard deviation, with the factor that makes it unbiased for a mean."""
     return float(np.std(draws, ddof=1) * np.sqrt(n / max(n - 1, 1)))
 
@@ -110,9 +130,9 @@ SCALES: Final[dict[str, Scale]] = {
 arcsine for proportions in [0, 1]."""
 
 
-def student(value: float, draws: Floats, level: float, n: int) -> tuple[float, float]:
+def _student(value: float, draws: Floats, level: float, n: int) -> tuple[float, float]:
     """Return value +- t times the bootstrap standard error."""
-    half = t_quantile((1 + level) / 2, n) * _spread(draws, n)
+    half = t_quantile((1 + level) / 2, n) * spread(draws, n)
     return value - half, value + half
 
 
@@ -122,7 +142,7 @@ def _on_scale(name: str) -> Callable[[float, Floats, float, int], tuple[float, f
 
     def method(value: float, draws: Floats, level: float, n: int) -> tuple[float, float]:
         moved = scale.to(np.append(draws, value), n)
-        low, high = scale.back(np.array(student(float(moved[-1]), moved[:-1], level, n)))
+        low, high = scale.back(np.array(_student(float(moved[-1]), moved[:-1], level, n)))
         return min(float(low), value), max(float(high), value)
 
     return method

@@ -9,12 +9,10 @@ from typing import Final
 
 from judgekit.analysis.differences import Difference, holm
 from judgekit.analysis.primary import Primary
+from judgekit.analysis.resampling import claim_level, percent
 
 __all__ = ["Candidate", "Verdict", "decide"]
 
-ALPHA: Final = 0.045
-"""The level at which a verdict claims a difference. At .05 the approximations let the rate of false winners exceed 5 %
-a little in some simulated settings; at .045 it does not."""
 CHANCE: Final = 0.5
 POWER: Final = 0.8
 _FAR: Final = 100
@@ -66,6 +64,7 @@ class Verdict:
         cheapest: the cheapest labeling that is not worse than the best by more than the margin; None where costs
             are unknown or none can be shown to be.
         margin: that margin, in concordance.
+        confidence: of the intervals; differences are claimed at `claim_level` of it.
         queries: queries that the statement rests on.
         queries_needed: per labeling that the best is not told apart from, how many queries would do it with power .8
             if the difference seen is the true one; None where that is more than a hundred times those at hand.
@@ -77,6 +76,7 @@ class Verdict:
     primary: Primary
     margin: float
     queries: int
+    confidence: float
     details: tuple[str, ...] = ()
     best: str | None = None
     winner: str | None = None
@@ -111,13 +111,14 @@ def decide(
     *,
     margin: float,
     queries: int,
+    confidence: float,
     excluded: Mapping[str, str],
     obstacle: str = "",
 ) -> Verdict:
     """Return the verdict over the labelings that take part.
 
     A winner is named only where the labeling with the highest concordance differs from every single other one at
-    the level `ALPHA` (an intersection-union test: no correction is needed, as all must be rejected). Without a winner,
+    `claim_level` (an intersection-union test: no correction is needed, as all must be rejected). Without a winner,
     those that it differs from are found with Holm's correction.
 
     Args:
@@ -126,21 +127,24 @@ def decide(
         primary: the cell.
         margin: what the user accepts to lose by a cheaper labeling.
         queries: queries that the estimates rest on.
+        confidence: of the candidates' intervals and of the differences.
         excluded: labelings that take no part, with the reason.
         obstacle: a sentence that says why there can be no verdict at all, or "".
     """
     ranked = sorted(candidates, key=lambda c: (-c.concordance, c.labeling))
     out = tuple(f"{name!r} takes no part: {why}." for name, why in sorted(excluded.items()))
-    base = Verdict("", primary, margin, queries, excluded=dict(excluded), ranking=tuple(c.labeling for c in ranked))
+    order = tuple(c.labeling for c in ranked)
+    base = Verdict("", primary, margin, queries, confidence, excluded=dict(excluded), ranking=order)
     if obstacle or not ranked:
         why = obstacle or "No labeling has a concordance there."
         return replace(base, headline=f"No verdict on {primary}: {why[0].lower()}{why[1:]}", details=out)
     best, others = ranked[0], ranked[1:]
     gaps = {other.labeling: gap(best.labeling, other.labeling) for other in others}
+    alpha = claim_level(confidence)
     known = {name: d for name, d in gaps.items() if math.isfinite(d.p)}
-    clear = bool(gaps) and len(known) == len(gaps) and all(d.p <= ALPHA and d.value > 0 for d in known.values())
+    clear = bool(gaps) and len(known) == len(gaps) and all(d.p <= alpha and d.value > 0 for d in known.values())
     adjusted = dict(zip(known, holm([d.p for d in known.values()]), strict=True))
-    worse = tuple(name for name in gaps if clear or (adjusted.get(name, 1.0) <= ALPHA and gaps[name].value > 0))
+    worse = tuple(name for name in gaps if clear or (adjusted.get(name, 1.0) <= alpha and gaps[name].value > 0))
     open_ = tuple(name for name in gaps if name not in worse)
     predictive = any(c.predicts for c in ranked)
     by_tau = sorted(ranked, key=lambda c: (-c.tau_b if math.isfinite(c.tau_b) else 2.0, -c.concordance, c.labeling))
@@ -153,19 +157,19 @@ def decide(
         not_told_apart=open_,
         by_tau=tuple(c.labeling for c in by_tau),
         cheapest=_cheapest(ranked, gaps, margin),
-        queries_needed={name: _needed(gaps[name], queries) for name in open_},
+        queries_needed={name: _needed(gaps[name], queries, alpha) for name in open_},
         differences=gaps,
     )
     return replace(verdict, headline=_headline(verdict, best), details=(*_details(verdict, ranked, primary), *out))
 
 
-def _needed(gap: Difference, queries: int) -> int | None:
-    """Return the number of queries that detects the difference seen with `POWER`, if it is the true one."""
+def _needed(gap: Difference, queries: int, alpha: float) -> int | None:
+    """Return the number of queries that detects the difference seen at a level with `POWER`, if it is the true one."""
     from scipy.special import ndtri
 
     if not (gap.se > 0 and gap.value > 0):
         return None
-    times = ((float(ndtri(1 - ALPHA / 2)) + float(ndtri(POWER))) * gap.se / gap.value) ** 2
+    times = ((float(ndtri(1 - alpha / 2)) + float(ndtri(POWER))) * gap.se / gap.value) ** 2
     return max(math.ceil(queries * times), queries + 1) if times <= _FAR else None
 
 
@@ -196,7 +200,7 @@ def _headline(verdict: Verdict, best: Candidate) -> str:
 def _details(verdict: Verdict, ranked: Sequence[Candidate], primary: Primary) -> list[str]:
     best = ranked[0]
     values = {c.labeling: c.concordance for c in ranked}
-    out = [f"This is about {primary}."]
+    out = [f"This is about {primary}, at {percent(verdict.confidence)} confidence."]
     if best.high < CHANCE:
         out.append(
             f"{best.labeling!r} does worse than chance (concordance {_between(best)}): its high scores go with the"
@@ -222,7 +226,7 @@ def _details(verdict: Verdict, ranked: Sequence[Candidate], primary: Primary) ->
         if verdict.cheapest != best.labeling:
             out.append(
                 f"The cheapest labeling{among} that is not worse by more than {verdict.margin:g} in concordance"
-                f" (one-sided 95 %) is {verdict.cheapest!r} ({values[verdict.cheapest]:.3f})."
+                f" (one-sided {percent(verdict.confidence)}) is {verdict.cheapest!r} ({values[verdict.cheapest]:.3f})."
             )
         elif best.order is not None and best.order > min(orders):
             out.append(f"No cheaper labeling{among} is shown to be within {verdict.margin:g} of it in concordance.")

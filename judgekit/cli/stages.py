@@ -329,6 +329,9 @@ def compare(
         bool, typer.Option("--accept-mixed-models", help="Give a verdict on answers of several models under one name.")
     ] = False,
     margin: Annotated[float, typer.Option(help="How much worse still counts as not worse (concordance).")] = 0.05,
+    confidence: Annotated[
+        float, typer.Option(help="Of the intervals and of what the verdict claims: from 0.5, below 1.")
+    ] = 0.95,
     resamples: Annotated[int, typer.Option(min=100, max=100_000, help="Bootstrap resamples.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 1,
     format: FormatOption = "table",
@@ -365,6 +368,7 @@ def compare(
         primary_metric=primary_metric,
         primary_level=wanted[0],
         margin=margin,
+        confidence=confidence,
         by_construction=_outcomes(by_construction or [], found, answers),
         accept_mixed_models=accept_mixed_models,
         resamples=resamples,

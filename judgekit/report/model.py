@@ -258,7 +258,7 @@ class Facts:
         depth: depth of the pool.
         pool_pairs: (query, doc) pairs that were labelled once each.
         runs: one entry per run.
-        seed, resamples: of the intervals.
+        seed, resamples, confidence: of the intervals.
         versions: versions of judgekit, Python and libraries.
         more: further (name, value) lines.
     """
@@ -270,6 +270,7 @@ class Facts:
     runs: tuple[RunFacts, ...] = ()
     seed: int | None = None
     resamples: int | None = None
+    confidence: float = 0.95
     versions: Mapping[str, str] = field(default_factory=dict)
     more: tuple[tuple[str, str], ...] = ()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
+from judgekit.analysis.resampling import percent
 from judgekit.data.files import write_atomic
 from judgekit.data.tables import ALL
 from judgekit.report import figures, paper, pictures, svg, words
@@ -67,7 +68,7 @@ def _environment() -> jinja2.Environment:
         words.rewards,
     ):
         environment.filters[function.__name__] = function
-    environment.filters |= {"shares": shares, "missing": missing}
+    environment.filters |= {"percent": percent, "shares": shares, "missing": missing}
     environment.filters |= {"spark": figures.spark, "spark_range": figures.spark_range}
     return environment
 
@@ -103,7 +104,7 @@ def _context(results: Results) -> dict[str, Any]:
         "statuses": _statuses(results.labelings),
         "quality": _quality(results.quality),
         "score_means": _scores(results.scores),
-        "generic": _generic,
+        "generic": partial(_generic, confidence=results.facts.confidence),
         "ratio": _ratio(results),
     }
 
@@ -207,16 +208,15 @@ def _differences(results: Results) -> dict[str, pd.DataFrame] | None:
     return {"main": main, "all": frame}
 
 
-def _generic(frame: pd.DataFrame) -> dict[str, Any]:
+def _generic(frame: pd.DataFrame, confidence: float) -> dict[str, Any]:
     """Return a table with any columns as texts; ``ci_low`` and ``ci_high`` become one column."""
     numeric = {str(c): pd.api.types.is_numeric_dtype(frame[c].dtype) for c in frame.columns}
     both = {"ci_low", "ci_high"} <= set(numeric)
-    columns = {
-        "95 % interval" if both and c == "ci_low" else c: n for c, n in numeric.items() if not (both and c == "ci_high")
-    }
+    ends = f"{percent(confidence)} interval"
+    columns = {ends if both and c == "ci_low" else c: n for c, n in numeric.items() if not (both and c == "ci_high")}
     rows = []
     for row in records(frame.head(MOST_ROWS)):
-        row["95 % interval"] = words.interval(row["ci_low"], row["ci_high"]) if both else ""
+        row[ends] = words.interval(row["ci_low"], row["ci_high"]) if both else ""
         rows.append([_text(c, row[c]) for c in columns])
     return {"columns": columns, "rows": rows, "left_out": max(0, len(frame) - MOST_ROWS)}
 

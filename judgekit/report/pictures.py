@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
+from judgekit.analysis.resampling import percent
 from judgekit.report import figures
 from judgekit.report.grids import Cell, Grid
 from judgekit.report.model import Cost, LabelingInfo, Results
@@ -48,7 +49,7 @@ def forest(
     singles = [g for g in every if g.part.run != main.part.run and replace(g.part, run=main.part.run) == main.part]
     runs = {name: [g.cells[name, measure] for g in singles if (name, measure) in g.cells] for name in found}
     told = "; ".join(f"{c.labeling} {number(c.value)} {interval(c.low, c.high)}".rstrip() for c in cells)
-    caption = f"{measure} by labeling{_scope(main)}: point and 95 % interval"
+    caption = f"{measure} by labeling{_scope(main)}: point and {percent(results.facts.confidence)} interval"
     caption += "; the small strokes below a point are the single runs." if any(runs.values()) else "."
     return Picture(key, figures.forest(key, cells, runs, order, f"{measure}: {told}."), caption)
 

@@ -16,6 +16,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from judgekit.analysis.resampling import percent
 from judgekit.report.grids import Cell, Grid, grids, is_primary
 from judgekit.report.model import Cost, Results, Spending
 from judgekit.report.needs import missing, shares
@@ -91,7 +92,7 @@ def _grid(part: Grid, results: Results, console: Console, *, compact: bool) -> I
         chunks = [part.measures[i : i + fit] for i in range(0, len(part.measures), fit)]
     for measures in chunks:
         yield _cells(part, measures, results.primary.measure, compact=compact)
-    yield from _legend(part, results.primary.measure)
+    yield from _legend(part, results)
 
 
 def _cells(part: Grid, measures: Sequence[str], primary: str, *, compact: bool) -> Table:
@@ -118,11 +119,12 @@ def _cell(part: Grid, cell: Cell | None, *, compact: bool) -> Text:
     return text
 
 
-def _legend(part: Grid, primary: str) -> Iterator[Text]:
-    if primary in part.measures:
+def _legend(part: Grid, results: Results) -> Iterator[Text]:
+    if results.primary.measure in part.measures:
         yield Text("* the primary measure, fixed in advance: the verdict is about it", style="dim")
     if part.methods:
-        yield Text(f"[low, high]: 95 % interval ({', '.join(part.methods)}), n = {part.sizes}", style="dim")
+        kind = f"{percent(results.facts.confidence)} interval"
+        yield Text(f"[low, high]: {kind} ({', '.join(part.methods)}), n = {part.sizes}", style="dim")
     for flag in part.flags:
         yield Text(clean(f"{marks([flag])} {meaning(flag)}"), style="dim")
     for reason in part.reasons:

@@ -21,7 +21,7 @@ def verdict(values, se=0.02, orders=None, taus=None, interval=True, **change):
         Candidate(name, v, (taus or values)[name], (orders or {}).get(name), "", v + low, v + high)
         for name, v in values.items()
     ]
-    given = {"margin": 0.05, "queries": 300, "excluded": {}, **change}
+    given = {"margin": 0.05, "queries": 300, "confidence": 0.95, "excluded": {}, **change}
     return decide(candidates, lambda a, b: gap(values[a] - values[b], se), CELL, **given)
 
 
@@ -71,7 +71,7 @@ def test_equal_labelings_are_not_told_apart():
 def test_a_large_difference_without_an_error_is_not_called_too_close(se):
     nothing = Difference(0.9, math.nan, math.nan, math.nan, se, math.nan, "")
     candidates = [Candidate("a", 1.0, 1.0), Candidate("b", 0.1, -0.5)]
-    found = decide(candidates, lambda a, b: nothing, CELL, margin=0.05, queries=3, excluded={})
+    found = decide(candidates, lambda a, b: nothing, CELL, margin=0.05, queries=3, confidence=0.95, excluded={})
     assert "too close" not in found.text
     assert "How many queries would settle it against 'b' cannot be said from so few." in found.text
 
@@ -120,7 +120,7 @@ def test_an_undefined_difference_is_no_proof():
     undefined = Difference(0.2, math.nan, math.nan, math.nan, math.nan, math.nan, "")
     found = decide(
         [Candidate("a", 0.8, 0.5), Candidate("b", 0.6, 0.2)], lambda a, b: undefined, CELL,
-        margin=0.05, queries=50, excluded={},
+        margin=0.05, queries=50, confidence=0.95, excluded={},
     )  # fmt: skip
     assert found.winner is None
     assert found.not_told_apart == ("b",)
