@@ -26,6 +26,7 @@ import pandas as pd
 from judgekit import stages, summary
 from judgekit.analysis import Comparison, QueryLogCheck, agreement, check_query_log, compare
 from judgekit.answers.answerer import Answerer
+from judgekit.canary import canary as ask_again
 from judgekit.config import Config, load
 from judgekit.data.checks import remarks
 from judgekit.data.documents import Unit
@@ -72,6 +73,7 @@ class Finished:
         quality, scores: the quality table, and the score table with values per query and means.
         comparison: the comparison, with its table and its verdict.
         missing: a line for everything that could not be had; empty if all is there.
+        canary: a line for every labeling of which stored pairs were asked again.
     """
 
     folder: Path
@@ -81,6 +83,7 @@ class Finished:
     scores: pd.DataFrame
     comparison: Comparison
     missing: tuple[str, ...]
+    canary: tuple[str, ...] = ()
 
 
 FILES: Final = (
@@ -173,6 +176,7 @@ def run(
     overwrite: bool = False,
     mode: Mode = "on",
     budget: Budget | None = None,
+    canary: int | None = None,
     progress: Progress = silent,
 ) -> Finished:
     """Run an experiment from top to bottom; works under a running event loop (a notebook) too.
@@ -185,6 +189,7 @@ def run(
             input is never replaced.
         mode: ``on``, ``off``, ``read-only`` or ``refresh``.
         budget: where to stop.
+        canary: ask about so many stored pairs of each labeling again first, see `judgekit.canary`.
         progress: called with events.
 
     Raises:
@@ -192,7 +197,16 @@ def run(
         StoppedError: the endpoint or the budget ended the run; run it again to go on from there.
     """
     return run_sync(
-        run_async(experiment, out=out, cache=cache, overwrite=overwrite, mode=mode, budget=budget, progress=progress)
+        run_async(
+            experiment,
+            out=out,
+            cache=cache,
+            overwrite=overwrite,
+            mode=mode,
+            budget=budget,
+            canary=canary,
+            progress=progress,
+        )
     )
 
 
@@ -224,6 +238,7 @@ async def run_async(
     overwrite: bool = False,
     mode: Mode = "on",
     budget: Budget | None = None,
+    canary: int | None = None,
     progress: Progress = silent,
 ) -> Finished:
     """Do what `run` does, inside a running event loop."""
@@ -236,8 +251,15 @@ async def run_async(
     mixed = mismatches(inputs)
     for line in mixed:
         progress(Event("inputs", len(inputs), len(inputs), note=line))
+    store = default_store_path() if cache is None else Path(cache)
+    asked_again: tuple[str, ...] = ()
+    if canary is not None:
+        found = await ask_again(prepared, canary, store, budget=budget, progress=progress)
+        asked_again, budget = tuple(map(str, found.flips)), budget and budget.less(found.spent)
+        for line in asked_again:
+            progress(Event("canary", len(found.flips), len(found.flips), note=line))
     session = Session(
-        default_store_path() if cache is None else cache,
+        store,
         mode=mode,
         budget=budget,
         prices=parse_prices(config.model_dump()["prices"]),
@@ -317,7 +339,7 @@ async def run_async(
     results = summary.summarise(
         prepared, labelings, quality, evaluation, comparison, agreed, session, matrix=matrix, log=_query_log(prepared)
     )
-    results = replace(results, warnings=(*mixed, *results.warnings))
+    results = replace(results, warnings=(*mixed, *asked_again, *results.warnings))
     if not config.report.texts:
         results = results.without_texts()
     save_results(results, folder)
@@ -326,4 +348,4 @@ async def run_async(
     names = [name for name in result_files(prepared) if not name.startswith((MANIFEST, "report."))]
     write_manifest(folder / MANIFEST, inputs, [folder / name for name in names if (folder / name).exists()])
     missing = (*([f"the verdict: {mix}"] if mix else []), *summary.missing(labelings, quality))
-    return Finished(folder, results, labelings, quality, scores, comparison, missing)
+    return Finished(folder, results, labelings, quality, scores, comparison, missing, asked_again)

@@ -16,7 +16,7 @@ ROOMS = (
     ("judgekit", "__main__"),
     ("cli",),
     ("sample",),
-    ("experiment", "summary"),
+    ("canary", "experiment", "summary"),
     ("preparation",),
     ("config",),
     ("api",),

@@ -45,6 +45,15 @@ def run(
     query_log: Annotated[
         Path | None, typer.Option(help="Real queries, one a line: do the experiment's look like them?")
     ] = None,
+    canary: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="PAIRS",
+            help="First ask about so many stored pairs of each labeling again, at the cost of their requests, and say"
+            " how many labels differ; what is stored stays.",
+        ),
+    ] = None,
     cache: Cache = None,
     cache_mode: CacheMode = "on",
     max_requests: Annotated[int | None, typer.Option(min=0, help="Stop before sending more requests.")] = None,
@@ -71,13 +80,24 @@ def run(
     if no_texts:
         config = config.without_texts()
     budget = Budget(max_requests=max_requests, max_tokens=max_tokens, max_cost=max_cost)
+    if canary is not None and dry_run:
+        from judgekit.errors import UsageError
+
+        raise UsageError("--canary sends requests, which --dry-run does not: use one of them")
     if dry_run:
         _show_plan(experiments.plan(config, cache=cache))
         return
     out = out or Path("judgekit-out") / experiment.stem
     with progress(quiet) as draw:
         outcome = experiments.run(
-            config, out=out, cache=cache, overwrite=overwrite, mode=cache_mode, budget=budget, progress=draw
+            config,
+            out=out,
+            cache=cache,
+            overwrite=overwrite,
+            mode=cache_mode,
+            budget=budget,
+            canary=canary,
+            progress=draw,
         )
     _show(outcome)
 
@@ -105,6 +125,8 @@ def _show(outcome: Finished) -> None:
 
     out = console()
     reports.print_tables(outcome.results, out)
+    for line in outcome.canary:
+        out.print(f"\n{line}", markup=False, highlight=False)
     out.print(f"\nresults: {outcome.folder}\nreport:  {outcome.folder / 'report.html'}", markup=False, highlight=False)
     if outcome.missing:
         err = console(stderr=True)

@@ -131,6 +131,16 @@ class Budget:
     max_tokens: int | None = None
     max_cost: float | None = None
 
+    def less(self, spent: Amount) -> Budget:
+        """Return what is left of it."""
+        requests, tokens, cost = self.max_requests, self.max_tokens, self.max_cost
+        used = spent.prompt_tokens + spent.completion_tokens
+        return Budget(
+            None if requests is None else max(0, requests - spent.requests),
+            None if tokens is None else max(0, tokens - used),
+            None if cost is None else max(0.0, cost - (spent.money or 0.0)),
+        )
+
     def __bool__(self) -> bool:
         return (self.max_requests, self.max_tokens, self.max_cost) != (None, None, None)
 

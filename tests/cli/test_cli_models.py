@@ -90,6 +90,52 @@ def test_no_verdict_rests_on_two_models_under_one_name_until_the_user_accepts_it
     assert len(fault_server.seen) == sent
 
 
+def test_a_canary_says_how_many_stored_labels_come_out_otherwise_and_leaves_them(
+    judgekit: Judgekit, folder: Path, fault_server: FaultServer
+) -> None:
+    run = experiment(folder, fault_server)
+    fault_server.answer = as_model("judge-2026-01")
+    none = judgekit(*run, "--canary", 5)
+    assert "canary judge: nothing of it is stored yet" in none.out
+    labels = (folder / "out" / "labels" / "judge.qrels").read_text()
+    sent = len(fault_server.seen)
+
+    same = judgekit(*run, "--canary", 5, "--quiet")
+    assert "canary judge: 0 of 5 labels differ (0.0%, 95 % interval 0.0% to 43.4%)\n" in same.out
+    assert len(fault_server.seen) == sent + 5
+
+    fault_server.answer = as_model("judge-2026-09", turned=True)
+    turned = judgekit(*run, "--canary", 1000)
+    pairs = len(labels.splitlines())
+    assert f"canary judge: {pairs} of {pairs} labels differ (100.0%, 95 % interval" in turned.out
+    assert "the stored replies name judge-2026-01, those of now judge-2026-09" in turned.out
+    assert turned.code == 0, turned.err  # the labels are those of one model: the stored ones
+    assert (folder / "out" / "labels" / "judge.qrels").read_text() == labels
+    assert "labels differ" in (folder / "out" / "report.html").read_text()
+    assert len(fault_server.seen) == sent + 5 + pairs
+
+
+def test_a_canary_keeps_to_the_budget_and_sends_nothing_where_the_run_is_refused(
+    judgekit: Judgekit, folder: Path, fault_server: FaultServer
+) -> None:
+    run = experiment(folder, fault_server)
+    fault_server.answer = as_model("judge")
+    assert judgekit(*run, "--limit", 3).code == 0
+    sent = len(fault_server.seen)
+    assert judgekit(*run, "--canary", 5, "--max-requests", 4).code == 3
+    assert len(fault_server.seen) == sent + 4
+    said = judgekit(*run, "--canary", 5, "--max-requests", 7)
+    assert said.code == 3
+    assert "budget" in said.err
+    assert len(fault_server.seen) == sent + 4 + 7
+    sent = len(fault_server.seen)
+    assert judgekit(*run, "--canary", 5, "--dry-run").code == 2
+    (folder / "mine").mkdir()
+    (folder / "mine" / "report.html").write_text("not judgekit's")
+    assert judgekit(*run, "--canary", 5, "--out", "mine").code == 2
+    assert len(fault_server.seen) == sent
+
+
 def test_a_revision_makes_all_requests_new(judgekit: Judgekit, folder: Path, fault_server: FaultServer) -> None:
     fault_server.answer = as_model("judge")
     assert judgekit(*experiment(folder, fault_server)).code == 0
