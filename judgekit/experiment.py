@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -77,11 +77,12 @@ class Finished:
     """
 
     folder: Path
-    results: Results
-    labelings: Mapping[str, Labeling]
-    quality: pd.DataFrame
-    scores: pd.DataFrame
-    comparison: Comparison
+    # Not in the repr: asyncio's runner makes that of the result when it ends, and tables are slow to write out.
+    results: Results = field(repr=False)
+    labelings: Mapping[str, Labeling] = field(repr=False)
+    quality: pd.DataFrame = field(repr=False)
+    scores: pd.DataFrame = field(repr=False)
+    comparison: Comparison = field(repr=False)
     missing: tuple[str, ...]
     canary: tuple[str, ...] = ()
 
