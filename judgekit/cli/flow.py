@@ -160,7 +160,8 @@ def _show_plan(plans: dict[str, Plan]) -> None:
             f"{least}{plan.prompt_tokens:,}",
         )
     console().print(table)
-    console().print(
-        "Nothing was sent. Requests that stages share are counted in each, and once in all. A reply that is cut off or"
-        " not in the form that was asked for is asked for once more, which the larger numbers allow for."
-    )
+    console().print("Nothing was sent. Requests that stages share are counted in each, and once in all.")
+    if any(plan.at_least for plan in plans.values()):
+        console().print(
+            "More is sent where a reply is cut off or not in the form that was asked for, or leads to others."
+        )

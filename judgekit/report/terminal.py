@@ -153,15 +153,21 @@ def _costs(results: Results) -> Group:
     for name in ("requests", "prompt tokens", "completion tokens", "money", "request-seconds", "sent now", "time now"):
         table.add_column(name, justify="right", overflow="fold")
     for info in results.labelings:
-        table.add_row(Text(clean(info.name)), *_cost(info.spending.standalone, results.currency), *_now(info.spending))
+        table.add_row(Text(clean(info.name)), *_standalone(info.spending, results.currency))
     for answers in results.answers:
         name = f"end to end: {clean(answers.model)}" if answers.model else "end to end"
         if answers.at_verdict is not None:
             row = f"{name}, top {results.primary.depth}"
             table.add_row(Text(row), *_cost(answers.at_verdict, results.currency), "", "")
         whole = answers.spending
-        table.add_row(Text(f"{name}, all depths"), *_cost(whole.standalone, results.currency), *_now(whole))
+        table.add_row(Text(f"{name}, all depths"), *_standalone(whole, results.currency))
     return Group(Text(), table, Text())
+
+
+def _standalone(spending: Spending, currency: str) -> tuple[str, ...]:
+    requests, *rest = _cost(spending.standalone, currency)
+    again = f" ({count(spending.again)} again)" if spending.again else ""
+    return (requests + again, *rest, *_now(spending))
 
 
 def _cost(cost: Cost, currency: str) -> tuple[str, ...]:

@@ -221,7 +221,7 @@ def test_dry_run_counts_and_sends_nothing(judgekit: Judgekit, folder: Path) -> N
     before = judgekit("run", "experiment.toml", "--dry-run")
     assert before.code == 0, before.err
     rows = {line.split("  ")[0]: line.split() for line in before.out.splitlines()}
-    assert " ".join(rows["label judge"][2:8]) == "18 18 0 at least 18"
+    assert " ".join(rows["label judge"][2:11]) == "18 18 0 at least 18; up to 36"
     assert not (folder / "judgekit-out").exists()
     assert judgekit("run", "experiment.toml", "--out", "results").code == 0
     after = judgekit("run", "experiment.toml", "--dry-run")

@@ -100,7 +100,8 @@ def test_what_is_forgotten_is_shown_first_and_asked_again_by_the_next_run(judgek
     assert "deleted" in judgekit(*lost, "--yes").out
     assert judgekit(*lost).out.startswith("0 replies and 0 waiting requests found")
     plan = judgekit("run", "experiment.toml", "--dry-run", "--cache", "store").out
-    _, _, _, to_send, _ = re.findall(r"[\d,]+", plan.splitlines()[-2])
+    (whole,) = re.findall(r"^all .*", plan, re.MULTILINE)
+    _, _, _, to_send, *_ = re.findall(r"[\d,]+", whole)
     assert int(to_send) == int(said.out.split()[0]) > 0
 
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from judgekit.data.documents import Doc, Query, Unit
 from judgekit.errors import BudgetError, EndpointError, UsageError
+from judgekit.labelers.base import build
 from judgekit.llm.mock import ScriptedTransport, error
 from judgekit.llm.session import Session, run_sync
 from judgekit.llm.types import Endpoint, Failure, Outcome, Request
 from judgekit.llm.usage import Budget
 from judgekit.progress import Event
+from tests.labelers.scripted import Here
 from tests.llm.programs import Ask, collect, texts
 
 HERE = Endpoint("here", "http://127.0.0.1:1/v1", "m")
@@ -55,6 +60,25 @@ def test_one_request_of_two_programs_at_the_same_time_is_sent_once() -> None:
         assert len(transport.sent) == 700
         assert session.usage("one").standalone == session.usage("other").standalone
         assert session.usage("one").incurred.requests + session.usage("other").incurred.requests == 700
+
+
+def test_a_plan_says_how_much_it_may_become_and_what_was_asked_again_is_counted(tmp_path: Path) -> None:
+    labeler = build("judge(samples=2, temperature=1)", Here())
+    units = [Unit(Query(f"q{i}", f"Which {i}?"), (Doc("d", "This."),)) for i in range(5)]
+
+    def script(body: dict[str, Any]) -> str:
+        return "Yes" if "Yes or No only." in json.dumps(body["messages"]) else "Perhaps."
+
+    async def labels(session: Session) -> None:
+        async for _ in session.resolve(units, labeler, "judge"):
+            pass
+
+    for planned in ((10, 0, 20), (20, 20, 20)):  # a replay is counted as well
+        with Session(tmp_path, transports=lambda _: ScriptedTransport(script)) as session:
+            plan = session.plan(units, labeler)
+            assert (plan.requests, plan.cached, plan.up_to) == planned
+            run_sync(labels(session))
+            assert (session.usage("judge").again, session.usage("judge").standalone.requests) == (10, 20)
 
 
 def test_a_plan_counts_what_is_missing_and_sends_nothing(tmp_path: Path) -> None:

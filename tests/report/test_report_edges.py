@@ -78,6 +78,14 @@ def test_unknown_costs_are_a_dash_and_partly_known_ones_a_lower_bound(make_resul
     assert "≥ 12.0 s" in text
 
 
+def test_what_was_asked_again_stands_beside_the_requests(make_results, outline):
+    judge = make_results().labelings[1]
+    spending = dataclasses.replace(judge.spending, again=1204)
+    page, text = shown(make_results(labelings=(dataclasses.replace(judge, spending=spending),)))
+    assert any(row[:2] == [judge.name, "4,812 (1,204 again)"] for row in outline(page).rows)
+    assert "4,812 (1,204 again)" in text
+
+
 def test_tokens_are_a_share_of_the_answers_that_the_verdict_is_about(make_results, outline):
     results = make_results()
     judge, whole = results.labelings[1].spending.standalone, results.answers[0]
