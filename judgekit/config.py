@@ -23,7 +23,6 @@ from judgekit.spec import Spec, Value, parse
 
 __all__ = ["AnalysisConfig", "AnswersConfig", "Config", "DataConfig", "LabelerConfig", "MetricsConfig", "load"]
 
-Level = Literal["query", "within-query", "system"]
 Positive = Annotated[int, Field(ge=1)]
 
 
@@ -148,22 +147,41 @@ class MetricsConfig(_Section):
     missing: Literal["undefined", "zero", "condense"] = "undefined"
 
 
-class AnalysisConfig(_Section):
-    """``[analysis]``: levels, resampling, and the one cell that the verdict is about.
+_RENAMED = {
+    "margin": "is replaced by keep (the share of the best labeling's gain that a cheaper one must keep) and by"
+    " margin_points (in points of quality)",
+    "primary_level": 'is replaced by use = "choose-runs" (within queries) or "find-questions" (over queries)',
+    "levels": "is not needed any more: all levels are always worked out",
+}
+"""Keys of an earlier version, which must not be taken for others, with what stands in their place."""
 
-    ``confidence`` is that of all intervals and of what the verdict claims. ``accept_mixed_models`` lets a verdict rest
+
+class AnalysisConfig(_Section):
+    """``[analysis]``: what the labels are wanted for, the one cell that the verdict is about, and the resampling.
+
+    ``groups`` is a column of the query file: queries of a group (paraphrases, questions about one document) are
+    resampled together. ``confidence`` is that of all intervals and claims. ``accept_mixed_models`` lets a verdict rest
     on replies that come from several models under one name.
     """
 
+    use: Literal["choose-runs", "find-questions"] | None = None
     primary: str | None = None
     primary_metric: str | None = None
-    primary_level: Level = "query"
-    levels: Annotated[list[Level], Field(min_length=1)] = ["query", "within-query", "system"]
+    keep: Annotated[float, Field(gt=0, le=1)] = 0.5
+    margin_points: Annotated[float, Field(ge=0)] | None = None
+    confidence: Annotated[float, Field(ge=0.5, lt=1)] = 0.95
+    groups: str | None = None
     resamples: Annotated[int, Field(ge=100, le=100_000)] = 1000
     seed: Annotated[int, Field(ge=0)] = 1
-    margin: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
-    confidence: Annotated[float, Field(ge=0.5, lt=1)] = 0.95
     accept_mixed_models: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _renamed(cls, given: Any) -> Any:
+        for key in _RENAMED:
+            if isinstance(given, dict) and key in given:
+                raise ValueError(f"{key} {_RENAMED[key]}")
+        return given
 
 
 class ReportConfig(_Section):

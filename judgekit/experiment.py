@@ -25,6 +25,7 @@ import pandas as pd
 
 from judgekit import stages, summary
 from judgekit.analysis import Comparison, QueryLogCheck, agreement, check_query_log, compare
+from judgekit.analysis.controls import LENGTH, RETRIEVER
 from judgekit.answers.answerer import Answerer
 from judgekit.canary import canary as ask_again
 from judgekit.config import Config, load
@@ -92,6 +93,9 @@ FILES: Final = (
     "resolved.toml",
     "scores.parquet",
     "controls.csv",
+    "gains.csv",
+    "fidelity.csv",
+    "top.csv",
     "agreement.csv",
     "confusion.csv",
     "models.csv",
@@ -302,18 +306,22 @@ async def run_async(
     first = next(iter(prepared.answering.values()), None)
     spelled = dict(zip(config.answers.metrics, (m.name for m in first.metrics), strict=True)) if first else {}
     mix = "" if analysis.accept_mixed_models else "; ".join(session.mixed())
+    ranks = stages.control_scores(collection, str(analysis.primary))
     comparison = compare(
-        scores,
+        pd.concat([scores, ranks], ignore_index=True),
         quality,
-        levels=analysis.levels,
+        use=analysis.use,
         primary=analysis.primary,
         primary_metric=spelled.get(metric, metric),
         primary_model=first.answerer.endpoint.model if first and metric in spelled else None,
-        primary_level=analysis.primary_level,
-        margin=analysis.margin,
+        keep=analysis.keep,
+        margin_points=analysis.margin_points,
+        confidence=analysis.confidence,
+        groups=prepared.groups,
+        controls=(RETRIEVER, LENGTH),
+        twins={name: stages.twin(labeling) for name, labeling in labelings.items()},
         resamples=analysis.resamples,
         seed=analysis.seed,
-        confidence=analysis.confidence,
         costs=summary.costs(prepared.labelers, session),
         needs={name: labeler.needs for name, labeler in prepared.labelers.items()},
         answering=summary.answering(prepared),
@@ -329,7 +337,8 @@ async def run_async(
         seed=analysis.seed,
         confidence=analysis.confidence,
     )
-    write_table(comparison.controls, folder / "controls.csv")
+    for name in ("controls", "gains", "fidelity", "top"):
+        write_table(getattr(comparison, name), folder / f"{name}.csv")
     write_table(agreed.table, folder / "agreement.csv")
     write_table(agreed.confusion, folder / "confusion.csv")
     matrix = summary.models(prepared, scores, quality, comparison.verdict.primary)

@@ -10,9 +10,10 @@ from pathlib import Path
 import pandas as pd
 
 from judgekit import stages
+from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS
 from judgekit.analysis.querylog import check_sizes
 from judgekit.config import Config, load
-from judgekit.data.readers import read_queries
+from judgekit.data.readers import read_column, read_queries
 from judgekit.data.streams import is_json, lines
 from judgekit.errors import ConfigError, UsageError, nearest
 from judgekit.labelers.base import Labeler, build
@@ -37,6 +38,7 @@ class Prepared:
         measures: the measures, at every answer depth where they have no cutoff of their own.
         ratings: what people or other tools think of answers, a quality table, or None.
         query_log: texts of real queries, to be compared with the experiment's, or None.
+        groups: the group of each query, where the experiment names a column of groups, or None.
     """
 
     config: Config
@@ -46,6 +48,7 @@ class Prepared:
     measures: tuple[Measure, ...]
     ratings: pd.DataFrame | None = None
     query_log: tuple[str, ...] | None = None
+    groups: Mapping[str, str] | None = None
 
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:
@@ -99,6 +102,10 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
     with _located(config, "answers.ratings"):
         ratings = stages.read_ratings_of(map(config.resolve, config.answers.ratings), collection, config.answers.depths)
     texts = _read_query_log(config, collection)
+    groups = None
+    if config.analysis.groups is not None:
+        with _located(config, "analysis.groups"):
+            groups = read_column(config.resolve(config.data.queries), config.analysis.groups)
     config = _with_primary(config, measures, ratings)
     if ratings is not None:
         with _located(config, "answers.ratings"):
@@ -106,7 +113,7 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
     if config.analysis.primary_metric in config.answers.metrics:
         with _located(config, "answers.metrics"):
             stages.check_references(collection, next(iter(answering.values())))
-    return Prepared(config, collection, labelers, answering, tuple(measures), ratings, texts)
+    return Prepared(config, collection, labelers, answering, tuple(measures), ratings, texts, groups)
 
 
 def _answering(config: Config, resources: stages.Resources) -> dict[str, stages.Answering]:
@@ -212,13 +219,11 @@ def _with_primary(config: Config, measures: list[Measure], ratings: pd.DataFrame
         reason = f"{primary} is compared with answers from the top {cutoff}, and answers.depths has {have} only"
         raise ConfigError(reason, config.path, "analysis.primary")
     answered = len(config.runs) if metric in answers.metrics or ratings is None else _rated_runs(ratings, metric)
-    if analysis.primary_level != "query" and answered < 2:
-        reason = f"the {analysis.primary_level} level compares runs, and only one has answers"
-        raise ConfigError(reason, config.path, "analysis.primary_level")
-    levels = (
-        analysis.levels if analysis.primary_level in analysis.levels else [*analysis.levels, analysis.primary_level]
-    )
-    fixed = analysis.model_copy(update={"primary": primary, "primary_metric": metric, "levels": levels})
+    if analysis.use == CHOOSE_RUNS and answered < 2:
+        reason = f"use {CHOOSE_RUNS!r} compares runs, and only one has answers"
+        raise ConfigError(reason, config.path, "analysis.use")
+    use = analysis.use or (CHOOSE_RUNS if answered > 1 else FIND_QUESTIONS)
+    fixed = analysis.model_copy(update={"primary": primary, "primary_metric": metric, "use": use})
     return config.model_copy(update={"analysis": fixed})
 
 

@@ -9,23 +9,24 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
 
+from judgekit.analysis.controls import LENGTH, RETRIEVER
 from judgekit.answers.answerer import Answerer, make_answerer
 from judgekit.answers.imported import completed, read_ratings
 from judgekit.answers.quality import Answered, Metric, Score
 from judgekit.answers.quality import metric as answer_metric
 from judgekit.data.checks import check_runs
 from judgekit.data.documents import Docs, Fields, Queries, Unit
-from judgekit.data.labelings import Labeling
+from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.outputs import note_read
 from judgekit.data.pool import pool
 from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.runs import Run
-from judgekit.data.tables import ALL, LABELS, QUALITY
+from judgekit.data.tables import ALL, LABELS, QUALITY, SCORES, Status
 from judgekit.data.trec import read_run
 from judgekit.errors import ConfigError, UsageError, nearest
 from judgekit.labelers.base import Label, Labeler, checked
@@ -50,12 +51,14 @@ __all__ = [
     "at_depth",
     "at_depths",
     "check_references",
+    "control_scores",
     "label",
     "label_units",
     "rating_stage",
     "read_collection",
     "read_ratings_of",
     "score",
+    "twin",
     "units_to_answer",
 ]
 
@@ -204,13 +207,13 @@ async def label(labeler: Labeler, collection: Collection, session: Session, name
     if any(map(any, origins)):
         for column, names in zip(("reply_model", "fingerprint"), zip(*origins, strict=True), strict=True):
             columns[column] = pd.array(names, dtype="str").take(made_by)  # few names, many labels
-    return labeling(name, labeler, labels, columns)
+    return labeling(name, labeler.scale, labels, columns)
 
 
 def labeling(
-    name: str, labeler: Labeler, labels: Sequence[Label], columns: Mapping[str, ExtensionArray] | None = None
+    name: str, scale: Scale, labels: Sequence[Label], columns: Mapping[str, ExtensionArray] | None = None
 ) -> Labeling:
-    """Return labels as a labeling on the labeler's declared scale.
+    """Return labels as a labeling on its declared scale.
 
     Further columns are those given and what the labels hold extra.
     """
@@ -228,7 +231,7 @@ def labeling(
         frame[column] = values
     for column in sorted({key for x in labels for key in x.extra}):
         frame[column] = [x.extra.get(column) for x in labels]
-    return Labeling(name, labeler.scale, frame if labels else LABELS.empty())
+    return Labeling(name, scale, frame if labels else LABELS.empty())
 
 
 _Asked = tuple[str, int]
@@ -398,3 +401,44 @@ def score(
         depth=collection.depth,
         missing=missing,
     )
+
+
+_FUSION: Final = 60
+
+
+def control_scores(collection: Collection, measure: str) -> pd.DataFrame:
+    """Return scores of the runs under two labelings that know no question, named as those of ``measure``.
+
+    One is 1 / rank in a fusion of the runs (reciprocal ranks, Cormack et al. 2009), the other how long a document is.
+
+    They are gains, so they are scored by nDCG, at the measure's cutoff.
+
+    Returns:
+        Columns of the score table; without rows where there is one run, which its own ranks cannot be told from.
+    """
+    from judgekit.metrics import parse_measure
+
+    if len(collection.runs) < 2:
+        return SCORES.empty()
+    made: dict[str, list[Label]] = {RETRIEVER: [], LENGTH: []}
+    for query_id, doc_ids in collection.pairs.items():
+        fused = dict.fromkeys(doc_ids, 0.0)
+        for run in collection.runs:
+            for rank, doc_id in enumerate(run.top(query_id, collection.depth), 1):
+                fused[doc_id] += 1 / (_FUSION + rank)
+        ranked = sorted(doc_ids, key=lambda doc_id: (-fused[doc_id], doc_id))
+        made[RETRIEVER] += [Label(query_id, doc_id, 1 / rank) for rank, doc_id in enumerate(ranked, 1)]
+        sizes = [len(doc.text) for doc in collection.docs.get(doc_ids)]
+        longest = max([1, *sizes])
+        made[LENGTH] += [Label(query_id, d, size / longest) for d, size in zip(doc_ids, sizes, strict=True)]
+    given = parse_measure(measure)
+    gain = parse_measure("nDCG").at(given.cutoff)
+    labelings = [labeling(name, Scale("unit"), labels) for name, labels in made.items()]
+    return score(collection, labelings, [gain]).scores().assign(measure=measure)
+
+
+def twin(labeling: Labeling) -> dict[str, float]:
+    """Return a labeling's question-only twin: the mean label per query over its pool, of the labels that there are."""
+    table = labeling.table
+    means = table[table["status"] == Status.OK.value].groupby("query_id")["relevance"].mean()
+    return {str(query_id): float(value) for query_id, value in means.items()}

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from judgekit import __version__, stages
-from judgekit.analysis import Answering, kinship, model_matrix, plan_queries
+from judgekit.analysis import CHOOSE_RUNS, Answering, kinship, model_matrix, plan_queries
 from judgekit.analysis.cost import COSTS
 from judgekit.data.checks import remarks
-from judgekit.data.tables import ALL, NO_FAILURE, NOT_MISSING, SCORES, Status
-from judgekit.errors import JudgekitError
+from judgekit.data.tables import NO_FAILURE, NOT_MISSING, SCORES, Status
 from judgekit.llm.types import MOCK_URL, RECORDED_URL
 from judgekit.llm.usage import Amount
 from judgekit.report.model import (
@@ -37,6 +36,7 @@ from judgekit.spec import Spec
 if TYPE_CHECKING:
     from judgekit.analysis import Comparison, ModelMatrix, QueryLogCheck
     from judgekit.analysis import Primary as Cell
+    from judgekit.analysis import Verdict as AnalysisVerdict
     from judgekit.analysis.agreement import Agreement
     from judgekit.data.labelings import Labeling
     from judgekit.labelers.base import Labeler, Needs
@@ -292,7 +292,7 @@ def models(prepared: Prepared, scores: pd.DataFrame, quality: pd.DataFrame, prim
     """Return the primary cell by the model that labels and the model that answers; None if one model answers."""
     needs = {name: labeler.needs for name, labeler in prepared.labelers.items()}
     asked = {name: [endpoint.model for endpoint in need.endpoints] for name, need in needs.items() if need.endpoints}
-    if len(prepared.answering) < 2 or primary.measure is None or not asked:
+    if len(prepared.answering) < 2 or not asked:
         return None
     methods: dict[str, str] = {}
     for name in asked:
@@ -333,31 +333,49 @@ def _sections(comparison: Comparison, matrix: ModelMatrix | None, log: QueryLogC
         )
     if log is not None:
         yield Section("Do these queries look like the real ones?", log.sentence, quotes=log.examples)
-    primary, controls = comparison.verdict.primary, comparison.controls
-    wanted = (controls["coefficient"] == "concordance") & (controls["run"] == ALL)
-    if primary.measure is not None:
-        wanted &= controls["measure"] == primary.measure
-    shown = ["labeling", "measure", "control", "value", "ci_low", "ci_high", "n", "undefined_reason"]
-    if wanted.any():
-        yield Section(
-            "Easy and hard questions",
-            "Over all cases, part of the concordance comes from comparing easy questions with hard ones"
-            " (cross-query) and part from comparing runs on the same question (same-query; n counts pairs). Given what"
-            " the model knows without documents: on the questions that it then gets wrong (closed-book-0), and over"
-            " pairs of questions that it knows equally well (closed-book-strata).",
-            controls.loc[wanted, [c for c in shown if c in controls.columns]],
+    for verdict in [*list(comparison.verdicts.values())[1:], *_independent(comparison)]:
+        title = "To choose between retrievers" if verdict.primary.use == CHOOSE_RUNS else "To find questions that fail"
+        of = (
+            ""
+            if verdict.primary.model == comparison.verdict.primary.model
+            else f", by answers of {verdict.primary.model}"
         )
-    try:
-        planned = plan_queries(comparison)
-    except JudgekitError:
-        # Planning is about queries and starts from an interval: without one there is nothing to plan from.
-        return
-    yield Section(
-        "How many queries it takes",
-        "Expected intervals of the concordance of the primary cell, and of differences between two labelings with the"
-        " chance (power) that a difference as large as the one seen is told from none.",
-        planned,
-    )
+        yield Section(title + of, verdict.text)
+    for title, text, table in (
+        (
+            "What choosing between the runs by these labels wins",
+            "Quality won over a coin flip when a labeling, from half of the queries, picks one of two of these runs;"
+            " below it, without one of the runs.",
+            comparison.gains,
+        ),
+        (
+            "Controls",
+            "Concordance of what does not look at what a document says. Question-only twin: the same label for every"
+            " document of a question. Retriever: the ranks in a fusion of the runs. Same closed-book quality: only"
+            " pairs of questions that the model knows equally well without documents.",
+            comparison.controls,
+        ),
+        (
+            "Do the labels find the differences between runs that the answers show?",
+            "Paired t tests of all pairs of runs, raw and by Holm: recall is the share of the answers' findings that"
+            " the labels make too, unconfirmed the share of their own that the answers do not make, opposite the"
+            " share that is significant the other way round.",
+            comparison.fidelity,
+        ),
+        ("The best runs only", "Tau-b and decision gain among the best runs, by either order.", comparison.top),
+    ):
+        if len(table):
+            yield Section(title, text, table)
+    if comparison.verdict.found is not None:
+        yield Section(
+            "How many queries it takes",
+            "Expected width of the intervals of the verdict with other numbers of queries like these.",
+            plan_queries(comparison),
+        )
+
+
+def _independent(comparison: Comparison) -> list[AnalysisVerdict]:
+    return [next(iter(verdicts.values())) for verdicts in comparison.independent.values()]
 
 
 def summarise(
@@ -385,13 +403,11 @@ def summarise(
         answers=tuple(
             _answers(stage, answering, quality, session, primary) for stage, answering in prepared.answering.items()
         ),
-        primary=Primary(primary.measure or "", primary.metric, primary.level, primary.depth, primary.model),
+        primary=Primary(primary.measure, primary.metric, primary.level, primary.depth, primary.model),
         verdict=Verdict(
             headline=verdict.sentences[0],
             details=verdict.sentences[1:],
-            best=(verdict.best, *verdict.not_told_apart)
-            if verdict.best and verdict.predictive and len(verdict.ranking) > 1
-            else (),
+            best=verdict.leaders if len(verdict.ranking) > 1 else (),
             cheapest=verdict.cheapest,
         ),
         facts=_facts(prepared, evaluation),

@@ -10,7 +10,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from judgekit.analysis.levels import LEVELS
 from judgekit.answers.quality import catalog as answer_metrics
 from judgekit.config import parse_config
 from judgekit.errors import ConfigError
@@ -85,7 +84,7 @@ def finish(data: Path, out: Path, spellings: list[str], /, **changes: dict[str, 
         ],
         "answers": {"endpoint": "one", "depths": [3], "metrics": ["em"], "closed_book": False},
         "metrics": {"measures": ["P"]},
-        "analysis": {"levels": ["query"], "resamples": 100},
+        "analysis": {"resamples": 100},
     }
     for table, change in changes.items():
         content[table] = change if table == "runs" else {**content[table], **change}
@@ -103,7 +102,7 @@ def test_every_labeler_and_metric_is_tried_here() -> None:
 
 @pytest.mark.parametrize(("spelling", "scale"), LABELERS.items())
 def test_every_labeler_alone_ends_with_a_report(data: Path, tmp_path: Path, spelling: str, scale: str) -> None:
-    whole = {"answers": {"depths": [1, 3], "closed_book": True}, "analysis": {"levels": list(LEVELS)}}
+    whole = {"answers": {"depths": [1, 3], "closed_book": True}}
     finished = finish(data, tmp_path, [spelling], **whole)
     assert [labeling.scale.kind for labeling in finished.labelings.values()] == [scale]
     assert list(pd.read_csv(tmp_path / "agreement.csv").columns[:4]) == ["first", "second", "on", "coefficient"]
@@ -122,7 +121,7 @@ def test_every_answer_metric_ends_with_a_report(data: Path, tmp_path: Path, metr
 
 
 def test_an_experiment_with_one_run_ends_with_a_report(data: Path, tmp_path: Path) -> None:
-    finish(data, tmp_path, ["containment", "judge"], runs={"good": "good.trec"}, analysis={"levels": list(LEVELS)})
+    finish(data, tmp_path, ["containment", "judge"], runs={"good": "good.trec"}, analysis={})
 
 
 def test_an_experiment_with_one_query_ends_with_a_report(data: Path, tmp_path: Path) -> None:
@@ -134,7 +133,7 @@ def test_a_chosen_confidence_reaches_the_verdict_every_table_and_every_word(
 ) -> None:
     finished = {}
     for c in (0.6, 0.95):
-        analysis = {"levels": list(LEVELS), "confidence": c, "primary": "nDCG@1"}
+        analysis = {"confidence": c, "primary": "nDCG@1"}
         ranked = {"answers": {"depths": [1, 2]}, "metrics": {"measures": ["nDCG"]}}
         finished[c] = finish(data, tmp_path / str(c), ["containment", "judge"], analysis=analysis, **ranked)
     for table in ("agreement.csv", "comparison.csv", "differences.csv"):
@@ -147,7 +146,6 @@ def test_a_chosen_confidence_reaches_the_verdict_every_table_and_every_word(
     print_tables(finished[0.6].results)
     for text in (capsys.readouterr().out, (tmp_path / "0.6" / "report.html").read_text()):
         assert "60 % interval" in text
-        assert "at 60 % confidence" in text
         assert "95 % interval" not in text.replace(meaning("coverage"), "")
 
 
@@ -199,8 +197,7 @@ def test_request_seconds_survive_running_again(data: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("changes", "key"),
     [
-        ({"runs": {"good": "good.trec"}, "analysis": {"primary_level": "within-query"}}, "analysis.primary_level"),
-        ({"runs": {"good": "good.trec"}, "analysis": {"primary_level": "system"}}, "analysis.primary_level"),
+        ({"runs": {"good": "good.trec"}, "analysis": {"use": "choose-runs"}}, "analysis.use"),
         ({"metrics": {"measures": ["P@7"]}}, "metrics.measures"),
         ({"metrics": {"measures": ["P", "P@1"]}, "analysis": {"primary": "P@1"}}, "analysis.primary"),
     ],

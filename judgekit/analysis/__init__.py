@@ -7,16 +7,19 @@ from judgekit.analysis.construction import Answering, kinship, same_by_construct
 from judgekit.analysis.flags import FLAGS
 from judgekit.analysis.levels import LEVELS
 from judgekit.analysis.planning import plan_queries
-from judgekit.analysis.primary import Primary
+from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES, Primary
 from judgekit.analysis.querylog import QueryLogCheck, check_query_log
 from judgekit.analysis.sweeps import ModelMatrix, by_depth, by_prompt, cost_table, model_matrix, stack_datasets
 from judgekit.analysis.verdict import Verdict
 
 __all__ = [
     "AGREEMENT",
+    "CHOOSE_RUNS",
     "COEFFICIENTS",
+    "FIND_QUESTIONS",
     "FLAGS",
     "LEVELS",
+    "USES",
     "Agreement",
     "Answering",
     "Comparison",

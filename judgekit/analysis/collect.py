@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
-from judgekit.analysis.coefficients import coefficients
-from judgekit.analysis.construction import Answering, kinship
-from judgekit.analysis.controls import control_rows
+from judgekit.analysis.coefficients import Floats, coefficients
+from judgekit.analysis.controls import CLOSED_BOOK, CONTROL_COLUMNS, TWIN, closed_book_strata, question_only
+from judgekit.analysis.cost import cost_order
 from judgekit.analysis.differences import Difference, difference, holm, steiger, williams
+from judgekit.analysis.fidelity import MIN_RUNS_TOP, significance_fidelity, top_runs
 from judgekit.analysis.flags import Flagger
 from judgekit.analysis.inputs import Inputs, Panel
-from judgekit.analysis.levels import METHOD, MIN_RUNS, Estimate, Resamples, estimates, paired_draws
-from judgekit.analysis.primary import Primary
-from judgekit.analysis.resampling import interval
-from judgekit.analysis.verdict import Candidate, Verdict, decide
+from judgekit.analysis.levels import Estimate, Resamples, estimates, paired_draws
+from judgekit.analysis.primary import CHOOSE_RUNS, USES, Primary
+from judgekit.analysis.uses import Found, Series, choose_runs, find_questions
+from judgekit.analysis.verdict import Verdict, decide
 from judgekit.data.tables import ALL
-
-if TYPE_CHECKING:
-    from judgekit.labelers.base import Needs
 
 __all__ = ["Collector"]
 
@@ -38,12 +36,14 @@ class Collector:
     resamples: Resamples
     confidence: float
     flagger: Flagger
+    controls: Collection[str] = ()
+    twins: Mapping[str, Floats] = field(default_factory=dict)
     rows: list[dict[str, object]] = field(default_factory=list)
     details: list[dict[str, object]] = field(default_factory=list)
     differences: list[dict[str, object]] = field(default_factory=list)
-    controls: list[dict[str, object]] = field(default_factory=list)
+    control_rows: list[dict[str, object]] = field(default_factory=list)
     left_out: dict[str, dict[str, float]] = field(default_factory=dict)
-    primary: list[tuple[Panel, Estimate]] = field(default_factory=list)
+    primary: dict[str, tuple[Panel, dict[str, list[Estimate]]]] = field(default_factory=dict)
 
     def omissions(self) -> Iterator[str]:
         """Yield one sentence per labeling on the measures that it is left out of, however many panels they are in."""
@@ -58,25 +58,26 @@ class Collector:
     def panel(self, panel: Panel) -> None:
         """Work out one panel at all levels."""
         for index in sorted(set(range(len(panel.labelings))) - set(panel.joint)):
-            lacking = self.left_out.setdefault(panel.labelings[index], {})
-            lacking[panel.measure] = max(lacking.get(panel.measure, 0.0), float(panel.cost[index]))
+            if panel.labelings[index] not in self.controls:
+                lacking = self.left_out.setdefault(panel.labelings[index], {})
+                lacking[panel.measure] = max(lacking.get(panel.measure, 0.0), float(panel.cost[index]))
         for level in self.levels:
-            found = list(estimates(panel, level, self.resamples))
-            for estimate in found:
+            # A control is scored by the primary measure only.
+            found = [
+                each
+                for each in estimates(panel, level, self.resamples)
+                if panel.labelings[each.labeling] not in self.controls or each.labeling in panel.joint
+            ]
+            labelings = [each for each in found if panel.labelings[each.labeling] not in self.controls]
+            for estimate in labelings:
                 self._estimate(panel, estimate, level)
-                if level == self.cell.level and estimate.run == self.cell.run and self.cell.holds(panel):
-                    self.primary.append((panel, estimate))
-                    self.inputs.warnings += self.flagger.suspicion(panel, estimate, level)
+            if self.cell.holds(panel):
+                self.primary.setdefault(panel.model, (panel, {}))[1][level] = found
+                if level == self.cell.level and panel.model == self.cell.model:
+                    mean = [each for each in labelings if each.run == self.cell.run]
+                    self.inputs.warnings += [w for each in mean for w in self.flagger.suspicion(panel, each, level)]
             if self.cell.same_quality(panel) and not panel.means_only:
-                self._differences(panel, level, [e for e in found if e.labeling in panel.joint])
-
-        if self.cell.holds(panel) and not panel.means_only:
-            known = self.inputs.closed_book.get((panel.metric, panel.model))
-            for index, labeling in enumerate(panel.labelings):
-                key = {"labeling": labeling, **self._key(panel, "", "")}
-                del key["level"], key["run"]
-                rows = control_rows(panel, index, known, self.resamples, self.confidence)
-                self.controls += [{**key, **row} for row in rows]
+                self._differences(panel, level, [e for e in labelings if e.labeling in panel.joint])
 
     def _key(self, panel: Panel, level: str, run: str) -> dict[str, object]:
         return {
@@ -93,9 +94,8 @@ class Collector:
         key = {"labeling": labeling, **self._key(panel, level, estimate.run)}
         common = self.flagger.cell(panel, estimate, level)
         undefined = 1.0
-        for name, value, draws in zip(estimate.names, estimate.values, estimate.draws, strict=True):
-            n = estimate.queries if level == "system" else estimate.n
-            found = interval(float(value), draws, self.confidence, METHOD[level][name], n)
+        for name, value in zip(estimate.names, estimate.values, strict=True):
+            found = estimate.interval(name, level, self.confidence, self.resamples)
             undefined = min(undefined, found.undefined)
             flags = [*common, *self.flagger.coefficient(panel, estimate, level, name, found.method)]
             self.rows.append(
@@ -155,116 +155,137 @@ class Collector:
     def _gaps(self, one: Estimate, other: Estimate, level: str) -> list[Difference]:
         """Return the difference of two labelings in each coefficient."""
         draws = paired_draws(one, other, self.resamples)
-        n = min(one.n, other.n)
+        n = min(one.units, other.units)
         return [
             difference(float(value), drawn, self.confidence, n, level)
             for value, drawn in zip(one.values - other.values, draws, strict=True)
         ]
 
-    def candidates(
-        self, order: Mapping[str, int], needs: Mapping[str, Needs], answering: Mapping[str, Answering]
-    ) -> tuple[list[Candidate], dict[str, list[Estimate]], dict[str, str]]:
-        """Return who takes part in the verdict, with their estimates (one per measure), and who does not and why."""
-        taking: dict[str, list[Estimate]] = {}
+    def verdicts(
+        self,
+        costs: pd.DataFrame,
+        shares: Mapping[str, str],
+        *,
+        keep: float,
+        margin: float | None,
+        model: str | None = None,
+        obstacle: str = "",
+    ) -> dict[str, Verdict]:
+        """Return the verdict on the primary cell for each use, that of the cell first.
+
+        Args:
+            costs: a checked costs table.
+            shares: by labeling what it shares with the outcome, in words.
+            keep: the share of the best's gain that a cheaper labeling must keep.
+            margin: what it may lose instead, in the unit of quality.
+            model: look at the answers of this model instead.
+            obstacle: why there can be no verdict, or "".
+        """
+        cell = replace(self.cell, model=model or self.cell.model)
+        # One run leaves nothing to choose between.
+        uses = [cell.use, *(use for use in USES if use != cell.use and len(self.inputs.runs) > 1)]
+        made: dict[str, Verdict] = {}
+        for use in reversed(uses):
+            found, excluded = self._found(use, cell.model, costs, keep, margin)
+            made[use] = decide(
+                found,
+                replace(cell, use=use),
+                keep=keep,
+                margin=margin,
+                excluded=excluded,
+                shares=shares,
+                other=made.get(uses[-1]) if use == uses[0] else None,
+                obstacle=obstacle,
+            )
+        return {use: made[use] for use in uses}
+
+    def _found(
+        self, use: str, model: str, costs: pd.DataFrame, keep: float, margin: float | None
+    ) -> tuple[Found | None, dict[str, str]]:
+        """Return what was found for a use, and which labelings are left out and why."""
+        if model not in self.primary:
+            return None, {}
+        panel, by_level = self.primary[model]
+        level, run = USES[use], ALL if len(panel.runs) > 1 else panel.runs[0]
         excluded: dict[str, str] = {}
-        for panel, estimate in self.primary:
+        taking: list[Series] = []
+        ranks: list[Series] = []
+        for estimate in by_level.get(level, []):
             name = panel.labelings[estimate.labeling]
-            if self.flagger.is_outcome(panel, name):
+            if estimate.run != run:
+                continue
+            if name in self.controls:
+                ranks += [] if estimate.reason else [self._series(name, estimate, level)]
+            elif self.flagger.is_outcome(panel, name):
                 excluded[name] = "its labels are the outcome by construction"
             elif estimate.labeling not in panel.joint:
-                excluded.setdefault(name, f"it has no value in {panel.cost[estimate.labeling]:.0%} of the cases")
+                excluded[name] = f"it has no value in {panel.cost[estimate.labeling]:.0%} of the cases"
             elif estimate.reason:
-                excluded.setdefault(name, estimate.reason)
+                excluded[name] = self.flagger.reason(panel, estimate)
             else:
-                taking.setdefault(name, []).append(estimate)
-        how = answering.get(self.cell.model)
-        found = []
-        for name, mine in taking.items():
-            value = max(float(e.values[0]) for e in mine)
-            draws = np.max([e.draws[0] for e in mine], axis=0)
-            n = min(e.queries if self.cell.level == "system" else e.n for e in mine)
-            around = interval(value, draws, self.confidence, METHOD[self.cell.level]["concordance"], n)
-            remark = _remark(name, needs[name], how) if how is not None and name in needs else ""
-            tau_b = max(float(e.values[1]) for e in mine)
-            found.append(Candidate(name, value, tau_b, order.get(name), remark, around.low, around.high))
-        return found, taking, {name: why for name, why in excluded.items() if name not in taking}
+                taking.append(self._series(name, estimate, level))
+        if not taking:
+            return None, excluded
+        # Among those that take part: the unknown cost of another one changes nothing between them.
+        order = cost_order(costs[costs["labeling"].isin([one.name for one in taking])])
+        if use == CHOOSE_RUNS:
+            found = choose_runs(panel, taking, ranks, self.resamples, order, self.confidence, keep=keep, margin=margin)
+        else:
+            found = find_questions(panel, taking, [*ranks, *self._twins(panel, taking)], order, self.confidence)
+        self._control_rows(found, panel, model)
+        return found, excluded
 
-    def concordances(self) -> dict[str, tuple[float, float, float]]:
-        """Return the concordance, with its interval, of each labeling that takes part in the verdict.
+    def _series(self, name: str, estimate: Estimate, level: str) -> Series:
+        ends = estimate.interval("concordance", level, self.confidence, self.resamples)
+        return Series(name, estimate, ends.low, ends.high, np.empty(0) if estimate.each is None else estimate.each[0])
 
-        There is no interval where each labeling's best measure is taken.
-        """
-        out: dict[str, tuple[float, float, float]] = {}
-        for name, mine in self.candidates({}, {}, {})[1].items():
-            best = max(mine, key=lambda e: float(e.values[0]))
-            n = best.queries if self.cell.level == "system" else best.n
-            method = METHOD[self.cell.level]["concordance"]
-            ends = interval(float(best.values[0]), best.draws[0], self.confidence, method, n)
-            alone = len(mine) == 1
-            out[name] = float(best.values[0]), ends.low if alone else math.nan, ends.high if alone else math.nan
-        return out
+    def _twins(self, panel: Panel, taking: Sequence[Series]) -> list[Series]:
+        """Return what knows the question only: each labeling's twin, and what the model knows without documents."""
+        known = self.inputs.closed_book.get((panel.metric, panel.model))
+        scores = {TWIN + one.name: self.twins[one.name] for one in taking if one.name in self.twins}
+        if known is not None:
+            scores[CLOSED_BOOK] = known
+        if not scores:
+            return []
+        where = np.all([panel.defined(one.estimate.labeling) for one in taking], axis=0)
+        control, run = question_only(panel, where, scores), taking[0].estimate.run
+        return [
+            self._series(control.labelings[each.labeling], each, "query")
+            for each in estimates(control, "query", self.resamples)
+            if each.run == run and (not each.reason or control.labelings[each.labeling] == CLOSED_BOOK)
+        ]
 
-    def verdict(
-        self,
-        margin: float,
-        order: Mapping[str, int],
-        needs: Mapping[str, Needs],
-        answering: Mapping[str, Answering],
-        obstacle: str = "",
-    ) -> Verdict:
-        """Return the verdict on the primary cell, or none for the reason that ``obstacle`` gives."""
-        found, taking, excluded = self.candidates(order, needs, answering)
-        level = self.cell.level
+    def _control_rows(self, found: Found, panel: Panel, model: str) -> None:
+        for name, (value, low, high) in found.controls.items():
+            kind, _, labeling = name.partition(TWIN) if name.startswith(TWIN) else (name, "", "")
+            why = "all closed-book answers have the same quality" if np.isnan(value) else ""
+            row = (found.use, kind or "question-only twin", labeling, model, value, low, high, found.differing, why)
+            self.control_rows.append(dict(zip(CONTROL_COLUMNS, row, strict=True)))
+        known = self.inputs.closed_book.get((panel.metric, panel.model))
+        if found.use != CHOOSE_RUNS and known is not None:
+            for one in found.standings:
+                index = panel.labelings.index(one.labeling)
+                given = closed_book_strata(panel, index, known, self.resamples, self.confidence)
+                key = {"use": found.use, "control": "same closed-book quality", "labeling": one.labeling}
+                self.control_rows.append({**key, "model": model, **given})
 
-        def gap(one: str, other: str) -> Difference:
-            first, second = taking[one], taking[other]
-            if len(first) == len(second) == 1:
-                return self._gaps(first[0], second[0], level)[0]
-            return _gap_of_best(first, second, self.confidence, level)
-
-        runs = min((len(panel.runs) for panel, _ in self.primary), default=0)
-        if any(panel.means_only for panel, _ in self.primary):
-            obstacle = (
-                obstacle or "There are only means over queries, so there is no interval to tell labelings apart by."
-            )
-        obstacle = obstacle or (
-            f"The system level needs at least {MIN_RUNS} runs, and there are {runs}; its numbers are descriptive only."
-            if level == "system" and runs < MIN_RUNS
-            else ""
-        )
-        queries = max((e.queries if level == "system" else e.n for mine in taking.values() for e in mine), default=0)
-        return decide(
-            found,
-            gap,
-            self.cell,
-            margin=margin,
-            queries=queries,
-            confidence=self.confidence,
-            excluded=excluded,
-            obstacle=obstacle,
-        )
-
-
-def _gap_of_best(first: Sequence[Estimate], second: Sequence[Estimate], confidence: float, level: str) -> Difference:
-    """Return the difference in concordance between the best measures of two labelings.
-
-    Best means best in every resample. As the maximum over a resample's measures varies less than that over the
-    measures themselves (by 6 % in the simulation), the measures that are best on the data are looked at too, and of
-    the two differences the less certain one counts.
-    """
-    ours, theirs = (max(each, key=lambda e: float(e.values[0])) for each in (first, second))
-    value = float(ours.values[0] - theirs.values[0])
-    in_each = np.max([e.draws[0] for e in first], axis=0) - np.max([e.draws[0] for e in second], axis=0)
-    n = min(e.n for e in [*first, *second])
-    found = [difference(value, draws, confidence, n, level) for draws in (in_each, ours.draws[0] - theirs.draws[0])]
-    return max(found, key=lambda d: d.se if math.isfinite(d.se) else math.inf)
-
-
-def _remark(name: str, need: Needs, how: Answering) -> str:
-    kin = kinship(need, how)
-    if kin == "same model":
-        return f"Note that {name!r} asks the very model whose answers it predicts."
-    return f"Note that {name!r} asks a model of the answering model's family." if kin else ""
+    def looks(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Return significance fidelity, and the best runs only, per labeling of the primary cell."""
+        fidelity, tops = [pd.DataFrame(columns=["labeling"])], [pd.DataFrame(columns=["labeling"])]
+        panel, _ = self.primary.get(self.cell.model, (None, {}))
+        if panel is not None and len(panel.runs) > 2:
+            for index in panel.joint:
+                name = panel.labelings[index]
+                where = panel.defined(index).all(axis=0)
+                if name in self.controls or where.sum() < 2:
+                    continue
+                scores, quality = panel.scores[index][:, where], panel.quality[:, where]
+                found = significance_fidelity(scores, quality, self.confidence, self.resamples.seed)
+                fidelity.append(found.assign(labeling=name))
+                if len(panel.runs) >= MIN_RUNS_TOP:
+                    best = top_runs(scores, quality, self.resamples.weights[where], self.confidence)
+                    tops.append(best.assign(labeling=name))
+        return pd.concat(fidelity, ignore_index=True), pd.concat(tops, ignore_index=True)
 
 
 def _by_formula(panel: Panel, one: Estimate, other: Estimate, name: str) -> dict[str, object]:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from judgekit.analysis.collect import Collector
-from judgekit.analysis.construction import Answering, same_by_construction
+from judgekit.analysis.construction import Answering, same_by_construction, shared
 from judgekit.analysis.controls import CONTROL_COLUMNS
-from judgekit.analysis.cost import check_costs, cost_order, frontier
+from judgekit.analysis.cost import check_costs, frontier
 from judgekit.analysis.differences import DIFFERENCE_COLUMNS
 from judgekit.analysis.flags import Flagger
 from judgekit.analysis.inputs import Inputs, Pairing
+from judgekit.analysis.intervals import MIN_DIFFERING
 from judgekit.analysis.levels import LEVELS, Resamples
-from judgekit.analysis.primary import settle
+from judgekit.analysis.primary import CHOOSE_RUNS, settle
 from judgekit.analysis.resampling import resample_matrix
 from judgekit.analysis.verdict import Verdict
 from judgekit.data.tables import ALL, COMPARISON
-from judgekit.errors import DataError, UsageError, nearest
+from judgekit.errors import DataError, UsageError
 from judgekit.llm.origins import mixed_answers
 from judgekit.progress import Event, Progress, silent
 
@@ -29,7 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "compare"]
 
-_CONTROL_COLUMNS: Final = ("labeling", "measure", "depth", "quality_metric", "model", *CONTROL_COLUMNS)
 _KEYS: Final = ("labeling", "measure", "run", "level", "depth", "quality_metric", "model")
 
 
@@ -39,27 +41,42 @@ class Comparison:
 
     Attributes:
         table: one row per coefficient, columns of `judgekit.data.tables.COMPARISON`.
-        verdict: the verdict on the primary cell.
+        verdicts: the verdict on the primary cell for each use, the one that was asked for first.
+        independent: the same for the answers of a model that no labeling used, by that model; empty where every
+            answering model was used, or none.
+        gains: decision gain per labeling, and without each run in turn, for the primary cell: rows ``labeling,
+            without, gain, ci_low, ci_high``, in the unit of quality. The labeling ``answers`` is picking by the answers
+            themselves, ``any choice`` the most that any choice could win.
+        fidelity: what paired tests of all pairs of runs find, see `judgekit.analysis.fidelity`.
+        top: the best runs only, likewise; empty with fewer than ten runs.
         differences: one row per pair of labelings and coefficient, for the quality of the primary cell: difference,
             interval, p, p by Holm over all pairs of the same cell and coefficient (none for pairs with a labeling
             that is the outcome by construction), and per run Williams' t and Steiger's z for r and rho.
         details: one row per cell: how many queries went in, what share of its cases each labeling lacks, the largest
             tau-b attainable with the same values, the share of resamples without a concordance.
-        controls: for the measures of the primary cell, how much of the agreement easy and hard questions make, see
-            `judgekit.analysis.controls`.
+        controls: concordance of each control by use, see `judgekit.analysis.controls`.
         costs: cost beside the concordance of the primary cell, with the frontier.
         warnings: sentences for the user.
-        settings: what the numbers depend on: resamples, seed, confidence, margin.
+        settings: what the numbers depend on: resamples, seed, confidence, keep.
     """
 
     table: pd.DataFrame
-    verdict: Verdict
+    verdicts: Mapping[str, Verdict]
+    gains: pd.DataFrame
+    fidelity: pd.DataFrame
+    top: pd.DataFrame
     differences: pd.DataFrame
     details: pd.DataFrame
     controls: pd.DataFrame
     costs: pd.DataFrame
     warnings: tuple[str, ...]
+    independent: Mapping[str, Mapping[str, Verdict]] = field(default_factory=dict)
     settings: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict for the use that was asked for."""
+        return next(iter(self.verdicts.values()))
 
     def wide(self) -> pd.DataFrame:
         """Return the table with one row per cell, a column per coefficient, and the interval of the concordance."""
@@ -75,7 +92,7 @@ def compare(
     scores: pd.DataFrame,
     quality: pd.DataFrame,
     *,
-    levels: Sequence[str] | None = None,
+    use: str | None = None,
     labelings: Collection[str] | None = None,
     runs: Collection[str] | None = None,
     measures: Collection[str] | None = None,
@@ -85,14 +102,17 @@ def compare(
     primary: str | None = None,
     primary_metric: str | None = None,
     primary_model: str | None = None,
-    primary_level: str | None = None,
     primary_depth: int | None = None,
-    margin: float = 0.05,
+    keep: float = 0.5,
+    margin_points: float | None = None,
     confidence: float = 0.95,
     resamples: int = 1000,
     seed: int = 1,
     pairing: Pairing = "matched",
     lower: Collection[str] = (),
+    groups: Mapping[str, str] | None = None,
+    controls: Collection[str] = (),
+    twins: Mapping[str, Mapping[str, float]] | None = None,
     costs: pd.DataFrame | None = None,
     needs: Mapping[str, Needs] | None = None,
     answering: Mapping[str, Answering] | None = None,
@@ -109,26 +129,30 @@ def compare(
             table has no others: then means are compared, at system level, without intervals and without a verdict.
         quality: answer quality per query, columns of `QUALITY`; depth 0 with run ``all`` is closed book. Run, depth,
             model and metric may be left out where there is only one (`RATINGS`).
-        levels: of ``query``, ``within-query``, ``system``; all that the runs allow by default.
+        use: what the labels are wanted for, ``choose-runs`` (with two or more runs the default) or
+            ``find-questions``. Both verdicts are made; this one leads.
         labelings: the labelings to look at, like the next five everything by default.
         runs: the runs to look at.
         measures: the measures to look at.
         depths: the answer depths to look at.
         metrics: the answer metrics to look at.
         models: the answer models to look at.
-        primary: the measure that the verdict is about; without it each labeling's best measure is taken, inside
-            every resample.
+        primary: the measure that the verdict is about; nDCG at the largest cutoff by default, with a warning.
         primary_metric: the answer metric of the primary cell; the first by name by default, with a warning.
         primary_model: its answer model; likewise.
-        primary_level: its level; ``query`` by default.
         primary_depth: its answer depth; the primary measure's cutoff, else the largest, by default.
-        margin: what the user accepts to lose in concordance by taking a cheaper labeling.
-        confidence: of the intervals, and of what the verdict claims; at least .5.
+        keep: the share of the best labeling's decision gain that a cheaper one must keep.
+        margin_points: what it may lose instead, in points (hundredths of the quality's unit).
+        confidence: of the intervals and of every claim; at least .5.
         resamples: number of bootstrap resamples of the queries, the same for everything.
         seed: of the resamples.
         pairing: ``matched`` compares a measure at cutoff c with quality at depth c only; ``all`` also the others,
             flagged.
         lower: measures, beside those known, whose small values are the good ones.
+        groups: the group of each query whose queries go together (paraphrases, questions about one document):
+            groups are resampled, not queries.
+        controls: labelings of the scores table that are controls: they never win.
+        twins: per labeling and query the mean label over the query's pool, the labeling's question-only twin.
         costs: standalone cost per labeling: ``labeling`` and any of ``requests``, ``prompt_tokens``,
             ``completion_tokens``, ``money``, ``request_seconds``.
         needs: what each labeling needs and sees, by name.
@@ -146,10 +170,12 @@ def compare(
         DataError: the tables cannot be read or have nothing to compare.
         UsageError: something asked for does not exist.
     """
-    if not 0.5 <= confidence < 1 or not 0 <= margin <= 0.5:
+    if not 0.5 <= confidence < 1 or not 0 < keep <= 1:
         raise UsageError(
-            f"confidence must be at least 0.5 and below 1, margin from 0 to 0.5; they are {confidence:g} and {margin:g}"
+            f"confidence must be at least 0.5 and below 1, and keep a share; they are {confidence:g} and {keep:g}"
         )
+    if margin_points is not None and margin_points < 0:
+        raise UsageError(f"margin_points is a number of points of at least 0, not {margin_points}")
     inputs = Inputs.read(
         scores,
         quality,
@@ -162,68 +188,94 @@ def compare(
         lower=lower,
     )
     plan = list(inputs.plan(depths, pairing))
-    wanted, level, warnings = _levels(levels, primary_level, len(inputs.runs), means_only=inputs.queries == (ALL,))
+    means_only = inputs.queries == (ALL,)
+    if means_only and len(inputs.runs) < 2:
+        raise DataError(
+            "a single run needs values per query, and a table holds only means (query_id 'all'); scores per query come"
+            " from `judgekit score --per-query`"
+        )
+    if means_only:
+        obstacle = obstacle or "There are only means over queries, so there is no interval to tell labelings apart by."
     cell, choices = settle(
-        inputs, plan, measure=primary, metric=primary_metric, model=primary_model, level=level, depth=primary_depth
+        inputs, plan, measure=primary, metric=primary_metric, model=primary_model, use=use, depth=primary_depth
     )
-    known = same_by_construction(needs or {}, answering or {}, inputs.metrics) | set(by_construction)
+    needs, answering = needs or {}, answering or {}
+    known = same_by_construction(needs, answering, inputs.metrics) | set(by_construction)
+    grouped = None if groups is None else _groups(inputs.queries, groups)
     work = Collector(
         inputs=inputs,
         cell=cell,
-        levels=wanted,
-        resamples=Resamples(resample_matrix(len(inputs.queries), resamples, seed), seed),
+        levels=("system",) if means_only else LEVELS if len(inputs.runs) > 1 else ("query",),
+        resamples=Resamples(resample_matrix(len(inputs.queries), resamples, seed, grouped), seed, grouped),
         confidence=confidence,
         flagger=Flagger(inputs, by_construction=known, needs=needs, answering=answering, notes=notes),
+        controls=controls,
+        twins={
+            name: np.array([values.get(query, np.nan) for query in inputs.queries], np.float64)
+            for name, values in (twins or {}).items()
+        },
     )
     for done, key in enumerate(plan):
         progress(Event("compare", done, len(plan)))
         work.panel(inputs.panel(*key))
     progress(Event("compare", len(plan), len(plan)))
-    price, taking = check_costs(costs), work.concordances()
-    # What is cheaper is asked of those that take part: the unknown cost of another one changes nothing between them.
-    order = cost_order(price[price["labeling"].isin(list(taking))])
+    price = check_costs(costs)
+    margin = None if margin_points is None else margin_points / 100
+
     mix = mixed_answers(quality)
     accepted = [f"{mix}."] if mix and accept_mixed_models else []
     if mix and not accepted:
         obstacle = obstacle or f"{mix}. Answer again with one of them, or accept it with accept_mixed_models."
-    verdict = work.verdict(margin, order, needs or {}, answering or {}, obstacle)
+
+    def verdicts(model: str) -> dict[str, Verdict]:
+        shares = {n: shared(need, answering.get(model), cell.metric) for n, need in needs.items()}
+        return work.verdicts(price, shares, keep=keep, margin=margin, model=model, obstacle=obstacle)
+
+    made = verdicts(cell.model)
+    used = {endpoint.model for need in needs.values() for endpoint in need.asked}
+    apart = [m for m in inputs.models if m != cell.model and m not in used] if cell.model in used else []
+    fidelity, top = work.looks()
     return Comparison(
         table=COMPARISON.check(pd.DataFrame(work.rows, columns=list(COMPARISON.columns))),
-        verdict=verdict,
+        verdicts=made,
+        gains=_gains(made.get(CHOOSE_RUNS)),
+        fidelity=fidelity,
+        top=top,
         differences=pd.DataFrame(work.differences, columns=list(DIFFERENCE_COLUMNS)),
         details=pd.DataFrame(work.details),
-        controls=pd.DataFrame(work.controls, columns=list(_CONTROL_COLUMNS)),
-        costs=frontier(price, taking),
-        warnings=tuple(dict.fromkeys([*inputs.warnings, *warnings, *choices, *work.omissions(), *accepted])),
-        settings={"resamples": resamples, "seed": seed, "confidence": confidence, "margin": margin},
+        controls=pd.DataFrame(work.control_rows, columns=list(CONTROL_COLUMNS)),
+        costs=frontier(price, next(iter(made.values()))),
+        warnings=tuple(
+            dict.fromkeys([*inputs.warnings, *choices, *work.omissions(), *_few_groups(grouped), *accepted])
+        ),
+        independent={model: verdicts(model) for model in apart[:1]},
+        settings={"resamples": resamples, "seed": seed, "confidence": confidence, "keep": keep},
     )
 
 
-def _levels(
-    asked: Sequence[str] | None, primary: str | None, runs: int, *, means_only: bool
-) -> tuple[tuple[str, ...], str, list[str]]:
-    """Return the levels to work out, in their order, the primary one, and sentences on what is left out.
+def _groups(queries: Sequence[str], groups: Mapping[str, str]) -> npt.NDArray[np.intp]:
+    """Return the group of each query as a number; a query that is not named stands alone."""
+    names = [groups.get(query, f"\0{query}") for query in queries]
+    return np.asarray(np.unique(names, return_inverse=True)[1], dtype=np.intp)
 
-    Raises:
-        UsageError: there is no such level.
-        DataError: the primary level needs several runs and there is one, or values per query and there are only means.
-    """
-    for level in [*(asked or ()), *([primary] if primary else ())]:
-        if level not in LEVELS:
-            raise UsageError(f"there is no level {level!r} (there are: {', '.join(LEVELS)}).{nearest(level, LEVELS)}")
-    if means_only:
-        below = [level for level in (*(asked or ()), primary) if level not in ("system", None)]
-        if below or runs < 2:
-            what = f"the {below[0]} level" if below else "a single run"
-            raise DataError(
-                f"{what} needs values per query, and a table holds only means (query_id 'all'); scores per query come"
-                " from `judgekit score --per-query`. With means, only the system level of several runs can be compared"
-            )
-        asked, primary = ["system"], "system"
-    chosen = primary or ("query" if not asked or "query" in asked else asked[0])
-    wanted = {*(asked or LEVELS), chosen}
-    alone = [level for level in LEVELS if level in wanted and level != "query" and runs < 2]
-    if chosen in alone:
-        raise DataError(f"the {chosen} level compares runs, and only one has both scores and quality")
-    warnings = [f"There is only one run, so nothing at the {' and '.join(alone)} level."] if asked and alone else []
-    return tuple(level for level in LEVELS if level in wanted and level not in alone), chosen, warnings
+
+def _few_groups(groups: npt.NDArray[np.intp] | None) -> Iterator[str]:
+    if groups is not None and len(np.unique(groups)) < MIN_DIFFERING:
+        count = len(np.unique(groups))
+        yield f"There are only {count} groups of queries: intervals are rough, and nothing is claimed."
+
+
+def _gains(verdict: Verdict | None) -> pd.DataFrame:
+    """Return the decision gains of a verdict as a table."""
+    rows: list[tuple[str, str, float, float, float]] = []
+    if verdict is not None and verdict.found is not None and verdict.found.gains is not None:
+        found, worth = verdict.found, verdict.found.gains
+        for one in found.standings:
+            if one.gain is not None:
+                rows.append((one.labeling, "", one.gain.value, *one.gain.interval(worth.confidence)))
+                for run, name in enumerate(found.runs) if len(found.runs) > 2 else ():
+                    ends = one.gain.interval_without(run, worth.confidence)
+                    rows.append((one.labeling, name, float(one.gain.without[run]), *ends))
+        rows.append(("answers", "", worth.by_answers, np.nan, np.nan))
+        rows.append(("any choice", "", worth.attainable, np.nan, np.nan))
+    return pd.DataFrame(rows, columns=["labeling", "without", "gain", "ci_low", "ci_high"])

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from judgekit.labelers.base import Needs
     from judgekit.llm.types import Endpoint
 
-__all__ = ["Answering", "kinship", "same_by_construction"]
+__all__ = ["Answering", "kinship", "same_by_construction", "shared"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,25 @@ def kinship(need: Needs, how: Answering) -> str:
         return "same model"
     family = how.endpoint.family
     return "same family" if family is not None and any(endpoint.family == family for endpoint in need.asked) else ""
+
+
+def shared(need: Needs, how: Answering | None, metric: str) -> str:
+    """Return what a labeling shares with the outcome, in words, at every depth; "" for nothing.
+
+    Args:
+        need: what the labeling needs and sees.
+        how: how the answers were had; None where nobody said.
+        metric: the answer metric.
+    """
+    parts = []
+    if how is not None:
+        kin = kinship(need, how)
+        parts += ["the answering model"] if kin == "same model" else []
+        parts += ["a model of the answering model's family"] if kin == "same family" else []
+        parts += ["its prompt"] if need.outcome_prompt == how.prompt else []
+    parts += ["the metric"] if need.outcome_metric == metric else []
+    parts += ["the reference answers"] if need.references else []
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else ""
 
 
 def _same(one: Endpoint, other: Endpoint) -> bool:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
 
 from judgekit.data.tables import Table
 from judgekit.errors import DataError
+
+if TYPE_CHECKING:
+    from judgekit.analysis.verdict import Verdict
 
 __all__ = ["COSTS", "check_costs", "cost_order", "frontier"]
 
@@ -61,21 +63,21 @@ def cost_order(costs: pd.DataFrame) -> dict[str, int]:
     return {str(n): int(r) for n, r in zip(costs["labeling"], ranks, strict=True) if np.isfinite(r)}
 
 
-def frontier(costs: pd.DataFrame, concordance: Mapping[str, tuple[float, float, float]]) -> pd.DataFrame:
+def frontier(costs: pd.DataFrame, verdict: Verdict) -> pd.DataFrame:
     """Return costs beside concordance with a column ``frontier``: nothing cheaper or as cheap is better.
 
     Args:
         costs: a checked costs table.
-        concordance: value and interval per labeling in the primary cell.
+        verdict: on the primary cell.
 
     Returns:
         One row per labeling that has a concordance, the cheapest first, those of unknown cost last:
         ``labeling, requests, prompt_tokens, completion_tokens, money, request_seconds, concordance, ci_low, ci_high,
         frontier``.
     """
-    values = list(concordance.values())
-    columns = {name: [each[i] for each in values] for i, name in enumerate(("concordance", "ci_low", "ci_high"))}
-    frame = pd.DataFrame({"labeling": pd.Series(list(concordance), dtype="str"), **columns})
+    standings = verdict.found.standings if verdict.found else ()
+    rows = [(one.labeling, one.concordance, one.low, one.high) for one in standings]
+    frame = pd.DataFrame(rows, columns=["labeling", "concordance", "ci_low", "ci_high"]).astype({"labeling": "str"})
     frame = frame.merge(costs, on="labeling", how="left")
     order = cost_order(frame)
     rank = frame["labeling"].map(order).astype("float64")

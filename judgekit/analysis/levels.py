@@ -14,11 +14,15 @@ import numpy.typing as npt
 
 from judgekit.analysis.coefficients import COEFFICIENTS, Floats, Target, attainable_tau_b
 from judgekit.analysis.inputs import Panel
+from judgekit.analysis.intervals import Margins, margins, mean_concordance_interval, within_query_interval
 from judgekit.analysis.rankings import TOP_HEAVY, over_runs, within_queries
+from judgekit.analysis.resampling import Interval, interval
 from judgekit.analysis.shrinkage import shrunken_draws
 from judgekit.data.tables import ALL
 
 __all__ = ["LEVELS", "METHOD", "MIN_RUNS", "TOP_HEAVY_RUNS", "Estimate", "Resamples", "estimates", "paired_draws"]
+
+Ints = npt.NDArray[np.intp]
 
 LEVELS: Final = ("query", "within-query", "system")
 MIN_RUNS: Final = 5
@@ -30,14 +34,15 @@ UNDEFINED_EVERYWHERE: Final = "no query has a score"
 _OF_THE_QUALITY: Final = ("the quality is constant", "fewer than 2 queries")
 """Reasons why a run leaves the mean over runs, for all labelings; any other undoes the mean."""
 
-_BY_COEFFICIENT: Final = {"concordance": "arcsine-t", "tau_b": "fisher-t", "rho": "fisher-t", "r": "fisher-t"}
+_CORRELATIONS: Final = {"tau_b": "fisher-t", "rho": "fisher-t", "r": "fisher-t"}
 METHOD: Final = {
-    "query": _BY_COEFFICIENT,
-    "within-query": _BY_COEFFICIENT,
+    "query": {"concordance": "newcombe-5", **_CORRELATIONS},
+    "within-query": {"concordance": "wilson-t", **_CORRELATIONS},
     "system": dict.fromkeys((*COEFFICIENTS, *TOP_HEAVY), "shrunken-percentile"),
 }
-"""The interval method per level and coefficient, chosen by measured coverage. Differences use ``t`` at the first two
-levels and the percentiles of paired shrunken draws at the last."""
+"""The interval method per level and coefficient, chosen by measured coverage: those of `judgekit.analysis.intervals`
+for the concordance over and within queries, else those of `judgekit.analysis.resampling`. Differences use ``t`` at the
+first two levels and the percentiles of paired shrunken draws at the last."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +52,16 @@ class Resamples:
     Attributes:
         weights: how often each query is in each resample, shape (Q, B).
         seed: of the matrix, and of the draws of covariances at system level.
+        groups: the group of each query, shape (Q,), where queries of a group are resampled together; else None.
     """
 
     weights: Floats
     seed: int
+    groups: Ints | None = None
+
+    def units(self, where: npt.NDArray[np.bool_]) -> int:
+        """Return how many independent units some queries, shape (Q,), are: groups of queries, or queries."""
+        return int(where.sum()) if self.groups is None else len(np.unique(self.groups[where]))
 
     def rng(self) -> np.random.Generator:
         """Return the generator for further draws, the same at every call."""
@@ -71,6 +82,10 @@ class Estimate:
         queries: how many queries went in; 0 where there are only means over them, whose number nobody knows.
         attainable: the largest tau-b that the same values could reach, NaN where undefined.
         reason: why they are undefined, "" where they are not.
+        units: how many independent units the queries are, see `Resamples.units`.
+        silent: query level: in which resamples the scores are constant and the quality is not, shape (B,).
+        margins: query level: what the interval of the concordance is made of, by run.
+        each: within-query level: each query's concordance, shape (n,), and its position, shape (n,).
         means: system level: mean score and mean quality per run, shape (R, 2), and their deviations in the
             resamples, shape (B, R, 2).
     """
@@ -84,7 +99,23 @@ class Estimate:
     queries: int
     attainable: float = float("nan")
     reason: str = ""
+    units: int = 0
+    silent: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(1, np.bool_), repr=False)
+    margins: tuple[tuple[Margins, Ints], ...] = field(default=(), repr=False)
+    each: tuple[Floats, Ints] | None = field(default=None, repr=False)
     means: tuple[Floats, Floats] | None = field(default=None, repr=False)
+
+    def interval(self, name: str, level: str, confidence: float, resamples: Resamples) -> Interval:
+        """Return the interval of one of its coefficients."""
+        index, groups = self.names.index(name), resamples.groups
+        if name == "concordance" and not self.reason and (self.margins or self.each):
+            if self.each is None:
+                ends = mean_concordance_interval(self.margins, confidence, groups)
+            else:
+                values, where = self.each
+                ends = within_query_interval(values, confidence, None if groups is None else groups[where])
+            return Interval(*ends, METHOD[level][name], 0.0)
+        return interval(float(self.values[index]), self.draws[index], confidence, METHOD[level][name], self.units)
 
 
 def estimates(panel: Panel, level: str, resamples: Resamples) -> Iterator[Estimate]:
@@ -104,7 +135,7 @@ def paired_draws(first: Estimate, second: Estimate, resamples: Resamples) -> Flo
     (one, moved), (other, shifted) = first.means, second.means
     means = np.concatenate([one[:, :1], other], axis=1)
     deviations = np.concatenate([moved[:, :, :1], shifted], axis=2)
-    draws = shrunken_draws(means, deviations, min(first.queries, second.queries), resamples.rng())
+    draws = shrunken_draws(means, deviations, min(first.units, second.units), resamples.rng())
     quality = draws[:, :, 2]
     return np.asarray(over_runs(draws[:, :, 0], quality, first.names) - over_runs(draws[:, :, 1], quality, first.names))
 
@@ -137,39 +168,73 @@ def _query_level(panel: Panel, resamples: Resamples) -> Iterator[Estimate]:
             n = int(where.sum())
             score, quality = panel.scores[index, row, where], panel.quality[row, where]
             why = _reason(score, quality, "queries")
-            if why:
+            silent = why == "the scores are constant"
+            if why and not silent:
                 per_run[index].append(_none(index, run, COEFFICIENTS, n, n, weights.shape[1], why))
                 continue
+            parts = ((margins(score, quality), np.flatnonzero(where)),)
             key = where.tobytes()
             if key not in targets:
                 targets[key] = Target(quality), Target(quality, weights if where.all() else weights[where])
             once, often = targets[key]
             values, draws = once.coefficients(score)[:, 0], often.coefficients(score)
+            constant = np.isnan(draws[0]) & (often.untied > 0)
             best = attainable_tau_b(score, quality)
-            per_run[index].append(Estimate(index, run, COEFFICIENTS, values, draws, n, n, best))
+            units = resamples.units(where)
+            per_run[index].append(
+                Estimate(
+                    index,
+                    run,
+                    COEFFICIENTS,
+                    values,
+                    draws,
+                    n,
+                    n,
+                    best,
+                    why,
+                    units=units,
+                    silent=constant,
+                    margins=parts,
+                )
+            )
     for index, found in per_run.items():
         yield from found
         if len(panel.runs) > 1:
-            yield _mean(found, int(panel.defined(index).any(axis=0).sum()))
+            yield _mean(found, np.asarray(panel.defined(index).any(axis=0)), resamples)
 
 
-def _mean(found: Sequence[Estimate], n: int) -> Estimate:
-    """Return the mean over runs."""
-    first = found[0]
+def _mean(found: Sequence[Estimate], where: npt.NDArray[np.bool_], resamples: Resamples) -> Estimate:
+    """Return the mean over runs, over the queries that some run has.
+
+    A run whose quality is constant, or in a resample is, has nothing to predict and leaves the mean, for all
+    labelings alike. A run on which a labeling's scores are constant stays: they say nothing there, which is a
+    concordance of .5 and a correlation of 0.
+    """
+    first, n = found[0], int(where.sum())
     of_use = [e for e in found if e.reason not in _OF_THE_QUALITY]
-    failed = next((e for e in of_use if e.reason), None)
-    if failed is not None or not of_use:
-        why = f"{failed.reason} on run {failed.run}" if failed is not None else first.reason
+    failed = next((e for e in of_use if e.reason and not e.margins), None)
+    if failed is not None or not of_use or all(e.reason for e in of_use):
+        blamed = failed or (of_use or found)[0]
+        why = f"{blamed.reason} on run {blamed.run}" if of_use else blamed.reason
         return _none(first.labeling, ALL, COEFFICIENTS, n, n, first.draws.shape[1], why)
+    silent = np.array([0.5, 0, 0, 0])
+    values = [silent if e.reason else e.values for e in of_use]
+    draws = np.stack([np.where(e.silent, silent[:, None], e.draws) for e in of_use])
+    there = np.isfinite(draws)
+    with np.errstate(invalid="ignore"):
+        mean = np.where(there, draws, 0).sum(axis=0) / there.sum(axis=0)
+    known = [e.attainable for e in of_use if np.isfinite(e.attainable)]
     return Estimate(
         first.labeling,
         ALL,
         COEFFICIENTS,
-        np.mean([e.values for e in of_use], axis=0),
-        np.mean([e.draws for e in of_use], axis=0),
+        np.mean(values, axis=0),
+        mean,
         n,
         n,
-        float(np.mean([e.attainable for e in of_use])),
+        float(np.mean(known)) if known else np.nan,
+        units=resamples.units(where),
+        margins=tuple(part for e in of_use for part in e.margins),
     )
 
 
@@ -201,7 +266,21 @@ def _within_query_level(panel: Panel, resamples: Resamples) -> Iterator[Estimate
             draws = each[:, differ] @ weights / counts
         best = np.sort(scores[:, differ], axis=0), np.sort(quality[:, differ], axis=0)
         attainable = float(within_queries(*best)[1].mean())
-        yield Estimate(index, ALL, COEFFICIENTS, each[:, differ].mean(axis=1), draws, n, total, attainable)
+        places = np.flatnonzero(where)[differ]
+        counted = np.zeros_like(where)
+        counted[places] = True
+        yield Estimate(
+            index,
+            ALL,
+            COEFFICIENTS,
+            each[:, differ].mean(axis=1),
+            draws,
+            n,
+            total,
+            attainable,
+            units=resamples.units(counted),
+            each=(each[0, differ], places),
+        )
 
 
 def _system_level(panel: Panel, resamples: Resamples) -> Iterator[Estimate]:
@@ -237,6 +316,7 @@ def _system_level(panel: Panel, resamples: Resamples) -> Iterator[Estimate]:
         with np.errstate(invalid="ignore"):
             resampled = np.einsum("qb,rqv->brv", weights, both, optimize=True) / weights.sum(axis=0)[:, None, None]
         deviations = resampled - means
-        moved = shrunken_draws(means, deviations, n, resamples.rng())
+        moved = shrunken_draws(means, deviations, resamples.units(where), resamples.rng())
         draws = over_runs(moved[:, :, 0], moved[:, :, 1], names)
-        yield Estimate(index, ALL, names, values, draws, runs, n, best, means=(means, deviations))
+        units = resamples.units(where)
+        yield Estimate(index, ALL, names, values, draws, runs, n, best, units=units, means=(means, deviations))

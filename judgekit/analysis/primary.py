@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from judgekit.analysis.inputs import Inputs, Panel
 from judgekit.analysis.measures import cutoff_of, spelled_as
 from judgekit.data.tables import ALL
 from judgekit.errors import UsageError, nearest
 
-__all__ = ["Primary", "settle"]
+__all__ = ["CHOOSE_RUNS", "FIND_QUESTIONS", "USES", "Primary", "settle"]
 
-_PLACE = {
-    "query": "over queries",
-    "within-query": "between runs on the same query",
-    "system": "over runs, by their means",
-}
+CHOOSE_RUNS: Final = "choose-runs"
+FIND_QUESTIONS: Final = "find-questions"
+USES: Final = {CHOOSE_RUNS: "within-query", FIND_QUESTIONS: "query"}
+"""What labels are wanted for, each use with the level that answers it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,33 +24,40 @@ class Primary:
     """The one cell that the verdict is about.
 
     Attributes:
-        measure: None means the best measure of each labeling, chosen anew inside every resample.
+        measure: of the labelings' scores.
         metric, model, depth: the answer quality that is predicted.
-        level: where.
+        use: what the labels are wanted for.
         run: ``all``, or the only run's name.
     """
 
-    measure: str | None
+    measure: str
     metric: str
     model: str
     depth: int
-    level: str
+    use: str
     run: str
 
+    @property
+    def level(self) -> str:
+        """The level that answers the use."""
+        return USES[self.use]
+
+    @property
+    def answers(self) -> str:
+        """The outcome, in words."""
+        of = f" of {self.model}" if self.model else ""
+        return f"{self.metric} of the answers{of} from the top {self.depth}"
+
     def __str__(self) -> str:
-        measure = self.measure or "the best measure of each labeling"
-        return (
-            f"{measure} against {self.metric} of the answers of {self.model} from the top {self.depth},"
-            f" {_PLACE[self.level]}"
-        )
+        return f"{self.measure} against {self.answers}"
 
     def same_quality(self, panel: Panel) -> bool:
         """Return whether a panel is about the same answers and metric."""
         return (panel.metric, panel.model, panel.depth) == (self.metric, self.model, self.depth)
 
     def holds(self, panel: Panel) -> bool:
-        """Return whether a panel takes part in the verdict."""
-        return self.same_quality(panel) and self.measure in (None, panel.measure)
+        """Return whether a panel is about this cell, be it of another model's answers."""
+        return (panel.measure, panel.metric, panel.depth) == (self.measure, self.metric, self.depth)
 
 
 def settle(
@@ -60,13 +67,13 @@ def settle(
     measure: str | None,
     metric: str | None,
     model: str | None,
-    level: str,
+    use: str | None,
     depth: int | None,
 ) -> tuple[Primary, list[str]]:
     """Return the primary cell, and sentences on choices that had to be made for the user.
 
-    What is not given: the first metric and model by name, the measure's cutoff or else the largest
-    depth, and for the measure each labeling's best.
+    What is not given: the first metric and model by name, the measure's cutoff or else the largest depth, nDCG at the
+    largest cutoff that answers have, or else the first measure; to choose between runs, where there are two or more.
 
     Args:
         inputs: the tables.
@@ -74,13 +81,18 @@ def settle(
         measure: the user's choice or None, as all further ones.
         metric: as in the quality table.
         model: as in the quality table.
-        level: one of `LEVELS`.
+        use: one of `USES`.
         depth: an answer depth.
 
     Raises:
-        UsageError: something chosen is not there.
+        UsageError: something chosen is not there, or there is one run and the use is to choose between several.
     """
     warnings: list[str] = []
+    if use is not None and use not in USES:
+        raise UsageError(f"there is no use {use!r} (there are: {', '.join(USES)}).{nearest(use, USES)}")
+    if use == CHOOSE_RUNS and len(inputs.runs) < 2:
+        raise UsageError(f"use {CHOOSE_RUNS!r} compares runs, and only one has both scores and quality")
+    use = use or (CHOOSE_RUNS if len(inputs.runs) > 1 else FIND_QUESTIONS)
 
     def choose(what: str, given: str | None, have: Sequence[str]) -> str:
         if given is not None:
@@ -100,21 +112,23 @@ def settle(
         measure = choose("measure", spelled_as(measure, inputs.measures), inputs.measures)
     metric = choose("metric", metric, inputs.metrics)
     model = choose("model", model, inputs.models)
-    cutoff = None if measure is None else cutoff_of(measure)
-    depths = sorted({d for m, a, b, d in panels if (a, b) == (metric, model) and measure in (None, m)})
-    if not depths:
+    fits = [(m, d) for m, a, b, d in panels if (a, b) == (metric, model) and measure in (None, m)]
+    if not fits:
         raise UsageError(
             f"the verdict cannot be about {measure or 'any measure'}: it is paired with no quality {metric!r} of"
             f" {model!r}. A measure at cutoff c needs answers from the top c."
         )
+    if measure is None:
+        have = list(dict.fromkeys(m for m, _ in fits))
+        measure = max((m for m in have if m.startswith("nDCG")), key=lambda m: cutoff_of(m) or 0, default=have[0])
+        if len(have) > 1:
+            warnings.append(f"No primary measure was chosen: the verdict is about {measure!r}.")
+    depths = sorted({d for m, d in fits if m == measure})
     if depth is not None and depth not in depths:
         raise UsageError(
-            f"the verdict cannot be about depth {depth}: {measure or 'the measures'} can be compared at"
-            f" {', '.join(map(str, depths))}"
+            f"the verdict cannot be about depth {depth}: {measure} can be compared at {', '.join(map(str, depths))}"
         )
+    cutoff = cutoff_of(measure)
     chosen = depth or (cutoff if cutoff in depths else depths[-1]) or depths[-1]
-    if measure is None:
-        there = {m for m, a, b, d in panels if (a, b, d) == (metric, model, chosen)}
-        measure = there.pop() if len(there) == 1 else None
-    run = inputs.runs[0] if len(inputs.runs) == 1 and level == "query" else ALL
-    return Primary(measure, metric, model, chosen, level, run), warnings
+    run = inputs.runs[0] if len(inputs.runs) == 1 else ALL
+    return Primary(measure, metric, model, chosen, use, run), warnings

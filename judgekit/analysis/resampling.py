@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.errors import UsageError
@@ -21,7 +22,6 @@ __all__ = [
     "SCALES",
     "UNDEFINED_SHARE",
     "Interval",
-    "claim_level",
     "interval",
     "p_from_draws",
     "percent",
@@ -34,15 +34,6 @@ UNDEFINED_SHARE: Final = 0.05
 """With a larger share of resamples on which a coefficient is undefined, its interval is undefined too."""
 
 
-def claim_level(confidence: float) -> float:
-    """Return the largest p at which a difference is claimed: nine tenths of 1 - confidence.
-
-    At all of it, .05 beside intervals of 95 %, the approximations let the rate of false winners exceed 5 % a little in
-    some simulated settings; at .045 it does not.
-    """
-    return 0.9 * (1 - confidence)
-
-
 def percent(confidence: float) -> str:
     """Return a confidence in words.
 
@@ -52,8 +43,10 @@ def percent(confidence: float) -> str:
     return f"{100 * confidence:.10g} %"
 
 
-def resample_matrix(queries: int, resamples: int, seed: int) -> Floats:
+def resample_matrix(queries: int, resamples: int, seed: int, groups: npt.NDArray[np.intp] | None = None) -> Floats:
     """Return how often each query is in each bootstrap resample, shape (queries, resamples).
+
+    With ``groups``, the group of each query, whole groups are drawn.
 
     Row i belongs to the i-th query in ascending order of id, so the result depends on the seed and the set of
     queries only.
@@ -63,6 +56,9 @@ def resample_matrix(queries: int, resamples: int, seed: int) -> Floats:
     """
     if resamples < 100:
         raise UsageError(f"resamples: at least 100 are needed for an interval, not {resamples}")
+    if groups is not None:
+        _, group = np.unique(groups, return_inverse=True)
+        return np.ascontiguousarray(resample_matrix(int(group.max(initial=-1)) + 1, resamples, seed)[group])
     draws = np.random.default_rng(seed).integers(0, queries, size=(resamples, queries))
     cells = draws + np.arange(resamples)[:, None] * queries
     counts = np.bincount(cells.ravel(), minlength=resamples * queries).reshape(resamples, queries)

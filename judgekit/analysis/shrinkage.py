@@ -75,7 +75,8 @@ def shrunken_draws(means: Floats, deviations: Floats, queries: int, rng: np.rand
 def _root(noise: Floats) -> tuple[Floats, Floats]:
     """Return the symmetric square root of the noise covariance and its inverse; no variable is free of noise."""
     values, vectors = np.linalg.eigh(noise)
-    roots = np.sqrt(np.maximum(values, 1e-12 * max(float(values[-1]), 1e-300)))
+    # Means that vary in no resample (one query, or the same value on all) have no noise to speak of.
+    roots = np.sqrt(np.maximum(values, 1e-12 * max(float(values[-1]), 1e-9)))
     return (vectors * roots) @ vectors.T, (vectors / roots) @ vectors.T
 
 

@@ -19,7 +19,7 @@ from judgekit.analysis.differences import difference, holm
 from judgekit.analysis.inputs import Inputs
 from judgekit.analysis.levels import METHOD, Estimate, Resamples, estimates, paired_draws
 from judgekit.analysis.measures import cutoff_of
-from judgekit.analysis.resampling import interval, resample_matrix
+from judgekit.analysis.resampling import resample_matrix
 from judgekit.data.tables import ALL
 from judgekit.errors import DataError, UsageError
 from judgekit.spec import parse
@@ -188,9 +188,8 @@ def model_matrix(
                 cells[key] = found, found.names.index(coefficient)
     rows = []
     for (method, label_model, answer_model), (found, place) in cells.items():
-        value, draws = float(found.values[place]), found.draws[place]
-        n = found.queries if level == "system" else found.n
-        ends = interval(value, draws, confidence, METHOD[level][coefficient], n)
+        value = float(found.values[place])
+        ends = found.interval(coefficient, level, confidence, sample)
         rows.append(
             {
                 "labeling": method,
@@ -222,7 +221,7 @@ def _differences(
         # Two labelings of one model's answers share the draws of its quality too, as in a comparison.
         shared = one[2] == other[2] and not first.reason and not second.reason
         draws = paired_draws(first, second, resamples)[i] if shared else first.draws[i] - second.draws[j]
-        gap = difference(value, draws, confidence, min(first.n, second.n), level)
+        gap = difference(value, draws, confidence, min(first.units, second.units), level)
         varying, fixed = (2, 1) if same[1] else (1, 2)
         rows.append(
             {

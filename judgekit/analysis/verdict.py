@@ -1,94 +1,59 @@
-"""The verdict: one paragraph in plain words about one cell that was fixed in advance."""
+"""The verdict in words: for each use, what the labels are worth, how sure that is, and what they share."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from judgekit.analysis.differences import Difference, holm
-from judgekit.analysis.primary import Primary
-from judgekit.analysis.resampling import claim_level, percent
+from judgekit.analysis.controls import CLOSED_BOOK, LENGTH, RETRIEVER, TWIN
+from judgekit.analysis.gain import Gain
+from judgekit.analysis.primary import CHOOSE_RUNS, Primary
+from judgekit.analysis.uses import CHANCE, POWER, Found, Standing
 
-__all__ = ["Candidate", "Verdict", "decide"]
-
-CHANCE: Final = 0.5
-POWER: Final = 0.8
-_FAR: Final = 100
-"""A number of queries more than so many times those at hand is not worth naming."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A labeling that takes part in the verdict.
-
-    Attributes:
-        labeling: its name.
-        concordance, tau_b: its values in the primary cell.
-        order: position by cost, the cheapest 1; None where the cost is unknown.
-        remark: a sentence on what it shares with the outcome, or "".
-        low, high: the interval of the concordance, NaN where it is undefined.
-    """
-
-    labeling: str
-    concordance: float
-    tau_b: float
-    order: int | None = None
-    remark: str = ""
-    low: float = math.nan
-    high: float = math.nan
-
-    @property
-    def predicts(self) -> bool:
-        """Whether it is shown to do better than chance; without an interval nothing is."""
-        return self.low > CHANCE
+__all__ = ["Verdict", "decide"]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What can be said.
+    """What can be said for one use.
 
     Attributes:
         headline: the outcome in one sentence.
         details: further sentences.
-        primary: the cell that it is about.
-        best: the labeling with the highest concordance; None where no statement is possible.
-        winner: ``best`` where it is better than every other labeling beyond chance and any is better than chance
-            itself, else None.
-        predictive: whether any labeling is shown to predict answer quality better than chance.
-        ranking: labelings by concordance, the best first.
-        worse: labelings that the best is told apart from.
-        not_told_apart: the others, the best first.
-        by_tau: labelings by tau-b, the best first.
-        cheapest: the cheapest labeling that is not worse than the best by more than the margin; None where costs
-            are unknown or none can be shown to be.
-        margin: that margin, in concordance.
-        confidence: of the intervals; differences are claimed at `claim_level` of it.
-        queries: queries that the statement rests on.
-        queries_needed: per labeling that the best is not told apart from, how many queries would do it with power .8
-            if the difference seen is the true one; None where that is more than a hundred times those at hand.
-        excluded: labelings that take no part, with the reason.
-        differences: the best minus each other labeling.
+        primary: the cell and the use that it is about.
+        found: the figures behind the sentences; None where there are none.
+        excluded: labelings that are left out, with the reason.
     """
 
     headline: str
     primary: Primary
-    margin: float
-    queries: int
-    confidence: float
     details: tuple[str, ...] = ()
-    best: str | None = None
-    winner: str | None = None
-    predictive: bool = True
-    ranking: tuple[str, ...] = ()
-    worse: tuple[str, ...] = ()
-    not_told_apart: tuple[str, ...] = ()
-    by_tau: tuple[str, ...] = ()
-    cheapest: str | None = None
-    queries_needed: Mapping[str, int | None] = field(default_factory=dict)
+    found: Found | None = None
     excluded: Mapping[str, str] = field(default_factory=dict)
-    differences: Mapping[str, Difference] = field(default_factory=dict, repr=False)
+
+    @property
+    def winner(self) -> str | None:
+        """The labeling that is shown to be better than every other one and than chance."""
+        return self.found.winner if self.found else None
+
+    @property
+    def ranking(self) -> tuple[str, ...]:
+        """The labelings by concordance, the best first."""
+        return tuple(one.labeling for one in self.found.standings) if self.found else ()
+
+    @property
+    def leaders(self) -> tuple[str, ...]:
+        """The best labeling and those that cannot be told apart from it; empty where none is shown to beat chance."""
+        if not self.found or not any(one.guides for one in self.found.standings):
+            return ()
+        best = self.ranking[0]
+        return (best, *(name for name in self.ranking[1:] if (best, name) not in self.found.better))
+
+    @property
+    def cheapest(self) -> str | None:
+        """The cheapest labeling that will do; "" where no labels are needed, None where it cannot be told."""
+        return self.found.gains.cheapest if self.found and self.found.gains else None
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -105,158 +70,211 @@ class Verdict:
 
 
 def decide(
-    candidates: Sequence[Candidate],
-    gap: Callable[[str, str], Difference],
+    found: Found | None,
     primary: Primary,
     *,
-    margin: float,
-    queries: int,
-    confidence: float,
+    keep: float,
+    margin: float | None,
     excluded: Mapping[str, str],
+    shares: Mapping[str, str],
+    other: Verdict | None = None,
     obstacle: str = "",
 ) -> Verdict:
-    """Return the verdict over the labelings that take part.
-
-    A winner is named only where the labeling with the highest concordance differs from every single other one at
-    `claim_level` (an intersection-union test: no correction is needed, as all must be rejected). Without a winner,
-    those that it differs from are found with Holm's correction.
+    """Put into words what was found for a use.
 
     Args:
-        candidates: the labelings that take part.
-        gap: returns the paired difference in concordance of two of them.
-        primary: the cell.
-        margin: what the user accepts to lose by a cheaper labeling.
-        queries: queries that the estimates rest on.
-        confidence: of the candidates' intervals and of the differences.
-        excluded: labelings that take no part, with the reason.
-        obstacle: a sentence that says why there can be no verdict at all, or "".
+        found: the figures, None or without labelings where there are none.
+        primary: the cell and the use.
+        keep: the share of the best's gain that a cheaper labeling must keep.
+        margin: what it may lose instead, in the unit of quality.
+        excluded: labelings that are left out, with the reason.
+        shares: by labeling what it shares with the outcome, in words.
+        other: the verdict for the other use, which may have another leader.
+        obstacle: a sentence that says why there can be no verdict, or "".
     """
-    ranked = sorted(candidates, key=lambda c: (-c.concordance, c.labeling))
-    out = tuple(f"{name!r} takes no part: {why}." for name, why in sorted(excluded.items()))
-    order = tuple(c.labeling for c in ranked)
-    base = Verdict("", primary, margin, queries, confidence, excluded=dict(excluded), ranking=order)
-    if obstacle or not ranked:
-        why = obstacle or "No labeling has a concordance there."
-        return replace(base, headline=f"No verdict on {primary}: {why[0].lower()}{why[1:]}", details=out)
-    best, others = ranked[0], ranked[1:]
-    gaps = {other.labeling: gap(best.labeling, other.labeling) for other in others}
-    alpha = claim_level(confidence)
-    known = {name: d for name, d in gaps.items() if math.isfinite(d.p)}
-    clear = bool(gaps) and len(known) == len(gaps) and all(d.p <= alpha and d.value > 0 for d in known.values())
-    adjusted = dict(zip(known, holm([d.p for d in known.values()]), strict=True))
-    worse = tuple(name for name in gaps if clear or (adjusted.get(name, 1.0) <= alpha and gaps[name].value > 0))
-    open_ = tuple(name for name in gaps if name not in worse)
-    predictive = any(c.predicts for c in ranked)
-    by_tau = sorted(ranked, key=lambda c: (-c.tau_b if math.isfinite(c.tau_b) else 2.0, -c.concordance, c.labeling))
-    verdict = replace(
-        base,
-        best=best.labeling,
-        winner=best.labeling if clear and predictive else None,
-        predictive=predictive,
-        worse=worse,
-        not_told_apart=open_,
-        by_tau=tuple(c.labeling for c in by_tau),
-        cheapest=_cheapest(ranked, gaps, margin),
-        queries_needed={name: _needed(gaps[name], queries, alpha) for name in open_},
-        differences=gaps,
-    )
-    return replace(verdict, headline=_headline(verdict, best), details=(*_details(verdict, ranked, primary), *out))
+    left_out = tuple(f"{name!r} is left out: {why}." for name, why in sorted(excluded.items()))
+    if found is None or obstacle:
+        why = obstacle or "No labeling can be compared there."
+        headline = f"No verdict on {primary}: {why[0].lower()}{why[1:]}"
+        return Verdict(headline, primary, left_out, None, dict(excluded))
+    verdict = Verdict("", primary, (), found, dict(excluded))
+    details = [
+        *(_choosing(found, primary, keep, margin) if primary.use == CHOOSE_RUNS else ()),
+        *(_choose(found) if primary.use == CHOOSE_RUNS else _find(found)),
+        *_shared(found, shares),
+        *_planned(found),
+        *_by_tau(found),
+        *left_out,
+        f"This is about {primary}.",
+    ]
+    return Verdict(_headline(verdict, other), primary, tuple(details), found, dict(excluded))
 
 
-def _needed(gap: Difference, queries: int, alpha: float) -> int | None:
-    """Return the number of queries that detects the difference seen at a level with `POWER`, if it is the true one."""
-    from scipy.special import ndtri
-
-    if not (gap.se > 0 and gap.value > 0):
-        return None
-    times = ((float(ndtri(1 - alpha / 2)) + float(ndtri(POWER))) * gap.se / gap.value) ** 2
-    return max(math.ceil(queries * times), queries + 1) if times <= _FAR else None
-
-
-def _cheapest(ranked: Sequence[Candidate], gaps: Mapping[str, Difference], margin: float) -> str | None:
-    """Return the first by cost, of those with a known cost, that is the best or shown to be within the margin."""
-    known = sorted((c.order, -c.concordance, c.labeling) for c in ranked if c.order is not None)
-    for _, _, name in known:
-        if name == ranked[0].labeling or gaps[name].upper <= margin:
-            return name
-    return None
-
-
-def _headline(verdict: Verdict, best: Candidate) -> str:
-    on = f"On {verdict.queries:,} queries"
-    share = f"favour the better of two answers {100 * best.concordance:.0f} times in 100 (chance: 50)"
-    if verdict.winner:
-        return f"{on}, {best.labeling!r} predicts answer quality best: its scores {share}."
-    if not verdict.differences:
-        return f"{on}, {best.labeling!r} is the only labeling that can be looked at: its scores {share}."
-    ahead = ", ahead here," if any(gap.value > 0 for gap in verdict.differences.values()) else ""
-    scores = f"the scores of {best.labeling!r}{ahead} {share}."
-    if not verdict.predictive:
-        return f"{on}, no labeling is shown to predict answer quality better than chance: {scores}"
-    tied = _names([best.labeling, *verdict.not_told_apart])
-    return f"{on}, there is no winner: {tied} cannot be told apart. T{scores[1:]}"
-
-
-def _details(verdict: Verdict, ranked: Sequence[Candidate], primary: Primary) -> list[str]:
-    best = ranked[0]
-    values = {c.labeling: c.concordance for c in ranked}
-    out = [f"This is about {primary}, at {percent(verdict.confidence)} confidence."]
-    if best.high < CHANCE:
-        out.append(
-            f"{best.labeling!r} does worse than chance (concordance {_between(best)}): its high scores go with the"
-            " worse answers."
-        )
-    elif not best.predicts:
-        out.append(f"Whether {best.labeling!r} does better than chance is open (concordance {_between(best)}).")
-    if verdict.not_told_apart and not verdict.predictive:
-        tied = _names([best.labeling, *verdict.not_told_apart])
-        out.append(f"{tied} cannot be told apart.")
-    if verdict.worse:
-        listed = _names(verdict.worse, lambda n: f"{n!r} ({values[n]:.3f})")
-        out.append(f"{best.labeling!r} (concordance {best.concordance:.3f}) is better beyond chance than {listed}.")
-    if verdict.by_tau != verdict.ranking:
-        first = (
-            f"would put {verdict.by_tau[0]!r} first" if verdict.by_tau[0] != best.labeling else "orders them otherwise"
-        )
-        order = ", ".join(verdict.by_tau)
-        out.append(f"Kendall's tau-b {first} ({order}): it also punishes scores that are finer than the quality.")
-    if verdict.cheapest is not None:
-        orders = [c.order for c in ranked if c.order is not None]
-        among = " of known cost" if len(orders) < len(ranked) else ""
-        if verdict.cheapest != best.labeling:
-            out.append(
-                f"The cheapest labeling{among} that is not worse by more than {verdict.margin:g} in concordance"
-                f" (one-sided {percent(verdict.confidence)}) is {verdict.cheapest!r} ({values[verdict.cheapest]:.3f})."
-            )
-        elif best.order is not None and best.order > min(orders):
-            out.append(f"No cheaper labeling{among} is shown to be within {verdict.margin:g} of it in concordance.")
-        elif len(orders) > 1:
-            out.append(f"No other labeling{among} is cheaper than {best.labeling!r}.")
-    if primary.level == "system":
-        if verdict.not_told_apart:
-            out.append("More runs, rather than more queries, would settle what is open.")
+def _headline(verdict: Verdict, other: Verdict | None) -> str:
+    found = verdict.found
+    assert found is not None  # checked by decide
+    best, *rest = found.standings
+    if found.use == CHOOSE_RUNS:
+        scope = f"these {len(found.runs)} runs; they differ on {found.differing:,} of {found.queries:,} questions"
+        start = f"To choose between retrievers ({scope}): on the same question"
+        does = "puts the better-answered run first"
     else:
-        for name, needed in verdict.queries_needed.items():
-            gap = verdict.differences[name]
-            if needed is None and gap.value > 0 and not gap.se > 0:
-                out.append(f"How many queries would settle it against {name!r} cannot be said from so few.")
-            elif needed is None:
-                out.append(f"From {name!r} it is too close for any affordable number of queries to settle.")
-            else:
-                out.append(
-                    f"About {needed:,} queries would settle it against {name!r} (power {POWER:g}), if the difference"
-                    f" is what it seems ({gap.value:+.3f})."
-                )
-    out += [c.remark for c in ranked if c.remark and c.labeling in (best.labeling, verdict.cheapest)]
-    return out
+        runs = "this run" if len(found.runs) == 1 else f"each of these {len(found.runs)} runs"
+        start = f"To find the questions that fail ({found.queries:,} questions): of two questions of {runs},"
+        does = "scores the better-answered one higher"
+    others = "".join(f", {one.labeling!r} {_times(one.concordance)}" for one in rest)
+    text = f"{start} {best.labeling!r} {does} {_times(best.concordance)} times in 100{others} (chance: 50)"
+    text += _order(verdict)
+    if other is not None and other.leaders and verdict.leaders and other.leaders[0] not in verdict.leaders:
+        text += (
+            f". For the other use, to {'find the questions that fail' if found.use == CHOOSE_RUNS else 'choose runs'},"
+            f" {other.leaders[0]!r} leads instead"
+        )
+    return text + "."
 
 
-def _between(candidate: Candidate) -> str:
-    if not math.isfinite(candidate.low):
-        return f"{candidate.concordance:.3f}, without an interval: too many resamples leave it undefined"
-    return f"{candidate.concordance:.3f}, interval {candidate.low:.3f} to {candidate.high:.3f}"
+def _order(verdict: Verdict) -> str:
+    """Say which labelings are told apart, as the end of the headline."""
+    found = verdict.found
+    assert found is not None  # checked by decide
+    best, *rest = found.standings
+    if not any(one.guides for one in found.standings):
+        return "; none is shown to be better than chance"
+    if not rest:
+        return "" if best.guides else "; it is not shown to be better than chance"
+    if found.winner:
+        return f"; {best.labeling!r} is better than all others"
+    behind = [one.labeling for one in rest if (best.labeling, one.labeling) in found.better]
+    together = [name for name in verdict.leaders if name != best.labeling]
+    if not behind:
+        return "; they cannot be told apart"
+    is_behind = f"{names(behind)} {'is' if len(behind) == 1 else 'are'} behind"
+    return f"; {is_behind}, {'the rest' if together else 'nothing else'} cannot be told apart"
 
 
-def _names(names: Sequence[str], write: Callable[[str], str] = repr) -> str:
-    written = [write(name) for name in names]
+def _choosing(found: Found, primary: Primary, keep: float, margin: float | None) -> Iterator[str]:
+    """Yield what choosing by the labels wins, what carries it, and the cheapest that will do."""
+    gains = found.gains
+    ranked = [(one.labeling, one.gain) for one in found.standings if one.gain is not None]
+    if gains is None or not ranked:
+        return
+    unit = f"{primary.metric} points"
+    listed = [f"{_points(gain, gains.confidence)} by {name!r}" for name, gain in ranked]
+    yield (
+        f"Choosing by mean score from half of the questions wins, over a coin flip, in {unit}: {', '.join(listed)}."
+        f" Picking by the answers themselves wins {100 * gains.by_answers:.1f}; no choice between these runs could win"
+        f" more than about {100 * gains.attainable:.1f}."
+    )
+    best = max((gain for _, gain in ranked), key=lambda gain: gain.value)
+    name = next(name for name, gain in ranked if gain is best)
+    if len(found.runs) > 2 and best.interval(gains.confidence)[0] > 0:
+        worst = min(range(len(found.runs)), key=lambda run: float(best.without[run]))
+        low, high = best.interval_without(worst, gains.confidence)
+        alike = ": the other runs are too alike" if low <= 0 else ""
+        yield (
+            f"Without {found.runs[worst]!r} {name!r} wins {100 * float(best.without[worst]):.1f}"
+            f" ({100 * low:.1f} to {100 * high:.1f}){alike}."
+        )
+    will_do = (
+        f"keeps at least {keep:.0%} of what the best wins"
+        if margin is None
+        else f"is within {100 * margin:g} points of the best"
+    )
+    if gains.cheapest == "":
+        yield f"The choice between these runs is worth less than {100 * (margin or 0):g} points: no labels are needed."
+    elif gains.cheapest is not None:
+        yield f"Cheapest that {will_do}: {gains.cheapest!r} (may lose at most {100 * gains.loss:.1f} points)."
+    elif any(one.order is not None for one in found.standings):
+        yield f"Which is the cheapest labeling that {will_do} cannot be told from these questions."
+
+
+def _choose(found: Found) -> Iterator[str]:
+    """Yield which labelings are not a guide to the better run, or add nothing to the ranks."""
+    yield from _chance(found)
+    for name, what in ((RETRIEVER, "the runs' own ranks"), (LENGTH, "the length of documents")):
+        if name not in found.controls:
+            continue
+        level = [one for one in found.standings if one.guides and not one.beats.get(name, True)]
+        if level:
+            yield (
+                f"{names(x.labeling for x in level)} {_is(level)} not shown to add anything to {what}"
+                f" ({_times(found.controls[name][0])} times in 100)."
+            )
+
+
+def _chance(found: Found) -> Iterator[str]:
+    """Yield which labelings are no better than chance, where the headline does not say it of all."""
+    worse = [one for one in found.standings if one.high < CHANCE]
+    open_ = [one for one in found.standings if not one.guides and one not in worse]
+    if worse:
+        does = "does" if len(worse) == 1 else "do"
+        yield f"{names(x.labeling for x in worse)} {does} worse than chance: high scores go with the worse answers."
+    if open_ and len(open_) < len(found.standings):
+        yield f"{names(x.labeling for x in open_)} {_is(open_)} not shown to be better than chance."
+
+
+def _find(found: Found) -> Iterator[str]:
+    """Yield how the labelings compare with what tells easy questions from hard ones."""
+    yield from _chance(found)
+    for one in found.standings:
+        twin = found.controls.get(TWIN + one.labeling)
+        if twin is None or not one.guides:
+            continue
+        text = f"{one.labeling!r}: {_times(one.concordance)} times in 100; the same label for every document of a"
+        text += f" question gives {_times(twin[0])}"
+        if not one.beats.get(TWIN + one.labeling, True):
+            text += ": it tells easy questions from hard ones"
+        yield text + "."
+    book = found.controls.get(CLOSED_BOOK)
+    if book is not None:
+        if math.isnan(book[0]):
+            yield "The closed-book control says nothing: all closed-book answers have the same quality."
+        else:
+            yield f"What the model knows without documents gives {_times(book[0])}."
+
+
+def _shared(found: Found, shares: Mapping[str, str]) -> Iterator[str]:
+    """Yield what each labeling shares with the outcome."""
+    said = [f"{one.labeling!r} shares {shares[one.labeling]}" for one in found.standings if shares.get(one.labeling)]
+    if said:
+        yield f"With the outcome, {'; '.join(said)}."
+
+
+def _planned(found: Found) -> Iterator[str]:
+    best = found.standings[0]
+    for name, needed in found.needed.items():
+        if needed is not None:
+            yield (
+                f"To tell {best.labeling!r} from {name!r} takes about {needed[0]:,} to {needed[1]:,} questions (power"
+                f" {POWER:g}), if the difference is what it seems."
+            )
+
+
+def _by_tau(found: Found) -> Iterator[str]:
+    order = sorted(
+        found.standings, key=lambda x: (-x.tau_b if math.isfinite(x.tau_b) else 2.0, -x.concordance, x.labeling)
+    )
+    if [x.labeling for x in order] != [x.labeling for x in found.standings]:
+        yield (
+            f"Kendall's tau-b orders them otherwise ({', '.join(x.labeling for x in order)}): it also punishes scores"
+            " that are finer than the quality."
+        )
+
+
+def _points(gain: Gain, confidence: float) -> str:
+    low, high = gain.interval(confidence)
+    return f"{100 * gain.value:.1f} ({100 * low:.1f} to {100 * high:.1f})"
+
+
+def _times(concordance: float) -> str:
+    return f"{100 * concordance:.0f}"
+
+
+def _is(standings: Sequence[Standing]) -> str:
+    return "is" if len(standings) == 1 else "are"
+
+
+def names(labelings: Iterable[str]) -> str:
+    """Return names as a list in a sentence."""
+    written = [repr(name) for name in labelings]
     return written[0] if len(written) == 1 else f"{', '.join(written[:-1])} and {written[-1]}"

@@ -309,9 +309,12 @@ def compare(
             help="Quality table: query_id, value, and what there are several of: run, depth, model, metric; repeat.",
         ),
     ],
+    use: Annotated[
+        str | None,
+        typer.Option(help="choose-runs (default with two or more runs) or find-questions: which verdict leads."),
+    ] = None,
     level: Annotated[
-        list[str] | None,
-        typer.Option(help="query, within-query or system; repeat (default: query; system for tables of means)."),
+        list[str] | None, typer.Option(help="Show only this level: query, within-query or system; repeat.")
     ] = None,
     measure: Annotated[list[str] | None, typer.Option(help="Only these measures; repeat.")] = None,
     metric: Annotated[list[str] | None, typer.Option(help="Only these answer metrics; repeat.")] = None,
@@ -328,10 +331,13 @@ def compare(
     accept_mixed_models: Annotated[
         bool, typer.Option("--accept-mixed-models", help="Give a verdict on answers of several models under one name.")
     ] = False,
-    margin: Annotated[float, typer.Option(help="How much worse still counts as not worse (concordance).")] = 0.05,
-    confidence: Annotated[
-        float, typer.Option(help="Of the intervals and of what the verdict claims: from 0.5, below 1.")
-    ] = 0.95,
+    keep: Annotated[
+        float, typer.Option(min=0.01, max=1, help="Share of the best labeling's gain that a cheaper one must keep.")
+    ] = 0.5,
+    margin_points: Annotated[
+        float | None, typer.Option(min=0, help="What a cheaper labeling may lose instead, in points of quality.")
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="Of the intervals and of every claim: from 0.5, below 1.")] = 0.95,
     resamples: Annotated[int, typer.Option(min=100, max=100_000, help="Bootstrap resamples.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 1,
     format: FormatOption = "table",
@@ -342,32 +348,34 @@ def compare(
     """Say how well each labeling's scores follow the quality of the answers. The tables may be anybody's."""
     import pandas as pd
 
+    from judgekit.analysis import LEVELS
     from judgekit.analysis import compare as compare_tables
-    from judgekit.analysis.inputs import only_means
     from judgekit.answers.imported import named
     from judgekit.data.files import check_target, read_table, write_table
     from judgekit.data.manifest import manifest_path, write_manifest
     from judgekit.data.outputs import noting_reads
     from judgekit.data.tables import RATINGS, SCORES
 
+    for name in level or ():
+        if name not in LEVELS:
+            raise UsageError(f"there is no level {name!r} (there are: {', '.join(LEVELS)}).{nearest(name, LEVELS)}")
     if out is not None:
         check_target(out, table=True)
     with noting_reads() as read:
         found = pd.concat([read_table(SCORES, path) for path in scores], ignore_index=True)
         answers = pd.concat([named(read_table(RATINGS, path)) for path in quality], ignore_index=True)
     inputs = made_from({}, read)
-    wanted = level or ["system" if only_means(found) or only_means(answers) else "query"]
     comparison = compare_tables(
         found,
         answers,
-        levels=wanted,
+        use=use,
         measures=measure,
         metrics=metric,
         depths=depth,
         primary=primary,
         primary_metric=primary_metric,
-        primary_level=wanted[0],
-        margin=margin,
+        keep=keep,
+        margin_points=margin_points,
         confidence=confidence,
         by_construction=_outcomes(by_construction or [], found, answers),
         accept_mixed_models=accept_mixed_models,
@@ -377,11 +385,16 @@ def compare(
     if out is not None:
         write_table(comparison.table, out)
         write_manifest(manifest_path(out), inputs, [out])
-    show(comparison.wide() if format == "table" else comparison.table, format)
+    table = comparison.wide() if format == "table" else comparison.table
+    if level and table[table["level"].isin(level)].empty:
+        have = ", ".join(dict.fromkeys(table["level"]))
+        raise UsageError(f"there is nothing at the {level[0]} level, which needs values per query (there is: {have})")
+    show(table[table["level"].isin(level)] if level else table, format)
     for warning in comparison.warnings:
         console(stderr=True).print(f"note: {warning}", markup=False, highlight=False)
     if format == "table":
-        console().print(f"\n{comparison.verdict}", markup=False, highlight=False)
+        for verdict in comparison.verdicts.values():
+            console().print(f"\n{verdict}", markup=False, highlight=False)
 
 
 def _outcomes(items: list[str], scores: pd.DataFrame, quality: pd.DataFrame) -> set[tuple[str, str, str]]:

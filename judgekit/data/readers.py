@@ -32,7 +32,7 @@ from judgekit.data.streams import Line, is_gzip, open_atomic
 from judgekit.errors import DataError, UsageError, nearest
 from judgekit.spec import parse
 
-__all__ = ["read_docs", "read_dpr", "read_queries", "write_docs", "write_queries"]
+__all__ = ["read_column", "read_docs", "read_dpr", "read_queries", "write_docs", "write_queries"]
 
 MEMORY_LIMIT: Final = 256 << 20
 """Bytes of a collection's file above which it stays on disk; compressed files count fourfold."""
@@ -75,6 +75,25 @@ def read_queries(path: str | Path, format: str = "auto") -> Queries:
     if _dpr(path, format, "query"):
         return read_dpr(path)[0]
     return queries_of(*_open(path, format, QUERY, "query"))
+
+
+def read_column(path: str | Path, column: str, format: str = "auto") -> dict[str, str]:
+    """Return a further column of a query file, by query id.
+
+    Raises:
+        DataError: the file cannot be read, or a query has no such text or number.
+    """
+    source, found = _open(Path(path), format, QUERY, "query")
+    out: dict[str, str] = {}
+    for record in found:
+        value = record.fields.get(column)
+        if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
+            have = ", ".join(map(str, record.fields))
+            raise source.error(
+                record, f"has no text under {column!r} (there are: {have}).{nearest(column, record.fields)}"
+            )
+        out[source.id(record)] = str(value)
+    return out
 
 
 def read_docs(path: str | Path, format: str = "auto", *, memory_limit: int = MEMORY_LIMIT) -> MemoryDocs | DiskDocs:

@@ -116,7 +116,8 @@ def test_means_are_ignored_and_only_means_of_one_run_are_an_error():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"levels": ["querry"]}, "Did you mean 'query'"),
+        ({"use": "chose-runs"}, "Did you mean 'choose-runs'"),
+        ({"use": "choose-runs"}, "only one has both scores and quality"),
         ({"measures": ["nDCG@6"]}, "no measure 'nDCG@6'"),
         ({"depths": [7]}, "there is no quality at depth 7"),
         ({"primary": "P@5"}, "'P@5'"),
@@ -141,18 +142,6 @@ def test_tables_that_do_not_meet_are_a_sentence():
         compare(scores, quality.assign(depth=10))
 
 
-def test_controls_come_with_closed_book_quality_and_several_runs():
-    scores, quality = tables(runs=("a", "b"))
-    closed = quality[quality["run"] == "a"].assign(run="all", depth=0)
-    controls = compare(scores, pd.concat([quality, closed]), resamples=100).controls
-    assert set(controls["control"]) == {
-        "all", "cross-query", "same-query", "closed-book-0", "closed-book-strata", "closed-book-partial",
-    }  # fmt: skip
-    none = compare(*tables(), resamples=100).controls
-    assert none.empty
-    assert list(none.columns) == list(controls.columns)
-
-
 def test_three_levels_are_worked_out_where_there_are_several_runs():
     scores, quality = tables(runs=tuple("abcdef"), n=60)
     table = compare(scores, quality, resamples=100).table
@@ -161,49 +150,12 @@ def test_three_levels_are_worked_out_where_there_are_several_runs():
     assert set(table.loc[table["level"] == "query", "run"]) == {*"abcdef", "all"}
 
 
-def test_a_level_over_runs_needs_several():
-    with pytest.raises(DataError, match="compares runs"):
-        compare(*tables(), primary_level="system")
-    result = compare(*tables(), levels=["query", "system"], resamples=100)
-    assert any("only one run" in w for w in result.warnings)
-
-
-def test_below_five_runs_the_system_level_has_numbers_and_no_verdict():
-    scores, quality = tables(runs=tuple("abcd"), n=60)
-    result = compare(scores, quality, primary_level="system", resamples=100)
-    assert result.verdict.best is None
-    assert result.verdict.winner is None
-    assert "at least 5 runs" in result.verdict.text
-    system = result.table[result.table["level"] == "system"]
-    assert system["value"].notna().all()
-    assert system["flags"].str.contains("few_runs").all()
-
-
-def test_the_cheapest_that_is_not_worse_by_more_than_the_margin_is_named():
-    data = tables(n=600, labelings={"dear": 0.8, "cheap": 0.82, "free": 4.0})
-    costs = pd.DataFrame({"labeling": ["dear", "cheap", "free"], "requests": [1000, 10, 0]})
-    verdict = compare(*data, costs=costs, margin=0.1, resamples=200).verdict
-    assert verdict.cheapest == "cheap"
-    assert "'cheap'" in verdict.text
-    strict = compare(*data, costs=costs, margin=0.0, resamples=200).verdict
-    assert strict.cheapest == strict.best
-
-
 def test_the_frontier_holds_what_nothing_cheaper_beats():
     data = tables(n=300, labelings={"dear": 0.5, "cheap": 0.8, "silly": 4.0})
     costs = pd.DataFrame({"labeling": ["dear", "cheap", "silly"], "money": [9.0, 1.0, 5.0]})
     frame = compare(*data, costs=costs, resamples=100).costs.set_index("labeling")
     assert frame["frontier"].to_dict() == {"cheap": True, "silly": False, "dear": True}
     assert list(frame.index) == ["cheap", "silly", "dear"]
-
-
-def test_without_a_primary_measure_each_labelings_best_is_taken_in_every_resample():
-    data = tables(measures=("nDCG@5", "P@5"), labelings={"a": 1.0, "b": 1.0})
-    result = compare(*data, resamples=200)
-    assert result.verdict.primary.measure is None
-    assert "best measure of each labeling" in result.verdict.text
-    best = result.table[result.table["coefficient"] == "concordance"].groupby("labeling")["value"].max()
-    assert result.costs.set_index("labeling")["concordance"].to_dict() == best.to_dict()
 
 
 def test_a_choice_made_for_the_user_is_a_warning():
@@ -276,14 +228,32 @@ def test_pairing_everything_with_everything_is_flagged():
     assert "unmatched_depth" in flags(compare(scores, quality, pairing="all", resamples=100))
 
 
-def test_a_coefficient_undefined_on_many_resamples_has_no_interval():
+def test_one_right_answer_leaves_correlations_without_an_interval_and_a_concordance_with_a_wide_one():
     scores, quality = tables(n=40)
     rare = quality.assign(value=(quality["query_id"] == "q0000").astype(float))
     result = compare(scores, rare, resamples=200)
     assert result.table["value"].notna().all()
-    assert result.table["ci_low"].isna().all()
+    headline = result.table["coefficient"] == "concordance"
+    assert result.table.loc[~headline, "ci_low"].isna().all()
     assert "constant_resamples" in flags(result)
+    assert (result.table.loc[headline, "ci_high"] - result.table.loc[headline, "ci_low"] > 0.5).all()
     assert result.verdict.winner is None
+
+
+def test_without_a_primary_measure_ndcg_is_taken_with_a_warning():
+    result = compare(*tables(measures=("P@5", "nDCG@5", "AP@5")), resamples=100)
+    assert result.verdict.primary.measure == "nDCG@5"
+    assert any("No primary measure was chosen" in w for w in result.warnings)
+
+
+def test_a_run_on_which_a_labeling_is_constant_counts_as_chance_in_the_mean_over_runs():
+    scores, quality = tables(runs=("a", "b"), labelings={"good": 0.5})
+    flat = scores.assign(value=scores["value"].where(scores["run"] == "a", 1.0))
+    table = compare(flat, quality, resamples=100).table
+    query = table[(table["level"] == "query") & (table["coefficient"] == "concordance")].set_index("run")
+    assert query.loc["b", "undefined_reason"] == "the scores are constant"
+    assert query.loc["all", "value"] == pytest.approx((query.loc["a", "value"] + 0.5) / 2)
+    assert query.loc["all", "ci_low"] < query.loc["all", "value"] < query.loc["all", "ci_high"]
 
 
 def test_why_a_labeling_has_no_score_comes_from_the_metrics_engine():
@@ -327,48 +297,12 @@ def test_a_status_that_is_left_empty_goes_by_the_value():
     assert set(compare(scores, quality, resamples=100).table["n"]) == {59}
 
 
-def test_labelings_no_better_than_chance_have_no_winner_however_far_they_are_apart():
-    scores, quality = tables(n=300)
-    verdict = compare(scores.assign(value=-scores["value"]), quality, resamples=200).verdict
-    assert verdict.worse == ("good",), "the other one is better, and yet it predicts the wrong way"
-    assert (verdict.best, verdict.winner, verdict.predictive) == ("poor", None, False)
-    assert "no labeling is shown to predict answer quality better than chance" in verdict.headline
-    assert "'poor' does worse than chance" in verdict.text
-
-
-def test_a_verdict_whose_interval_holds_chance_says_so():
-    scores, quality = tables(n=60, labelings={"a": 1e3, "b": 1e3})
-    verdict = compare(scores, quality, resamples=200).verdict
-    assert not verdict.predictive
-    assert "better than chance is open" in verdict.text
-
-
-def test_equal_labelings_are_not_called_ahead_of_each_other():
-    scores, quality = tables(n=100, labelings={"a": 0.5})
-    verdict = compare(pd.concat([scores, scores.assign(labeling="b")]), quality, resamples=200).verdict
-    assert "'a' and 'b' cannot be told apart" in verdict.text
-    assert "ahead" not in verdict.text
-
-
-def test_what_is_said_of_cheaper_labelings_holds():
-    data = tables(n=400)
-
-    def said(**requests):
-        costs = pd.DataFrame({"labeling": list(requests), "requests": list(requests.values())})
-        return compare(*data, resamples=200, costs=costs).verdict.text
-
-    assert "No other labeling is cheaper than 'good'" in said(good=1, poor=5)
-    assert "No cheaper labeling is shown to be within 0.05" in said(good=5, poor=1)
-    assert "cheaper" not in said(good=5), "nothing is known of the other"
-
-
-def test_what_is_cheaper_does_not_hang_on_a_labeling_that_takes_no_part():
+def test_what_is_cheaper_does_not_hang_on_a_labeling_that_is_left_out():
     scores, quality = tables(n=300, labelings={"erag": 0.0, "good": 0.5, "poor": 0.9}, measures=("P@1",), depth=1)
     costs = {"labeling": ["good", "poor", "erag"], "money": [10, 1, np.nan], "prompt_tokens": [100, 1000, 5000]}
     costs = pd.DataFrame(costs).assign(completion_tokens=0)
-    given = {"by_construction": [("erag", "m", "em")], "resamples": 200, "margin": 0.5}
-    result = compare(scores, quality, costs=costs, **given)
-    assert result.verdict.cheapest == "poor"
+    result = compare(scores, quality, costs=costs, by_construction=[("erag", "m", "em")], resamples=200)
+    assert {one.labeling: one.order for one in result.verdict.found.standings} == {"poor": 1, "good": 2}
     assert result.costs["labeling"].tolist()[0] == "poor"
 
 
@@ -387,8 +321,8 @@ def test_a_run_without_quality_at_a_depth_is_left_out_there_and_nowhere_else():
     answers = deep[1][deep[1]["run"] != "c"]
     both = pd.concat([shallow[0], deep[0]]), pd.concat([shallow[1], answers])
     for level in ("query", "within-query", "system"):
-        result = compare(*both, resamples=100, primary="P@5", primary_level=level)
-        alone = compare(*deep, runs=["a", "b"], resamples=100, primary="P@5", primary_level=level)
+        result = compare(*both, resamples=100, primary="P@5")
+        alone = compare(*deep, runs=["a", "b"], resamples=100, primary="P@5")
         cell = (result.table["depth"] == 5) & (result.table["level"] == level) & (result.table["run"] == "all")
         other = (alone.table["level"] == level) & (alone.table["run"] == "all")
         assert result.table[cell]["value"].tolist() == alone.table[other]["value"].tolist()

@@ -8,14 +8,12 @@ from hypothesis import strategies as st
 
 from judgekit.analysis import compare, model_matrix, plan_queries
 from judgekit.analysis.agreement import agreement
-from judgekit.analysis.differences import Difference, difference
-from judgekit.analysis.primary import Primary
+from judgekit.analysis.differences import difference
+from judgekit.analysis.intervals import better_than
 from judgekit.analysis.resampling import METHODS, interval
-from judgekit.analysis.verdict import Candidate, decide
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import UsageError
 
-CELL = Primary("nDCG@5", "em", "model", 5, "query", "all")
 RUNS = ("a", "b", "c", "d", "e", "f")
 
 
@@ -61,10 +59,11 @@ def test_every_interval_of_a_comparison_at_80_lies_within_that_at_95(seed):
     assert set(narrow.table["level"]) == {"query", "within-query", "system"}
     for name in ("table", "differences", "controls", "costs"):
         check_inside(getattr(narrow, name), getattr(wide, name))
-    check_inside(plan_queries(narrow), plan_queries(wide))
-    power, less = (plan_queries(c)["power"].dropna() for c in (narrow, wide))
-    assert (power >= less).all()
-    assert (power > less).any()
+    check_inside(narrow.gains, wide.gains)
+    one, two = (plan_queries(c)[["concordance_width", "gain_width"]] for c in (narrow, wide))
+    assert (one < two).all(axis=None)
+    first, second = (set(c.verdict.found.better) for c in (narrow, wide))
+    assert second <= first
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -110,32 +109,14 @@ def test_so_does_every_difference_with_its_bound_and_p_depends_on_none(seed, lev
     assert narrow.p == wide.p
 
 
-def decided(confidence, p=0.0, low=0.6, upper=0.0, orders=(2, 1)):
-    candidates = [
-        Candidate("best", 0.8, 0.5, orders[0], "", low, 0.9),
-        Candidate("next", 0.7, 0.4, orders[1], "", low, 0.8),
-    ]
-    gap = Difference(0.1, 0.0, 0.2, p, 0.05, upper, "t")
-    return decide(candidates, lambda a, b: gap, CELL, margin=0.15, queries=100, confidence=confidence, excluded={})
-
-
-@given(confidences, st.floats(0, 1))
-def test_a_winner_is_named_where_p_is_at_most_nine_tenths_of_what_the_confidence_leaves(confidence, p):
-    verdict = decided(confidence, p)
-    beaten = p <= 0.9 * (1 - confidence)
-    assert (verdict.winner, verdict.worse) == (("best", ("next",)) if beaten else (None, ()))
-
-
-def test_the_same_difference_is_claimed_at_80_and_not_at_99():
-    assert [decided(c, p=0.03).winner for c in (0.8, 0.95, 0.99)] == ["best", "best", None]
-    needed = [decided(c, p=0.9).queries_needed["next"] for c in (0.8, 0.95, 0.99)]
-    assert needed == sorted(set(needed)), "it takes more queries to be surer"
-
-
-def test_the_verdict_says_its_confidence():
-    assert "at 80 % confidence" in decided(0.8, upper=0.1).text
-    assert "(one-sided 80 %) is 'next'" in decided(0.8, upper=0.1).text
-    assert "95 %" not in decided(0.8, upper=0.1).text
+@given(st.integers(0, 50), confidences, confidences)
+def test_what_is_claimed_at_a_higher_confidence_is_claimed_at_a_lower_one(seed, one, other):
+    rng = np.random.default_rng(seed)
+    values = np.array([0.7, 0.66, 0.6])
+    draws = values[:, None] + 0.02 * rng.normal(size=(3, 400))
+    given_ = {"n": 80, "freedom": np.full((3, 3), 79), "enough": np.full((3, 3), True)}
+    low, high = (better_than(values, draws, confidence=c, **given_).better for c in sorted((one, other)))
+    assert (low | ~high).all()
 
 
 @pytest.mark.parametrize("confidence", [0.0, 0.49, 1.0, 95, float("nan")])

@@ -74,24 +74,25 @@ def test_the_within_query_and_the_system_level(tables):
 
 
 def test_a_labeling_that_lost_a_query_is_looked_at_on_its_own_queries(tables):
-    result = compare(*tables, measures=["AP"], labelings=["human", "judge"], levels=["query"], resamples=100)
+    result = compare(*tables, measures=["AP"], labelings=["human", "judge"], resamples=100)
     judge = result.table[(result.table["labeling"] == "judge") & (result.table["run"] == "a")]
     # AP 5/6 7/12 0 on q1 q2 q3 against 1 1 0: both pairs of different quality agree, 3 are untied in score
     assert values(judge) == pytest.approx((1, 2 / sqrt(3 * 2), 1.5 / sqrt(2 * 1.5), values(judge)[3]), abs=1e-12)
     assert set(judge["n"]) == {3}
     assert judge["flags"].str.contains("left_out").all()
-    assert set(result.table[result.table["labeling"] == "human"]["n"]) == {4}
+    human = result.table[(result.table["labeling"] == "human") & (result.table["level"] == "query")]
+    assert set(human["n"]) == {4}
     assert any("'judge'" in w and "25.0%" in w for w in result.warnings)
 
 
-def test_a_constant_series_has_a_reason_and_undoes_the_mean(tables):
-    table = compare(*tables, measures=["P@2"], labelings=["utility"], levels=["query"], resamples=100).table
-    reasons = table.drop_duplicates("run").set_index("run")["undefined_reason"].to_dict()
-    assert reasons == {"a": "", "b": "", "c": "the scores are constant", "all": "the scores are constant on run c"}
+def test_a_constant_series_has_a_reason_and_counts_as_chance_in_the_mean(tables):
+    table = compare(*tables, measures=["P@2"], labelings=["utility"], resamples=100).table
+    reasons = table[table["level"] == "query"].drop_duplicates("run").set_index("run")["undefined_reason"].to_dict()
+    assert reasons == {"a": "", "b": "", "c": "the scores are constant", "all": ""}
 
 
 def test_a_measure_that_a_labeling_cannot_have_is_undefined(tables):
-    table = compare(*tables, measures=["R@2"], labelings=["human", "utility"], levels=["query"], resamples=100).table
+    table = compare(*tables, measures=["R@2"], labelings=["human", "utility"], resamples=100).table
     utility = table[table["labeling"] == "utility"]
     assert utility["value"].isna().all()
     assert set(utility["undefined_reason"]) == {"no query has a score", "no query has a score on run a"}

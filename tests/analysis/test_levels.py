@@ -83,7 +83,7 @@ def test_a_query_that_one_run_lacks_leaves_that_run_and_the_levels_over_runs():
     assert next(iter(estimates(given, "system", sample(60)))).queries == 59
 
 
-def test_a_run_of_constant_quality_leaves_the_mean_and_constant_scores_undo_it():
+def test_a_run_of_constant_quality_leaves_the_mean_and_constant_scores_count_as_chance():
     scores, quality = data()
     quality[0] = 1
     scores[1, 2] = 0.5
@@ -91,8 +91,9 @@ def test_a_run_of_constant_quality_leaves_the_mean_and_constant_scores_undo_it()
     first, second = by_run(found, 0), by_run(found, 1)
     assert first["r00"].reason == "the quality is constant"
     assert first["all"].values[0] == pytest.approx(np.mean([first[f"r{r:02d}"].values[0] for r in (1, 2, 3)]))
-    assert np.isnan(second["all"].values).all()
-    assert second["all"].reason == "the scores are constant on run r02"
+    assert second["r02"].reason == "the scores are constant"
+    both = [second[f"r{r:02d}"].values[0] for r in (1, 3)]
+    assert second["all"].values[0] == pytest.approx(np.mean([*both, 0.5]))
 
 
 @pytest.mark.parametrize("level", ["query", "within-query", "system"])

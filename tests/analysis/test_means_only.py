@@ -75,13 +75,8 @@ def test_with_values_per_query_means_beside_them_are_ignored_as_ever() -> None:
     assert plain.table["ci_low"].notna().any()
 
 
-def test_other_levels_need_values_per_query_and_the_system_level_needs_runs() -> None:
+def test_means_alone_need_several_runs() -> None:
     scores, quality = published()
-    for level in ("query", "within-query"):
-        with pytest.raises(DataError, match=f"the {level} level needs values per query, .* only the system level"):
-            compare(scores, quality, levels=[level])
-        with pytest.raises(DataError, match="needs values per query"):
-            compare(scores, quality, primary_level=level)
     with pytest.raises(DataError, match="a single run needs values per query"):
         compare(scores, quality, runs=["run1"])
     few = compare(scores, quality, runs=RUNS[:3], resamples=100)

@@ -31,9 +31,9 @@ from scipy.special import ndtr, ndtri
 from judgekit.analysis.coefficients import COEFFICIENTS, coefficients
 from judgekit.analysis.differences import difference
 from judgekit.analysis.inputs import Panel
-from judgekit.analysis.levels import METHOD, TOP_HEAVY_RUNS, Estimate, Resamples, estimates, paired_draws
+from judgekit.analysis.levels import TOP_HEAVY_RUNS, Estimate, Resamples, estimates, paired_draws
 from judgekit.analysis.rankings import TOP_HEAVY, over_runs, within_queries
-from judgekit.analysis.resampling import interval, resample_matrix
+from judgekit.analysis.resampling import resample_matrix
 
 QUERIES = (50, 200, 1000)
 RUNS = (5, 10, 30)
@@ -149,13 +149,12 @@ def judge(
     """Yield (coefficient, kind, covered, width) of A's interval and of that of A - B."""
     first, second = found
     for i, name in enumerate(first.names):
-        n = first.queries if level == "system" else first.n
-        ends = interval(float(first.values[i]), first.draws[i], 0.95, METHOD[level][name], n)
+        ends = first.interval(name, level, 0.95, resamples)
         yield name, "single", ends.low - 1e-9 <= truth[0, i] <= ends.high + 1e-9, ends.high - ends.low
     draws = paired_draws(first, second, resamples)
     for i, name in enumerate(first.names):
         value = float(first.values[i] - second.values[i])
-        gap = difference(value, draws[i], 0.95, min(first.n, second.n), level)
+        gap = difference(value, draws[i], 0.95, min(first.units, second.units), level)
         right = truth[0, i] - truth[1, i]
         yield name, "difference", gap.low - 1e-9 <= right <= gap.high + 1e-9, gap.high - gap.low
 

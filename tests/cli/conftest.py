@@ -38,7 +38,6 @@ depths = [1, 4]
 [metrics]
 measures = ["nDCG", "P"]
 [analysis]
-levels = ["query"]
 resamples = 100
 """
 

@@ -36,7 +36,6 @@ depths = [1, 3]
 [metrics]
 measures = ["P"]
 [analysis]
-levels = ["query"]
 primary = "P@3"
 primary_metric = "f1"
 resamples = 100

@@ -146,7 +146,7 @@ def test_compare_takes_means_alone_as_campaigns_publish_them(judgekit: Judgekit,
     assert rows["concordance"]["ci_low"] is None
     assert "holds only means" in said.err
     assert "there are only means over queries" in " ".join(judgekit(*common).out.split())
-    assert judgekit(*common, "--level", "query").code == 2
+    assert judgekit(*common, "--level", "query").code == 2  # nothing there to show
 
 
 def test_compare_is_told_which_labeling_is_the_outcome_by_construction(judgekit: Judgekit, folder: Path) -> None:
@@ -163,10 +163,10 @@ def test_compare_is_told_which_labeling_is_the_outcome_by_construction(judgekit:
     quality.to_csv(folder / "quality.csv", index=False)
     common = ["compare", "--scores", "scores.csv", "--quality", "quality.csv"]
     said = judgekit(*common)
-    assert "'erag' predicts answer quality best" in said.out
+    assert "of two questions of this run, 'erag' scores the better-answered one higher 100 times" in said.out
     assert "say so with by_construction" in said.err
     said = judgekit(*common, "--by-construction", "erag=em")
-    assert "'erag' takes no part: its labels are the outcome by construction" in said.out
+    assert "'erag' is left out: its labels are the outcome by construction" in said.out
     assert "by_construction" not in said.err
     for wrong, reason in (("egar=em", "no labeling 'egar'"), ("erag=me", "no metric 'me'"), ("erag", "no labeling ''")):
         said = judgekit(*common, "--by-construction", wrong)
@@ -198,6 +198,8 @@ def test_run_does_it_all_and_a_second_time_without_a_request(judgekit: Judgekit,
         "controls.csv",
         "details.csv",
         "differences.csv",
+        "fidelity.csv",
+        "gains.csv",
         "labels/containment.parquet",
         "labels/containment.qrels",
         "labels/erag.parquet",
@@ -209,6 +211,7 @@ def test_run_does_it_all_and_a_second_time_without_a_request(judgekit: Judgekit,
         "report.json",
         "resolved.toml",
         "scores.parquet",
+        "top.csv",
     ]
     before = {p: (folder / "results" / p).read_bytes() for p in made if not p.startswith("report")}
     second = judgekit("run", "experiment.toml", "--out", "results")
@@ -378,9 +381,7 @@ def test_what_cannot_be_compared_in_the_end_is_refused_before_anything_is_sent(
 
     def said(ratings: list[str], primary: str, metric: str, *more: str) -> str:
         new = text.replace("depths = [1, 4]", f"depths = [1, 4]\nratings = {ratings}")
-        new = new.replace(
-            'levels = ["query"]', f'levels = ["query"]\nprimary = "{primary}"\nprimary_metric = "{metric}"'
-        )
+        new = new.replace("[analysis]", f'[analysis]\nprimary = "{primary}"\nprimary_metric = "{metric}"')
         (folder / "mine.toml").write_text(new)
         for dry in (["--dry-run"], ["--out", "results"]):
             done = judgekit("run", "mine.toml", "--cache", "fresh", *dry, *more)

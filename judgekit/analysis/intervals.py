@@ -1,0 +1,247 @@
+"""Intervals of the concordance that hold where few answers are right, and claims that one labeling is better."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from judgekit.analysis.coefficients import Floats
+
+__all__ = [
+    "MIN_DIFFERING",
+    "MIN_EACH_SIDE",
+    "Margins",
+    "Outranked",
+    "better_than",
+    "margins",
+    "mean_concordance_interval",
+    "within_query_interval",
+]
+
+Ints = npt.NDArray[np.intp]
+
+_LEAF: Final = 64
+MIN_DIFFERING: Final = 20
+"""Below so many queries on which two labelings differ nothing is claimed of them."""
+MIN_EACH_SIDE: Final = 5
+"""Nor where one of the two is ahead on fewer queries: rare large wins against frequent small losses look alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Margins:
+    """What the variance of one run's concordance is made of.
+
+    Attributes:
+        concordance: its value.
+        influence: each query's share in its error, shape (n,) (DeLong's components; 0 where it is in no pair).
+        size: queries, those with a right and those with a wrong answer together.
+        pairs: pairs of queries whose answers differ in quality.
+        minority: queries of the rarer outcome; for graded quality what gives as many pairs.
+    """
+
+    concordance: float
+    influence: Floats
+    size: int
+    pairs: float
+    minority: float
+
+
+def _variance(runs: Sequence[Margins]) -> Callable[[float], float]:
+    """Return the mean over runs of the variance that a concordance would have, by its value: Newcombe (2006), method 5.
+
+    theta (1 - theta) [1 + N (1 - theta) / (2 - theta) + N theta / (1 + theta)] / (n1 n0) with N = (n1 + n0) / 2 - 1.
+    """
+    alone = sum(1 / each.pairs for each in runs) / len(runs)
+    shared = sum((each.size / 2 - 1) / each.pairs for each in runs) / len(runs)
+
+    def at(value: float) -> float:
+        return value * (1 - value) * (alone + shared * ((1 - value) / (2 - value) + value / (1 + value)))
+
+    return at
+
+
+def margins(scores: Floats, quality: Floats) -> Margins:
+    """Return the margins of the concordance of scores with quality, both of shape (n,), quality not constant."""
+    n = len(scores)
+    _, level, alike = np.unique(quality, return_inverse=True, return_counts=True)
+    untied = n - alike[level]
+    order = np.argsort(scores, kind="stable")
+    favour = np.empty(n)
+    favour[order] = _favour(scores[order], quality[order])
+    # Of the queries with another quality, those on the right side, ties in score half.
+    agreement = (favour + untied) / 2
+    pairs = float(untied.sum()) / 2
+    value = float(agreement.sum()) / (2 * pairs)
+    # n1 + n0 = n and n1 n0 = pairs: for graded quality the sizes that would give as many pairs.
+    minority = (n - np.sqrt(max(n * n - 4 * pairs, 0.0))) / 2
+    return Margins(value, (agreement - value * untied) / pairs, n, pairs, float(minority))
+
+
+def _favour(x: Floats, y: Floats) -> Floats:
+    """Return per case the others that x and y order alike, less those that they order otherwise; x is ascending."""
+    if len(x) <= _LEAF or x[0] == x[-1]:
+        return np.asarray((np.sign(x[:, None] - x) * np.sign(y[:, None] - y)).sum(axis=1))
+    cut = int(np.searchsorted(x, x[len(x) // 2])) or int(np.searchsorted(x, x[0], side="right"))
+    lower, upper = np.sort(y[:cut]), np.sort(y[cut:])
+    out = np.concatenate([_favour(x[:cut], y[:cut]), _favour(x[cut:], y[cut:])])
+    below, not_above = (np.searchsorted(lower, y[cut:], side=side) for side in ("left", "right"))
+    out[cut:] += below + not_above - len(lower)
+    below, not_above = (np.searchsorted(upper, y[:cut], side=side) for side in ("left", "right"))
+    out[:cut] += len(upper) - below - not_above
+    return out
+
+
+def mean_concordance_interval(
+    runs: Sequence[tuple[Margins, npt.NDArray[np.intp]]], confidence: float, groups: Ints | None = None
+) -> tuple[float, float]:
+    """Return the interval of the mean over runs of the concordance over queries.
+
+    All values are kept whose distance from the mean seen is no more than z standard errors *at that value*, which
+    leaves an interval of honest width also where nearly all pairs agree (Newcombe's method 5 for one run). Runs share
+    queries: f tells how much less the mean over runs varies than one run; and how much more, where queries come in
+    groups that go together.
+
+    Args:
+        runs: per run its margins, and the positions of its queries among all.
+        confidence: two-sided.
+        groups: the group of each query, by position; None where each stands alone.
+    """
+    from scipy.special import ndtri, stdtrit
+
+    z = float(ndtri((1 + confidence) / 2))
+    found = [each for each, _ in runs]
+    value = float(np.mean([each.concordance for each in found]))
+    variance = _variance(found)
+    f = 1.0
+    if len(found) > 1 or groups is not None:
+        queries = 1 + max(int(where.max()) for _, where in runs)
+        influence = np.zeros((len(runs), queries))
+        for row, (each, where) in zip(influence, runs, strict=True):
+            row[where] = each.influence
+        alone = float((influence**2).sum(axis=1).mean())
+        together = influence.mean(axis=0)
+        most = 1.0
+        if groups is not None:
+            there = np.unique(groups[np.unique(np.concatenate([where for _, where in runs]))])
+            z, most = float(stdtrit(max(len(there) - 1, 1), (1 + confidence) / 2)), np.inf
+            together = np.bincount(groups[:queries], together)
+        shared = float((together**2).sum())
+        n = float(np.mean([each.size for each in found]))
+        weight = (
+            2
+            * variance(float(np.clip(value, 0.5 / n, 1 - 0.5 / n)))
+            / float(np.mean([each.minority for each in found]))
+        )
+        f = float(np.clip((shared + weight) / (alone + weight), 1 / len(found), most))
+
+    def outside(at: float) -> bool:
+        return abs(value - at) > z * math.sqrt(f * variance(at))
+
+    return _edge(outside, value, 0.0), _edge(outside, value, 1.0)
+
+
+def _edge(outside: Callable[[float], bool], inside: float, end: float) -> float:
+    """Return where, from ``inside`` towards ``end``, values begin to lie outside."""
+    near, far = inside, end
+    for _ in range(50):
+        middle = (near + far) / 2
+        if outside(middle):
+            far = middle
+        else:
+            near = middle
+    return near
+
+
+def within_query_interval(values: Floats, confidence: float, groups: Ints | None = None) -> tuple[float, float]:
+    """Return the interval of a mean over queries of values in [0, 1], never of zero width.
+
+    Wilson's with as many queries as a yes-or-no value would need for the same spread, Student's t in place of z; the
+    spread is that of the values and of one 0 and one 1 beside them.
+
+    Args:
+        values: shape (n,), each query's concordance.
+        confidence: two-sided.
+        groups: the group of each, where queries of a group go together, shape (n,).
+    """
+    from scipy.special import stdtrit
+
+    n = units = len(values)
+    share, together = float(values.mean()), 1.0
+    if groups is not None:
+        _, group = np.unique(groups, return_inverse=True)
+        apart, alone = np.bincount(group, values - share), float(((values - share) ** 2).sum())
+        units = len(apart)
+        together = max(float((apart**2).sum()) / alone, 1.0) if alone > 0 else n / units
+    # The 0 and the 1 weigh as much as an independent unit does.
+    weight = n / units
+    middle = (float(values.sum()) + weight) / (n + 2 * weight)
+    spread = float(((values - middle) ** 2).sum()) + weight * (middle**2 + (1 - middle) ** 2)
+    f = together * min(spread / (n + weight) / (middle * (1 - middle)), 1.0)
+    size, t = n / f, float(stdtrit(max(units - 1, 1), (1 + confidence) / 2))
+    centre = (share + t * t / (2 * size)) / (1 + t * t / size)
+    half = t * np.sqrt(share * (1 - share) / size + t * t / (4 * size * size)) / (1 + t * t / size)
+    # At 0 and 1 one end is the value itself, but for rounding.
+    return float(np.clip(centre - half, 0, share)), float(np.clip(centre + half, share, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Outranked:
+    """What can be said of every two labelings, all claims holding together.
+
+    Attributes:
+        better: ``better[a, b]``: a is shown to be better than b, shape (L, L).
+        same: a and b make the same decisions in every resample, shape (L, L).
+    """
+
+    better: npt.NDArray[np.bool_]
+    same: npt.NDArray[np.bool_]
+
+
+def better_than(
+    values: Floats,
+    draws: Floats,
+    *,
+    confidence: float,
+    n: int,
+    freedom: npt.NDArray[np.int64],
+    enough: npt.NDArray[np.bool_],
+) -> Outranked:
+    """Say which labelings are better than which: one bound for all pairs, from the largest of their t (max-t).
+
+    Args:
+        values: the estimates, shape (L,).
+        draws: on every resample, shape (L, B).
+        confidence: of all claims together.
+        n: queries.
+        freedom: degrees of freedom per pair, shape (L, L).
+        enough: whether there are queries enough for a claim about a pair, shape (L, L).
+    """
+    from scipy.special import ndtr, stdtrit
+
+    first, second = np.triu_indices(len(values), 1)
+    gap = values[first] - values[second]
+    moved = draws[first] - draws[second]
+    usable = np.isfinite(moved).all(axis=0)
+    moved = moved[:, usable]
+    same = np.zeros((len(values), len(values)), np.bool_)
+    better = same.copy()
+    if not len(first) or not usable.any():
+        return Outranked(better, same)
+    error = moved.std(axis=1, ddof=1)
+    still = error <= 1e-12
+    same[first[still], second[still]] = same[second[still], first[still]] = True
+    if not still.all():
+        live = np.flatnonzero(~still)
+        largest = (np.abs(moved[live] - gap[live, None]) / error[live, None]).max(axis=0)
+        critical = float(np.quantile(largest, confidence))
+        for pair in live.tolist():
+            a, b = int(first[pair]), int(second[pair])
+            bound = float(stdtrit(max(int(freedom[a, b]), 1), ndtr(critical)))
+            if enough[a, b] and abs(gap[pair]) / (error[pair] * np.sqrt(n / (n - 1))) > bound:
+                better[(a, b) if gap[pair] > 0 else (b, a)] = True
+    return Outranked(better, same)

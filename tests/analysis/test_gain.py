@@ -1,0 +1,202 @@
+"""Decision gain: what choosing between two runs by a labeling wins over a coin flip."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.gain import Gain, attainable_gain, cheapest, decision_gain, simultaneous_upper
+from judgekit.analysis.resampling import resample_matrix
+
+
+def world(seed: int, runs: int = 4, n: int = 60, noise: float = 1.0) -> tuple[Floats, Floats]:
+    rng = np.random.default_rng(seed)
+    skill = np.linspace(0, 0.6, runs)[:, None]
+    ease = rng.normal(size=n)
+    quality = (skill + ease + rng.normal(size=(runs, n)) > 0.3).astype(float)
+    return quality * 0.5 + noise * rng.normal(size=(runs, n)), quality
+
+
+def by_random_halves(scores: Floats, quality: Floats, splits: int, seed: int = 0) -> float:
+    """The definition, as a loop."""
+    rng = np.random.default_rng(seed)
+    n = scores.shape[1]
+    won = []
+    for i, j in combinations(range(len(scores)), 2):
+        for _ in range(splits):
+            order = rng.permutation(n)
+            seen, rest = order[: n // 2], order[n // 2 :]
+            choice = np.sign(round(float((scores[i] - scores[j])[seen].mean()), 12))
+            won.append(choice * (quality[i] - quality[j])[rest].mean() / 2)
+    return float(np.mean(won))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_closed_form_is_the_mean_over_random_halves(seed: int) -> None:
+    scores, quality = world(seed)
+    weights = resample_matrix(60, 100, 1)
+    assert decision_gain(scores, quality, weights).value == pytest.approx(
+        by_random_halves(scores, quality, 3000), abs=0.0035
+    )
+
+
+def test_where_groups_go_together_groups_are_halved() -> None:
+    rng = np.random.default_rng(8)
+    scores, quality = world(8, n=40)
+    groups = np.repeat(np.arange(40), rng.integers(1, 4, 40))
+    mixed = rng.permutation(len(groups))
+    groups = groups[mixed]
+    scores, quality = scores[:, groups], quality[:, groups]
+    won = []
+    for i, j in combinations(range(4), 2):
+        for _ in range(2000):
+            seen = np.isin(groups, rng.permutation(40)[:20])
+            choice = np.sign(round(float((scores[i] - scores[j])[seen].mean()), 12))
+            won.append(choice * (quality[i] - quality[j])[~seen].mean() / 2)
+    weights = resample_matrix(len(groups), 100, 1, groups)
+    gain = decision_gain(scores, quality, weights, groups)
+    assert gain.value == pytest.approx(np.mean(won), abs=0.005)
+    assert (weights[groups == 3] == weights[groups == 3][0]).all()
+
+
+def test_groups_of_one_query_change_nothing() -> None:
+    scores, quality = world(8)
+    alone = np.random.default_rng(1).permutation(60)
+    weights = resample_matrix(60, 100, 1, alone)
+    one, other = decision_gain(scores, quality, weights), decision_gain(scores, quality, weights, alone)
+    assert one.value == pytest.approx(other.value)
+    assert one.draws == pytest.approx(other.draws)
+
+
+def test_where_runs_differ_on_few_queries_every_half_is_counted() -> None:
+    scores, quality = np.zeros((2, 20)), np.zeros((2, 20))
+    scores[0, :3], quality[0, :2], quality[1, 5] = (1, 1, -1), 1, 1
+    gain = decision_gain(scores, quality, resample_matrix(20, 100, 1)).value
+    assert gain == pytest.approx(by_random_halves(scores, quality, 40000), abs=0.002)
+
+
+def test_the_same_label_for_every_document_of_a_question_wins_nothing() -> None:
+    _, quality = world(1)
+    scores = np.tile(quality.mean(axis=0), (len(quality), 1))
+    gain = decision_gain(scores, quality, resample_matrix(60, 200, 1))
+    assert gain.value == 0
+    assert gain.interval(0.95) == (0, 0)
+
+
+def test_the_worst_labeling_loses_what_the_best_wins() -> None:
+    scores, quality = world(2)
+    weights = resample_matrix(60, 200, 1)
+    one, other = decision_gain(scores, quality, weights), decision_gain(-scores, quality, weights)
+    assert one.value == pytest.approx(-other.value)
+    assert one.draws == pytest.approx(-other.draws)
+
+
+@given(st.integers(0, 10_000), st.floats(0.1, 50), st.floats(-5, 5))
+def test_only_differences_between_runs_count_not_the_unit_of_scores(seed: int, times: float, plus: float) -> None:
+    scores, quality = world(seed, n=30)
+    weights = resample_matrix(30, 100, 1)
+    moved = scores * times + plus + np.arange(30.0)
+    assert decision_gain(moved, quality, weights).value == pytest.approx(
+        decision_gain(scores, quality, weights).value, abs=1e-9
+    )
+
+
+@given(st.integers(0, 10_000))
+def test_a_gain_never_depends_on_the_order_of_runs_or_queries(seed: int) -> None:
+    scores, quality = world(seed, n=30)
+    rng = np.random.default_rng(seed)
+    weights = resample_matrix(30, 100, 1)
+    rows, columns = rng.permutation(4), rng.permutation(30)
+    mixed = decision_gain(scores[rows][:, columns], quality[rows][:, columns], weights[columns])
+    assert mixed.value == pytest.approx(decision_gain(scores, quality, weights).value)
+    assert mixed.draws == pytest.approx(decision_gain(scores, quality, weights).draws)
+
+
+def test_leaving_a_run_out_is_the_gain_of_the_others() -> None:
+    scores, quality = world(3)
+    weights = resample_matrix(60, 100, 1)
+    gain = decision_gain(scores, quality, weights)
+    for run in range(4):
+        others = [r for r in range(4) if r != run]
+        again = decision_gain(scores[others], quality[others], weights)
+        assert gain.without[run] == pytest.approx(again.value)
+        assert gain.without_draws[run] == pytest.approx(again.draws)
+
+
+def test_of_two_runs_none_can_be_left_out() -> None:
+    scores, quality = world(3, runs=2)
+    assert np.isnan(decision_gain(scores, quality, resample_matrix(60, 100, 1)).without).all()
+
+
+def test_a_resample_agrees_with_the_gain_of_the_repeated_queries() -> None:
+    scores, quality = world(5)
+    weights = resample_matrix(60, 100, 1)
+    gain = decision_gain(scores, quality, weights)
+    repeated = np.repeat(np.arange(60), weights[:, 7].astype(int))
+    alone = decision_gain(scores[:, repeated], quality[:, repeated], weights)
+    assert gain.draws[7] == pytest.approx(gain.value + (alone.value - gain.value) * np.sqrt(60 / 59))
+
+
+def test_what_any_choice_could_win_is_half_the_difference_where_nothing_is_noise() -> None:
+    quality = np.stack([np.ones(50), np.zeros(50)])
+    assert attainable_gain(quality, resample_matrix(50, 100, 1)) == pytest.approx(0.5)
+
+
+def test_noise_among_equal_runs_is_mostly_not_taken_for_something_to_win() -> None:
+    rng = np.random.default_rng(4)
+    worlds = [rng.integers(0, 2, (4, 200)).astype(float) for _ in range(40)]
+    corrected = np.mean([attainable_gain(quality, resample_matrix(200, 200, s)) for s, quality in enumerate(worlds)])
+    plain = np.mean([abs(a.mean() - b.mean()) / 2 for quality in worlds for a, b in combinations(quality, 2)])
+    assert 0 <= corrected < 0.7 * plain
+
+
+def gain_of(value: float, spread: float, seed: int, shared: Floats | None = None) -> Gain:
+    rng = np.random.default_rng(seed)
+    noise = rng.normal(size=1000) * spread + (0 if shared is None else shared)
+    return Gain(value, value + noise, np.array([]), np.array([]))
+
+
+def test_a_free_labeling_that_keeps_what_the_dear_one_wins_is_named() -> None:
+    shared = np.random.default_rng(9).normal(size=1000) * 0.01
+    found = cheapest([gain_of(0.055, 0.002, 1, shared), gain_of(0.06, 0.002, 2, shared)], 200)
+    assert found.labeling == 0
+    assert 0.005 <= found.loss < 0.02
+
+
+def test_a_labeling_that_loses_most_of_the_gain_is_passed_over() -> None:
+    shared = np.random.default_rng(9).normal(size=1000) * 0.01
+    assert cheapest([gain_of(0.01, 0.002, 1, shared), gain_of(0.06, 0.002, 2, shared)], 200).labeling == 1
+
+
+def test_where_nothing_is_shown_to_win_none_is_named() -> None:
+    found = cheapest([gain_of(0.01, 0.02, 1), gain_of(0.012, 0.02, 2)], 200)
+    assert found.labeling is None
+
+
+def test_where_the_choice_is_worth_less_than_the_margin_no_labels_are_needed() -> None:
+    assert cheapest([gain_of(0.001, 0.001, 1), gain_of(0.002, 0.001, 2)], 200, margin=0.01).labeling == -1
+
+
+def test_the_observed_best_is_tested_like_the_rest() -> None:
+    assert cheapest([gain_of(0.02, 0.03, 1)], 200).labeling is None
+    assert cheapest([gain_of(0.2, 0.03, 1)], 200).labeling == 0
+
+
+def test_without_labelings_nothing_is_named() -> None:
+    assert cheapest([], 200).labeling is None
+
+
+def test_simultaneous_bounds_hold_together_as_often_as_asked() -> None:
+    rng = np.random.default_rng(0)
+    held = 0
+    for _ in range(400):
+        truth = np.zeros(4)
+        seen = truth + rng.normal(size=4)
+        draws = seen[:, None] + rng.normal(size=(4, 500))
+        held += bool((simultaneous_upper(seen, draws, 0.95, 200) >= truth).all())
+    assert held / 400 > 0.92
