@@ -14,13 +14,16 @@ from typing import Final
 
 import regex
 
+from judgekit.answers.scripts import apart, fold
+
 __all__ = ["Phrase", "TokenText", "WordText", "token_phrase", "word_phrase"]
 
 _SEP: Final = "\x1f"
 """Stands between words; a control character, which is part of no word."""
 
 _TOKEN: Final = regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]")
-"""The tokens of DPR's evaluation: runs of letters, digits and marks; every other visible character by itself."""
+"""The tokens of DPR's evaluation: runs of letters, digits and marks; every other visible character by itself. Where a
+script has no spaces, `apart` has set its characters apart."""
 
 _ASCII_TOKEN: Final = re.compile(r"[a-z0-9]+|[!-/:-@\[-`{-~]")
 """The same for lower-case ASCII, several times faster."""
@@ -80,8 +83,8 @@ def _phrase(words: list[str], mark: str = "") -> Phrase | None:
 class TokenText:
     """A text in which answers are found as sequences of tokens, as DPR evaluates.
 
-    Case-folded and in Unicode's decomposed form (NFD). ``5`` is not in ``25``, and ``C++`` is not in ``C + +b`` only
-    because of its last token.
+    Case-folded and in Unicode's decomposed form (NFD), other scripts than Latin as `judgekit.answers.scripts` reads
+    them. ``5`` is not in ``25``, and ``C++`` is not in ``C + +b`` only because of its last token.
     """
 
     def __init__(self, text: str) -> None:
@@ -128,7 +131,7 @@ class WordText:
 
 
 def _tokens(folded: str) -> list[str]:
-    found: list[str] = (_ASCII_TOKEN if folded.isascii() else _TOKEN).findall(folded)
+    found: list[str] = _ASCII_TOKEN.findall(folded) if folded.isascii() else _TOKEN.findall(apart(folded, whole=True))
     return found
 
 
@@ -136,13 +139,14 @@ def _decomposed(text: str) -> str:
     """Return ``text`` case-folded in NFD."""
     if text.isascii():
         return text.lower()
-    return unicodedata.normalize("NFD", unicodedata.normalize("NFD", text).casefold())
+    return unicodedata.normalize("NFD", unicodedata.normalize("NFD", fold(text)).casefold())
 
 
 def _composed(text: str) -> str:
     """Return ``text`` case-folded in NFKC, with plain apostrophes and hyphens; ``10²`` does not become ``102``."""
     if text.isascii():
         return text.lower()
+    text = fold(text)
     # Every second part stays as it is. Few texts have any, and a plain set of characters is looked for much faster.
     parts = _APART.split(text) if _SPECIAL.search(text) else [text]
     parts[::2] = (unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", p).casefold()) for p in parts[::2])
@@ -154,6 +158,10 @@ def _words(folded: str) -> tuple[list[str], dict[int, str]]:
     words: list[str] = []
     marks: dict[int, str] = {}
     for found in folded.split():
+        spaceless = () if found.isascii() else apart(found, whole=True).split()
+        if len(spaceless) > 1:  # one by one, and with no article among them: the A of ビタミンA is none
+            words += [part for piece in spaceless if (part := _begun(piece.rstrip(_TRAILING)))]
+            continue
         word = found
         if not found.isalnum():
             word = found.rstrip(_TRAILING)

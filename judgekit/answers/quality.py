@@ -90,6 +90,10 @@ class ReferenceMetric(ABC):
     needs_references = True
     endpoint: Endpoint | None = None
 
+    def leaves(self, reference: str) -> bool:
+        """Return whether there is anything in a reference that an answer can be compared with."""
+        return True
+
     @abstractmethod
     def compare(self, text: str, references: Sequence[str]) -> float:
         """Return how good ``text`` is beside the best of the references, which are at least one; in [0, 1]."""
@@ -104,7 +108,11 @@ class ReferenceMetric(ABC):
 
     def score(self, answer: Answer, query: Query) -> Score:
         """Return the quality: abstentions are compared like any answer, answers that are not there have none."""
-        return unscored(answer, query) or Score(self.compare(answer.text, query.answers))
+        references = tuple(filter(self.leaves, query.answers))
+        if query.answers and not references:
+            reason = f"nothing of the reference answers of query {query.query_id!r} is left to compare"
+            return Score(None, Status.NOT_APPLICABLE, reason)
+        return unscored(answer, query) or Score(self.compare(answer.text, references))
 
 
 def unscored(answer: Answer, query: Query) -> Score | None:

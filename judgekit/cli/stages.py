@@ -57,6 +57,9 @@ def label(
     base_url: BaseUrl = None,
     model: Model = None,
     prompt: Annotated[str | None, typer.Option(help="A prompt's name or file (see `judgekit prompts list`).")] = None,
+    language: Annotated[
+        str | None, typer.Option(help="Code of the language, e.g. fi, of queries that name none (for containment).")
+    ] = None,
     api_key_env: ApiKeyEnv = None,
     concurrency: Concurrency = 16,
     limit: Limit = None,
@@ -79,6 +82,8 @@ def label(
     wanted = parse(spec)
     if prompt is not None:
         wanted = Spec(wanted.name, (*wanted.params, ("prompt", prompt)))
+    if language is not None:
+        wanted = Spec(wanted.name, (*wanted.params, ("language", language)))
     runs = named(run, "--run")
     with noting_reads() as read:
         collection = stages.read_collection(queries, docs, runs, depth, limit)

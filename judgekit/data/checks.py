@@ -77,6 +77,10 @@ def remarks(labeling: Labeling) -> Iterator[str]:
             f"{len(unasked):,} of {len(table):,} labels, in {unasked['query_id'].nunique():,} of {queries:,} queries"
         )
         yield f"{name} lacks {count}: nobody was asked about these documents."
+    told = table[table["status"] == Status.OK.value] if "reason" in table else table[:0].assign(reason="")
+    for reason, rows in told[told["reason"].fillna("") != ""].groupby("reason"):
+        count = f"{len(rows):,} of {len(table):,} labels, in {rows['query_id'].nunique():,} of {queries:,} queries"
+        yield f"{name}: {count}, may be wrong: {reason}."
     if "judged" in table.columns:
         met = int(table["query_id"][table["judged"] == 1].nunique())
         if met < FEW * queries:

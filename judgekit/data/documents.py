@@ -15,11 +15,16 @@ Fields = Literal["title+text", "text"]
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question, with its reference answers where there are some."""
+    """A question, with its reference answers where there are some.
+
+    Attributes:
+        language: a code such as ``fi`` or ``pt-BR``, "" where nobody named it.
+    """
 
     query_id: str
     text: str
     answers: tuple[str, ...] = ()
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)

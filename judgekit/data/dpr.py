@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from judgekit.data.documents import Doc, MemoryDocs, Query
-from judgekit.data.fields import DOC, QUERY, Names, Source
+from judgekit.data.fields import DOC, QUERY, Names, Source, query_of
 from judgekit.data.ordering import Ties
 from judgekit.data.records import Record, kind_of, records
 from judgekit.data.runs import Run
@@ -67,7 +67,7 @@ def read_dpr(
     scored: bool | None = None
     for number, record in enumerate(found, 1):
         query_id = entry.id(record) if entry.find(record, "id") else f"q{number}"
-        query = Query(query_id, entry.text(record), entry.answers(record))
+        query = query_of(entry, record, query_id)
         if query_id == ALL:
             raise entry.error(record, f"the query id {ALL!r} is reserved: it marks means over queries")
         if query_id in queries:

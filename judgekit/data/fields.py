@@ -16,7 +16,7 @@ from judgekit.data.records import Record, kind_of
 from judgekit.data.tables import ALL, id_problem
 from judgekit.errors import DataError, nearest
 
-__all__ = ["DOC", "QUERY", "Names", "Source", "doc_of", "docs_of", "queries_of"]
+__all__ = ["DOC", "QUERY", "Names", "Source", "doc_of", "docs_of", "queries_of", "query_of"]
 
 Names = Mapping[str, tuple[str, ...]]
 """The names under which each field may be found; the first is judgekit's own."""
@@ -25,6 +25,7 @@ QUERY: Final[Names] = {
     "id": ("query_id", "_id", "qid", "question_id", "id"),
     "text": ("text", "question", "query"),
     "answers": ("answers", "answer", "references"),
+    "language": ("language",),
 }
 DOC: Final[Names] = {
     "id": ("doc_id", "_id", "docid", "docno", "pid", "passage_id", "id"),
@@ -165,6 +166,12 @@ class Source:
             raise self.error(record, f'{name!r} begins with "[" but is no JSON list: {cell[:60]}') from error
 
 
+def query_of(source: Source, record: Record, query_id: str) -> Query:
+    """Return the query that a record holds, under an id."""
+    language = source.optional(record, "language").strip()
+    return Query(query_id, source.text(record), source.answers(record), language)
+
+
 def queries_of(source: Source, records: Iterable[Record]) -> dict[str, Query]:
     """Return the queries that records hold, by id, in their order.
 
@@ -174,7 +181,7 @@ def queries_of(source: Source, records: Iterable[Record]) -> dict[str, Query]:
     queries: dict[str, Query] = {}
     where: dict[str, int] = {}
     for record in records:
-        query = Query(source.id(record), source.text(record), source.answers(record))
+        query = query_of(source, record, source.id(record))
         if query.query_id == ALL:
             raise source.error(record, f"the query id {ALL!r} is reserved: it marks means over queries")
         if not query.text.strip():

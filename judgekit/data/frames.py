@@ -35,7 +35,7 @@ def _records(frame: pd.DataFrame) -> Iterator[Record]:
 
 
 def as_queries(source: Queries | pd.DataFrame | str | Path) -> Queries:
-    """Return queries from a file, a table ``query_id, text, answers`` or what `read_queries` returned.
+    """Return queries from a file, a table ``query_id, text, answers, language`` or what `read_queries` returned.
 
     The rules for a table are those of the files (see `judgekit.data.readers`); ``answers`` may be absent, a cell is a
     list of str or missing, under the name ``answer`` also one str.

@@ -1,6 +1,6 @@
 """Readers and writers of queries and docs: JSON lines, a JSON array, CSV, TSV, Parquet; plain or gzip.
 
-A record's fields are recognised by their names; judgekit's own (``query_id, text, answers`` and
+A record's fields are recognised by their names; judgekit's own (``query_id, text, answers, language`` and
 ``doc_id, text, title, page_id``) come first, those of BEIR and other common collections next. Which one is meant can
 be told: ``format="jsonl(id=qid, text=question)"``. The retrieval JSON of DPR and FiD is recognised too.
 
@@ -10,7 +10,8 @@ Rules that hold for all formats, each with its line in the error:
   once have been ``"007"``. The query id ``all`` is reserved.
 * Reference answers are a list of strings under ``answers`` (or ``references``). A bare string is read as one answer
   only under the singular name ``answer``. In CSV and TSV a cell holds one answer, or a JSON list of them.
-* An absent or null title, page id or list of answers is none. The text of a doc may be empty, that of a query not.
+* An absent or null title, page id, language or list of answers is none. The text of a doc may be empty, that of a
+  query not.
 * Empty lines are errors, except at the end of the file.
 """
 
@@ -167,7 +168,12 @@ def _write_jsonl(path: str | Path, objects: Iterable[dict[str, Any]]) -> None:
 def write_queries(queries: Queries | Iterable[Query], path: str | Path) -> None:
     """Write queries as JSON lines that `read_queries` reads back; gzip if the name ends in ``.gz``."""
     found = queries.values() if isinstance(queries, Mapping) else queries
-    _write_jsonl(path, ({"query_id": q.query_id, "text": q.text, "answers": list(q.answers)} for q in found))
+
+    def fields(query: Query) -> dict[str, Any]:
+        language = {"language": query.language} if query.language else {}
+        return {"query_id": query.query_id, "text": query.text, "answers": list(query.answers), **language}
+
+    _write_jsonl(path, map(fields, found))
 
 
 def write_docs(docs: Iterable[Doc], path: str | Path) -> None:

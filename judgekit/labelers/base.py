@@ -53,7 +53,7 @@ class Label:
 
     Attributes:
         raw: the text that the label was read from, if any.
-        reason: why there is no label, as a sentence.
+        reason: why there is no label, as a sentence; of one that is there, why it may be wrong.
         extra: further columns of the labels table, numbers or texts: how often a vote was shown, its interval, the
             share of repeats that disagree, the answer that a utility label rates.
     """

@@ -11,6 +11,7 @@ from typing import ClassVar, Final, Literal, Protocol, Self, get_args
 import regex
 
 from judgekit.answers.matching import Phrase, TokenText, WordText, token_phrase, word_phrase
+from judgekit.answers.scripts import apart, fold, inflected
 from judgekit.data.documents import Doc, Fields, Query, render
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
@@ -42,13 +43,19 @@ class Containment:
     shorter than ``min_length`` or longer than ``max_words``: a class is stated nowhere, and a long answer nowhere in
     the same words, so that 0 would say nothing about the document.
 
+    Words are looked for as they are written. Where a script has no spaces, single characters are looked for, one behind
+    the other, so that 京都 is also found in 東京都. Where a language changes the form of words (Finnish, Turkish) or
+    attaches others to them (Arabic, Hebrew), an answer is not found in another form: a 0 there says so in its reason.
+    The query's language tells, or ``language``, or else the script of the answers.
+
     Attributes:
         match: ``tokens`` as DPR evaluates, ``normalized`` whole words with their symbols, or ``regex``, where the
             answers are patterns, as in TREC QA.
         min_length: answers of fewer letters and digits are not looked for.
-        max_words: answers of more words are not looked for.
+        max_words: answers of more words are not looked for; two characters without spaces count as one.
         classes: further answers that are classes, separated by ``|``.
         fields: how documents are rendered.
+        language: the language of queries that name none, as a code such as ``fi``.
     """
 
     kind: ClassVar[str] = "containment"
@@ -63,6 +70,7 @@ class Containment:
             "max_words": "leave out answers with more words (20)",
             "classes": "further answers that are classes, separated by |",
             "fields": "text leaves the title out",
+            "language": "code of the language of queries that name none, such as fi",
         },
     )
     match: Match = "tokens"
@@ -70,13 +78,15 @@ class Containment:
     max_words: int = 20
     classes: str = ""
     fields: Fields = "title+text"
+    language: str = ""
     default_fields: Fields = field(default="title+text", compare=False, repr=False)
-    _prepared: Callable[[Doc], _Text] = field(init=False, compare=False, repr=False)
+    _prepared: Callable[[str, str], _Text] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         # A memo of a pure function, so that a document of many queries is prepared once: no state that shows.
         text: Callable[[str], _Text] = WordText if self.match == "normalized" else TokenText
-        memo = lru_cache(maxsize=_CACHED_DOCS)(lambda doc: text(render(doc, self.fields)))
+        # Its keys are strings, which know their hashes; a Doc would hash all of its fields again for every pair.
+        memo = lru_cache(maxsize=_CACHED_DOCS)(lambda title, body: text(render(Doc("", body, title), self.fields)))
         object.__setattr__(self, "_prepared", memo)
 
     @classmethod
@@ -89,6 +99,7 @@ class Containment:
             options.whole("max_words", 20, 1),
             options.text("classes", "") if "classes" in options else "",
             read_fields(options, context),
+            options.text("language", "") if "language" in options else "",
             context.fields,
         )
 
@@ -103,6 +114,7 @@ class Containment:
                 "max_words": (self.max_words, 20),
                 "classes": (self.classes, ""),
                 **spell_fields(self.fields, self.default_fields),
+                "language": (self.language, ""),
             },
         )
 
@@ -141,14 +153,20 @@ class Containment:
         if not phrases:
             reason = "nothing of the reference answers is left to look for"
             return [Label(query.query_id, d.doc_id, None, Status.NOT_APPLICABLE, "", reason) for d in unit.docs]
-        return [self._find(query, doc, phrases) for doc in unit.docs]
+        doubt = self._doubt(query, answers)
+        return [self._find(query, doc, phrases, doubt) for doc in unit.docs]
 
-    def _find(self, query: Query, doc: Doc, phrases: Sequence[tuple[Phrase, str]]) -> Label:
-        text = self._prepared(doc)
+    def _doubt(self, query: Query, answers: Sequence[str]) -> str:
+        """Return why an answer that is not found may stand there all the same; "" where nothing speaks for it."""
+        where = inflected(query.language or self.language, tuple(answers))
+        return where and f"not found as it is written; {where} may write it in another form, which is not looked for"
+
+    def _find(self, query: Query, doc: Doc, phrases: Sequence[tuple[Phrase, str]], doubt: str) -> Label:
+        text = self._prepared(doc.title, doc.text)
         for phrase, answer in phrases:
             if text.holds(phrase):
                 return Label(query.query_id, doc.doc_id, 1.0, Status.OK, answer)
-        return Label(query.query_id, doc.doc_id, 0.0)
+        return Label(query.query_id, doc.doc_id, 0.0, reason=doubt)
 
     def _answers(self, query: Query) -> tuple[list[str], str]:
         """Return the answers to look for, and the reason where there are none."""
@@ -164,7 +182,7 @@ class Containment:
             found = [a for a in found if sum(c.isalnum() for c in a) >= self.min_length]
         if not found:
             return [], f"no reference answer has {self.min_length} or more letters and digits"
-        short = [a for a in found if len(a.split()) <= self.max_words]
+        short = [a for a in found if _words(a) <= self.max_words]
         return short, "" if short else f"every reference answer is longer than {self.max_words} words"
 
     def _plain(self, answer: str) -> str:
@@ -198,6 +216,11 @@ class Containment:
             if found:
                 return Label(query.query_id, doc.doc_id, 1.0, Status.OK, found[0])
         return Label(query.query_id, doc.doc_id, 0.0)
+
+
+def _words(answer: str) -> int:
+    parted = answer if answer.isascii() else apart(fold(answer))
+    return (len(answer.split()) + len(parted.split()) + 1) // 2
 
 
 def _nfc(text: str) -> str:

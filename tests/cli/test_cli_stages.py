@@ -417,3 +417,20 @@ def test_a_table_given_twice_is_named_by_its_keys(judgekit: Judgekit, folder: Pa
     said = judgekit("compare", "--scores", "s.csv", "--quality", "q.csv", "--quality", "q.csv")
     assert said.code == 2
     assert "there are two values for run 'good', depth '5', model 'm', query_id 'q1', metric 'em'\n" in said.err
+
+
+def test_the_language_of_queries_is_read_or_told_and_doubtful_zeros_are_counted(
+    judgekit: Judgekit, folder: Path
+) -> None:
+    queries = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
+    for query in queries[:4]:
+        query["language"] = "en"
+    (folder / "queries.jsonl").write_text("".join(json.dumps(query) + "\n" for query in queries))
+    said = judgekit("label", "containment", *DATA, "--depth", 3, "--language", "fi", "--out", "c.qrels")
+    assert said.code == 0, said.err
+    labels = read_table(LABELS, folder / "c.qrels.parquet")
+    doubtful = labels[labels["reason"].str.contains("'fi'")]
+    assert set(doubtful["query_id"]) == {"q4", "q5"}
+    assert set(doubtful["relevance"]) == {0.0}
+    count = f"{len(doubtful)} of {len(labels)} labels, in 2 of 6 queries"
+    assert f"{count}, may be wrong: not found as it is written" in " ".join(said.err.split())

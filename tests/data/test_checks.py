@@ -53,12 +53,20 @@ def test_docs_are_left_unchecked_without_a_collection() -> None:
 
 def labeling(*labels: tuple[str, str, float | None, str, float]) -> Labeling:
     frame = pd.DataFrame(labels, columns=["query_id", "doc_id", "relevance", "status", "judged"])
-    return Labeling("gold", Scale("binary"), frame.assign(reason="why"))
+    return Labeling(
+        "gold", Scale("binary"), frame.assign(reason=frame["status"].map(lambda s: "" if s == "ok" else "why"))
+    )
 
 
 def test_labels_that_judge_every_query_need_no_remark() -> None:
     assert not list(remarks(labeling(("q1", "d1", 1, "ok", 1), ("q1", "d2", 0, "ok", 0))))
     assert not list(remarks(labeling()))
+
+
+def test_labels_that_may_be_wrong_are_counted_with_the_reason() -> None:
+    table = labeling(("q1", "d1", 1, "ok", 1), ("q1", "d2", 0, "ok", 1), ("q2", "d1", 0, "ok", 1)).table
+    found = Labeling("mine", Scale("binary"), table.assign(reason=["", "may be inflected", "may be inflected"]))
+    assert list(remarks(found)) == ["mine: 2 of 3 labels, in 2 of 2 queries, may be wrong: may be inflected."]
 
 
 def test_queries_that_are_not_judged_and_documents_that_nobody_was_asked_about_are_counted() -> None:

@@ -115,6 +115,18 @@ def test_reference_answers_may_be_absent_one_or_several(content: str, answers: t
     assert read_queries(path)["q"].answers == answers
 
 
+def test_queries_may_name_their_language(tmp_path: Path) -> None:
+    path = tmp_path / "queries.jsonl"
+    path.write_text(json.dumps({**Q, "language": " pt-BR "}) + "\n" + json.dumps({**Q, "query_id": "8"}) + "\n")
+    found = read_queries(path)
+    assert [query.language for query in found.values()] == ["pt-BR", ""]
+    write_queries(found, tmp_path / "again.jsonl")
+    assert read_queries(tmp_path / "again.jsonl") == found
+    path.write_text(json.dumps({**Q, "language": 5}) + "\n")
+    with pytest.raises(DataError, match="'language' must be a string, is the number 5"):
+        read_queries(path)
+
+
 def test_queries_keep_the_order_of_their_file(tmp_path: Path) -> None:
     path = tmp_path / "queries"
     path.write_text("".join(line(id=i, text="x") for i in ("b", "10", "9", "a")))

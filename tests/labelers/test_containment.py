@@ -200,7 +200,7 @@ def dpr(answer: str, text: str) -> bool:
     return any(wanted == have[i : i + len(wanted)] for i in range(len(have) - len(wanted) + 1))
 
 
-texts = st.text(st.sampled_from("aAbB1 2.!?'é e\u0301ß-—−$²₂⁻①½()\x1f\u200b東"), max_size=14)
+texts = st.text(st.sampled_from("aAbB1 2.!?'é e\u0301ß-—−$²₂⁻①½()\x1f\u200b"), max_size=14)
 
 
 @given(texts, texts)

@@ -19,8 +19,8 @@ __all__ = ["Contains"]
 class Contains(ReferenceMetric):
     """1 if the normalised words of a reference stand in the normalised answer, one behind the other, else 0.
 
-    Whole words, so that ``5`` is not in ``25``. The normalisation is that of exact match; a reference of which it
-    leaves nothing is contained in nothing.
+    Whole words, so that ``5`` is not in ``25``. The normalisation is that of exact match; where it leaves nothing of
+    any reference, the metric does not apply.
     """
 
     names: ClassVar[tuple[str, ...]] = ("contains",)
@@ -41,9 +41,12 @@ class Contains(ReferenceMetric):
 
     def compare(self, text: str, references: Sequence[str]) -> float:
         """Return 1.0 or 0.0."""
-        said = f" {normalize(text)} "
-        wanted = [normalize(reference) for reference in references]
-        return float(any(f" {reference} " in said for reference in wanted if reference))
+        said = f" {normalize(text, whole=True)} "
+        return float(any(f" {normalize(reference, whole=True)} " in said for reference in references))
+
+    def leaves(self, reference: str) -> bool:
+        """Return whether there is a word to look for."""
+        return normalize(reference) != ""
 
 
 METRIC = Contains

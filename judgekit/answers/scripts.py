@@ -1,0 +1,155 @@
+"""Texts in other scripts than Latin: what is the same is folded, and what is written without spaces is set apart.
+
+Texts in Latin script are left as they are, so that results on them stay those of DPR, SQuAD and ROUGE. All that depends
+on a script is told here, by Unicode's properties of characters; only the letters that writing exchanges, the particles
+of Korean and the languages that need no more than this are listed.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+import regex
+
+__all__ = ["apart", "fold", "inflected", "is_foreign"]
+
+_OUTSIDE: Final = r"\u0370-\u1cff\u1f00-\u1fff\u2e80-\U0010ffff"
+_STRETCH: Final = re.compile(rf"[İı{_OUTSIDE}][{_OUTSIDE}\u00ad\u0300-\u036f\u200b-\u200f\u202a-\u202e\u2060-\u206f]*")
+"""Characters from blocks that are not Latin, one behind the other, with what is invisible between and behind them."""
+
+_LATIN_BYTES: Final = bytes(set(range(0xCD)) - {0xC4, 0xCC} | {0xE2})
+"""The bytes of UTF-8 that begin no such character, nor İ, ı or a mark that is apart from its letter; 0xE2 begins U+2000
+to U+2FFF, punctuation and signs."""
+
+_SPACED_BYTES: Final = bytes({*range(0xE0), 0xE2})
+"""The same for scripts without spaces and Korean."""
+
+_FOREIGN: Final = r"[^\p{scx=Latin}\p{scx=Common}\p{scx=Inherited}]"
+"""A character of another script, its punctuation included."""
+
+_VOWEL_SIGNS: Final = "".join(rf"\p{{ccc={number}}}" for number in range(10, 37))
+"""The points of Hebrew and Arabic, known by their combining classes; in writing they are mostly left out."""
+
+_ONE: Final = regex.compile(
+    r"(?P<form>[\p{dt=wide}\p{dt=narrow}\p{dt=isolated}\p{dt=initial}\p{dt=medial}\p{dt=final}\p{dt=vertical}]+)"
+    r"|(?P<digit>[\p{Nd}--0-9])"
+    rf"|(?P<gone>[{_VOWEL_SIGNS}ـ]+|(?<={_FOREIGN})\p{{DI}}+)"
+    r"|(?P<accented>[\p{Greek}&&\p{dt=canonical}])"
+    r"|(?P<letter>[İıёЁ״׳])",
+    regex.VERSION1,
+)
+"""Widths and letter forms, digits, what is left out in writing or invisible, the accents of Greek, and `_LETTERS`."""
+
+_LETTERS: Final = {"İ": "I", "ı": "i", "ё": "е", "Ё": "Е", "״": '"', "׳": "'"}
+"""The Turkish i with and without a dot, which case-folding parts; ё, mostly written е; quotes in Hebrew acronyms."""
+
+_KATAKANA: Final = r"\p{Katakana}\p{M}*+(?:[\p{Katakana}ー]\p{M}*+)*+"
+_ALONE: Final = (
+    r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Yi}ー[\p{lb=SA}--\p{M}]]\p{M}*+"
+    r"(?:(?<=\p{InSC=Invisible_Stacker})[\p{lb=SA}--\p{M}]\p{M}*+)*+"
+)
+"""A character where no spaces part words, with its marks and what is stacked below it. The scripts of South-East Asia
+are Unicode's class SA of line breaking: Thai, Lao, Khmer, Myanmar and their kin."""
+
+_PARTICLE: Final = (
+    r"은|는|이|가|을|를|의|에|에서|에게|에게서|께|께서|한테|와|과|(?:이)?랑|하고|(?:으)?로(?:서|써|부터)?|도|만|까지|부터"
+    r"|마저|조차|처럼|보다|밖에|마다|이나|이라|(?:이)?라(?:는|고)|(?:이)?란|(?:이)?며|이고|이자|(?:이)?다|인데|(?:이)?지만"
+    r"|예요|이에요|(?:이었|였)(?:다|던|고|으며)|(?:입|이었습|였습)니다"
+)
+"""What Korean attaches to a noun: particles, and forms of the copula that are not nouns of their own."""
+
+_ANY_PARTICLE: Final = f"{_PARTICLE}|{unicodedata.normalize('NFD', _PARTICLE)}"
+_WITH_PARTICLES: Final = regex.compile(rf"(?P<stem>\p{{Hangul}}+?)(?P<particles>(?:{_ANY_PARTICLE}){{0,3}})")
+_SYLLABLE: Final = regex.compile(r"\X")
+
+_WORDS: Final = {
+    whole: regex.compile(
+        (rf"(?P<word>{_KATAKANA})|" if whole else "") + rf"(?P<alone>{_ALONE})|(?P<hangul>\p{{Hangul}}+)",
+        regex.VERSION1,
+    )
+    for whole in (True, False)
+}
+_IS_FOREIGN: Final = regex.compile(_FOREIGN)
+
+_UNCHANGED: Final = frozenset(
+    ("en", "fr", "es", "it", "pt", "ca", "gl", "nl", "af", "vi", "id", "ms", "zh", "yue", "ja", "ko", "th", "lo", "km",
+     "my")
+)  # fmt: skip
+"""Languages in which names, numbers and most nouns stand in a text as they stand in a list of answers."""
+
+_CHANGING: Final = regex.compile(
+    r"(?:(?!\p{Han}|\p{Hiragana}|\p{Katakana}|\p{Bopomofo}|\p{Hangul}|\p{lb=SA})"
+    r"(?=\p{L})[^\p{scx=Latin}\p{scx=Common}]\p{M}*){2}"
+)
+"""Two letters of a script whose languages change the form of words or attach others to them."""
+
+
+def _holds_more(text: str, common: bytes) -> bool:
+    """Whether the UTF-8 of a text has other bytes than ``common``: several times as fast as a regular expression."""
+    return not text.isascii() and text.encode("utf-8", "surrogatepass").translate(None, common) != b""
+
+
+def is_foreign(text: str) -> bool:
+    """Whether a text holds characters of another script than Latin."""
+    return _holds_more(text, _LATIN_BYTES) and _IS_FOREIGN.search(text) is not None
+
+
+def fold(text: str) -> str:
+    """Return ``text`` with one form of what other scripts write in several; a text in Latin script is left alone.
+
+    >>> fold("３７７６ ﾄｳｷｮｳ ٣٧")
+    '3776 トウキョウ 37'
+    """
+    if not _holds_more(text, _LATIN_BYTES):
+        return text
+    return _STRETCH.sub(lambda stretch: _ONE.sub(_one, stretch[0]), unicodedata.normalize("NFC", text))
+
+
+def _one(match: regex.Match[str]) -> str:
+    found: str = match[0]
+    if match.lastgroup == "form":
+        return unicodedata.normalize("NFKC", found)
+    if match.lastgroup == "digit":
+        return str(unicodedata.digit(found))
+    if match.lastgroup == "accented":
+        return unicodedata.normalize("NFD", found)[0]
+    return _LETTERS.get(found, "")
+
+
+def apart(text: str, *, whole: bool = False) -> str:
+    """Return ``text`` with spaces around what is a word by itself without them.
+
+    Characters of scripts without spaces stand alone, the particles of Korean apart from their noun. A match by such
+    characters knows no words: 京都 is found in 東京都.
+
+    Args:
+        text: a folded text.
+        whole: keep a run of Katakana together, as Unicode's word boundaries do: インド is not in インドネシア.
+
+    >>> apart("東京のGDP"), apart("서울에서는")
+    (' 東  京  の GDP', ' 서울  에 서 는 ')
+    """
+    return _WORDS[whole].sub(_apart, text) if _holds_more(text, _SPACED_BYTES) else text
+
+
+def _apart(match: regex.Match[str]) -> str:
+    found: str = match[0]
+    parted = _WITH_PARTICLES.fullmatch(found) if match.lastgroup == "hangul" else None
+    if parted is None:
+        return f" {found} "
+    return f" {parted['stem']}  {' '.join(_SYLLABLE.findall(parted['particles']))} "
+
+
+def inflected(language: str, texts: tuple[str, ...]) -> str:
+    """Return which language may write the words of an answer in another form; "" if none is known to.
+
+    Args:
+        language: a code such as ``fi`` or ``pt-BR``; "" if it was not named.
+        texts: the answers, whose script tells where no language was named.
+    """
+    if language:
+        code = re.split("[-_]", language.strip().casefold())[0]
+        return "" if code in _UNCHANGED else f"the language {language!r}"
+    return "a language of this script" if any(is_foreign(t) and _CHANGING.search(t) for t in texts) else ""

@@ -1,0 +1,226 @@
+"""Ten languages: an answer that stands in a text is found, another one is not, and what is not served says so."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+
+from judgekit.answers.normalize import normalize
+from judgekit.answers.quality import metric
+from judgekit.answers.reading import Answer
+from judgekit.answers.scripts import apart, fold
+from judgekit.data.documents import Doc, Query, Unit
+from judgekit.data.tables import Status
+from judgekit.labelers.base import Label, build, checked
+from tests.labelers.scripted import Here
+
+PAIRS = {
+    "Japanese": ("富士山", "日本で一番高い山は富士山で、標高は３７７６メートルです。"),
+    "Japanese digits": ("3776メートル", "日本で一番高い山は富士山で、標高は３７７６メートルです。"),
+    "Japanese kana": ("ニューヨーク", "自由の女神像はﾆｭｰﾖｰｸにあります。"),
+    "Chinese": ("长江", "中国最长的河流是长江，全长约6300公里。"),
+    "Thai": ("กรุงเทพมหานคร", "เมืองหลวงของประเทศไทยคือกรุงเทพมหานครซึ่งมีประชากรมาก"),
+    "Thai digits": ("77 จังหวัด", "ประเทศไทยมี๗๗จังหวัด"),
+    "Khmer": ("ភ្នំពេញ", "រាជធានីនៃប្រទេសកម្ពុជាគឺភ្នំពេញ។"),
+    "Korean": ("서울", "대한민국의 수도는 서울이다."),
+    "Korean particle": ("세종대왕", "세종대왕께서는 1446년에 한글을 반포하였다."),
+    "Korean number": ("1446년", "세종대왕은 1446년에 한글을 반포하였다."),
+    "Arabic": ("القاهرة", "عاصمة مصر هي القَاهِرَةُ، وهي مدينة كبيرة."),
+    "Arabic digits": ("1973", "وقعت الحرب عام ١٩٧٣، في أكتوبر."),
+    "Hebrew": ("ירושלים", "בירת ישראל היא יְרוּשָׁלַיִם."),
+    "Hindi": ("नई दिल्ली", "भारत की राजधानी नई दिल्ली है।"),
+    "Hindi digits": ("1947", "भारत १९४७ में स्वतंत्र हुआ।"),
+    "Persian": ("می\u200cخواهم", "گفت که می\u200cخواهم بروم."),
+    "Russian": ("Сергей Королёв", "Главным конструктором был Сергей Королев."),
+    "Greek": ("Αθήνα", "Η ΑΘΗΝΑ ΕΙΝΑΙ Η ΠΡΩΤΕΥΟΥΣΑ ΤΗΣ ΕΛΛΑΔΑΣ."),
+    "German": ("Weiße Elster", "Durch Leipzig fließt die WEISSE ELSTER."),
+    "Turkish": ("Iğdır", "Ağrı Dağı'na en yakın il IĞDIR ilidir."),
+}
+"""An answer and a text in which it stands, where writing has more than one form of it."""
+
+OTHERS = {
+    "Japanese": ("インド", "ジャカルタはインドネシアの首都です。"),
+    "Japanese number": ("776", "標高は3776メートルです。"),
+    "Chinese": ("江长", "中国最长的河流是长江。"),
+    "Thai cluster": ("ก", "กินข้าว"),
+    "Khmer stack": ("ក", "ស្ក្រុ"),
+    "Korean": ("인도", "자카르타는 인도네시아의 수도이다."),
+    "Korean inside a word": ("울", "대한민국의 수도는 서울이다."),
+    "Arabic": ("قاهر", "عاصمة مصر هي القاهرة."),
+    "Hindi": ("दिल", "भारत की राजधानी नई दिल्ली है।"),
+    "Russian": ("Рим", "Римма живёт в Москве."),
+    "Greek": ("Αθήνα", "Ο Αθηναίος έφυγε."),
+    "German": ("Berg", "Sie wohnt in Bergen."),
+    "Turkish": ("Van", "Vanlı bir şair"),
+}
+"""An answer and a text in which it does not stand, although its characters nearly do."""
+
+
+def contained(answer: str, text: str, spec: str = "containment", language: str = "") -> Label:
+    unit = Unit(Query("q", "?", (answer,), language), (Doc("d", text),))
+    return checked(build(spec, Here()), unit, [])[0]
+
+
+def value(name: str, said: str, *references: str) -> float | None:
+    return metric(name).score(Answer(said), Query("q", "?", references)).value
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("spec", ["containment", "containment(match=normalized)"])
+def test_an_answer_that_stands_in_its_passage_is_found(spec: str, pair: str) -> None:
+    assert contained(*PAIRS[pair], spec).relevance == 1.0
+
+
+@pytest.mark.parametrize("pair", OTHERS)
+@pytest.mark.parametrize("spec", ["containment", "containment(match=normalized)"])
+def test_an_answer_whose_characters_nearly_stand_there_is_not(spec: str, pair: str) -> None:
+    assert contained(*OTHERS[pair], spec).relevance == 0.0
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_a_sentence_contains_the_reference_that_stands_in_it(pair: str) -> None:
+    reference, sentence = PAIRS[pair]
+    assert value("contains", sentence, reference) == 1.0
+
+
+@pytest.mark.parametrize("pair", OTHERS)
+def test_it_contains_no_other(pair: str) -> None:
+    reference, sentence = OTHERS[pair]
+    assert value("contains", sentence, reference) == 0.0
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
+@pytest.mark.parametrize("pair", PAIRS)
+def test_the_form_of_unicode_does_not_matter(pair: str, form: str) -> None:
+    reference, sentence = PAIRS[pair]
+    written = unicodedata.normalize(form, sentence)  # type: ignore[arg-type]  # one of the four
+    assert contained(reference, written, "containment(match=normalized)").relevance == 1.0
+    assert value("contains", written, reference) == 1.0
+    if form in ("NFC", "NFD"):
+        assert contained(reference, written).relevance == 1.0
+
+
+@pytest.mark.parametrize(
+    ("said", "reference"),
+    [
+        ("「富士山」。", "富士山"),
+        ("マイケル・ジャクソン", "マイケルジャクソン"),
+        ("３７７６ メートル", "3776メートル"),
+        ("东京，", "东京"),
+        ("القَاهِرَةُ", "القاهرة"),
+        ("नई दिल्ली।", "नई दिल्ली"),
+        ("«ΑΘΗΝΑ»", "Αθήνα"),
+        ("Королёв", "королев"),
+        ("STRASSE", "Straße"),
+        ("İSTANBUL", "istanbul"),
+        ("צה״ל", 'צה"ל'),
+        ("Beyonce\u0301", "Beyoncé"),
+    ],
+)
+@pytest.mark.parametrize("name", ["em", "f1", "rouge-l(tokens=unicode)"])
+def test_what_unicode_or_writing_calls_the_same_is_the_same_answer(name: str, said: str, reference: str) -> None:
+    if "rouge" not in name or '"' not in reference:
+        assert value(name, said, reference) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("said", "reference"),
+    [("ビタミンB", "ビタミンA"), ("10²個", "102個"), ("Beyonce", "Beyoncé"), ("东京", "北京"), ("мой", "мои")],
+)
+def test_what_differs_does_not(said: str, reference: str) -> None:
+    assert value("em", said, reference) == 0.0
+
+
+def test_f1_counts_the_characters_of_scripts_without_spaces_and_parts_particles() -> None:
+    assert value("f1", "富士山です", "富士山") == pytest.approx(2 * 3 / (5 + 3))
+    assert value("f1", "서울은", "서울") == pytest.approx(2 / 3)
+    assert value("f1", "город Москва", "Москва") == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("name", ["rouge-1", "rouge-2", "rouge-l"])
+@pytest.mark.parametrize("pair", PAIRS)
+def test_rouge_knows_an_exact_answer_from_another_in_every_language(pair: str, name: str) -> None:
+    sentence, other = PAIRS[pair][1], PAIRS["Greek" if pair != "Greek" else "Russian"][1]
+    assert value(name, sentence, sentence) == 1.0
+    assert value(name, other, sentence) == 0.0
+
+
+def test_a_number_that_both_hold_does_not_make_two_japanese_sentences_one() -> None:
+    assert value("rouge-l", "人口は3776人です", "富士山の標高は3776メートル") == pytest.approx(
+        2 * 3 / (9 + 11), abs=0.1
+    )
+    assert value("rouge-l(tokens=ascii)", "人口は3776人です", "富士山の標高は3776メートル") == 1.0
+
+
+@pytest.mark.parametrize(
+    ("spec", "reference"),
+    [("contains", "The"), ("contains", "。"), ("rouge-l", "!!!"), ("rouge-1", "。"), ("rouge-l(tokens=ascii)", "東京")],
+)
+def test_where_nothing_of_a_reference_is_left_a_metric_does_not_apply(spec: str, reference: str) -> None:
+    score = metric(spec).score(Answer("東京 the 5"), Query("q", "?", (reference,)))
+    assert (score.value, score.status) == (None, Status.NOT_APPLICABLE)
+    assert "nothing of the reference answers of query 'q' is left" in score.reason
+    assert metric(spec).score(Answer("東京 the 5"), Query("q", "?", (reference, "the 5"))).value is not None
+
+
+def test_characters_know_no_words() -> None:
+    """Where no spaces part words this is all that can be said without a dictionary of the language."""
+    assert contained("京都", "東京都は日本の首都です。").relevance == 1.0
+    assert contained("ตาก", "เขานั่งตากลม").relevance == 1.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "language", "where"),
+    [
+        ("Helsinki", "Hän asuu Helsingissä.", "fi", "the language 'fi'"),
+        ("Ankara", "Ankaralı bir şair", "tr-TR", "the language 'tr-TR'"),
+        ("القاهرة", "سافر بالقطار وبالقاهرة أقام", "", "a language of this script"),
+        ("Москва", "Он живёт в Москве.", "", "a language of this script"),
+        ("दिल्ली", "यह मुंबई है", "", "a language of this script"),
+    ],
+)
+def test_a_zero_says_where_an_answer_may_stand_in_another_form(
+    answer: str, text: str, language: str, where: str
+) -> None:
+    label = contained(answer, text, language=language)
+    assert (label.relevance, label.status) == (0.0, Status.OK)
+    assert label.reason == f"not found as it is written; {where} may write it in another form, which is not looked for"
+    assert contained(answer, answer, language=language).reason == ""
+
+
+@pytest.mark.parametrize(
+    ("answer", "language"),
+    [("Paris", ""), ("Paris", "en"), ("São Paulo", "pt-BR"), ("東京", ""), ("서울", ""), ("α", "")],
+)
+def test_elsewhere_it_does_not(answer: str, language: str) -> None:
+    assert contained(answer, "nothing", language=language).reason == ""
+
+
+def test_the_language_of_queries_that_name_none_can_be_told() -> None:
+    spec = "containment(language=fi)"
+    assert str(build(spec, Here()).spec) == spec
+    assert "'fi'" in contained("Helsinki", "Hän asuu Helsingissä.", spec).reason
+    assert contained("Helsinki", "He lives in Espoo.", spec, "en").reason == ""
+
+
+def test_long_answers_without_spaces_are_not_looked_for() -> None:
+    assert contained(
+        "富士山は日本で一番高い山であり、標高は三千七百七十六メートルで、静岡県と山梨県にまたがっている", "x"
+    ).status is (Status.NOT_APPLICABLE)
+    assert contained("鎌倉時代に書かれた随筆集", "x").status is Status.OK
+
+
+@pytest.mark.parametrize("text", ["Naïve café", "10² km", "a\u00adb", "“Zoë” — 5", "Ærø ﬁve", "x\u200by"])
+def test_latin_script_is_left_alone(text: str) -> None:
+    assert fold(text) == text
+    assert apart(text) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["서" * 5000, "이나" * 5000 + "x", "가" + "은" * 5000, "ー" * 5000, "ア" * 5000, "\u0651" * 5000]
+)
+def test_no_text_is_lost(text: str) -> None:
+    for whole in (True, False):
+        assert apart(text, whole=whole).replace(" ", "") == text
+    assert normalize(text) is not None
