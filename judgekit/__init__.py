@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from judgekit.experiment import plan, run
     from judgekit.llm.types import Endpoint
     from judgekit.llm.usage import Budget
-    from judgekit.metrics import Measure, evaluate, parse_measure
+    from judgekit.metrics import Measure, measure
 
 __version__ = "0.1.0"
 
@@ -52,9 +52,8 @@ _HOMES = {
     "Status": "data",
     "answer": "api",
     "compare": "analysis",
-    "evaluate": "metrics",
     "label": "api",
-    "parse_measure": "metrics",
+    "measure": "metrics",
     "plan": "experiment",
     "read_docs": "data",
     "read_dpr": "data",
@@ -84,9 +83,8 @@ __all__ = [
     "Status",
     "answer",
     "compare",
-    "evaluate",
     "label",
-    "parse_measure",
+    "measure",
     "plan",
     "read_docs",
     "read_dpr",

@@ -6,7 +6,7 @@ store, so that calling a function again costs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -24,7 +24,7 @@ from judgekit.llm.store import default_store_path
 from judgekit.llm.types import Endpoint
 from judgekit.llm.usage import Budget
 from judgekit.metrics import Evaluation, evaluate
-from judgekit.metrics.evaluation import Missing
+from judgekit.metrics.evaluation import Missing, NoRelevant, NotInRun, Unjudged
 from judgekit.progress import Progress, silent
 
 __all__ = ["answer", "label", "score"]
@@ -146,23 +146,31 @@ def answer(
 def score(
     runs: Runs,
     labelings: Mapping[str, Labeling | pd.DataFrame | str | Path] | Sequence[Labeling],
-    measures: Sequence[str],
+    measures: str | Iterable[object],
     *,
     scales: Mapping[str, str] | None = None,
     query_ids: Sequence[str] | None = None,
     depth: int | None = None,
     missing: Missing = "undefined",
+    unjudged: Unjudged = "nonrelevant",
+    no_relevant: NoRelevant = "zero",
+    not_in_run: NotInRun = "zero",
 ) -> Evaluation:
     """Score runs under labelings; ``.scores()`` gives values per query and ``.means()`` means, as DataFrames.
 
     Args:
         runs: as for `label`.
         labelings: labelings, or names to labelings, tables ``query_id, doc_id, relevance`` or TREC qrels files.
-        measures: e.g. ``["nDCG@10", "P(rel=2)@5", "AP"]``.
+        measures: spellings, e.g. ``"nDCG@10 P(rel=2)@5 AP"`` or a list of them, of `Measure` or of ir_measures' own;
+            also of measures declared by `measure`, or in a file: ``"mine.py:FirstGood@5"``.
         scales: scale of a table or file by its name, e.g. ``{"judge": "grades:3"}``.
         query_ids: the queries to score; by default those that each labeling lists.
         depth: cut every run to its first documents before anything else.
-        missing: ``undefined``, ``zero``, ``condense`` or ``bounds``; `judgekit.evaluate` has more options.
+        missing: what a label does that was asked for and not obtained: ``undefined`` (its query has no score),
+            ``zero`` (it counts as 0), ``condense`` (its document leaves the lists) or ``bounds`` (over all it may be).
+        unjudged: what a document is that nobody judged: ``nonrelevant``, or ``condense`` or ``bounds`` as above.
+        no_relevant: what a query without relevant documents scores: ``zero``, or ``skip`` to leave it undefined.
+        not_in_run: what a query scores that a run lacks: ``zero`` (as ``trec_eval -c`` has it) or ``skip``.
 
     Raises:
         DataError, UsageError: a table, file, measure or scale makes no sense.
@@ -182,4 +190,14 @@ def score(
             found.append(Labeling(name, scale, item))
         else:
             found.append(read_qrels(item, name, scale))
-    return evaluate(as_runs(runs), found, list(measures), query_ids=query_ids, depth=depth, missing=missing)
+    return evaluate(
+        as_runs(runs),
+        found,
+        measures,
+        query_ids=query_ids,
+        depth=depth,
+        missing=missing,
+        unjudged=unjudged,
+        no_relevant=no_relevant,
+        not_in_run=not_in_run,
+    )

@@ -19,7 +19,7 @@ from judgekit.errors import ConfigError, UsageError, nearest
 from judgekit.labelers.base import Labeler, build
 from judgekit.llm.http import api_key
 from judgekit.llm.types import Endpoint
-from judgekit.metrics import Measure, parse_measure
+from judgekit.metrics import Measure, parse_measures
 from judgekit.spec import slug
 
 __all__ = ["Prepared", "prepare"]
@@ -92,7 +92,7 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
     with _located(config, "answers"):
         answering = _answering(config, resources)
     with _located(config, "metrics.measures"):
-        measures = stages.at_depths(map(parse_measure, config.metrics.measures), config.answers.depths)
+        measures = stages.at_depths(parse_measures(config.metrics.measures, config.path.parent), config.answers.depths)
         deep = next((m for m in measures if (m.cutoff or 0) > config.data.depth), None)
         if deep is not None:
             raise UsageError(f"{deep} looks at more documents than data.depth pools ({config.data.depth})")
@@ -177,7 +177,7 @@ def _check_ratings(ratings: pd.DataFrame, config: Config, answering: Iterable[st
             f"they hold {row['metric']!r} of the model {row['model']!r}, which the experiment works out itself: give"
             " the metric another name"
         )
-    metric, cutoff = config.analysis.primary_metric, parse_measure(str(config.analysis.primary)).cutoff
+    metric, cutoff = config.analysis.primary_metric, Measure(str(config.analysis.primary)).cutoff
     if metric in config.answers.metrics:
         return
     depths = sorted({int(depth) for depth in ratings["depth"][ratings["metric"] == metric]})
@@ -194,7 +194,7 @@ def _with_primary(config: Config, measures: list[Measure], ratings: pd.DataFrame
     analysis, answers = config.analysis, config.answers
     names = [str(m) for m in measures]
     with _located(config, "analysis.primary"):
-        primary = str(parse_measure(analysis.primary)) if analysis.primary else None
+        primary = str(parse_measures([analysis.primary], config.path.parent)[0]) if analysis.primary else None
     if primary is None:
         first = names[0].split("@")[0]
         primary = [name for name in names if name.split("@")[0] == first][-1]
@@ -213,7 +213,7 @@ def _with_primary(config: Config, measures: list[Measure], ratings: pd.DataFrame
         known = [*answers.metrics, *rated]
         reason = f"{metric!r} is not among {what} ({', '.join(known)}).{nearest(metric, known)}"
         raise ConfigError(reason, config.path, "analysis.primary_metric")
-    cutoff = parse_measure(primary).cutoff
+    cutoff = Measure(primary).cutoff
     if metric in answers.metrics and cutoff not in (None, *answers.depths):
         have = ", ".join(map(str, answers.depths))
         reason = f"{primary} is compared with answers from the top {cutoff}, and answers.depths has {have} only"

@@ -9,12 +9,28 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
 
-from judgekit.errors import UsageError
+from judgekit.errors import JudgekitError, UsageError
 
-__all__ = ["MAX_CUTOFF", "Spec", "Value", "parse", "parse_many", "slug", "split_named"]
+__all__ = [
+    "MAX_CUTOFF",
+    "Spec",
+    "Value",
+    "parse",
+    "parse_many",
+    "run_file",
+    "slug",
+    "split_file",
+    "split_named",
+    "user_code",
+]
 
 Value = bool | int | float | str
 
@@ -228,3 +244,61 @@ def split_named(text: str) -> tuple[str | None, str]:
         elif char == "=" and depth <= 0:
             return (text[:index], text[index + 1 :]) if index else (None, text)
     return None, text
+
+
+def split_file(text: str) -> tuple[str | None, str]:
+    """Split a spelling that begins with a user's Python file.
+
+    >>> split_file("mine.py:FirstGood(least=2)@5")
+    ('mine.py', 'FirstGood(least=2)@5')
+    >>> split_file("judge(prompt=graded)")
+    (None, 'judge(prompt=graded)')
+    """
+    match = re.match(r"([^()'\"]+\.py):(?=[A-Za-z_])", text)
+    return (match[1], text[match.end() :]) if match else (None, text)
+
+
+def run_file(path: Path) -> ModuleType:
+    """Run a user's Python file and return it as a module; one that has not changed since is not run again.
+
+    The module's name is the file's absolute path, so that files of one name in two folders stay apart.
+
+    Raises:
+        UsageError: there is no such file, or running it failed.
+    """
+    name = str(path.resolve())
+    try:
+        source = Path(name).read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {name}: {error.strerror}") from None
+    known = sys.modules.get(name)
+    if known is not None and known.__dict__["__source__"] == source:
+        return known
+    module = ModuleType(name)
+    module.__dict__.update(__file__=name, __source__=source)
+    # Where it belongs before it runs: dataclasses look their module up.
+    sys.modules[name] = module
+    try:
+        with user_code(lambda: name, name):
+            exec(compile(source, name, "exec"), module.__dict__)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+@contextmanager
+def user_code(what: Callable[[], str], file: str) -> Iterator[None]:
+    """Say what a user's own code could not do, and on which line of its file.
+
+    Raises:
+        UsageError: it raised something; that is the cause.
+    """
+    try:
+        yield
+    except JudgekitError:
+        raise
+    except Exception as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+        where = f" ({Path(file).name}, line {lines[-1]})" if lines else ""
+        raise UsageError(f"{what()}: {type(error).__name__}: {error}{where}") from error

@@ -416,7 +416,7 @@ def control_scores(collection: Collection, measure: str) -> pd.DataFrame:
     Returns:
         Columns of the score table; without rows where there is one run, which its own ranks cannot be told from.
     """
-    from judgekit.metrics import parse_measure
+    from judgekit.metrics import Measure
 
     if len(collection.runs) < 2:
         return SCORES.empty()
@@ -431,8 +431,8 @@ def control_scores(collection: Collection, measure: str) -> pd.DataFrame:
         sizes = [len(doc.text) for doc in collection.docs.get(doc_ids)]
         longest = max([1, *sizes])
         made[LENGTH] += [Label(query_id, d, size / longest) for d, size in zip(doc_ids, sizes, strict=True)]
-    given = parse_measure(measure)
-    gain = parse_measure("nDCG").at(given.cutoff)
+    given = Measure(measure)
+    gain = Measure("nDCG").at(given.cutoff)
     labelings = [labeling(name, Scale("unit"), labels) for name, labels in made.items()]
     return score(collection, labelings, [gain]).scores().assign(measure=measure)
 

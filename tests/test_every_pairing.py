@@ -6,6 +6,7 @@ import json
 from itertools import combinations
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pandas as pd
 import pytest
@@ -15,6 +16,7 @@ from judgekit.config import parse_config
 from judgekit.errors import ConfigError
 from judgekit.experiment import Finished, run
 from judgekit.labelers.base import catalog as labelers
+from judgekit.metrics import DEFINITIONS
 from judgekit.report import print_tables
 from judgekit.report.model import Cost
 from judgekit.report.words import meaning
@@ -44,6 +46,14 @@ LABELERS = {
 """The labelers, each with its kind of scale; one of each kind and scale meets all the others."""
 
 PAIRED = list({(parse(spelling).name, scale): spelling for spelling, scale in LABELERS.items()}.values())
+MINE = """
+import judgekit as jk
+
+@jk.measure("Middle", rewards="a good document in the middle")
+def middle(ranked, judged, cutoff):
+    return len(ranked) > 1 and ranked[1] > 0
+"""
+
 METRICS = ["accuracy", "contains", "correct", "em", "f1", "rouge-1", "rouge-2", "rouge-l"]
 
 
@@ -194,11 +204,25 @@ def test_request_seconds_survive_running_again(data: Path, tmp_path: Path) -> No
     assert seconds > 0
 
 
+def test_an_experiment_names_a_measure_of_your_own_with_its_file(data: Path, tmp_path: Path) -> None:
+    (data / "mine.py").write_text(MINE)
+    with patch.dict(DEFINITIONS):
+        changes = {"metrics": {"measures": ["mine.py:Middle", "P"]}, "analysis": {"primary": "mine.py:Middle@3"}}
+        finished = finish(data, tmp_path, ["containment", "judge"], **changes)
+        page = (tmp_path / "report.html").read_text()
+    scores = finished.scores
+    assert set(scores["measure"]) == {"Middle@3", "P@3"}
+    assert set(scores[(scores["measure"] == "Middle@3") & (scores["query_id"] != "all")]["value"]) == {0.0, 1.0}
+    assert 'primary = "Middle@3"' in (tmp_path / "resolved.toml").read_text()
+    assert "a good document in the middle" in page
+
+
 @pytest.mark.parametrize(
     ("changes", "key"),
     [
         ({"runs": {"good": "good.trec"}, "analysis": {"use": "choose-runs"}}, "analysis.use"),
         ({"metrics": {"measures": ["P@7"]}}, "metrics.measures"),
+        ({"metrics": {"measures": ["nowhere.py:Middle"]}}, "metrics.measures"),
         ({"metrics": {"measures": ["P", "P@1"]}, "analysis": {"primary": "P@1"}}, "analysis.primary"),
     ],
 )

@@ -79,12 +79,12 @@ def test_every_command_of_the_readme_exists_with_its_options(command: list[str])
         assert re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", said), option
 
 
-def test_every_name_that_the_python_example_uses_is_public() -> None:
-    block = re.search(r"```python\n(.*?)```", README, re.S)
-    assert block is not None
+def test_every_name_that_the_python_examples_use_is_public() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", README, re.S)
+    assert len(blocks) == 2
     used = {
         node.attr
-        for node in ast.walk(ast.parse(block[1]))
+        for node in ast.walk(ast.parse("\n".join(blocks)))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "jk"
     }
     assert used <= set(judgekit.__all__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Container
 
 from judgekit.errors import UsageError
-from judgekit.metrics import Measure, parse_measure
+from judgekit.metrics import Measure
 from judgekit.spec import parse
 
 __all__ = ["cutoff_of", "known_measure", "lower_is_better", "spelled_as"]
@@ -14,7 +14,7 @@ __all__ = ["cutoff_of", "known_measure", "lower_is_better", "spelled_as"]
 def known_measure(text: str) -> Measure | None:
     """Return the measure of a spelling; None for a user's own."""
     try:
-        return parse_measure(text)
+        return Measure(text)
     except UsageError:
         return None
 

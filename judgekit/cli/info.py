@@ -21,20 +21,20 @@ def measures(
     name: Annotated[str | None, typer.Argument(help="Only this measure, with its parameters.")] = None,
 ) -> None:
     """List all measures: formula, source, range, what each rewards, and the scales it is defined on."""
-    from judgekit.metrics import catalog, parse_measure
+    from judgekit.metrics import catalog, parse_measures
 
-    chosen = None if name is None else parse_measure(name).name
+    chosen = () if name is None else {measure.name for measure in parse_measures([name])}
     out = console()
     for entry in catalog():
-        if chosen not in (None, entry.name):
+        if chosen and entry.name not in chosen:
             continue
-        high = "no fixed end" if entry.high is None else f"{entry.high:g}"
+        low, high = ("no fixed end" if end is None else f"{end:g}" for end in (entry.low, entry.high))
         better = ", lower is better" if entry.lower_is_better else ""
         lines = [
             f"{entry.name}: {entry.title}",
             f"  formula   {entry.formula}",
             f"  rewards   {entry.rewards}",
-            f"  range     {entry.low:g} to {high}{better}",
+            f"  range     {low} to {high}{better}",
             f"  scales    {entry.scales}",
             f"  source    {entry.source}",
         ]

@@ -1,8 +1,19 @@
-"""The shared metrics engine: measure grammar and vectorised evaluation."""
+"""The shared metrics engine: measures, each defined next to its formula, and vectorised evaluation."""
 
-from judgekit.metrics.catalog import Definition, catalog
+from judgekit.metrics import formulas  # noqa: F401 - it enters judgekit's measures into the catalogue
 from judgekit.metrics.evaluation import evaluate
-from judgekit.metrics.measure import Measure, parse_measure, parse_measures
+from judgekit.metrics.measures import DEFINITIONS, Definition, Measure, catalog, parse_measures
+from judgekit.metrics.own import measure
 from judgekit.metrics.results import Evaluation, Mean
 
-__all__ = ["Definition", "Evaluation", "Mean", "Measure", "catalog", "evaluate", "parse_measure", "parse_measures"]
+__all__ = [
+    "DEFINITIONS",
+    "Definition",
+    "Evaluation",
+    "Mean",
+    "Measure",
+    "catalog",
+    "evaluate",
+    "measure",
+    "parse_measures",
+]

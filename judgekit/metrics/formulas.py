@@ -1,4 +1,7 @@
-"""How each measure is computed from a `Scene`: vectorised over all labelings, runs and queries at once.
+"""Judgekit's measures: each is defined next to its formula, vectorised over all labelings, runs and queries at once.
+
+A formula gives the expected value over all orders of documents with equal scores. Such documents form a *block*, all
+orders inside it are equally likely, and a run that breaks ties by a rule has blocks of one document each.
 
 Sums run in rank order, one addition after another (`bincount` does that, `sum` does not), and divisions stand where
 trec_eval has them, so that values agree with it to the last bit.
@@ -6,354 +9,687 @@ trec_eval has them, so that values agree with it to the last bit.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
+from math import comb
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from judgekit.metrics.join import Bools, Floats, Ints, spans
-from judgekit.metrics.measure import Measure
-from judgekit.metrics.scene import Hits, Scene, Weights, best_first, places
-from judgekit.spec import Value
+from judgekit.data.labelings import Scale
+from judgekit.metrics.hits import Blocks, Hits, LabelledHits, Weights, best_first, places
+from judgekit.metrics.join import Floats, Ints, block_spans, spans
+from judgekit.metrics.measures import Definition, Measure, Param, is_number
+from judgekit.spec import MAX_CUTOFF, Value
 
-__all__ = [
-    "FORMULAS",
-    "Formula",
-    "by_scale",
-    "chain",
-    "depth",
-    "gain_table",
-    "gained",
-    "ideal",
-    "largest",
-    "probabilities",
-    "ratio",
-    "rel",
-    "threshold_hits",
-]
+__all__ = []
 
-Formula = Callable[[Scene, Measure], Floats]
-
-
-def rel(measure: Measure) -> float | None:
-    """Return the threshold that a measure gives, or None for what each labeling declares."""
-    value = measure.option("rel")
-    return None if value is None else float(value)
+_MAPPING: Final = re.compile(r"\{?-?[\d.]+:-?[\d.]+(?:,-?[\d.]+:-?[\d.]+)*\}?")
+_REL: Final = Param("least label that counts as relevant; by default what the labeling declares", valid=is_number)
+_JUDGED_ONLY: Final = Param("leave documents without a label out of the lists first", False, (False, True))
+_BINARY: Final = {"rel": _REL, "judged_only": _JUDGED_ONLY}
+_GAINS: Final = {
+    "dcg": Param("gain of a label: itself (log2), or 2^label - 1 (exp-log2)", "log2", ("log2", "exp-log2")),
+    "gains": Param(
+        "gains of labels; others keep theirs",
+        valid=lambda value: isinstance(value, str) and _MAPPING.fullmatch(value) is not None,
+        expected="{label:gain,...}",
+    ),
+    "judged_only": _JUDGED_ONLY,
+}
 
 
-def ratio(part: npt.NDArray[np.number], whole: npt.NDArray[np.number]) -> Floats:
+def _is_positive(value: Value) -> bool:
+    return is_number(value) and float(value) > 0
+
+
+def _ratio(part: npt.NDArray[np.number], whole: npt.NDArray[np.number]) -> Floats:
     """Divide; 0 where there is nothing to count."""
     with np.errstate(divide="ignore"):
         return np.asarray(part / np.where(part == 0, 1, whole), np.float64)
 
 
-def by_scale(scene: Scene, measure: Measure, binary: Floats, graded: Callable[[], Floats]) -> Floats:
+def _by_scale(hits: LabelledHits, measure: Measure, binary: Floats, graded: Callable[[], Floats]) -> Floats:
     """Take ``binary`` for labelings on which relevance is a yes or no, ``graded`` for the others."""
-    undecided = np.isnan(scene.threshold(rel(measure)))
+    undecided = np.isnan(hits.threshold(measure.rel))
     return np.where(undecided[:, None, None], graded(), binary) if undecided.any() else binary
 
 
-def depth(scene: Scene, measure: Measure) -> Ints:
+def _found(hits: LabelledHits, measure: Measure) -> Floats:
+    """Return the number of relevant documents in the top k."""
+    least, cutoff = measure.rel, measure.cutoff
+    return hits.once(("found", least, cutoff), lambda: hits.within(hits.relevant(least), cutoff))
+
+
+def _depth(hits: LabelledHits, measure: Measure) -> Ints:
     """Return what precision divides by: the cutoff, or the number of documents that were looked at."""
-    looked = np.maximum(scene.retrieved, 1)
-    if measure.cutoff is None:
-        return looked
-    return np.minimum(looked, measure.cutoff) if measure.option("by") == "retrieved" else np.array(measure.cutoff)
+    short = measure.cutoff is None or measure.option("by") == "retrieved"
+    return np.maximum(hits.looked_at(measure.cutoff), 1) if short else np.array(measure.cutoff)
 
 
-def gains(measure: Measure, labels: Floats) -> Floats:
+@Definition(
+    "P",
+    "precision",
+    formula="relevant in the top k / k",
+    source="trec_eval P",
+    rewards="few wrong documents near the top: every place wasted costs the same, wherever it is",
+    needs="label",
+    on="the mean label of the top k",
+    params={
+        **_BINARY,
+        "by": Param("divide by k, or by the number retrieved where that is smaller", "k", ("k", "retrieved")),
+    },
+    aliases=("Precision",),
+)
+def precision(hits: LabelledHits, measure: Measure) -> Floats:
+    depth = _depth(hits, measure)
+    return _by_scale(
+        hits,
+        measure,
+        _found(hits, measure) / depth,
+        lambda: hits.within(hits.labelled(), measure.cutoff, labels=True) / depth,
+    )
+
+
+@Definition(
+    "R",
+    "recall",
+    formula="relevant in the top k / all relevant",
+    source="trec_eval recall",
+    rewards="finding all there is, for research where a missed document hurts",
+    params=_BINARY,
+    aliases=("Recall",),
+)
+def recall(hits: LabelledHits, measure: Measure) -> Floats:
+    # More hits than relevant documents there are only for bounds, which take the two from different labels.
+    return np.minimum(_ratio(_found(hits, measure), hits.judged.total(measure.rel)), 1)
+
+
+@Definition(
+    "F1",
+    "F1",
+    formula="2 P R / (P + R) = 2 relevant in the top k / (k + all relevant)",
+    source="van Rijsbergen 1979",
+    rewards="a balance of few wrong documents and few missed ones",
+    params=_BINARY,
+    aliases=("F", "F_1", "F1_score"),
+)
+def f1(hits: LabelledHits, measure: Measure) -> Floats:
+    return 2 * _found(hits, measure) / (_depth(hits, measure) + hits.judged.total(measure.rel))
+
+
+@Definition(
+    "Success",
+    "success (hit rate)",
+    formula="1 if any of the top k is relevant, else 0",
+    source="trec_eval success",
+    rewards="one good document within reach, for an assistant that needs a single right passage",
+    needs="label",
+    on="the largest label of the top k",
+    params=_BINARY,
+    aliases=("Hit", "Hits", "HitRate", "Hit_Rate", "HitRatio", "Hit_Ratio", "HR"),
+)
+def success(hits: LabelledHits, measure: Measure) -> Floats:
+    cutoff = measure.cutoff or MAX_CUTOFF
+    blocks = hits.blocks(hits.relevant(measure.rel))
+    blocks = blocks.where((blocks.prior == 0) & (blocks.before < cutoff))
+    out = np.zeros(hits.cells)
+    out[blocks.cell] = 1
+    for at in np.flatnonzero(blocks.before + blocks.size > cutoff).tolist():
+        size, drawn = int(blocks.size[at]), cutoff - int(blocks.before[at])
+        every = comb(size, drawn)
+        out[blocks.cell[at]] = (every - comb(size - int(blocks.hits[at]), drawn)) / every
+    return _by_scale(hits, measure, out.reshape(hits.shape), lambda: _largest_label(hits, cutoff))
+
+
+def _largest_label(hits: LabelledHits, cutoff: int) -> Floats:
+    """Return the largest label of the top k; documents without a label have 0."""
+    found = hits.labelled()
+    before, size = hits.ties(found)
+    whole = before + size <= cutoff
+    crossing = np.flatnonzero((before < cutoff) & ~whole)
+    cell = found.cell[crossing]
+    # First of the blocks that the top holds, then of what it holds of the one block that its end may cross.
+    length = np.broadcast_to(hits.looked_at(cutoff), hits.shape).flatten()
+    length[cell] = before[crossing]
+    inside = found.where(whole)
+    out = np.full(hits.cells, -np.inf)
+    np.maximum.at(out, inside.cell, inside.label)
+    unlabelled = (hits.count(inside.cell).reshape(-1) < length) | (length == 0)
+    out = np.where(unlabelled, np.maximum(out, 0), out)
+    lead, end = spans(cell)
+    for start, stop in zip(*(x[lead == np.arange(len(lead))].tolist() for x in (lead, end)), strict=True):
+        first = crossing[start]
+        at, above = found.cell[first], int(before[first])
+        labels = np.zeros(int(size[first]))
+        labels[: stop - start] = found.label[crossing[start:stop]]
+        # The largest of those drawn from the block, or of those above it, whichever is larger.
+        chance = _largest_chance(len(labels), cutoff - above)
+        out[at] = chance @ np.maximum(np.sort(labels)[::-1], out[at] if above else -np.inf)
+    return out.reshape(hits.shape)
+
+
+def _largest_chance(size: int, drawn: int) -> Floats:
+    """Return the chance that the i-th largest of ``size`` is the largest of ``drawn`` of them, shape (size,)."""
+    left = size - np.arange(1, size)
+    return np.asarray((drawn / size) * np.cumprod(np.append(1, np.maximum(left - drawn + 1, 0) / left)), np.float64)
+
+
+def _first_blocks(hits: LabelledHits, measure: Measure) -> Blocks:
+    """Return the first block with relevant documents of each cell; with ``best`` with the largest label there is."""
+    found = hits.positive() if measure.option("best") else hits.relevant(measure.rel)
+    if measure.option("best"):
+        largest = np.broadcast_to(hits.judged.largest, hits.shape).reshape(-1)
+        found = found.where(found.label >= largest[found.cell])
+    blocks = hits.blocks(found)
+    return blocks.where(blocks.prior == 0)
+
+
+@Definition(
+    "RR",
+    "reciprocal rank",
+    formula="1 / rank of the first relevant in the top k, 0 if there is none",
+    source="trec_eval recip_rank",
+    rewards="how early the first good document comes, for questions with one answer",
+    on=" or best=",
+    params={
+        **_BINARY,
+        "best": Param("only documents with the largest label of their query count", False, (False, True)),
+    },
+    aliases=("MRR", "recip_rank", "reciprocal_rank"),
+    unbounded="best",
+)
+def reciprocal_rank(hits: LabelledHits, measure: Measure) -> Floats:
+    blocks = _first_blocks(hits, measure)
+    before, size, count = blocks.before, blocks.size, blocks.hits
+    # The chance that the first of the relevant ones stands at a place of its block, from place to place.
+    chance, total = count / size, np.zeros(len(before))
+    for place in range(1, int((size - count).max(initial=0)) + 2):
+        total += np.where(before + place <= (measure.cutoff or MAX_CUTOFF), chance / (before + place), 0)
+        chance = chance * (np.maximum(size - count - place + 1, 0) / np.maximum(size - place, 1))
+    return hits.sum(blocks.cell, total)
+
+
+@Definition(
+    "AP",
+    "average precision",
+    formula="sum of the precision at the ranks of relevant documents in the top k / all relevant",
+    source="trec_eval map, map_cut",
+    rewards="finding all relevant documents, early ones first",
+    params={
+        **_BINARY,
+        "by": Param("divide by all relevant, or by the relevant in the top k (hits)", "relevant", ("relevant", "hits")),
+    },
+    aliases=("MAP", "average_precision"),
+    unbounded="by",
+)
+def average_precision(hits: LabelledHits, measure: Measure) -> Floats:
+    blocks = hits.once(("blocks", measure.rel), lambda: hits.blocks(hits.relevant(measure.rel)))
+    size = blocks.size
+    looked = size if measure.cutoff is None else np.clip(measure.cutoff - blocks.before, 0, size)
+    if measure.option("by") != "hits":
+        sums = _precision_sums(blocks, size, blocks.hits, looked)
+        return _ratio(hits.sum(blocks.cell, sums), hits.judged.total(measure.rel))
+    whole = looked == size
+    sums = _precision_sums(blocks, size, blocks.hits, np.where(whole, looked, 0))
+    sums = hits.sum(blocks.cell, sums).reshape(-1)
+    number = hits.sum(blocks.cell, np.where(whole, blocks.hits, 0)).reshape(-1)
+    out = _ratio(sums, number)
+    # At most one block of a list is cut; how many relevant documents its first places hold is drawn.
+    cut, drawn = blocks.where((looked > 0) & ~whole), looked[(looked > 0) & ~whole]
+    out[cut.cell] = 0
+    for held in range(int(cut.hits.max(initial=-1)) + 1):
+        every = zip(cut.size.tolist(), cut.hits.tolist(), drawn.tolist(), strict=True)
+        chance = np.array(
+            [comb(m, held) * comb(n - m, max(t - held, 0)) * (held <= t) / comb(n, t) for n, m, t in every]
+        )
+        more = _precision_sums(cut, drawn, np.full(len(drawn), held), drawn)
+        out[cut.cell] += chance * _ratio(sums[cut.cell] + more, number[cut.cell] + held)
+    return out.reshape(hits.shape)
+
+
+def _precision_sums(blocks: Blocks, size: Ints, count: Ints, looked: Ints) -> Floats:
+    """Return per block the expected sum of precision at the ranks of its relevant documents.
+
+    Args:
+        blocks: the blocks.
+        size: documents in each block.
+        count: relevant ones among them.
+        looked: how many places of the block count.
+    """
+    block = np.repeat(np.arange(len(looked)), looked)
+    place, size, count = places(block), size[block], count[block]
+    # A place holds a relevant document with chance count / size, and then so many of the others stand before it:
+    earlier = blocks.prior[block] + (place - 1) * (count - 1) / np.maximum(size - 1, 1)
+    terms = count / size * (earlier + 1) / (blocks.before[block] + place)
+    return np.asarray(np.bincount(block, terms, len(looked)), np.float64)
+
+
+def _gain_table(text: str) -> dict[float, float]:
+    """Parse ``{0:0,1:1,2:10}``: the gains of labels.
+
+    Raises:
+        ValueError: it is not such a table.
+    """
+    cells = (cell.split(":") for cell in text.strip("{}").split(","))
+    return {float(label): float(gain) for label, gain in cells}
+
+
+def _gains(measure: Measure, labels: Floats) -> Floats:
     """Return the gains that a measure makes of labels."""
     if measure.option("gains") is not None:
-        mapping = gain_table(str(measure.option("gains")))
+        mapping = _gain_table(str(measure.option("gains")))
         known = np.array(sorted(mapping))
         at = np.minimum(np.searchsorted(known, labels), len(known) - 1)
         labels = np.where(known[at] == labels, np.array([mapping[k] for k in known.tolist()])[at], labels)
     return np.exp2(labels) - 1 if measure.option("dcg") == "exp-log2" else labels
 
 
-def gain_table(text: str) -> dict[float, float]:
-    """Parse ``{0:0,1:1,2:10}``: the gains of labels.
-
-    Raises:
-        ValueError: it is no such table.
-    """
-    cells = (cell.split(":") for cell in text.strip("{}").split(","))
-    return {float(label): float(gain) for label, gain in cells}
-
-
-def _hits(scene: Scene, measure: Measure) -> Ints:
-    """Return the number of relevant documents in the top k."""
-    least, cutoff = rel(measure), measure.cutoff
-
-    def count() -> Ints:
-        found = scene.relevant(least)
-        return scene.count(found.cell if cutoff is None else found.cell[np.flatnonzero(found.rank <= cutoff)])
-
-    return scene.once(("hits", least, cutoff), count)
-
-
-def _precision(scene: Scene, measure: Measure) -> Floats:
-    divisor = depth(scene, measure)
-
-    def mean() -> Floats:
-        top = scene.labelled().top(measure.cutoff)
-        return scene.sum(top.cell, top.label) / divisor
-
-    return by_scale(scene, measure, _hits(scene, measure) / divisor, mean)
-
-
-def _recall(scene: Scene, measure: Measure) -> Floats:
-    # More hits than relevant documents there are only for bounds, which take the two from different fillings.
-    return np.minimum(ratio(_hits(scene, measure), scene.judged.total(rel(measure))), 1)
-
-
-def _f1(scene: Scene, measure: Measure) -> Floats:
-    return 2 * _hits(scene, measure) / (depth(scene, measure) + scene.judged.total(rel(measure)))
-
-
-def _success(scene: Scene, measure: Measure) -> Floats:
-    def most() -> Floats:
-        top = scene.labelled().top(measure.cutoff)
-        length = scene.retrieved if measure.cutoff is None else np.minimum(scene.retrieved, measure.cutoff)
-        return largest(scene, top, length)
-
-    return by_scale(scene, measure, (_hits(scene, measure) > 0).astype(np.float64), most)
-
-
-def largest(scene: Scene, hits: Hits, length: Ints) -> Floats:
-    """Return the largest label among hits of lists of some length; without a label a document has 0."""
-    best = np.full(scene.cells, -np.inf)
-    np.maximum.at(best, hits.cell, hits.label)
-    unlabelled = (scene.count(hits.cell) < length) | (length == 0)
-    return np.where(unlabelled, np.maximum(best.reshape(scene.shape), 0), best.reshape(scene.shape))
-
-
-def threshold_hits(scene: Scene, measure: Measure) -> Hits:
-    """Return the relevant hits of a measure; with ``best`` those with the largest label of their query."""
-    if not measure.option("best"):
-        return scene.relevant(rel(measure))
-    positive = scene.positive()
-    best = np.broadcast_to(scene.judged.largest, scene.shape).reshape(-1)[positive.cell]
-    return positive.where(positive.label >= best)
-
-
-def _first(scene: Scene, measure: Measure) -> tuple[Ints, Ints]:
-    """Return cell and rank of the first relevant documents."""
-    found = threshold_hits(scene, measure)
-    first = np.flatnonzero(found.nth == 1)
-    cell, rank = found.cell[first], found.rank[first]
-    return (cell, rank) if measure.cutoff is None else (cell[rank <= measure.cutoff], rank[rank <= measure.cutoff])
-
-
-def _reciprocal_rank(scene: Scene, measure: Measure) -> Floats:
-    cell, rank = _first(scene, measure)
-    return scene.sum(cell, 1 / rank)
-
-
-def _mean_rank(scene: Scene, measure: Measure) -> Floats:
-    cell, rank = _first(scene, measure)
-    out = np.full(scene.cells, np.nan)
-    out[cell] = rank
-    return out.reshape(scene.shape)
-
-
-def _average_precision(scene: Scene, measure: Measure) -> Floats:
-    found = scene.relevant(rel(measure))
-
-    def precisions() -> Weights:
-        return Weights(found.cell, found.rank, found.nth / found.rank)
-
-    summed = scene.once(("precision", rel(measure)), precisions).sum(measure.cutoff, scene.shape)
-    if measure.option("by") == "hits":
-        return ratio(summed, _hits(scene, measure))
-    return ratio(summed, scene.judged.total(rel(measure)))
-
-
-def gained(scene: Scene, measure: Measure) -> Hits:
+def _gained(hits: LabelledHits, measure: Measure) -> Hits:
     """Return the hits with a positive gain, their labels replaced by the gains."""
-    if measure.option("gains") is None:
-        positive = scene.positive()
-        return replace(positive, label=gains(measure, positive.label))
-    labelled = scene.labelled()
-    hits = replace(labelled, label=gains(measure, labelled.label))
-    return hits.where(hits.label > 0)
+    mapped = measure.option("gains") is not None
+    found = hits.labelled() if mapped else hits.positive()
+    found = replace(found, label=_gains(measure, found.label))
+    return found.where(found.label > 0) if mapped else found
 
 
-def _gain_key(measure: Measure) -> tuple[Value | None, ...]:
-    return measure.option("dcg"), measure.option("gains")
+@cache
+def _log2(bits: int) -> Floats:
+    """Return log2(i + 1) by i, computed as C does it: numpy's own log2 differs in the last bit."""
+    return np.array([1.0, *(math.log2(i + 1) for i in range(1, 1 << bits))])
 
 
-def ideal(scene: Scene, measure: Measure) -> Floats:
+def _discounted(gain: Weights) -> Weights:
+    """Divide gains by log2(rank + 1)."""
+    return gain._replace(weight=gain.weight / _discounts(gain.rank))
+
+
+def _discounts(rank: Ints) -> Floats:
+    return _log2(int(rank.max(initial=1)).bit_length())[rank]
+
+
+def _spread(hits: LabelledHits, found: Hits, cutoff: int | None, upto: Floats) -> Floats:
+    """Return the mean weight of the places that each hit may stand at, 0 beyond the cutoff.
+
+    Args:
+        hits: all hits.
+        found: those asked for.
+        cutoff: the last rank that counts.
+        upto: the sum of the weights of the first ranks, by their number.
+    """
+    before, size = hits.ties(found)
+    end = before + size
+    if cutoff is not None:
+        before, end = np.minimum(before, cutoff), np.minimum(end, cutoff)
+    return np.asarray((upto[end] - upto[before]) / size, np.float64)
+
+
+@Definition(
+    "DCG",
+    "discounted cumulative gain",
+    formula="sum over the top k of gain / log2(rank + 1)",
+    source="Jarvelin and Kekalainen 2002",
+    rewards="much gain, early; comparable only between lists for the same query",
+    needs="gain",
+    high=None,
+    params=_GAINS,
+)
+def dcg(hits: LabelledHits, measure: Measure) -> Floats:
+    if hits.averaged:
+        found = _gained(hits, measure)
+        ranks = np.arange(1, int(hits.retrieved.max(initial=0)) + 1)
+        upto = np.cumsum(np.append(0, 1 / _discounts(ranks)))
+        return hits.sum(found.cell, found.label * _spread(hits, found, measure.cutoff, upto))
+
+    def weights() -> Weights:
+        found = _gained(hits, measure)
+        return _discounted(Weights(found.cell, found.rank, found.label))
+
+    key = "dcg", measure.option("dcg"), measure.option("gains")
+    return hits.once(key, weights).sum(measure.cutoff, hits.shape)
+
+
+def _ideal(hits: LabelledHits, measure: Measure) -> Floats:
     """Return the DCG of the best order, shape (L, 1 or R, Q)."""
     if measure.option("ideal") == "retrieved":
-        hits = gained(scene, measure).top(measure.cutoff)
-        return _discounted(scene, best_first(hits.cell, hits.label)).sum(None, scene.shape)
+        found = _gained(hits, measure).top(measure.cutoff)
+        return _discounted(best_first(found.cell, found.label)).sum(None, hits.shape)
 
     def best() -> Weights:
         mapped = measure.option("gains") is not None
-        group, label = scene.groups(~np.isnan(scene.table)) if mapped else scene.positive_groups()
-        gain = gains(measure, label)
+        group, label = hits.groups(~np.isnan(hits.table)) if mapped else hits.positive_groups()
+        gain = _gains(measure, label)
         if mapped:
             group, gain = group[gain > 0], gain[gain > 0]
-        return _discounted(scene, best_first(group, gain))
+        return _discounted(best_first(group, gain))
 
-    return scene.once(("ideal", *_gain_key(measure)), best).sum(measure.cutoff, scene.group_shape)
-
-
-def _discounted(scene: Scene, gain: Weights) -> Weights:
-    return gain._replace(weight=gain.weight / scene.discount(gain.rank))
+    key = "ideal", measure.option("dcg"), measure.option("gains")
+    return hits.once(key, best).sum(measure.cutoff, hits.group_shape)
 
 
-def _dcg(scene: Scene, measure: Measure) -> Floats:
-    def weights() -> Weights:
-        hits = gained(scene, measure)
-        return _discounted(scene, Weights(hits.cell, hits.rank, hits.label))
-
-    return scene.once(("dcg", *_gain_key(measure)), weights).sum(measure.cutoff, scene.shape)
+def _ndcg_undefined(measure: Measure, scale: Scale, averaged: bool) -> str:
+    if averaged and measure.option("ideal") == "retrieved" and measure.cutoff is not None:
+        return f"{measure} has no closed form over the orders of tied documents: break ties by a rule"
+    return ""
 
 
-def _ndcg(scene: Scene, measure: Measure) -> Floats:
-    return ratio(_dcg(scene, measure), ideal(scene.judged, measure))
+@Definition(
+    "nDCG",
+    "normalised discounted cumulative gain",
+    formula="DCG@k / DCG@k of the best possible order",
+    source="trec_eval ndcg, ndcg_cut; Burges et al. 2005 for exp-log2",
+    rewards="the best documents first, where some are better than others",
+    needs="gain",
+    params={
+        **_GAINS,
+        "ideal": Param(
+            "best order of all labelled documents, or of the retrieved top k", "judged", ("judged", "retrieved")
+        ),
+    },
+    aliases=("NDCG",),
+    undefined=_ndcg_undefined,
+)
+def ndcg(hits: LabelledHits, measure: Measure) -> Floats:
+    return _ratio(dcg.compute(hits, measure), _ideal(hits.judged, measure))
 
 
-def _auc(scene: Scene, measure: Measure) -> Floats:
-    found = scene.relevant(rel(measure))
-    before, size = scene.blocks(found, of_all=True)
-    first, last = spans(found.cell * (int(before.max(initial=0)) + 1) + before)
-    total = scene.count(found.cell)
-    others = scene.retrieved - total
-    length, relevant = (np.broadcast_to(x, scene.shape).reshape(-1)[found.cell] for x in (scene.retrieved, total))
+@Definition(
+    "AUC",
+    "area under the ROC curve",
+    formula="share of the pairs (relevant, other) of retrieved documents whose relevant one scores higher, ties half",
+    source="Mann and Whitney 1947",
+    rewards="scores that tell relevant documents from others, anywhere in the list",
+    cutoff=False,
+    on="; undefined without both kinds among the retrieved",
+    params=_BINARY,
+    aliases=("ROC_AUC", "AUROC", "AUCROC"),
+    unbounded=True,
+)
+def auc(hits: LabelledHits, measure: Measure) -> Floats:
+    found = hits.relevant(measure.rel)
+    before, size = hits.ties(found, of_all=True)
+    first, last = block_spans(found.cell, before)
+    total = hits.count(found.cell)
+    others = hits.retrieved - total
+    length, relevant = hits.of_cell(hits.retrieved, found.cell), hits.of_cell(total, found.cell)
     tied = size - (last - first)
     prior = found.nth[first] - 1
     below = (length - before - size) - (relevant - prior - (last - first))
-    won = scene.sum(found.cell, below + tied / 2)
+    won = hits.sum(found.cell, below + tied / 2)
     return np.where((total > 0) & (others > 0), won / np.maximum(total * others, 1), np.nan)
 
 
-def probabilities(scene: Scene, measure: Measure) -> Hits:
-    """Return the hits that may satisfy, their labels replaced by the probability that they do."""
-    hits = scene.positive()
-    scales = [labeling.scale for labeling in scene.join.labelings]
-    given = measure.option("max")
-    most = np.array([scale.high if given is None else given for scale in scales], np.float64)
-    graded = np.array(
-        [(measure.option("prob") or ("label" if s.kind == "unit" else "grade")) == "grade" for s in scales]
-    )
-    graded, most = graded[hits.owner], most[hits.owner]
-    return replace(hits, label=np.where(graded, (np.exp2(hits.label) - 1) / np.exp2(most), hits.label))
+@Definition(
+    "MeanRank",
+    "rank of the first relevant",
+    formula="rank of the first relevant document; its mean is over queries that have one",
+    source="Bordes et al. 2013",
+    rewards="a first good document near the top; lower is better",
+    low=1,
+    high=None,
+    cutoff=False,
+    on="; undefined where nothing relevant was retrieved",
+    params=_BINARY,
+    aliases=("MR", "Mean_Rank"),
+    lower_is_better=True,
+)
+def mean_rank(hits: LabelledHits, measure: Measure) -> Floats:
+    blocks = _first_blocks(hits, measure)
+    out = np.full(hits.cells, np.nan)
+    out[blocks.cell] = blocks.before + (blocks.size + 1) / (blocks.hits + 1)
+    return out.reshape(hits.shape)
 
 
-def chain(scene: Scene, cell: Ints, gain: Floats, passing: Floats) -> Floats:
-    """Return per cell the sum of each step's gain times the product of ``passing`` over the steps before it."""
-    place = places(cell)
+def _err_by_label(measure: Measure, scale: Scale) -> bool:
+    """Return whether a label is the probability that its document satisfies."""
+    return (measure.option("prob") or ("label" if scale.kind == "unit" else "grade")) == "label"
+
+
+def _err_undefined(measure: Measure, scale: Scale, averaged: bool) -> str:
+    most = measure.option("max")
+    if measure.option("prob") == "label" and scale.high > 1:
+        return f"{measure} takes labels as probabilities, and those of {scale} are not"
+    if most is not None and float(most) < scale.high:
+        return f"{measure} cannot hold the labels up to {scale.high} that the scale {scale} allows"
+    return ""
+
+
+@Definition(
+    "ERR",
+    "expected reciprocal rank",
+    formula="sum over the top k of 1/i r_i prod_{j<i}(1 - r_j), with r = (2^label - 1) / 2^max, on unit labels"
+    " r = label",
+    source="Chapelle et al. 2009",
+    rewards="satisfying the reader early; documents after a satisfying one hardly count",
+    needs="amount",
+    params={
+        "max": Param(
+            "the largest grade; by default what the labeling declares", valid=_is_positive, expected="a number above 0"
+        ),
+        "prob": Param("what makes r: the grade, or the label as it is; by default by scale", None, ("grade", "label")),
+        "judged_only": _JUDGED_ONLY,
+    },
+    undefined=_err_undefined,
+    takes_largest=lambda measure: measure.option("max") is None and measure.option("prob") != "label",
+)
+def err(hits: LabelledHits, measure: Measure) -> Floats:
+    found, scales = hits.positive(), [labeling.scale for labeling in hits.join.labelings]
+    by_label = np.array([_err_by_label(measure, scale) for scale in scales])[found.owner]
+    most = np.array([measure.option("max") or scale.high for scale in scales], np.float64)[found.owner]
+    chance = np.where(by_label, found.label, (np.exp2(found.label) - 1) / np.exp2(most))
+    cutoff = measure.cutoff or MAX_CUTOFF
+    blocks = hits.blocks(found)
+    blocks = blocks.where(blocks.before < cutoff)
+    gain, passing = chance[blocks.first] / (blocks.before + 1), 1 - chance[blocks.first]
+    for at in np.flatnonzero(blocks.size > 1).tolist():
+        size, first = int(blocks.size[at]), int(blocks.first[at])
+        # By number of documents drawn from the block, the chance that none of them satisfies. Each further document
+        # is among those drawn with chance drawn / documents so far.
+        none = np.ones(size + 1)
+        documents = size - int(blocks.hits[at])
+        for one in chance[first : first + int(blocks.hits[at])]:
+            documents += 1
+            drawn = np.arange(documents + 1)
+            without = none[: documents + 1].copy()
+            with_it = np.append(1, without[:-1]) * (1 - one)
+            none[: documents + 1] = ((documents - drawn) * without + drawn * with_it) / documents
+        ranks = int(blocks.before[at]) + np.arange(1, size + 1)
+        gain[at] = ((none[:-1] - none[1:]) / ranks)[ranks <= cutoff].sum()
+        passing[at] = none[-1]
+    # From the first block of every list to the last: what is left of the readers, and what they have gained.
+    place = places(blocks.cell)
     by_place = np.argsort(place, kind="stable")
-    left, out = np.ones(scene.cells), np.zeros(scene.cells)
+    left, out = np.ones(hits.cells), np.zeros(hits.cells)
     for step in np.split(by_place, np.cumsum(np.bincount(place)[1:])[:-1]) if len(place) else ():
-        at = cell[step]
-        out[at] += left[at] * gain[step]
-        left[at] *= passing[step]
-    return out.reshape(scene.shape)
+        cell = blocks.cell[step]
+        out[cell] += left[cell] * gain[step]
+        left[cell] *= passing[step]
+    return out.reshape(hits.shape)
 
 
-def _err(scene: Scene, measure: Measure) -> Floats:
-    top = probabilities(scene, measure).top(measure.cutoff)
-    return chain(scene, top.cell, top.label / top.rank, 1 - top.label)
+@Definition(
+    "Rprec",
+    "R-precision",
+    formula="relevant in the top R / R, where R is the number of all relevant",
+    source="trec_eval Rprec",
+    rewards="a top of the list that is as long as it should be, and right",
+    cutoff=False,
+    params=_BINARY,
+    aliases=("R_prec", "R_precision"),
+    unbounded=True,
+)
+def r_precision(hits: LabelledHits, measure: Measure) -> Floats:
+    found, total = hits.relevant(measure.rel), hits.judged.total(measure.rel)
+    return _ratio(hits.within(found, hits.of_cell(total, found.cell)), total)
 
 
-def _rbp(scene: Scene, measure: Measure) -> Floats:
-    persistence = float(measure.option("p") or 0)
-    hits = (scene.positive() if rel(measure) is None else scene.relevant(rel(measure))).top(measure.cutoff)
-    gain = hits.label if rel(measure) is None else np.ones(len(hits.cell))
-    weight = (1 - persistence) * persistence ** (hits.rank - 1)
-    return scene.sum(hits.cell, gain * weight)
+@Definition(
+    "Bpref",
+    "binary preference",
+    formula="mean over relevant of 1 - min(judged non-relevant above it, R) / min(R, judged non-relevant)",
+    source="trec_eval bpref; Buckley and Voorhees 2004",
+    rewards="relevant documents above documents judged wrong; documents without a label do not count",
+    cutoff=False,
+    params={"rel": _REL},
+    unbounded=True,
+)
+def bpref(hits: LabelledHits, measure: Measure) -> Floats:
+    found, judged, least = hits.labelled(), hits.judged, hits.threshold(measure.rel)
+    relevant = found.label >= least[found.owner]
+    # Negative labels are neither.
+    other = ~relevant & (found.label >= 0)
+    before, _ = hits.ties(found)
+    first, last = block_spans(found.cell, before)
+    others = np.cumsum(np.append(0, other))
+    above = (others[first] - others[spans(found.cell)[0]])[relevant]
+    beside = (others[last] - others[first])[relevant]
+    cell, total = found.cell[relevant], judged.total(measure.rel)
+    number = hits.of_cell(total, cell)
+    wrong = judged.per_group((judged.table < least[:, None]) & (judged.table >= 0))
+    most = np.minimum(number, hits.of_cell(wrong, cell))
+    # Of those beside it 0, 1, … all stand above it with equal chances; no more than the relevant ones count.
+    free = np.clip(number - above, 0, beside + 1)
+    counted = (free * above + free * (free - 1) / 2 + (beside + 1 - free) * number) / (beside + 1)
+    return _ratio(hits.sum(cell, 1 - counted / np.maximum(most, 1)), total)
 
 
-def _r_precision(scene: Scene, measure: Measure) -> Floats:
-    found, total = scene.relevant(rel(measure)), scene.judged.total(rel(measure))
-    inside = np.flatnonzero(found.rank <= np.broadcast_to(total, scene.shape).reshape(-1)[found.cell])
-    return ratio(scene.count(found.cell[inside]), total)
+@Definition(
+    "RBP",
+    "rank-biased precision",
+    formula="(1 - p) sum over the top k of gain p^(rank - 1); the gain is the label, with rel= 0 or 1",
+    source="Moffat and Zobel 2008",
+    rewards="good documents early, for a reader who goes on to the next one with chance p",
+    needs="amount",
+    high=None,
+    on="; at most the largest label",
+    params={
+        "p": Param(
+            "chance that the reader goes on",
+            0.8,
+            valid=lambda value: _is_positive(value) and float(value) < 1,
+            expected="a number between 0 and 1",
+        ),
+        **_BINARY,
+    },
+)
+def rbp(hits: LabelledHits, measure: Measure) -> Floats:
+    p = float(measure.option("p") or 0)
+    found = hits.positive() if measure.rel is None else hits.relevant(measure.rel)
+    if hits.averaged:
+        upto = 1 - np.power(p, np.arange(int(hits.retrieved.max(initial=0)) + 1))
+        weight = _spread(hits, found, measure.cutoff, upto)
+    else:
+        found = found.top(measure.cutoff)
+        weight = np.asarray((1 - p) * p ** (found.rank - 1), np.float64)
+    return hits.sum(found.cell, weight if measure.rel is not None else found.label * weight)
 
 
-def _bpref(scene: Scene, measure: Measure) -> Floats:
-    hits = scene.labelled()
-    relevant, other = split(scene, measure, hits)
-    others = np.cumsum(np.append(0, other))[:-1]
-    above = others - others[spans(hits.cell)[0]]
-    total, least = bpref_counts(scene, measure, hits.cell[relevant])
-    # At most as many non-relevant documents count as there are relevant ones.
-    share = np.minimum(above[relevant], total) / np.maximum(least, 1)
-    return ratio(scene.sum(hits.cell[relevant], 1 - share), scene.judged.total(rel(measure)))
+@Definition(
+    "Judged",
+    "judged share",
+    formula="documents with a label in the top k / documents in the top k",
+    source="ir_measures Judged",
+    rewards="nothing: it says how far the other measures can be trusted",
+    needs="nothing",
+)
+def judged(hits: LabelledHits, measure: Measure) -> Floats:
+    return hits.within(hits.labelled(), measure.cutoff) / np.maximum(hits.looked_at(measure.cutoff), 1)
 
 
-def split(scene: Scene, measure: Measure, hits: Hits) -> tuple[Bools, Bools]:
-    """Return which hits are relevant, and which are judged not to be; negative labels are neither."""
-    least = scene.threshold(rel(measure))[hits.owner]
-    return hits.label >= least, (hits.label < least) & (hits.label >= 0)
+@Definition(
+    "SetP",
+    "set precision",
+    formula="relevant retrieved / retrieved",
+    source="trec_eval set_P, set_relative_P",
+    rewards="lists without wrong documents, whatever their order and length",
+    cutoff=False,
+    params={
+        **_BINARY,
+        "relative": Param("divide by the most that so many documents can hold", False, (False, True)),
+    },
+    aliases=("set_P",),
+    presets={"SetRelP": {"relative": True}, "set_relative_P": {"relative": True}},
+)
+def set_precision(hits: LabelledHits, measure: Measure) -> Floats:
+    retrieved, total = np.maximum(hits.retrieved, 1), hits.judged.total(measure.rel)
+    return _ratio(_found(hits, measure), np.minimum(retrieved, total) if measure.option("relative") else retrieved)
 
 
-def bpref_counts(scene: Scene, measure: Measure, cell: Ints) -> tuple[Ints, Ints]:
-    """Return per cell asked for the number of relevant documents, and the smaller of that and the others'."""
-    total = scene.judged.total(rel(measure))
-    least = scene.threshold(rel(measure))[:, None]
-    others = scene.per_group((scene.judged.table < least) & (scene.judged.table >= 0))
-    total, others = (np.broadcast_to(x, scene.shape).reshape(-1)[cell] for x in (total, others))
-    return total, np.minimum(total, others)
+Definition(
+    "SetR",
+    "set recall",
+    formula="relevant retrieved / all relevant",
+    source="trec_eval set_recall",
+    rewards="lists that hold all there is, whatever their order and length",
+    cutoff=False,
+    params={"rel": _REL},
+    aliases=("set_recall",),
+)(recall.compute)
 
 
-def _judged(scene: Scene, measure: Measure) -> Floats:
-    top = scene.labelled().top(measure.cutoff)
-    looked = scene.retrieved if measure.cutoff is None else np.minimum(scene.retrieved, measure.cutoff)
-    return scene.count(top.cell) / np.maximum(looked, 1)
-
-
-def _set_precision(scene: Scene, measure: Measure) -> Floats:
-    retrieved, total = np.maximum(scene.retrieved, 1), scene.judged.total(rel(measure))
-    return ratio(_hits(scene, measure), np.minimum(retrieved, total) if measure.option("relative") else retrieved)
-
-
-def _set_f(scene: Scene, measure: Measure) -> Floats:
+@Definition(
+    "SetF",
+    "set F",
+    formula="(b + 1) SetP SetR / (SetR + b SetP)",
+    source="trec_eval set_F",
+    rewards="lists that hold what is relevant and little else",
+    cutoff=False,
+    params={**_BINARY, "beta": Param("weight b of recall", 1.0, valid=_is_positive, expected="a number above 0")},
+    aliases=("set_F",),
+)
+def set_f(hits: LabelledHits, measure: Measure) -> Floats:
     beta = float(measure.option("beta") or 0)
-    precision, recall = _set_precision(scene, measure), _recall(scene, measure)
-    return ratio((beta + 1) * precision * recall, recall + beta * precision)
+    p, r = set_precision.compute(hits, measure), recall.compute(hits, measure)
+    return _ratio((beta + 1) * p * r, r + beta * p)
 
 
-def _number_relevant(scene: Scene, measure: Measure) -> Floats:
-    return np.broadcast_to(scene.total(rel(measure)), scene.shape).astype(np.float64)
+@Definition(
+    "NumRel",
+    "number of relevant documents",
+    formula="all relevant",
+    source="trec_eval num_rel",
+    rewards="nothing: it says how much there is to find",
+    high=None,
+    cutoff=False,
+    params={"rel": _REL},
+    aliases=("num_rel",),
+)
+def number_relevant(hits: LabelledHits, measure: Measure) -> Floats:
+    return np.broadcast_to(hits.total(measure.rel), hits.shape).astype(np.float64)
 
 
-def _number_relevant_retrieved(scene: Scene, measure: Measure) -> Floats:
-    return _hits(scene, measure).astype(np.float64)
+@Definition(
+    "NumRelRet",
+    "number of relevant documents retrieved",
+    formula="relevant retrieved",
+    source="trec_eval num_rel_ret",
+    rewards="finding much, without asking how much there is",
+    high=None,
+    cutoff=False,
+    params={"rel": _REL},
+    aliases=("num_rel_ret",),
+)
+def number_relevant_retrieved(hits: LabelledHits, measure: Measure) -> Floats:
+    return _found(hits, measure)
 
 
-def _number_retrieved(scene: Scene, measure: Measure) -> Floats:
-    if rel(measure) is not None:
-        return _number_relevant_retrieved(scene, measure)
-    return np.broadcast_to(scene.retrieved, scene.shape).astype(np.float64)
-
-
-FORMULAS: Final[dict[str, Formula]] = {
-    "AP": _average_precision,
-    "AUC": _auc,
-    "Bpref": _bpref,
-    "DCG": _dcg,
-    "ERR": _err,
-    "F1": _f1,
-    "Judged": _judged,
-    "MeanRank": _mean_rank,
-    "NumRel": _number_relevant,
-    "NumRelRet": _number_relevant_retrieved,
-    "NumRet": _number_retrieved,
-    "P": _precision,
-    "R": _recall,
-    "RBP": _rbp,
-    "RR": _reciprocal_rank,
-    "Rprec": _r_precision,
-    "SetF": _set_f,
-    "SetP": _set_precision,
-    "SetR": _recall,
-    "Success": _success,
-    "nDCG": _ndcg,
-}
-"""The formula of every measure in `catalog.DEFINITIONS`."""
+@Definition(
+    "NumRet",
+    "number of documents retrieved",
+    formula="retrieved; with rel= those that are relevant",
+    source="trec_eval num_ret",
+    rewards="nothing: it says how long the lists are",
+    needs="nothing",
+    high=None,
+    cutoff=False,
+    params={"rel": _REL},
+    aliases=("num_ret",),
+)
+def number_retrieved(hits: LabelledHits, measure: Measure) -> Floats:
+    if measure.rel is not None:
+        return _found(hits, measure)
+    return np.broadcast_to(hits.retrieved, hits.shape).astype(np.float64)

@@ -23,7 +23,7 @@ from judgekit.data.runs import Run
 from judgekit.data.tables import Status
 from judgekit.errors import DataError
 
-__all__ = ["Blocks", "Join", "spans"]
+__all__ = ["HitBlocks", "Join", "block_spans", "spans"]
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -33,7 +33,7 @@ _OK: Final = STATUSES.index(Status.OK)
 _EXCUSED: Final = STATUSES.index(Status.NOT_APPLICABLE)
 
 
-class Blocks(NamedTuple):
+class HitBlocks(NamedTuple):
     """Per hit the block of documents of equal score that it stands in, shapes (H,)."""
 
     before: Ints
@@ -50,7 +50,7 @@ class Join:
     """Runs and labelings over the evaluated queries, their documents matched once.
 
     Attributes:
-        runs, labelings: what was joined.
+        runs, labelings, query_ids: what was joined.
         shape: numbers of labelings, runs and queries (L, R, Q).
         listed: whether the labeling has rows for the query, shape (L, Q).
         missing, excused: whether a label of the query is missing, or not applicable, shape (L, Q).
@@ -58,7 +58,7 @@ class Join:
         label: per labeling and pair the label, NaN where there is none, shape (L, P).
         known: whether the labeling lists the pair at all, shape (L, P).
         lost: whether the pair's label was asked for and not had, shape (L, P).
-        holes: whether bounds are over all labels that the pair may have, shape (L, P).
+        unknown_labels: whether bounds are over all labels that the pair may have, shape (L, P).
         retrieved: documents per run and query, shape (R, Q).
         hit_list, hit_rank, hit_pair: per hit its list, 1-based rank and pair, shape (H,); the hits of a list stand
             together, best first.
@@ -71,8 +71,8 @@ class Join:
         query_ids: list[str],
         *,
         depth: int | None = None,
-        missing_as_holes: bool = False,
-        unjudged_as_holes: bool = False,
+        missing_unknown: bool = False,
+        unjudged_unknown: bool = False,
     ) -> None:
         """Join runs and labelings.
 
@@ -81,16 +81,16 @@ class Join:
             labelings: the labelings.
             query_ids: the queries to evaluate; rows of others are left out.
             depth: the first documents of each list that any measure looks at, or None for all.
-            missing_as_holes: make holes of the missing labels.
-            unjudged_as_holes: make holes of the retrieved documents that a labeling does not list.
+            missing_unknown: count the missing labels among the unknown ones.
+            unjudged_unknown: count those of retrieved documents that a labeling does not list among them too.
         """
-        self.runs, self.labelings = runs, labelings
+        self.runs, self.labelings, self.query_ids = runs, labelings, query_ids
         self.shape = len(labelings), len(runs), len(query_ids)
         place = {q: i for i, q in enumerate(query_ids)}
         self._runs = [_Rows(run, place, depth) for run in runs]
         keys = self._join_labels(place)
-        self.holes: Bools = self.lost if missing_as_holes else np.zeros_like(self.lost)
-        self._join_runs(keys, unjudged_as_holes=unjudged_as_holes)
+        self.unknown_labels: Bools = self.lost if missing_unknown else np.zeros_like(self.lost)
+        self._join_runs(keys, unjudged_unknown=unjudged_unknown)
 
     def _join_labels(self, place: dict[str, int]) -> Keys:
         """Fill the attributes about labels; return the key of each pair."""
@@ -149,7 +149,7 @@ class Join:
             ids = docs[rows[row]].as_py(), self._pair_docs[others[row]].as_py()
             raise DataError(f"the docs {ids[0]!r} and {ids[1]!r} have the same 64-bit hash; rename one of them")
 
-    def _join_runs(self, pair_keys: Keys, *, unjudged_as_holes: bool) -> None:
+    def _join_runs(self, pair_keys: Keys, *, unjudged_unknown: bool) -> None:
         """Fill the attributes about hits."""
         _, count, queries = self.shape
         self.retrieved = np.zeros((count, queries), np.int64)
@@ -163,14 +163,14 @@ class Join:
             self._verify(pair, lists.query[at], lists.run.docs_as_read, lists.run.as_read(rows))
             columns.append((number * queries + lists.query[at], rank, pair))
             self._hit_rows.append(rows)
-        if unjudged_as_holes:
+        if unjudged_unknown:
             columns = self._open_unjudged([hits for hits, _ in matches], columns)
         self.hit_list, self.hit_rank, self.hit_pair = map(np.concatenate, zip(*columns, strict=True))
 
     def _open_unjudged(
         self, matched: list[Ints], columns: list[tuple[Ints, Ints, Ints]]
     ) -> list[tuple[Ints, Ints, Ints]]:
-        """Make a hit of every retrieved document, and a hole of those that a labeling does not list."""
+        """Make a hit of every retrieved document, its label unknown where a labeling does not list it."""
         queries, pairs = self.shape[2], len(self.pair_query)
         fresh, place = np.unique(np.concatenate([x.keys for x in self._runs]), return_inverse=True)
         known = np.full(len(fresh), -1)
@@ -190,8 +190,10 @@ class Join:
         self.pair_query[known] = query
         wider = ((0, 0), (0, len(more)))
         self.label = np.pad(self.label, wider, constant_values=np.nan)
-        self.lost, self.known, self.holes = (np.pad(x, wider) for x in (self.lost, self.known, self.holes))
-        self.holes[:, known] |= ~self.known[:, known]
+        self.lost, self.known, self.unknown_labels = (
+            np.pad(x, wider) for x in (self.lost, self.known, self.unknown_labels)
+        )
+        self.unknown_labels[:, known] |= ~self.known[:, known]
         return out
 
     @cached_property
@@ -200,13 +202,11 @@ class Join:
         return spans(self.hit_list)
 
     @cached_property
-    def blocks(self) -> Blocks:
+    def blocks(self) -> HitBlocks:
         """Per hit the block of documents of equal score that it stands in."""
         found = [_blocks(run, rows) for run, rows in zip(self.runs, self._hit_rows, strict=True)]
         before, size = (np.concatenate(column) for column in zip(*found, strict=True))
-        # Lists are shorter than the largest rank, so that list and block together number the blocks.
-        first, last = spans(self.hit_list * (int(before.max(initial=0)) + 1) + before)
-        return Blocks(before, size, first, last)
+        return HitBlocks(before, size, *block_spans(self.hit_list, before))
 
     @property
     def averaged(self) -> Bools:
@@ -236,6 +236,12 @@ def spans(group: Ints) -> tuple[Ints, Ints]:
     edges = np.flatnonzero(np.diff(group, prepend=-1, append=-1))
     lengths = np.diff(edges)
     return np.repeat(edges[:-1], lengths), np.repeat(edges[1:], lengths)
+
+
+def block_spans(group: Ints, before: Ints) -> tuple[Ints, Ints]:
+    """Return, per row, the first row of its block and the one behind the last, by the documents before the block."""
+    # Lists are shorter than the largest rank, so that group and block together number the blocks.
+    return spans(group * (int(before.max(initial=0)) + 1) + before)
 
 
 def _blocks(run: Run, rows: Ints) -> tuple[Ints, Ints]:

@@ -10,10 +10,9 @@ import numpy.typing as npt
 
 from judgekit.data.columns import strings, take
 from judgekit.data.tables import ALL, SCORES
-from judgekit.metrics.formulas import rel
+from judgekit.metrics.hits import LabelledHits
 from judgekit.metrics.join import Bools, Floats, Ints, Join
-from judgekit.metrics.measure import Measure
-from judgekit.metrics.scene import Scene
+from judgekit.metrics.measures import Measure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,23 +76,19 @@ class Evaluation:
         self,
         join: Join,
         measures: list[Measure],
-        query_ids: list[str],
         values: Floats,
         reasons: dict[tuple[str, str], str],
         warnings: list[str],
-        *,
-        low: Floats | None = None,
-        high: Floats | None = None,
+        bounds: tuple[Floats, Floats] | None = None,
     ) -> None:
         """Hold what `evaluate` computed."""
         self.measures = measures
         self.labelings = [labeling.name for labeling in join.labelings]
         self.runs = [run.name for run in join.runs]
-        self.query_ids = query_ids
+        self.query_ids = join.query_ids
         self.values = values
-        self.bounded = low is not None
-        self.low = values if low is None else low
-        self.high = values if high is None else high
+        self.bounded = bounds is not None
+        self.low, self.high = bounds or (values, values)
         self.listed: Bools = join.listed
         self.reasons = reasons
         self.warnings = warnings
@@ -178,7 +173,7 @@ class Evaluation:
     def _behind(self, scored: Bools) -> dict[str, list[Ints]]:
         """Return per measure the counts that depend on its threshold or cutoff, each of shape (L, R)."""
         join = self._join
-        judged, barren = _judged_by_rank(join), Scene(join).barren
+        judged, no_relevant = _judged_by_rank(join), LabelledHits(join).no_relevant
         known = scored & ~(join.missing | join.excused)[:, None, :]
         number, query, rank = join.ties
         first_tie = np.full(join.retrieved.shape, np.iinfo(np.int64).max)
@@ -186,7 +181,7 @@ class Evaluation:
         by_cutoff: dict[int | None, tuple[Ints, Ints, Ints]] = {}
         by_rel: dict[float | None, Ints] = {}
         for measure in self.measures:
-            k, least = measure.cutoff, rel(measure)
+            k, least = measure.cutoff, measure.rel
             if k not in by_cutoff:
                 last = np.iinfo(np.int64).max - 1 if k is None else k
                 across = np.zeros(join.retrieved.shape, np.bool_)
@@ -195,12 +190,12 @@ class Evaluation:
                 unjudged = looked - judged[:, :, min(last, judged.shape[2] - 1)]
                 by_cutoff[k] = (scored & across).sum(2), (scored & (first_tie <= last)).sum(2), unjudged
             if least not in by_rel:
-                by_rel[least] = (known & barren(least)).sum(2)
+                by_rel[least] = (known & no_relevant(least)).sum(2)
         return {
             "ties_across": [by_cutoff[m.cutoff][0] for m in self.measures],
             "ties_inside": [by_cutoff[m.cutoff][1] for m in self.measures],
             "unjudged": [by_cutoff[m.cutoff][2] for m in self.measures],
-            "no_relevant": [by_rel[rel(m)] for m in self.measures],
+            "no_relevant": [by_rel[m.rel] for m in self.measures],
         }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from judgekit.analysis.flags import FLAGS
-from judgekit.metrics.catalog import DEFINITIONS
+from judgekit.metrics import DEFINITIONS
 
 __all__ = [
     "MARKS",

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from judgekit.data.ordering import Ties
-from judgekit.metrics import evaluate, parse_measures
-from judgekit.metrics.catalog import DEFINITIONS
+from judgekit.metrics import DEFINITIONS, evaluate, parse_measures
 from tests.metrics.material import EVERY, Case, cases, labeling_of, scored_run
 from tests.metrics.reference import condensed, score
 

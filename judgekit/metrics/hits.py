@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from judgekit.metrics.join import Bools, Floats, Ints, Join
+from judgekit.metrics.join import Bools, Floats, Ints, Join, block_spans
 
-__all__ = ["Drop", "Hits", "Scene", "Weights", "best_first", "places"]
+__all__ = ["Blocks", "Drop", "Hits", "LabelledHits", "Weights", "best_first", "places"]
 
 Drop = Literal["nothing", "missing", "unlabelled"]
 """Which documents leave the lists before anything is counted."""
@@ -65,6 +65,27 @@ class Hits:
         return self if cutoff is None else self.where(self.rank <= cutoff)
 
 
+class Blocks(NamedTuple):
+    """Blocks of equal scores that hold some of the given hits, by cell, best first."""
+
+    cell: Ints
+    before: Ints
+    """Documents ranked before the block."""
+    size: Ints
+    """Documents in the block."""
+    hits: Ints
+    """How many of the given hits it holds."""
+    prior: Ints
+    """How many of the given hits stand in the blocks before it."""
+    first: Ints
+    """The first of the given hits in it."""
+
+    def where(self, chosen: Bools) -> Blocks:
+        """Return the chosen ones."""
+        at = np.flatnonzero(chosen)
+        return Blocks(*(column[at] for column in self))
+
+
 class Weights(NamedTuple):
     """Weights that a measure sums, by cell or group, each of a rank."""
 
@@ -81,14 +102,16 @@ class Weights(NamedTuple):
         return np.asarray(np.bincount(group, weight, math.prod(shape)).reshape(shape), np.float64)
 
 
-class Scene:
+class LabelledHits:
     """Labels on the hits of a `Join`, under one way to treat what has no label.
 
     Attributes:
         join: the join.
         shape: numbers of labelings, runs and queries (L, R, Q).
-        retrieved: documents per list, without those left out, shape (1 or L, R, Q).
         table: the label of each pair, NaN where there is none, shape (L, P).
+        retrieved: documents per list, without those left out, shape (1 or L, R, Q).
+        averaged: whether any run takes the expected value over the orders of tied documents.
+        asked: the cells whose values are asked for, shape (L, R, Q).
     """
 
     def __init__(self, join: Join, table: Floats | None = None, *, drop: Drop = "nothing") -> None:
@@ -99,33 +122,47 @@ class Scene:
             table: the label of each pair, NaN where there is none, shape (L, P); those of the join by default.
             drop: leave documents with a missing label, or all without a label, out of the lists.
         """
-        self.join, self.shape = join, join.shape
-        self._judged: Scene | None = None
+        self.join, self.shape, self.averaged = join, join.shape, bool(join.averaged.any())
+        self.asked: Bools = np.broadcast_to(True, self.shape)
+        self._judged: LabelledHits | None = None
         self.table: Floats = join.label if table is None else table
+        self.retrieved: Ints = join.retrieved[None, :, :]
+        self._rank: Ints = join.hit_rank[None, :]
         self._stays: Bools | None = None
         self._memory: dict[Hashable, Any] = {}
-        self._log2 = np.ones(1)
-        # Where documents leave the lists the others move up, by the number of those that left or stayed above them.
         self._drop: Drop = drop
-        self._moved = np.zeros((1, 1), np.int64)
-        self._rank: Ints = join.hit_rank[None, :]
-        self.retrieved: Ints = join.retrieved[None, :, :]
+        if drop == "nothing":
+            return
         if drop == "unlabelled":
             # A negative grade says that a document was not judged; trec_eval treats it so, and a gain may be negative.
             least = np.array([-np.inf if x.scale.kind == "signed" else 0 for x in join.labelings])
-            self._stays = stays = np.take(self.table >= least[:, None], join.hit_pair, axis=1)
-            self.retrieved = self.count(self._cells(stays)[0])
-            self._moved = np.cumsum(np.pad(stays, ((0, 0), (1, 0))), axis=1)
-            self._rank = self._between(join.lists[0], np.arange(len(join.hit_rank))) + 1
-        elif drop == "missing":
-            leaves = np.take(join.lost, join.hit_pair, axis=1)
-            self.retrieved = join.retrieved - self.count(self._cells(leaves)[0])
-            self._moved = np.cumsum(np.pad(leaves, ((0, 0), (1, 0))), axis=1)
-            self._rank = join.hit_rank - self._between(join.lists[0], np.arange(len(join.hit_rank)))
+            self._stays = moved = np.take(self.table >= least[:, None], join.hit_pair, axis=1)
+        else:
+            moved = np.take(join.lost, join.hit_pair, axis=1)
+        # Where documents leave the lists the others move up, by the number of those that left or stayed above them.
+        self._moved = np.cumsum(np.pad(moved, ((0, 0), (1, 0))), axis=1)
+        above: Ints = self._moved[:, :-1] - self._moved[:, join.lists[0]]
+        number = self.count(self._cells(moved)[0])
+        unlabelled = drop == "unlabelled"
+        self._rank = np.asarray(above + 1 if unlabelled else join.hit_rank - above)
+        self.retrieved = number if unlabelled else join.retrieved - number
 
-    def _between(self, first: Ints, last: Ints) -> Ints:
-        """Return how many of the hits from ``first`` to before ``last`` left or stayed, shape (L, ...)."""
-        return np.asarray(self._moved[:, last] - self._moved[:, first])
+    def against(self, judged: LabelledHits) -> LabelledHits:
+        """Return these hits with other labels for denominators and ideals."""
+        other = copy.copy(self)
+        other._judged = judged
+        return other
+
+    @property
+    def judged(self) -> LabelledHits:
+        """The labels that count for denominators and ideals: these, but for bounds."""
+        return self._judged or self
+
+    def asking(self, cells: Bools) -> LabelledHits:
+        """Return these hits for a formula that may do without the other cells."""
+        other = copy.copy(self)
+        other.asked = np.broadcast_to(cells, self.shape)
+        return other
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what ``make`` returned when it was first called for ``key``."""
@@ -133,11 +170,6 @@ class Scene:
             self._memory[key] = make()
         made: T = self._memory[key]
         return made
-
-    @property
-    def judged(self) -> Scene:
-        """The scene whose labels count for denominators and ideals: this one, but for bounds."""
-        return self._judged or self
 
     @property
     def cells(self) -> int:
@@ -149,6 +181,10 @@ class Scene:
         """The shape of what does not depend on the run, (L, 1, Q)."""
         return self.shape[0], 1, self.shape[2]
 
+    def of_cell(self, values: Ints, cell: Ints) -> Ints:
+        """Return the value of each cell asked for; ``values`` broadcast to (L, R, Q)."""
+        return np.broadcast_to(values, self.shape).reshape(-1)[cell]
+
     def count(self, cell: Ints) -> Ints:
         """Return how often each cell is there, shape (L, R, Q)."""
         return np.bincount(cell, minlength=self.cells).reshape(self.shape)
@@ -156,6 +192,57 @@ class Scene:
     def sum(self, cell: Ints, weight: Floats) -> Floats:
         """Return the sum of weights per cell, added in the order given, shape (L, R, Q)."""
         return np.asarray(np.bincount(cell, weight, self.cells).reshape(self.shape), np.float64)
+
+    def looked_at(self, cutoff: int | None) -> Ints:
+        """Return the number of documents within a cutoff, shape (1 or L, R, Q)."""
+        return self.retrieved if cutoff is None else np.minimum(self.retrieved, cutoff)
+
+    def within(self, found: Hits, cutoff: Ints | int | None, *, labels: bool = False) -> Floats:
+        """Return how many of these hits stand within a cutoff, or the sum of their labels, shape (L, R, Q).
+
+        Of tied documents it is the expected number, or sum. A cutoff may be given for each hit.
+        """
+        cell, label = found.cell, found.label
+        if self.averaged and cutoff is not None:
+            before, size = self.ties(found)
+            share = np.clip(cutoff - before, 0, size) / size
+            return self.sum(cell, label * share if labels else share)
+        if cutoff is not None:
+            inside = np.flatnonzero(found.rank <= cutoff)
+            cell, label = cell[inside], label[inside] if labels else label
+        return self.sum(cell, label) if labels else self.count(cell).astype(np.float64)
+
+    def ties(self, found: Hits, *, of_all: bool = False) -> tuple[Ints, Ints]:
+        """Return, per hit, the documents before its block of equal scores, and the documents in the block.
+
+        Args:
+            found: the hits.
+            of_all: of all runs; else runs that do not average over ties have blocks of one document.
+        """
+        if not (of_all or self.averaged):
+            return found.rank - 1, np.ones_like(found.rank)
+        blocks, hit = self.join.blocks, found.hit
+        before, size = blocks.before[hit], blocks.size[hit]
+        if self._drop != "nothing":
+            row = found.owner
+            start, first, last = self.join.lists[0][hit], blocks.first[hit], blocks.last[hit]
+            above: Ints = self._moved[row, first] - self._moved[row, start]
+            inside: Ints = self._moved[row, last] - self._moved[row, first]
+            before, size = (above, inside) if self._drop == "unlabelled" else (before - above, size - inside)
+        if not of_all:
+            averaged = self.join.averaged[self.join.hit_list[hit] // self.shape[2]]
+            before, size = np.where(averaged, before, found.rank - 1), np.where(averaged, size, 1)
+        return before, size
+
+    def blocks(self, found: Hits) -> Blocks:
+        """Return the blocks that hold some of the hits; runs that do not average over ties have one for each."""
+        before, size = self.ties(found)
+        if not self.averaged:
+            return Blocks(found.cell, before, size, size, found.nth - 1, np.arange(len(before)))
+        first, last = block_spans(found.cell, before)
+        lead = np.flatnonzero(first == np.arange(len(first)))
+        prior = found.nth[lead] - 1
+        return Blocks(found.cell[lead], before[lead], size[lead], (last - first)[lead], prior, lead)
 
     def _cells(self, chosen: Bools) -> tuple[Ints, Ints, Ints, Ints]:
         """Return cell, labeling, hit and flat index of the chosen ones, shape (L, H)."""
@@ -221,17 +308,11 @@ class Scene:
         np.maximum.at(out, *self.groups(~np.isnan(self.table)))
         return out.reshape(self.group_shape)
 
-    def barren(self, rel: float | None) -> Bools:
+    def no_relevant(self, rel: float | None) -> Bools:
         """Return which groups have no relevant document, or none above 0 where the scale does not say, (L, 1, Q)."""
         undecided = np.isnan(self.threshold(rel))
         none = self.total(rel) == 0
         return np.where(undecided[:, None, None], ~(self.largest > 0), none) if undecided.any() else none
-
-    def against(self, judged: Scene) -> Scene:
-        """Return this scene with another one for denominators and ideals."""
-        other = copy.copy(self)
-        other._judged = judged
-        return other
 
     def positive_groups(self) -> tuple[Ints, Floats]:
         """Return group and label of all labels above 0."""
@@ -241,33 +322,6 @@ class Scene:
         """Return group and label of the chosen labels, shape (L, P)."""
         owner, pair, flat = _where(chosen)
         return owner * self.shape[2] + self.join.pair_query[pair], self.table.ravel()[flat]
-
-    def blocks(self, hits: Hits, *, of_all: bool) -> tuple[Ints, Ints]:
-        """Return, per hit, the documents before its block of equal scores, and the documents in the block.
-
-        Args:
-            hits: the hits.
-            of_all: of all runs; else runs that do not average over ties have blocks of one document.
-        """
-        blocks, hit = self.join.blocks, hits.hit
-        before, size = blocks.before[hit], blocks.size[hit]
-        if self._drop != "nothing":
-            row = hits.owner
-            start, first, last = self.join.lists[0][hit], blocks.first[hit], blocks.last[hit]
-            above = self._moved[row, first] - self._moved[row, start]
-            inside = self._moved[row, last] - self._moved[row, first]
-            before, size = (above, inside) if self._drop == "unlabelled" else (before - above, size - inside)
-        if not of_all:
-            averaged = self.join.averaged[self.join.hit_list[hit] // self.shape[2]]
-            before, size = np.where(averaged, before, hits.rank - 1), np.where(averaged, size, 1)
-        return before, size
-
-    def discount(self, rank: Ints) -> Floats:
-        """Return log2(rank + 1), computed as C does it: numpy's own log2 differs in the last bit."""
-        largest = int(rank.max(initial=0))
-        if largest >= len(self._log2):
-            self._log2 = np.array([1.0, *(math.log2(i + 1) for i in range(1, largest + 1))])
-        return self._log2[rank]
 
 
 def _where(chosen: Bools) -> tuple[Ints, Ints, Ints]:

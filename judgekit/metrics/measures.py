@@ -1,0 +1,296 @@
+"""What a measure is: its definition, which decorates its formula, and the value with one spelling.
+
+``Measure("nDCG@10")``, ``Measure("P(rel=2)@5")``; ``Measure(str(m)) == m``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from judgekit.data.labelings import Scale
+from judgekit.errors import UsageError, nearest
+from judgekit.metrics.hits import LabelledHits
+from judgekit.metrics.join import Floats
+from judgekit.spec import Spec, Value, parse, parse_many, run_file, split_file
+
+__all__ = ["DEFINITIONS", "Definition", "Formula", "Measure", "Param", "catalog", "is_number", "parse_measures"]
+
+_SCALES: Final = {
+    "binary": "binary, grades, means; unit with rel=",
+    "label": "all; on unit and signed labels without rel= ",
+    "gain": "all; negative labels gain nothing",
+    "amount": "binary, grades, unit",
+    "nothing": "all",
+    "own": "all",
+}
+_TREC_NAME: Final = re.compile(r"([A-Za-z_]+?)_(?:cut_)?(\d+)")
+"""trec_eval's names with a cutoff: ``P_5``, ``ndcg_cut_10``, ``recall_100``."""
+
+
+def is_number(value: Value) -> bool:
+    """Return whether a parameter's value is a finite number; True is not."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A parameter of a measure.
+
+    Attributes:
+        what: what it does.
+        default: the value where it is not given (None: see ``what``).
+        choices: the values it may take, if they are few.
+        valid: says whether any other value will do.
+        expected: what ``valid`` asks for, in words.
+    """
+
+    what: str
+    default: Value | None = None
+    choices: tuple[Value, ...] = ()
+    valid: Callable[[Value], bool] | None = None
+    expected: str = "a number"
+
+    def problem(self, value: Value) -> str | None:
+        """Return why ``value`` will not do, or None."""
+        if self.choices:
+            # True == 1, and yet rel=True is not a choice among numbers.
+            if any(value == c and type(value) is type(c) for c in self.choices):
+                return None
+            return f"is one of {', '.join(map(str, self.choices))}, not {value!r}"
+        if self.valid is not None and not self.valid(value):
+            return f"is {self.expected}, not {value!r}"
+        return None
+
+
+@dataclass(eq=False)
+class Definition:
+    """What a measure is; as the decorator of its formula it puts the measure into the catalogue.
+
+    A formula is vectorised over all labelings, runs and queries: from labelled hits and a measure it makes an array of
+    shape (L, R, Q). A per-list function of a user's becomes one by `judgekit.measure`.
+
+    Attributes:
+        name: the canonical name.
+        title: the name in words.
+        formula: how it is computed, on one line.
+        source: where it is from.
+        rewards: what it rewards, in words that the owner of a search application understands.
+        needs: ``binary`` if it asks which documents are relevant, ``label`` if it does so where the scale says it and
+            else takes labels as they are, ``gain`` if it takes labels as gains (negative ones as 0), ``amount`` if it
+            takes them as shares or amounts that cannot be negative, ``nothing`` if their values do not matter, ``own``
+            if a user's function takes them as they are.
+        low, high: the range; None where there is no fixed end.
+        cutoff: whether it may have a cutoff.
+        on: what to know of the scales it is defined on beyond ``needs``.
+        params: its parameters.
+        aliases: other names, compared without case.
+        presets: further names that stand for the measure with parameters, compared without case.
+        lower_is_better: whether smaller values are better.
+        unbounded: whether its bounds over unknown labels are its whole range: always, or only where the parameter of
+            this name is not at its default.
+        undefined: says why a measure is not defined on a scale, or "", given whether it averages over ties.
+        takes_largest: whether a measure depends on the largest label that a scale has.
+        author: module and name of the function that a user declared; empty for judgekit's own measures.
+    """
+
+    name: str
+    title: str
+    formula: str
+    source: str
+    rewards: str
+    needs: str = "binary"
+    low: float | None = 0.0
+    high: float | None = 1.0
+    cutoff: bool = True
+    on: str = ""
+    params: Mapping[str, Param] = field(default_factory=dict)
+    aliases: tuple[str, ...] = ()
+    presets: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    lower_is_better: bool = False
+    unbounded: bool | str = False
+    undefined: Callable[[Measure, Scale, bool], str] = lambda *_: ""
+    takes_largest: Callable[[Measure], bool] = lambda _: False
+    author: tuple[str, ...] = ()
+    compute: Formula = field(init=False)
+
+    def __call__(self, compute: Formula) -> Definition:
+        """Take the formula and enter the catalogue.
+
+        Raises:
+            UsageError: the name is that of another measure.
+        """
+        known = DEFINITIONS.get(self.name)
+        # A notebook's cell may run again, and a file change: the same function takes its own place.
+        if known is None or not known.author or known.author != self.author:
+            taken = _meant(Spec(self.name))
+            if taken is not None:
+                other = DEFINITIONS[taken.name]
+                whose = f", declared by {other.author[1]} in {other.author[0]}" if other.author else " of judgekit"
+                raise UsageError(f"there is already a measure {taken}{whose}: choose another name than {self.name!r}")
+        self.compute = compute
+        DEFINITIONS[self.name] = self
+        return self
+
+    @property
+    def scales(self) -> str:
+        """The scales it is defined on, in words."""
+        return _SCALES[self.needs] + self.on
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Measure:
+    """One measure with its parameters and cutoff.
+
+    Attributes:
+        spec: the canonical spelling.
+    """
+
+    spec: Spec
+
+    def __init__(self, spelling: str | Spec | Measure) -> None:
+        """Take a spelling: ours, that of ir_measures, or trec_eval's (``ndcg_cut_10``).
+
+        Raises:
+            UsageError: there is no such measure or parameter, or a value does not fit; the message suggests another.
+        """
+        spec = spelling.spec if isinstance(spelling, Measure) else spelling
+        object.__setattr__(self, "spec", _canonical(parse(spec) if isinstance(spec, str) else spec))
+
+    @property
+    def name(self) -> str:
+        """``nDCG``, ``P``, …"""
+        return self.spec.name
+
+    @property
+    def cutoff(self) -> int | None:
+        """How many documents from the top the measure looks at; None for all."""
+        return self.spec.cutoff
+
+    @property
+    def definition(self) -> Definition:
+        """What the measure is: formula, source, range, scales."""
+        return DEFINITIONS[self.spec.name]
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether smaller values are better (`MeanRank`)."""
+        return self.definition.lower_is_better
+
+    @property
+    def rel(self) -> float | None:
+        """The least label that counts as relevant, or None for what each labeling declares."""
+        value = self.option("rel")
+        return None if value is None else float(value)
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether its bounds over unknown labels are its whole range."""
+        of = self.definition.unbounded
+        return of if isinstance(of, bool) else self.option(of) != self.definition.params[of].default
+
+    def option(self, key: str) -> Value | None:
+        """Return a parameter's value, its default if it is not given, or None if the measure has no such parameter."""
+        param = self.definition.params.get(key)
+        return None if param is None else self.spec.options.get(key, param.default)
+
+    def at(self, cutoff: int | None) -> Measure:
+        """Return the same measure with another cutoff."""
+        return Measure(self.spec.at(cutoff))
+
+    def __str__(self) -> str:
+        return str(self.spec)
+
+
+Formula = Callable[[LabelledHits, Measure], Floats]
+
+DEFINITIONS: Final[dict[str, Definition]] = {}
+"""Every measure by its canonical name: judgekit's own, and those that users have declared in this process."""
+
+
+def catalog() -> list[Definition]:
+    """Return every measure with formula, source, range, what it rewards, and the scales it is defined on."""
+    return list(DEFINITIONS.values())
+
+
+def parse_measures(given: str | Iterable[object], folder: Path = Path()) -> list[Measure]:
+    """Return measures without repetitions.
+
+    Args:
+        given: spellings separated by white space or commas; or an iterable of spellings, measures, or measures of
+            ir_measures. A spelling may begin with a user's file that declares the measure (``mine.py:FirstGood@5``);
+            the file is run, and the measure's name does without it.
+        folder: where such a file is looked for.
+
+    Raises:
+        UsageError: something is not a measure; or its file cannot be run, or does not declare it.
+    """
+    found: list[Measure] = []
+    for item in re.split(r"(?<=[\s,])(?=[^\s,]+\.py:)", given) if isinstance(given, str) else given:
+        if isinstance(item, Measure):
+            found.append(item)
+            continue
+        file, text = split_file(str(item))
+        specs = parse_many(text) if isinstance(given, str) else [_parse(item, text)]
+        if file is not None:
+            module = run_file(folder / file).__name__
+            mine = [d.name for d in DEFINITIONS.values() if d.author[:1] == (module,)]
+            if specs[0].name not in mine:
+                have = ", ".join(mine) or "none"
+                raise UsageError(f"{file} declares no measure {specs[0].name!r} (there are: {have})")
+        found.extend(map(Measure, specs))
+    return list(dict.fromkeys(found))
+
+
+def _parse(item: object, text: str) -> Spec:
+    """Return the spelling of an item of a list."""
+    try:
+        return parse(text)
+    except UsageError as error:
+        if isinstance(item, str):
+            raise
+        raise UsageError(
+            "a measure is a spelling such as 'nDCG@10', a judgekit.Measure or a measure of ir_measures, not a"
+            f" {type(item).__name__}"
+        ) from error
+
+
+def _meant(spec: Spec) -> Spec | None:
+    """Replace a familiar name by ours; None if there is no such measure."""
+    if spec.name in DEFINITIONS:
+        return spec
+    names: dict[str, tuple[str, Mapping[str, Value]]] = {}
+    for definition in DEFINITIONS.values():
+        names |= {alias.casefold(): (definition.name, {}) for alias in (definition.name, *definition.aliases)}
+        names |= {name.casefold(): (definition.name, params) for name, params in definition.presets.items()}
+    key, cutoff = spec.name.casefold(), spec.cutoff
+    if key not in names and cutoff is None and (match := _TREC_NAME.fullmatch(spec.name)):
+        key, cutoff = match[1].casefold(), int(match[2])
+    if key not in names:
+        return None
+    name, params = names[key]
+    return Spec(name, tuple((dict(params) | dict(spec.params)).items()), cutoff)
+
+
+def _canonical(given: Spec) -> Spec:
+    """Return the spelling under our own name, checked."""
+    spec = _meant(given)
+    if spec is None:
+        known = ", ".join(sorted(DEFINITIONS))
+        spelled = [alias for d in DEFINITIONS.values() for alias in (d.name, *d.aliases)]
+        raise UsageError(f"there is no measure {given.name!r} (there are: {known}).{nearest(given.name, spelled)}")
+    definition = DEFINITIONS[spec.name]
+    if spec.cutoff is not None and not definition.cutoff:
+        raise UsageError(f"{spec}: {spec.name} looks at the whole list and takes no cutoff")
+    for key, value in spec.params:
+        if key not in definition.params:
+            have = ", ".join(sorted(definition.params)) or "none"
+            raise UsageError(f"{spec}: no parameter {key!r} (there are: {have}).{nearest(key, definition.params)}")
+        problem = definition.params[key].problem(value)
+        if problem is not None:
+            raise UsageError(f"{spec}: {key} {problem}")
+    return spec
