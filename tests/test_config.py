@@ -54,6 +54,13 @@ def test_a_good_file_is_read_with_its_defaults() -> None:
     assert config.resolve("/tmp/queries.jsonl") == Path("/tmp/queries.jsonl")
 
 
+def test_an_endpoints_words_for_a_complete_reply_are_a_list() -> None:
+    config = parse_config(_content(("concurrency = 64", 'complete = ["done"]')), Path("e.toml"))
+    assert config.endpoints["local"].endpoint("local").complete == ("done",)
+    with pytest.raises(ConfigError, match=r"endpoints\.local\.complete"):
+        parse_config(_content(("concurrency = 64", 'complete = "done"')), Path("e.toml"))
+
+
 def test_the_resolved_file_reads_back_as_the_same_experiment() -> None:
     config = parse_config(_content(), Path("experiment.toml"))
     assert parse_config(tomllib.loads(config.toml()), Path("experiment.toml")) == config

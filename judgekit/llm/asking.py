@@ -4,7 +4,7 @@ Everything that puts a prompt file to an endpoint (judges, answers, correctness)
 the same question in the same words always is the same request.
 
 A request is asked again at most once, in the second wave: with more room where the reply was cut off; else, where a
-verdict is not in the form that was asked for, as the next turn of the conversation, which asks for the form alone.
+verdict is not in the form that was asked for, as the next turn of the conversation, which asks for nothing but that.
 """
 
 from __future__ import annotations
@@ -89,16 +89,16 @@ class Asker:
     def again(self, values: Mapping[str, str], reply: Outcome, *, sample: int = 0) -> Request:
         """Return what is asked after a reply that is `unsettled`; the arguments are those of its request.
 
-        What the reply said is quoted as the model's turn; a model that said nothing is told the form in the question.
+        What the reply said is quoted as the model's turn, and the next turn puts the same question with the form at its
+        end: a server that looks at the last turn alone must not judge nothing. A model that said nothing has no turn.
         """
         if not isinstance(reply, Reply) or unfinished(reply.finish_reason, self.endpoint.complete):
             return self._filled(self._templates[1], values, sample, again=True)
-        messages = self.prompt.messages(values)
-        said, line = without_reasoning(reply.text).strip(), self.prompt.output.form.again
-        if said:
-            messages += [{"role": "assistant", "content": neutral(said)}, {"role": "user", "content": line}]
-        else:
-            messages[-1]["content"] += f"\n\n{line}"
+        *before, asked = self.prompt.messages(values)
+        told = {**asked, "content": f"{asked['content']}\n\n{self.prompt.output.form.again}"}
+        said = without_reasoning(reply.text).strip()
+        turns = [asked, {"role": "assistant", "content": neutral(said)}] if said else []
+        messages = [*before, *turns, told]
         body = {"model": self.endpoint.model, "messages": messages, **self._fields[0]}
         return Request(self.endpoint, canonical(body), sample, again=True)
 

@@ -8,8 +8,8 @@ in ``<think>`` tags or channels is gone (`without_reasoning`):
 * ``json``: the whole reply is one JSON object (code fences are stripped) in which the declared key occurs once, at
   whatever depth, and no key that has it in its name (``final_score``); its value is a verdict. Where the prompt
   declares all keys there are no others;
-* ``line``: the last line is the declared label, a colon and a verdict, ``Final grade: 2``. No line above it names a
-  part of the label together with another verdict, and none is another verdict;
+* ``line``: the last line is the declared label, a colon and a verdict, ``Final grade: 2``. No line above it has the
+  label, or a word of it together with another verdict, and none is another verdict;
 * ``explained``: the first word is the verdict, set off by punctuation or the end of its line. Behind it stands no
   other verdict, no word that takes back what was said, and, unless the verdict is the lowest, no negation.
 
@@ -260,8 +260,9 @@ def _last_line(text: str, form: Form) -> Verdict | None:
         return None
     parts = set(re.findall(r"\w+", label))
     for line in lines:
-        others = {form.values[_plain(other)] for other in form.word.findall(line)} - {value}
-        if others and (parts & set(re.findall(r"\w+", line)) or form.values.get(line.removesuffix(".")) in others):
+        rivals = {form.values[_plain(word)] for word in form.word.findall(line)} - {value}
+        named = parts & set(re.findall(r"\w+", line)) or form.values.get(line.removesuffix(".")) in rivals
+        if label in line or (rivals and named):
             return None
     return Verdict(value)
 

@@ -328,7 +328,7 @@ def test_a_reply_in_another_form_is_quoted_and_asked_for_once_more() -> None:
     assert second["messages"] == [
         *first["messages"],
         {"role": "assistant", "content": "Yes, it does not answer."},
-        {"role": "user", "content": "Reply with Yes or No only."},
+        {"role": "user", "content": first["messages"][-1]["content"] + "\n\nReply with Yes or No only."},
     ]
     assert {**first, "messages": []} == {**second, "messages": []}
     assert [[r.again for r in wave] for wave in played.waves] == [[False], [True]]

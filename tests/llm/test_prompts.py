@@ -278,3 +278,28 @@ def test_the_wheel_carries_every_prompt(tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if name.startswith("judgekit/prompts/")}
     assert held == {f"judgekit/prompts/{name}.toml" for name in NAMES}
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ('json = "score"\nline = "Grade"', r"output\.line.*cannot be declared together with json"),
+        ('line = "Grade"\nexplained = true', r"output\.explained.*cannot be declared together with line"),
+        ('line = "Grade"\nconstrained = true', r"output\.constrained.*one word or of one JSON object"),
+        ("explained = true\nconstrained = true", r"output\.constrained.*one word or of one JSON object"),
+        ('json = ["score", "Score"]', r"output\.json.*distinct keys"),
+        ("json = 3", r"output\.json.*distinct keys"),
+        ("explained = 1", r"output\.explained.*must be true or false"),
+    ],
+)
+def test_a_reply_has_one_form(output: str, message: str, tmp_path: Path) -> None:
+    text = GOOD.replace('json = "score"', output)
+    assert text != GOOD
+    with pytest.raises(ConfigError) as refused:
+        own(tmp_path, text)
+    assert re.search(message, str(refused.value))
+
+
+def test_only_the_prompt_for_constrained_json_declares_a_constraint() -> None:
+    constrained = {p.name for p in PROMPTS if p.output.form.constraint}
+    assert constrained == {"graded-json"}

@@ -8,14 +8,19 @@ from typing import Any
 
 import pytest
 
+from judgekit.data.documents import Doc, Query, Unit
+from judgekit.data.tables import Status
 from judgekit.errors import EndpointError
-from judgekit.llm.mock import Scripted, ScriptedTransport, error
+from judgekit.labelers.base import Label, build, checked
+from judgekit.llm.mock import Scripted, ScriptedTransport, completion, error
 from judgekit.llm.session import Session, run_sync
 from judgekit.llm.types import Endpoint, Failure, Outcome, Request
+from tests.labelers.scripted import Here
 from tests.llm.programs import Ask, Run, collect, texts
 
 UNITS = [f"unit {i:03}" for i in range(300)]
 URL = "http://server.example/v1"
+UNIT = Unit(Query("q", "Which city?"), (Doc("d", "It is Paris."),))
 
 TOO_LONG = error(400, "This model's maximum context length is 10 tokens.", code="context_length_exceeded")
 FLAGGED = error(400, "The prompt was flagged.", code="content_filter")
@@ -107,3 +112,24 @@ def test_more_room_that_a_server_does_not_have_fails_alone(tmp_path: Path) -> No
         assert [texts(found[unit]) for unit in UNITS[:60]] == [["yes", f"failed: 400: {said}"]] * 60
         assert session.notes == []
     assert len(transport.sent) == 60 + 3 * 60
+
+
+@pytest.mark.parametrize("reason", ["Finished", "max_output_tokens", "network_error", "length"])
+def test_incomplete_replies_are_kept_so_that_a_changed_list_of_what_is_complete_costs_nothing(
+    reason: str, tmp_path: Path
+) -> None:
+    def label(**params: Any) -> tuple[Label, int]:
+        transport = ScriptedTransport(completion("Yes", finish_reason=reason))
+        labeler = build("judge", Here(**params))
+
+        async def outcomes(session: Session) -> list[Outcome]:
+            (found,) = [outcomes async for _, outcomes in session.resolve([UNIT], labeler, "s")]
+            return found
+
+        with Session(tmp_path, transports=lambda _: transport) as session:
+            found = run_sync(outcomes(session))
+        return checked(labeler, UNIT, found)[0], len(transport.sent)
+
+    (once, sent), (twice, none), (allowed, free) = label(), label(), label(complete=(reason.upper(),))
+    assert (once.status, sent, twice.status, none) == (Status.TRUNCATED, 2, Status.TRUNCATED, 0)
+    assert (allowed.relevance, allowed.status, free) == (1.0, Status.OK, 0)

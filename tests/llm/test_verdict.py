@@ -100,6 +100,8 @@ def test_what_was_asked_for_is_read(form: Form, text: str, value: int) -> None:
         (GRADE, "The grade is 1 at most.\nFinal grade: 3"),
         (GRADE, "1\nFinal grade: 3"),
         (GRADE, "Final grade: 3\n(not really)"),
+        (GRADE, "If it named the year, the final grade would be:\nFinal grade: 3"),
+        (GRADE, "Final grade: 3\n\nFinal grade: 3"),
         (Form((("none", 0), ("some", 1)), keys=("match",)), '{"match": null}'),
     ],
 )  # fmt: skip
