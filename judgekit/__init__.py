@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from judgekit.analysis import Comparison, compare
     from judgekit.api import answer, label, score
+    from judgekit.client.usage import Budget
     from judgekit.data import (
         Doc,
         Labeling,
@@ -31,17 +32,16 @@ if TYPE_CHECKING:
     )
     from judgekit.errors import JudgekitError
     from judgekit.experiment import plan, run
-    from judgekit.llm.types import Endpoint
-    from judgekit.llm.usage import Budget
     from judgekit.metrics import Measure, measure
+    from judgekit.wire.types import Endpoint
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Budget": "llm.usage",
+    "Budget": "client.usage",
     "Comparison": "analysis",
     "Doc": "data",
-    "Endpoint": "llm.types",
+    "Endpoint": "wire.types",
     "JudgekitError": "errors",
     "Labeling": "data",
     "Measure": "metrics",

@@ -12,6 +12,8 @@ from pathlib import Path
 import pandas as pd
 
 from judgekit import stages
+from judgekit.client.session import Mode, Session, run_sync
+from judgekit.client.usage import Budget
 from judgekit.data.documents import Docs, Fields, Queries
 from judgekit.data.frames import as_docs, as_queries, as_runs
 from judgekit.data.labelings import Labeling, Scale
@@ -19,13 +21,11 @@ from judgekit.data.runs import Run
 from judgekit.data.trec import read_qrels
 from judgekit.errors import UsageError
 from judgekit.labelers.base import build
-from judgekit.llm.session import Mode, Session, run_sync
-from judgekit.llm.store import default_store_path
-from judgekit.llm.types import Endpoint
-from judgekit.llm.usage import Budget
 from judgekit.metrics import Evaluation, evaluate
 from judgekit.metrics.evaluation import Missing, NoRelevant, NotInRun, Unjudged
 from judgekit.progress import Progress, silent
+from judgekit.store.store import default_store_path
+from judgekit.wire.types import Endpoint
 
 __all__ = ["answer", "label", "score"]
 

@@ -13,17 +13,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from judgekit.client.origins import origin
+from judgekit.client.session import Session
+from judgekit.client.usage import Amount, Budget, parse_prices
 from judgekit.data.documents import Unit
 from judgekit.data.tables import Status
 from judgekit.labelers.base import Label, Labeler, checked
 from judgekit.labelers.human import wilson
-from judgekit.llm.origins import origin
-from judgekit.llm.session import Session
-from judgekit.llm.store import has_store
-from judgekit.llm.types import Outcome
-from judgekit.llm.usage import Amount, Budget, parse_prices
 from judgekit.preparation import Prepared
 from judgekit.progress import Progress, silent
+from judgekit.store.store import has_store
+from judgekit.wire.types import Outcome
 
 __all__ = ["Canary", "Flips", "canary"]
 

@@ -18,8 +18,8 @@ from judgekit.data.documents import Fields
 from judgekit.data.streams import read_bytes
 from judgekit.data.tables import ALL
 from judgekit.errors import ConfigError, DataError, JudgekitError, nearest
-from judgekit.llm.types import Endpoint
 from judgekit.spec import Spec, Value, parse
+from judgekit.wire.types import Endpoint
 
 __all__ = ["AnalysisConfig", "AnswersConfig", "Config", "DataConfig", "LabelerConfig", "MetricsConfig", "load"]
 
@@ -65,7 +65,7 @@ class EndpointConfig(_Section):
     complete: list[str] = []
 
     def endpoint(self, name: str) -> Endpoint:
-        """Return the value that the llm room works with."""
+        """Return the endpoint."""
         return Endpoint(name=name, **{**self.model_dump(), "complete": tuple(self.complete)})
 
 

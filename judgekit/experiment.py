@@ -28,6 +28,9 @@ from judgekit.analysis import Comparison, QueryLogCheck, agreement, check_query_
 from judgekit.analysis.controls import LENGTH, RETRIEVER
 from judgekit.answers.answerer import Answerer
 from judgekit.canary import canary as ask_again
+from judgekit.client.batch import BatchExport, export_batch
+from judgekit.client.session import Mode, Plan, Session, run_sync
+from judgekit.client.usage import Budget, parse_prices
 from judgekit.config import Config, load
 from judgekit.data.checks import remarks
 from judgekit.data.documents import Unit
@@ -37,16 +40,13 @@ from judgekit.data.manifest import MANIFEST, mismatches, sources, write_manifest
 from judgekit.data.outputs import check_folder, noting_reads
 from judgekit.data.trec import missing_path, write_qrels
 from judgekit.labelers.base import Labeler
-from judgekit.llm.batch import BatchExport, export_batch
-from judgekit.llm.session import Mode, Plan, Session, run_sync
-from judgekit.llm.store import Store, default_store_path, has_store
-from judgekit.llm.types import Outcome, Program, Request, most_requests
-from judgekit.llm.usage import Budget, parse_prices
 from judgekit.preparation import Prepared, prepare
 from judgekit.progress import Event, Progress, silent
 from judgekit.report import Results, write_html
 from judgekit.report import save as save_results
 from judgekit.spec import slug
+from judgekit.store.store import Store, default_store_path, has_store
+from judgekit.wire.types import Outcome, Program, Request, most_requests
 
 __all__ = [
     "Everything",
@@ -165,7 +165,7 @@ def plan(experiment: Config | str | Path, cache: str | Path | None = None) -> di
 
 
 def export_requests(experiment: Config | str | Path, path: str | Path, cache: str | Path | None = None) -> BatchExport:
-    """Write what the store lacks for an experiment as OpenAI batch files; see `judgekit.llm.batch.export_batch`."""
+    """Write what the store lacks for an experiment as OpenAI batch files; see `judgekit.client.batch.export_batch`."""
     with noting_reads():
         prepared = prepare(experiment, keys=False)
         units = chain.from_iterable(units() for units in stage_units(prepared).values())

@@ -12,15 +12,15 @@ import pandas as pd
 from judgekit import stages
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS
 from judgekit.analysis.querylog import check_sizes
+from judgekit.client.http import api_key
 from judgekit.config import Config, load
 from judgekit.data.readers import read_column, read_queries
 from judgekit.data.streams import is_json, lines
 from judgekit.errors import ConfigError, UsageError, nearest
 from judgekit.labelers.base import Labeler, build
-from judgekit.llm.http import api_key
-from judgekit.llm.types import Endpoint
 from judgekit.metrics import Measure, parse_measures
 from judgekit.spec import slug
+from judgekit.wire.types import Endpoint
 
 __all__ = ["Prepared", "prepare"]
 

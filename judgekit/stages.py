@@ -19,6 +19,7 @@ from judgekit.answers.answerer import Answerer, make_answerer
 from judgekit.answers.imported import completed, read_ratings
 from judgekit.answers.quality import Answered, Metric, Score
 from judgekit.answers.quality import metric as answer_metric
+from judgekit.client.origins import origin
 from judgekit.data.checks import check_runs
 from judgekit.data.documents import Docs, Fields, Queries, Unit
 from judgekit.data.labelings import Labeling, Scale
@@ -30,14 +31,13 @@ from judgekit.data.tables import ALL, LABELS, QUALITY, SCORES, Status
 from judgekit.data.trec import read_run
 from judgekit.errors import ConfigError, UsageError, nearest
 from judgekit.labelers.base import Label, Labeler, checked
-from judgekit.llm.origins import origin
-from judgekit.llm.types import Endpoint, Origin
 from judgekit.spec import Value
+from judgekit.wire.types import Endpoint, Origin
 
 if TYPE_CHECKING:
     from pandas.api.extensions import ExtensionArray
 
-    from judgekit.llm.session import Session
+    from judgekit.client.session import Session
     from judgekit.metrics import Evaluation, Measure
     from judgekit.metrics.evaluation import Missing
 

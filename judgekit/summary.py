@@ -13,10 +13,9 @@ import pandas as pd
 from judgekit import __version__, stages
 from judgekit.analysis import CHOOSE_RUNS, Answering, kinship, model_matrix, plan_queries
 from judgekit.analysis.cost import COSTS
+from judgekit.client.usage import Amount
 from judgekit.data.checks import remarks
 from judgekit.data.tables import NO_FAILURE, NOT_MISSING, SCORES, Status
-from judgekit.llm.types import MOCK_URL, RECORDED_URL
-from judgekit.llm.usage import Amount
 from judgekit.report.model import (
     QUALITY_MEANS,
     Answers,
@@ -32,16 +31,17 @@ from judgekit.report.model import (
     Verdict,
 )
 from judgekit.spec import Spec
+from judgekit.wire.types import MOCK_URL, RECORDED_URL
 
 if TYPE_CHECKING:
     from judgekit.analysis import Comparison, ModelMatrix, QueryLogCheck
     from judgekit.analysis import Primary as Cell
     from judgekit.analysis import Verdict as AnalysisVerdict
     from judgekit.analysis.agreement import Agreement
+    from judgekit.client.session import Session
+    from judgekit.client.usage import Usage
     from judgekit.data.labelings import Labeling
     from judgekit.labelers.base import Labeler, Needs
-    from judgekit.llm.session import Session
-    from judgekit.llm.usage import Usage
     from judgekit.metrics import Evaluation
     from judgekit.preparation import Prepared
     from judgekit.stages import Collection

@@ -26,7 +26,10 @@ ROOMS = (
     ("metrics",),
     ("labelers",),
     ("answers",),
-    ("llm",),
+    ("reading",),
+    ("client",),
+    ("store",),
+    ("wire",),
     ("data",),
     ("spec", "options", "progress"),
     ("errors",),
@@ -37,8 +40,8 @@ ONLY = {"metrics": {"data", "spec", "errors"}}
 """Rooms that may import less than what lies below them."""
 
 RELAYS = {
-    "llm/runtime.py": "hands it to every caller that waits, where it is raised again",
-    "llm/sync.py": "raises it again in the thread of the caller",
+    "client/runtime.py": "hands it to every caller that waits, where it is raised again",
+    "client/sync.py": "raises it again in the thread of the caller",
     "spec.py": "says with it what a user's own code could not do, and on which line",
 }
 """The modules that catch everything without raising it themselves, and what becomes of it."""
@@ -110,7 +113,7 @@ def test_imports_go_down_the_list_of_rooms_only() -> None:
     ("place", "source", "allowed"),
     [
         ("data/x.py", "from judgekit.errors import DataError", True),
-        ("data/x.py", "import judgekit.llm.types", False),
+        ("data/x.py", "import judgekit.wire.types", False),
         ("data/x.py", "from judgekit import llm", False),
         ("data/x.py", "from judgekit import __version__", True),
         ("data/x.py", "from ..llm import types", False),
@@ -120,7 +123,7 @@ def test_imports_go_down_the_list_of_rooms_only() -> None:
         ("data/x.py", "import importlib\nimportlib.import_module('judgekit.metrics')", False),
         ("data/x.py", "import judgekit.nowhere", False),
         ("metrics/x.py", "from judgekit.spec import Spec", True),
-        ("metrics/x.py", "from judgekit.llm.types import Request", False),
+        ("metrics/x.py", "from judgekit.wire.types import Request", False),
         ("stages.py", "from judgekit.labelers.base import build", True),
         ("stages.py", "from judgekit.cli import main", False),
         ("__init__.py", "from judgekit.stages import label", True),

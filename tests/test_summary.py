@@ -9,9 +9,9 @@ import pytest
 from judgekit import summary
 from judgekit.analysis import Answering
 from judgekit.analysis.cost import cost_order
+from judgekit.client.usage import Amount, Usage
 from judgekit.labelers.base import Needs
-from judgekit.llm.types import Endpoint
-from judgekit.llm.usage import Amount, Usage
+from judgekit.wire.types import Endpoint
 
 FREE = Usage(wall_s=0.5)
 ASKED = Usage(standalone=Amount(10, 1000, 10, 0.2), incurred=Amount(10, 1000, 10, 0.2), wall_s=3.0, sent=10)

@@ -22,9 +22,9 @@ from judgekit.analysis.levels import LEVELS, Resamples
 from judgekit.analysis.primary import CHOOSE_RUNS, settle
 from judgekit.analysis.resampling import resample_matrix
 from judgekit.analysis.verdict import Verdict
+from judgekit.client.origins import mixed_answers
 from judgekit.data.tables import ALL, COMPARISON
 from judgekit.errors import DataError, UsageError
-from judgekit.llm.origins import mixed_answers
 from judgekit.progress import Event, Progress, silent
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from judgekit.labelers.base import Needs
-    from judgekit.llm.types import Endpoint
+    from judgekit.wire.types import Endpoint
 
 __all__ = ["Answering", "kinship", "same_by_construction", "shared"]
 

@@ -21,11 +21,11 @@ from judgekit.answers.reading import Answer, read_answer
 from judgekit.data.documents import Doc, Fields, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.llm.asking import Asker, settled
-from judgekit.llm.prompts import Prompt, find_prompt, load_prompt, neutral, passages
-from judgekit.llm.types import Endpoint, Outcome, Request
 from judgekit.options import Options
+from judgekit.reading.asking import Asker, settled
+from judgekit.reading.prompts import Prompt, find_prompt, load_prompt, neutral, passages
 from judgekit.spec import Spec, Value
+from judgekit.wire.types import Endpoint, Outcome, Request
 
 __all__ = ["Answerer", "Mode", "Order", "make_answerer"]
 

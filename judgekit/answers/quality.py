@@ -23,9 +23,9 @@ from judgekit.data.documents import Query
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError, nearest
-from judgekit.llm.types import Endpoint, Outcome, Request
 from judgekit.options import About, about
 from judgekit.spec import Spec, parse
+from judgekit.wire.types import Endpoint, Outcome, Request
 
 __all__ = ["Answered", "Endpoints", "Metric", "ReferenceMetric", "Score", "catalog", "metric", "unscored"]
 

@@ -9,9 +9,9 @@ from judgekit.answers.abstention import abstains, seems_to_abstain
 from judgekit.answers.normalize import trimmed
 from judgekit.answers.short import short_answer
 from judgekit.data.tables import Status
-from judgekit.llm.prompts import Output
-from judgekit.llm.types import Failure, Outcome
-from judgekit.llm.verdict import Unread, read, unfinished, without_reasoning
+from judgekit.reading.prompts import Output
+from judgekit.reading.verdict import Unread, read, unfinished, without_reasoning
+from judgekit.wire.types import Failure, Outcome
 
 __all__ = ["Answer", "read_answer", "stated"]
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from judgekit.data.manifest import Source
-    from judgekit.llm.types import Endpoint
+    from judgekit.wire.types import Endpoint
 
 __all__ = [
     "ApiKeyEnv",
@@ -102,7 +102,7 @@ def endpoints(
     Raises:
         UsageError: the endpoint is half described.
     """
-    from judgekit.llm.types import Endpoint
+    from judgekit.wire.types import Endpoint
 
     if base_url is None and model is None:
         return {}
@@ -113,7 +113,7 @@ def endpoints(
 
 def store_path(cache: Path | None) -> Path:
     """Return the folder of the reply store: the option or variable, else the user's cache folder."""
-    from judgekit.llm.store import default_store_path
+    from judgekit.store.store import default_store_path
 
     return default_store_path() if cache is None else cache
 

@@ -11,8 +11,8 @@ import typer
 from judgekit.cli.common import Cache, CacheMode, Limit, Quiet, advice, console, progress
 
 if TYPE_CHECKING:
+    from judgekit.client.session import Plan
     from judgekit.experiment import Finished
-    from judgekit.llm.session import Plan
 
 __all__ = ["demo", "report", "run"]
 
@@ -70,7 +70,7 @@ def run(
 ) -> None:
     """Run an experiment file from top to bottom: label, answer, score, compare, report."""
     from judgekit import experiment as experiments
-    from judgekit.llm.usage import Budget
+    from judgekit.client.usage import Budget
 
     config = experiments.load(experiment)
     if limit is not None:

@@ -70,7 +70,7 @@ def _catalog(entries: dict[str, About]) -> None:
 @prompts.command("list")
 def prompts_list() -> None:
     """List the prompts with what each is for and what it declares."""
-    from judgekit.llm.prompts import list_prompts
+    from judgekit.reading.prompts import list_prompts
 
     for prompt in list_prompts():
         console().print(f"{prompt.name:<18} {prompt.kind:<7} {prompt.about}", markup=False, highlight=False)
@@ -81,7 +81,7 @@ def prompts_show(
     name: Annotated[str, typer.Argument(help="A prompt's name, or a file of your own to be checked.")],
 ) -> None:
     """Print a prompt file; copy it to write your own."""
-    from judgekit.llm.prompts import load_prompt, prompt_folder
+    from judgekit.reading.prompts import load_prompt, prompt_folder
 
     load_prompt(name)
     shipped = prompt_folder() / f"{name}.toml"
@@ -98,9 +98,9 @@ def check_endpoint(
     from rich.markup import escape
     from rich.table import Table
 
-    from judgekit.llm.check import check_endpoint as check
-    from judgekit.llm.session import run_sync
-    from judgekit.llm.types import Endpoint
+    from judgekit.client.session import run_sync
+    from judgekit.reading.check import check_endpoint as check
+    from judgekit.wire.types import Endpoint
 
     endpoint = Endpoint("checked", base_url, model, api_key_env, timeout_s=timeout)
     found = run_sync(check(endpoint))

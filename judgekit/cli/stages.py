@@ -69,13 +69,13 @@ def label(
 ) -> None:
     """Label the pool of all runs once; write QRELS and, beside it, the labels with status and raw reply (Parquet)."""
     from judgekit import stages
+    from judgekit.client.session import Session, run_sync
     from judgekit.data.checks import remarks
     from judgekit.data.files import check_target, write_table
     from judgekit.data.manifest import manifest_path, write_manifest
     from judgekit.data.outputs import check_outputs, noting_reads
     from judgekit.data.trec import missing_path, write_qrels
     from judgekit.labelers.base import build
-    from judgekit.llm.session import Session, run_sync
     from judgekit.spec import Spec, parse
 
     check_target(out)
@@ -131,11 +131,11 @@ def answer(
 ) -> None:
     """Answer every query from the top k documents of every run, and say how good the answers are."""
     from judgekit import stages
+    from judgekit.client.session import Session, run_sync
     from judgekit.data.files import check_target, write_table
     from judgekit.data.manifest import manifest_path, write_manifest
     from judgekit.data.outputs import check_outputs, noting_reads
     from judgekit.data.tables import Status
-    from judgekit.llm.session import Session, run_sync
 
     check_target(out, table=True)
     runs = named(run, "--run")

@@ -14,7 +14,7 @@ from judgekit.cli.common import Cache, Limit, console, store_path
 from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
-    from judgekit.llm.store import Store
+    from judgekit.store.store import Store
 
 __all__ = ["batch", "cache"]
 
@@ -29,7 +29,7 @@ batch = typer.Typer(help="OpenAI batch files, for batch services and for `vllm r
 
 @contextmanager
 def _store(folder: Path | None, *, readonly: bool) -> Iterator[Store]:
-    from judgekit.llm.store import Store, has_store
+    from judgekit.store.store import Store, has_store
 
     path = store_path(folder)
     if readonly and not has_store(path):
@@ -48,7 +48,7 @@ def _say(*lines: str) -> None:
 @cache.command("stats")
 def stats(cache: Cache = None) -> None:
     """Say what the store holds: replies and tokens by endpoint and model, size, damage."""
-    from judgekit.llm.maintenance import stats as read_stats
+    from judgekit.store.maintenance import stats as read_stats
 
     with _store(cache, readonly=True) as store:
         found = read_stats(store)
@@ -78,7 +78,7 @@ def verify(
     repair: Annotated[bool, typer.Option("--repair", help="Delete damaged replies; they are asked for again.")] = False,
 ) -> None:
     """Check every reply: its identity, its checksum, and that it is a chat completion."""
-    from judgekit.llm.maintenance import verify as check
+    from judgekit.store.maintenance import verify as check
 
     with _store(cache, readonly=not repair) as store:
         found = check(store, repair=repair)
@@ -95,7 +95,7 @@ def explain(
     cache: Cache = None,
 ) -> None:
     """Say what the store knows of a request, or how it differs from the nearest one that is stored."""
-    from judgekit.llm.maintenance import explain as look
+    from judgekit.store.maintenance import explain as look
 
     with _store(cache, readonly=True) as store:
         found = look(store, request)
@@ -124,7 +124,7 @@ def export(
     out: Annotated[Path, typer.Argument(help="JSONL file to write (.gz is compressed).")], cache: Cache = None
 ) -> None:
     """Write all replies as JSON lines."""
-    from judgekit.llm.maintenance import export_store
+    from judgekit.store.maintenance import export_store
 
     with _store(cache, readonly=True) as store:
         count = export_store(store, out)
@@ -134,7 +134,7 @@ def export(
 @cache.command("import")
 def import_(file: Annotated[Path, typer.Argument(help="What `cache export` wrote.")], cache: Cache = None) -> None:
     """Add replies from JSON lines; what is there already stays."""
-    from judgekit.llm.maintenance import import_store
+    from judgekit.store.maintenance import import_store
 
     with _store(cache, readonly=False) as store:
         added, there = import_store(store, file)
@@ -159,8 +159,9 @@ def forget(
     A question is looked for in the texts of the prompts; those that quote it are found too. Files that you exported
     and results that you wrote are not touched.
     """
-    from judgekit.llm.forgetting import find
-    from judgekit.llm.forgetting import forget as delete
+    from judgekit.reading.prompts import neutral
+    from judgekit.store.forgetting import find
+    from judgekit.store.forgetting import forget as delete
 
     if queries is not None:
         from judgekit.data.readers import read_queries
@@ -171,7 +172,7 @@ def forget(
         query = known[query].text
     before = None if older_than is None else time.time() - 86_400 * older_than
     with _store(cache, readonly=not yes) as store:
-        found = find(store, query=query, before=before, model=model)
+        found = find(store, query=query and neutral(query), before=before, model=model)
         if yes and found:
             delete(store, found)
         aside = sorted(store.path.glob("damaged-*"))
@@ -211,7 +212,7 @@ def batch_import(
     file: Annotated[list[Path], typer.Argument(help="Result files of the batch service.")], cache: Cache = None
 ) -> None:
     """Take result files back into the store, in whatever order their lines are."""
-    from judgekit.llm.batch import import_batch
+    from judgekit.client.batch import import_batch
 
     failed = 0
     with _store(cache, readonly=False) as store:

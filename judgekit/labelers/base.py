@@ -27,9 +27,9 @@ from judgekit.data.documents import Doc, Docs, Fields, Query, Unit
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError, nearest
-from judgekit.llm.types import Endpoint, Outcome, Request
 from judgekit.options import About, Options, about
 from judgekit.spec import Spec, Value, parse
+from judgekit.wire.types import Endpoint, Outcome, Request
 
 __all__ = [
     "Context",

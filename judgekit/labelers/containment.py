@@ -17,9 +17,9 @@ from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import DataError
 from judgekit.labelers.base import Context, Label, Needs, Unit, read_fields, spell_fields
-from judgekit.llm.types import Outcome, Request
 from judgekit.options import About, Options, spelling
 from judgekit.spec import Spec
+from judgekit.wire.types import Outcome, Request
 
 __all__ = ["Containment"]
 

@@ -20,9 +20,9 @@ from judgekit.data.trec import read_qrels
 from judgekit.errors import DataError
 from judgekit.labelers.base import Context, Label, Needs, Unit
 from judgekit.labelers.provenance import UNLISTED, Unlisted, as_declared, judged_queries, judgments, not_listed
-from judgekit.llm.types import Outcome, Request
 from judgekit.options import About, Options, spelling
 from judgekit.spec import Spec
+from judgekit.wire.types import Outcome, Request
 
 __all__ = ["Human", "wilson"]
 

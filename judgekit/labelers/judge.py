@@ -15,13 +15,13 @@ from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.labelers.base import Context, Label, Needs, Unit, read_fields, spell_fields
-from judgekit.llm.asking import Asker, settled
-from judgekit.llm.logprobs import distribution
-from judgekit.llm.prompts import Prompt, find_prompt, neutral, passages
-from judgekit.llm.types import CONSTRAINTS, Endpoint, Failure, Outcome, Reply, Request
-from judgekit.llm.verdict import Unread
 from judgekit.options import About, Options, spelling
+from judgekit.reading.asking import Asker, settled
+from judgekit.reading.logprobs import distribution
+from judgekit.reading.prompts import Prompt, find_prompt, neutral, passages
+from judgekit.reading.verdict import Unread
 from judgekit.spec import Spec
+from judgekit.wire.types import CONSTRAINTS, Endpoint, Failure, Outcome, Reply, Request
 
 __all__ = ["Judge"]
 

@@ -13,9 +13,9 @@ from judgekit.data.tables import Status
 from judgekit.data.trec import read_qrels
 from judgekit.errors import UsageError
 from judgekit.labelers.base import Context, Label, Needs, Unit
-from judgekit.llm.types import Outcome, Request
 from judgekit.options import About, Options, spelling
 from judgekit.spec import Spec
+from judgekit.wire.types import Outcome, Request
 
 __all__ = ["UNLISTED", "Provenance", "Unlisted", "as_declared", "judged_queries", "judgments", "not_listed"]
 

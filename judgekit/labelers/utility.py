@@ -16,12 +16,12 @@ from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.labelers.base import Context, Label, Needs, Unit, read_fields, spell_fields
-from judgekit.llm.asking import play, settled
-from judgekit.llm.logprobs import MalformedLogprobsError, begins
-from judgekit.llm.prompts import find_prompt
-from judgekit.llm.types import Outcome, Reply, Request
 from judgekit.options import About, Options, spelling
+from judgekit.reading.asking import play, settled
+from judgekit.reading.logprobs import MalformedLogprobsError, begins
+from judgekit.reading.prompts import find_prompt
 from judgekit.spec import Spec
+from judgekit.wire.types import Outcome, Reply, Request
 
 __all__ = ["Utility"]
 

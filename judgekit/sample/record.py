@@ -14,14 +14,14 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
+from judgekit.client.http import HttpTransport
+from judgekit.client.recorded import RECORDING, RecordedTransport, Recording
+from judgekit.client.session import Session, run_sync
 from judgekit.errors import EndpointError
 from judgekit.experiment import Everything, prepare, stage_units
-from judgekit.llm.http import HttpTransport
-from judgekit.llm.recorded import RECORDING, RecordedTransport, Recording
-from judgekit.llm.session import Session, run_sync
-from judgekit.llm.types import Endpoint, Failure, Reply
 from judgekit.progress import Event
 from judgekit.sample import EXPERIMENT
+from judgekit.wire.types import Endpoint, Failure, Reply
 
 __all__ = ["main", "record"]
 

@@ -4,7 +4,7 @@ import pytest
 
 from judgekit.analysis import Answering, compare, kinship, same_by_construction
 from judgekit.labelers.base import Needs
-from judgekit.llm.types import Endpoint
+from judgekit.wire.types import Endpoint
 
 READER = Endpoint("reader", "http://localhost:1/v1", "big", family="bigs")
 OTHER_PORT = Endpoint("reader2", "http://localhost:2/v1", "big")

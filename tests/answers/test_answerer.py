@@ -18,8 +18,8 @@ from judgekit.answers.reading import Answer
 from judgekit.data.documents import Doc, Query, Unit, render
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.llm.prompts import load_prompt
-from judgekit.llm.types import Failure, Outcome, Request
+from judgekit.reading.prompts import load_prompt
+from judgekit.wire.types import Failure, Outcome, Request
 from tests.labelers.scripted import CUT, REFUSED, Here, Says, outcome
 
 QUERY = Query("q1", "Which city?", ("Paris",))

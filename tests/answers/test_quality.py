@@ -23,7 +23,7 @@ from judgekit.answers.reading import Answer
 from judgekit.data.documents import Query
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.llm.types import Failure, Outcome
+from judgekit.wire.types import Failure, Outcome
 from tests.labelers.scripted import CUT, REFUSED, Here, Says, outcome
 
 PLAIN = {name: metric(name) for name in catalog() if name != "correct"}

@@ -8,8 +8,8 @@ import pytest
 
 from judgekit.answers.reading import Answer, read_answer
 from judgekit.data.tables import Status
-from judgekit.llm.prompts import Output, load_prompt
-from judgekit.llm.types import Reply
+from judgekit.reading.prompts import Output, load_prompt
+from judgekit.wire.types import Reply
 
 SHORT = load_prompt("answer-short").output
 CLASS = load_prompt("classify-claim").output

@@ -24,10 +24,10 @@ from pathlib import Path
 
 import aiohttp
 
+from judgekit.client.session import Session
 from judgekit.data.documents import Doc, Fields, Query, Unit
 from judgekit.labelers.base import Labeler, build, checked
-from judgekit.llm.session import Session
-from judgekit.llm.types import Endpoint
+from judgekit.wire.types import Endpoint
 from tests.bench.fast_server import COMPLETION
 
 HERE = Path(__file__).resolve().parent

@@ -20,7 +20,7 @@ from judgekit.data.pool import pool
 from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.trec import read_run
 from judgekit.labelers.base import build
-from judgekit.llm.types import Endpoint
+from judgekit.wire.types import Endpoint
 
 Pairs = list[tuple[Query, list[Doc]]]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from judgekit.llm.mock import Scripted, completion
+from judgekit.client.mock import Scripted, completion
 from tests.cli.conftest import Judgekit
 from tests.llm.conftest import FaultServer, fault_server, openai_error
 

@@ -9,8 +9,8 @@ from typing import Any
 import typer
 
 from judgekit.cli.app import app
-from judgekit.llm.prompts import list_prompts, prompt_folder
 from judgekit.metrics import catalog
+from judgekit.reading.prompts import list_prompts, prompt_folder
 from tests.cli.conftest import Judgekit
 
 

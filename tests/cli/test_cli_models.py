@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from judgekit.llm.mock import Scripted, completion
+from judgekit.client.mock import Scripted, completion
 from tests.cli.conftest import Judgekit
 from tests.llm.conftest import FaultServer, fault_server
 

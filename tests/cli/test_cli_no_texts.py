@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from judgekit.llm.mock import Scripted, completion
+from judgekit.client.mock import Scripted, completion
 from tests.cli.conftest import TOWNS, Judgekit
 from tests.cli.test_cli_models import as_model, experiment
 from tests.llm.conftest import FaultServer, fault_server, openai_error

@@ -7,8 +7,8 @@ import json
 import re
 from pathlib import Path
 
-from judgekit.llm.mock import MockTransport
-from judgekit.llm.types import Endpoint
+from judgekit.client.mock import MockTransport
+from judgekit.wire.types import Endpoint
 from tests.cli.conftest import Judgekit
 
 RUN = ["run", "experiment.toml", "--out", "results"]

@@ -19,7 +19,7 @@ from judgekit.data.files import read_table
 from judgekit.data.readers import read_docs, read_dpr, read_queries
 from judgekit.data.tables import QUALITY, SCORES
 from judgekit.errors import ConfigError, DataError, UsageError
-from judgekit.llm.prompts import load_prompt
+from judgekit.reading.prompts import load_prompt
 
 Case = tuple[str, bytes, int | None, str]
 """What is wrong, the content of the file, the line that the error names, and what its reason says."""

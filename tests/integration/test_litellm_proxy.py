@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from judgekit.client.session import run_sync
 from judgekit.errors import EndpointError
-from judgekit.llm.check import check_endpoint
-from judgekit.llm.session import run_sync
-from judgekit.llm.types import Endpoint
+from judgekit.reading.check import check_endpoint
+from judgekit.wire.types import Endpoint
 from tests.llm.programs import Run
 
 UNITS = [f"unit {i:02}" for i in range(12)]

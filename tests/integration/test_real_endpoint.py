@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from judgekit.client.session import run_sync
 from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.trec import read_run
 from judgekit.errors import EndpointError
-from judgekit.llm.check import check_endpoint
-from judgekit.llm.session import run_sync
-from judgekit.llm.types import Endpoint, Failure, Reply
+from judgekit.reading.check import check_endpoint
+from judgekit.wire.types import Endpoint, Failure, Reply
 from tests.llm.programs import Run
 
 MODEL = "minilm-l6-reader"

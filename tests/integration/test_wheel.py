@@ -112,6 +112,6 @@ def test_the_installed_wheel_runs_the_demo_in_another_folder(installed: Path, tm
 
 @pytest.mark.slow
 def test_the_installed_wheel_finds_its_prompts(installed: Path, tmp_path: Path) -> None:
-    code = "from judgekit.llm.prompts import list_prompts; print(*(p.name for p in list_prompts()))"
+    code = "from judgekit.reading.prompts import list_prompts; print(*(p.name for p in list_prompts()))"
     shown = run(installed / "python", "-c", code, cwd=tmp_path).stdout
     assert sorted(shown.split()) == sorted(Path(name).stem for name in files("prompts"))

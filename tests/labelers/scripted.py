@@ -11,7 +11,7 @@ from typing import Any
 from judgekit.data.documents import Doc, Docs, Fields, Query, Unit
 from judgekit.errors import ConfigError
 from judgekit.labelers.base import Label, Labeler, checked
-from judgekit.llm.types import Endpoint, Failure, Outcome, Reply, Request
+from judgekit.wire.types import Endpoint, Failure, Outcome, Reply, Request
 
 
 @dataclass

@@ -18,9 +18,9 @@ from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.labelers import base
 from judgekit.labelers.base import Label, Labeler, build, checked, kinds
-from judgekit.llm.types import Failure, Request
 from judgekit.options import spelling
 from judgekit.spec import Spec, parse
+from judgekit.wire.types import Failure, Request
 from tests.labelers.scripted import CUT, REFUSED, Here, Says, play
 
 quiet = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from judgekit.answers.answerer import Answerer, make_answerer
+from judgekit.client.mock import ScriptedTransport
+from judgekit.client.session import Session, run_sync
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.labelers.base import Labeler, build, checked
-from judgekit.llm.mock import ScriptedTransport
-from judgekit.llm.session import Session, run_sync
-from judgekit.llm.types import Program
+from judgekit.wire.types import Program
 from tests.labelers.scripted import Here
 
 QUERIES = [Query(f"q{i}", f"Which number is {i}?", (str(i),)) for i in range(4)]

@@ -13,7 +13,7 @@ from judgekit.data.documents import Query, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import EndpointError, UsageError
 from judgekit.labelers.base import build
-from judgekit.llm.types import Failure, Request
+from judgekit.wire.types import Failure, Request
 from tests.labelers.scripted import CUT, DOC, OTHER, PARIS, REFUSED, Here, Says, play
 
 UNIT = Unit(PARIS, (DOC,))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from judgekit.llm.mock import Scripted, completion
+from judgekit.client.mock import Scripted, completion
 
 Writer = Callable[[web.StreamResponse], Awaitable[None]]
 Answer = Callable[[dict[str, Any], int], "Scripted | str | bytes | Stream"]

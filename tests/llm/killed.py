@@ -13,9 +13,9 @@ import os
 import sys
 from pathlib import Path
 
+from judgekit.client.session import Session
 from judgekit.data.streams import write_atomic
-from judgekit.llm.session import Session
-from judgekit.llm.types import Endpoint
+from judgekit.wire.types import Endpoint
 from tests.llm.programs import Ask, texts
 
 

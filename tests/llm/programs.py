@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from judgekit.client.session import Session, run_sync
+from judgekit.client.usage import Usage
 from judgekit.errors import JudgekitError
-from judgekit.llm.session import Session, run_sync
-from judgekit.llm.types import Endpoint, Outcome, Reply, Request, chat
-from judgekit.llm.usage import Usage
 from judgekit.progress import Event
+from judgekit.wire.types import Endpoint, Outcome, Reply, Request, chat
 
 
 class Ask:

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.data.tables import Status
-from judgekit.llm.asking import Asker, play, settled
-from judgekit.llm.prompts import Prompt, load_prompt
-from judgekit.llm.types import Endpoint, Failure, Outcome, Reply, Request, chat
+from judgekit.reading.asking import Asker, play, settled
+from judgekit.reading.prompts import Prompt, load_prompt
+from judgekit.wire.types import Endpoint, Failure, Outcome, Reply, Request, chat
 
 
 def endpoint(**params: Any) -> Endpoint:

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from judgekit.client.batch import export_batch, import_batch
+from judgekit.client.mock import ScriptedTransport, completion
+from judgekit.client.session import Session, run_sync
 from judgekit.errors import DataError, UsageError
-from judgekit.llm.batch import export_batch, import_batch
-from judgekit.llm.mock import ScriptedTransport, completion
-from judgekit.llm.session import Session, run_sync
-from judgekit.llm.store import Store
-from judgekit.llm.types import Endpoint, Outcome, Request
+from judgekit.store.store import Store
+from judgekit.wire.types import Endpoint, Outcome, Request
 from tests.llm.programs import Ask, collect, texts
 
 HERE = Endpoint("here", "http://h/v1", "m")

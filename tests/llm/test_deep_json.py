@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from judgekit.client.mock import Scripted, ScriptedTransport
+from judgekit.client.session import Session, run_sync
 from judgekit.data.tables import Status
 from judgekit.errors import ConfigError
 from judgekit.labelers.base import build, checked
-from judgekit.llm.mock import Scripted, ScriptedTransport
-from judgekit.llm.prompts import load_prompt
-from judgekit.llm.session import Session, run_sync
-from judgekit.llm.types import Outcome, Reply, canonical, parse_json
+from judgekit.reading.prompts import load_prompt
+from judgekit.wire.types import Outcome, Reply, canonical, parse_json
 from tests.labelers.scripted import Here
 from tests.labelers.test_judge import UNIT
 

@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
+from judgekit.client.mock import Scripted, ScriptedTransport, completion
+from judgekit.client.session import Session, run_sync
 from judgekit.errors import StoreError
-from judgekit.llm.mock import Scripted, ScriptedTransport, completion
-from judgekit.llm.records import Record
-from judgekit.llm.session import Session, run_sync
-from judgekit.llm.store import Store
-from judgekit.llm.types import Endpoint, parse_json
+from judgekit.store.records import Record
+from judgekit.store.store import Store
+from judgekit.wire.types import Endpoint, parse_json
 from tests.llm.programs import Ask, Run, collect
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -13,10 +13,10 @@ import openai
 import pytest
 from aiohttp import web
 
+from judgekit.client.http import HttpTransport
+from judgekit.client.openai_transport import OpenAITransport
 from judgekit.errors import ConfigError, EndpointError
-from judgekit.llm.http import HttpTransport
-from judgekit.llm.openai_transport import OpenAITransport
-from judgekit.llm.types import Endpoint, TooLargeError, Transport
+from judgekit.wire.types import Endpoint, TooLargeError, Transport
 from tests.llm.conftest import Stream
 from tests.llm.programs import Run
 

@@ -15,10 +15,10 @@ from uuid import uuid4
 
 import pytest
 
+from judgekit.client.mock import Scripted, completion, error
 from judgekit.data.tables import Status
 from judgekit.errors import ConfigError, EndpointError
-from judgekit.llm.mock import Scripted, completion, error
-from judgekit.llm.types import Failure
+from judgekit.wire.types import Failure
 from tests.llm.programs import Run
 
 UNITS = [f"unit {i:02}" for i in range(40)]

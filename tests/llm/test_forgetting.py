@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from judgekit.errors import UsageError
-from judgekit.llm.forgetting import find, forget
-from judgekit.llm.records import Record
-from judgekit.llm.store import Store
-from judgekit.llm.types import Endpoint, canonical, chat, identity
+from judgekit.store.forgetting import find, forget
+from judgekit.store.records import Record
+from judgekit.store.store import Store
+from judgekit.wire.types import Endpoint, canonical, chat, identity
 
 HERE = Endpoint("here", "http://h/v1", "judge")
 NOW = time.time()

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from judgekit.llm.limits import Limiter
+from judgekit.client.limits import Limiter
 
 
 class Clock:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from judgekit.data.tables import Status
 from judgekit.errors import EndpointError
-from judgekit.llm.logprobs import Distribution, MalformedLogprobsError, alternatives, begins, distribution
-from judgekit.llm.types import Endpoint, Reply, canonical
-from judgekit.llm.verdict import Form, Unread
+from judgekit.reading.logprobs import Distribution, MalformedLogprobsError, alternatives, begins, distribution
+from judgekit.reading.verdict import Form, Unread
+from judgekit.wire.types import Endpoint, Reply, canonical
 
 YES_NO = Form((("Yes", 1), ("No", 0)), (("true", 1), ("false", 0)))
 SERVER = Endpoint("only", "http://localhost/v1", "m")

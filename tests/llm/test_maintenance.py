@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from judgekit.client.batch import export_batch
+from judgekit.client.mock import ScriptedTransport, error
+from judgekit.client.session import Session, run_sync
 from judgekit.errors import DataError, UsageError
-from judgekit.llm.batch import export_batch
-from judgekit.llm.maintenance import Difference, explain, export_store, import_store, stats, verify
-from judgekit.llm.mock import ScriptedTransport, error
-from judgekit.llm.session import Session, run_sync
-from judgekit.llm.store import Store
-from judgekit.llm.types import Endpoint
+from judgekit.store.maintenance import Difference, explain, export_store, import_store, stats, verify
+from judgekit.store.store import Store
+from judgekit.wire.types import Endpoint
 from tests.llm.programs import Ask, collect
 
 HERE = Endpoint("here", "http://h/v1", "m")

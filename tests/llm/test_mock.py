@@ -14,12 +14,12 @@ from judgekit.answers.metrics.correctness import Correctness
 from judgekit.answers.quality import Answered
 from judgekit.answers.quality import metric as build_metric
 from judgekit.answers.reading import Answer
+from judgekit.client.mock import MockTransport
 from judgekit.data.documents import Doc, Fields, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.labelers.base import build, checked
-from judgekit.llm.mock import MockTransport
-from judgekit.llm.prompts import list_prompts
-from judgekit.llm.types import Endpoint, Outcome, Reply, Request, chat
+from judgekit.reading.prompts import list_prompts
+from judgekit.wire.types import Endpoint, Outcome, Reply, Request, chat
 
 ENDPOINT = Endpoint("mock", "mock:", "mock")
 QUERY = Query("q", "Who built the Old Mill?", ("Thomas",))

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from judgekit.client.mock import Scripted, ScriptedTransport, error
+from judgekit.client.session import Session, run_sync
 from judgekit.errors import EndpointError
-from judgekit.llm.mock import Scripted, ScriptedTransport, error
-from judgekit.llm.records import Record
-from judgekit.llm.session import Session, run_sync
-from judgekit.llm.store import Store
-from judgekit.llm.types import Endpoint, Outcome, Reply
+from judgekit.store.records import Record
+from judgekit.store.store import Store
+from judgekit.wire.types import Endpoint, Outcome, Reply
 from tests.llm.programs import Ask, collect
 
 ENDPOINT = Endpoint("here", "http://server.example/v1", "m")

@@ -8,8 +8,8 @@ from typing import Any
 import openai
 import pytest
 
-from judgekit.llm.mock import Scripted, completion, error
-from judgekit.llm.openai_transport import OpenAITransport
+from judgekit.client.mock import Scripted, completion, error
+from judgekit.client.openai_transport import OpenAITransport
 from tests.llm.programs import Run
 
 UNITS = [f"unit {i:02}" for i in range(8)]

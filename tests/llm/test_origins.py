@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 
 from judgekit.analysis import compare
+from judgekit.client.mock import Scripted, ScriptedTransport, completion
+from judgekit.client.origins import origin
+from judgekit.client.session import Session, run_sync
 from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.runs import Run
 from judgekit.labelers.base import build
-from judgekit.llm.mock import Scripted, ScriptedTransport, completion
-from judgekit.llm.origins import origin
-from judgekit.llm.session import Session, run_sync
-from judgekit.llm.types import Endpoint, Reply, chat
 from judgekit.stages import Collection, Resources, label
+from judgekit.wire.types import Endpoint, Reply, chat
 from tests.llm.programs import Ask, collect
 
 HERE = Endpoint("here", "http://h/v1", "judge")

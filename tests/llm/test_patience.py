@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-
-from judgekit.errors import ConfigError, EndpointError
 from judgekit.llm import patience
-from judgekit.llm.mock import Scripted, error
-from judgekit.llm.patience import Patience, Watch
-from judgekit.llm.responses import Again
-from judgekit.llm.types import Endpoint
+
+from judgekit.client.mock import Scripted, error
+from judgekit.client.patience import Patience, Watch
+from judgekit.errors import ConfigError, EndpointError
+from judgekit.wire.responses import Again
+from judgekit.wire.types import Endpoint
 from tests.llm.conftest import Stream
 from tests.llm.programs import Run
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from judgekit.data.documents import Doc
 from judgekit.errors import ConfigError, UsageError
-from judgekit.llm.prompts import Prompt, list_prompts, load_prompt, neutral, passages, prompt_folder
-from judgekit.llm.verdict import Form
+from judgekit.reading.prompts import Prompt, list_prompts, load_prompt, neutral, passages, prompt_folder
+from judgekit.reading.verdict import Form
 
 ROOT = Path(__file__).resolve().parents[2]
 PROMPTS = list_prompts()
@@ -264,7 +264,7 @@ def test_an_installed_wheel_finds_its_prompts(tmp_path: Path) -> None:
     package = tmp_path / "judgekit"
     shutil.copytree(ROOT / "judgekit", package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "prompts", package / "prompts")
-    code = "from judgekit.llm.prompts import list_prompts, prompt_folder; print(len(list_prompts()), prompt_folder())"
+    code = "from judgekit.reading import prompts as p; print(len(p.list_prompts()), p.prompt_folder())"
     out = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert out.stdout == f"{len(PROMPTS)} {package / 'prompts'}\n"
 

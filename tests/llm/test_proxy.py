@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from judgekit.errors import ConfigError
-from judgekit.llm.addresses import proxy_for, without_password
-from judgekit.llm.check import check_endpoint
-from judgekit.llm.types import Endpoint
+from judgekit.reading.check import check_endpoint
+from judgekit.wire.addresses import proxy_for, without_password
+from judgekit.wire.types import Endpoint
 from tests.llm.programs import Run
 
 NAMES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "REQUEST_METHOD")

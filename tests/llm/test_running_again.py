@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from judgekit.client.mock import Scripted, ScriptedTransport, completion, error
+from judgekit.client.session import Session, run_sync
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import EndpointError
 from judgekit.labelers.base import Label, build, checked
-from judgekit.llm.mock import Scripted, ScriptedTransport, completion, error
-from judgekit.llm.session import Session, run_sync
-from judgekit.llm.types import Endpoint, Failure, Outcome, Request
+from judgekit.wire.types import Endpoint, Failure, Outcome, Request
 from tests.labelers.scripted import Here
 from tests.llm.programs import Ask, Run, collect, texts
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from judgekit.client.http import HttpTransport
+from judgekit.client.mock import Scripted, completion, error
 from judgekit.errors import ConfigError
-from judgekit.llm.http import HttpTransport
-from judgekit.llm.mock import Scripted, completion, error
-from judgekit.llm.secrecy import Secret
-from judgekit.llm.types import Endpoint, Reply
+from judgekit.wire.secrecy import Secret
+from judgekit.wire.types import Endpoint, Reply
 from tests.llm.programs import Run
 
 KEY = "sk-VERY-secret-0123456789"

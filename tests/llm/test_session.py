@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
+from judgekit.client.mock import ScriptedTransport, error
+from judgekit.client.session import Session, run_sync
+from judgekit.client.usage import Budget
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.errors import BudgetError, EndpointError, UsageError
 from judgekit.labelers.base import build
-from judgekit.llm.mock import ScriptedTransport, error
-from judgekit.llm.session import Session, run_sync
-from judgekit.llm.types import Endpoint, Failure, Outcome, Request
-from judgekit.llm.usage import Budget
 from judgekit.progress import Event
+from judgekit.wire.types import Endpoint, Failure, Outcome, Request
 from tests.labelers.scripted import Here
 from tests.llm.programs import Ask, collect, texts
 

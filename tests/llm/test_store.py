@@ -22,10 +22,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.errors import StoreError, UsageError
-from judgekit.llm.maintenance import explain, export_store, stats, verify
-from judgekit.llm.records import Record, looked_up
-from judgekit.llm.store import Store, TextDisk, default_store_path
-from judgekit.llm.types import identity
+from judgekit.store.maintenance import explain, export_store, stats, verify
+from judgekit.store.records import Record, looked_up
+from judgekit.store.store import Store, TextDisk, default_store_path
+from judgekit.wire.types import identity
 
 
 def record(number: int, size: int = 300, endpoint: str = "http://e/v1") -> Record:

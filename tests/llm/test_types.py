@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from judgekit.answers.answerer import Answerer
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.errors import ConfigError, DataError
-from judgekit.llm.prompts import load_prompt
-from judgekit.llm.types import Endpoint, Reply, Request, canonical, chat, identity
+from judgekit.reading.prompts import load_prompt
+from judgekit.wire.types import Endpoint, Reply, Request, canonical, chat, identity
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judgekit.client.ledger import Distinct
+from judgekit.client.mock import Scripted, ScriptedTransport, completion, error
+from judgekit.client.usage import Amount, Budget, Price, parse_prices
 from judgekit.errors import BudgetError, ConfigError, UsageError
-from judgekit.llm.ledger import Distinct
-from judgekit.llm.mock import Scripted, ScriptedTransport, completion, error
-from judgekit.llm.types import Endpoint
-from judgekit.llm.usage import Amount, Budget, Price, parse_prices
+from judgekit.wire.types import Endpoint
 from tests.llm.programs import Run
 
 UNITS = [f"unit {i:02}" for i in range(30)]

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from judgekit.client.mock import Scripted, completion, error
+from judgekit.client.recorded import RecordedTransport, Recording
+from judgekit.client.session import run_sync
 from judgekit.errors import EndpointError
-from judgekit.llm.mock import Scripted, completion, error
-from judgekit.llm.recorded import RecordedTransport, Recording
-from judgekit.llm.session import run_sync
-from judgekit.llm.types import Endpoint, Reply, chat
 from judgekit.sample.record import record
+from judgekit.wire.types import Endpoint, Reply, chat
 from tests.llm.conftest import FaultServer, fault_server
 
 __all__ = ["fault_server"]

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from judgekit.answers.normalize import normalize
+from judgekit.client.recorded import Recording
 from judgekit.config import load
 from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.trec import read_qrels, read_run
-from judgekit.llm.recorded import Recording
 from judgekit.sample import EXPERIMENT
 from judgekit.sample.make_runs import make_runs
 

@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from judgekit.client.recorded import RECORDING, Recording
 from judgekit.data.trec import read_run
 from judgekit.errors import EndpointError
 from judgekit.experiment import Finished, run
-from judgekit.llm.recorded import RECORDING, Recording
-from judgekit.llm.store import Store
 from judgekit.sample import EXPERIMENT
+from judgekit.store.store import Store
 
 DEPTHS = (1, 3, 5, 10)
 WEAK = "bm25_title"

@@ -14,12 +14,12 @@ from judgekit.data.documents import Query
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.llm.asking import Asker, settled
-from judgekit.llm.prompts import Prompt, find_prompt, neutral
-from judgekit.llm.types import Endpoint, Outcome, Request
-from judgekit.llm.verdict import Unread
 from judgekit.options import About, Options, spelling
+from judgekit.reading.asking import Asker, settled
+from judgekit.reading.prompts import Prompt, find_prompt, neutral
+from judgekit.reading.verdict import Unread
 from judgekit.spec import Spec
+from judgekit.wire.types import Endpoint, Outcome, Request
 
 __all__ = ["Correctness"]
 

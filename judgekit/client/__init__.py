@@ -1,0 +1,1 @@
+"""Turns requests into replies: transports, retries, limits, budgets, and the session that runs them in waves."""

@@ -1,0 +1,299 @@
+"""Batch files: requests that the store lacks go out as a file, replies come back as a file.
+
+The files are OpenAI's (`/v1/chat/completions` lines), which ``vllm run-batch`` takes as well. A line's ``custom_id`` is
+the request's identity. What was exported waits in the store, so that a result file alone says everything: results may
+come in any order, in several files, and partly.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from itertools import count, islice
+from pathlib import Path
+from typing import Any, BinaryIO, Final, TypeVar
+
+import orjson
+
+from judgekit.client.ledger import Distinct
+from judgekit.data.outputs import check_outputs
+from judgekit.data.streams import lines, open_atomic
+from judgekit.errors import DataError, UsageError
+from judgekit.spec import slug
+from judgekit.store.records import Record
+from judgekit.store.store import Store
+from judgekit.wire.responses import Accepted, Verdict, read_response
+from judgekit.wire.types import Endpoint, Outcome, Program, Request, most_requests, parse_json, tokens_used
+
+__all__ = ["BatchExport", "BatchImport", "export_batch", "import_batch"]
+
+MAX_REQUESTS: Final = 50_000
+"""The most requests in one file, by OpenAI's rules."""
+
+MAX_BYTES: Final = 200_000_000
+"""The most bytes of one file, by OpenAI's rules."""
+
+_URL: Final = "/v1/chat/completions"
+_CHUNK: Final = 256
+
+U = TypeVar("U")
+
+
+@dataclass
+class BatchExport:
+    """What was written.
+
+    Attributes:
+        files: the files, in order; none if nothing is missing.
+        units: units that were looked at.
+        requests: requests written.
+        cached: requests that the store answers already.
+        again: requests among those written that an earlier export wrote, too, and that have no reply yet.
+        at_least: whether the replies may lead to further requests, to be exported once these are imported.
+    """
+
+    files: list[Path] = field(default_factory=list)
+    units: int = 0
+    requests: int = 0
+    cached: int = 0
+    again: int = 0
+    at_least: bool = False
+
+
+class _Names:
+    """Gives each file of an export a name of its own, beginning with the one that the user gave.
+
+    Further models go by the name of their endpoint, and by their own where an endpoint serves several.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._taken: set[str] = set()
+        self._endpoints: set[str] = set()
+
+    def first(self, endpoint: Endpoint) -> Path:
+        """Return the name of the first file of an endpoint and model."""
+        several = endpoint.name in self._endpoints
+        self._endpoints.add(endpoint.name)
+        parts = [slug(endpoint.name), slug(endpoint.model)] if several else [slug(endpoint.name)]
+        return self.free(
+            self._path.with_name("-".join([self._path.stem, *parts]) + ".jsonl") if self._taken else self._path
+        )
+
+    def free(self, path: Path) -> Path:
+        """Return the name, or the first one with a number behind it that no other file of the export has."""
+        names = (path.with_name(f"{path.stem}-{n}.jsonl") if n > 1 else path for n in count(1))
+        found = next(name for name in names if name.name.casefold() not in self._taken)
+        self._taken.add(found.name.casefold())
+        return found
+
+
+class _Writer:
+    """Writes the lines of one endpoint and model into files that stay below the limits."""
+
+    def __init__(self, path: Path, names: _Names, stack: ExitStack, most: int, size: int) -> None:
+        self.files: list[Path] = []
+        self._path = path
+        self._names = names
+        self._stack = stack
+        self._most = most
+        self._size = size
+        self._lines = self._bytes = 0
+        self._stream: BinaryIO | None = None
+
+    def write(self, request: Request) -> None:
+        line = b'{"custom_id":"%b","method":"POST","url":"%b","body":%b}\n' % (
+            request.key.encode(),
+            _URL.encode(),
+            request.body,
+        )
+        full = self._lines >= self._most or self._bytes + len(line) > self._size
+        if self._stream is None or full:
+            number = f"-{len(self.files) + 1:03}.jsonl"
+            further = self._path.with_name(self._path.stem + number)
+            self.files.append(self._names.free(further) if self.files else self._path)
+            self._stream = self._stack.enter_context(open_atomic(self.files[-1]))
+            self._lines = self._bytes = 0
+        self._stream.write(line)
+        self._lines += 1
+        self._bytes += len(line)
+
+
+def export_batch(
+    store: Store,
+    units: Iterable[U],
+    program: Program[U],
+    path: str | Path,
+    *,
+    most: int = MAX_REQUESTS,
+    size: int = MAX_BYTES,
+) -> BatchExport:
+    """Write the requests that the store lacks as batch files; nothing is sent.
+
+    The first file has the name given, further ones end in ``-002``, ``-003``, …; a file holds the requests of one
+    endpoint and model, whose names are in the file name where there are several. All files are whole or absent.
+
+    Args:
+        store: the store; the requests are noted in it as waiting.
+        units: what is to be labelled or answered.
+        program: says which requests a unit needs.
+        path: the first file, e.g. ``batch.jsonl``.
+        most: the most requests in one file.
+        size: the most bytes of one file.
+
+    Raises:
+        DataError: a file cannot be written.
+        StoreError: the store cannot be written to.
+        UsageError: the name does not end in ``.jsonl``, or a file is an input (see `judgekit.data.outputs`).
+    """
+    path = Path(path)
+    if path.suffix != ".jsonl":
+        raise UsageError(f"{path}: the name of a batch file ends in .jsonl")
+    check_outputs(path)
+    result = BatchExport()
+    distinct = Distinct()
+    writers: dict[tuple[str, str, str], _Writer] = {}
+    names = _Names(path)
+    source = iter(units)
+    with ExitStack() as stack:
+        while part := list(islice(source, _CHUNK)):
+            result.units += len(part)
+            missing = _missing(store, part, program, distinct, result)
+            waiting = [_waiting(request) for request in missing]
+            result.again += len(store.waiting([record.key for record in waiting]))
+            store.put_many(waiting, replace=True)
+            result.requests += len(missing)
+            for request in missing:
+                endpoint = request.endpoint
+                whom = (endpoint.name, endpoint.identity, endpoint.model)
+                writer = writers.get(whom)
+                if writer is None:
+                    writer = writers[whom] = _Writer(names.first(endpoint), names, stack, most, size)
+                writer.write(request)
+    result.files = [file for writer in writers.values() for file in writer.files]
+    return result
+
+
+def _missing(
+    store: Store, units: list[U], program: Program[U], distinct: Distinct, result: BatchExport
+) -> list[Request]:
+    """Follow the waves of some units as far as the store answers them; return the requests that it lacks."""
+    lacking: list[Request] = []
+    going: list[tuple[U, list[Outcome], list[Request]]] = [(unit, [], program.requests(unit, ())) for unit in units]
+    while going:
+        wanted = {request.key: request for _, _, wave in going for request in wave}
+        stored = store.get_many(list(wanted))
+        for (key, request), new in zip(wanted.items(), distinct.add(wanted), strict=True):
+            if new and key in stored:
+                result.cached += 1
+            elif new:
+                lacking.append(request)
+        answered = []
+        for job in going:
+            unit, outcomes, wave = job
+            if wave and all(request.key in stored for request in wave):
+                answered.append(job)
+            elif wave:
+                most = most_requests(program, unit)
+                result.at_least |= most is None or most > len(outcomes) + len(wave)
+        going = []
+        for unit, outcomes, wave in answered:
+            outcomes += [stored[request.key] for request in wave]
+            going.append((unit, outcomes, program.requests(unit, outcomes)))
+    return lacking
+
+
+def _waiting(request: Request) -> Record:
+    endpoint, now = request.endpoint.identity, time.time()
+    return Record(request.key, endpoint, request.sample, request.body.decode(), None, None, None, now)
+
+
+@dataclass
+class BatchImport:
+    """What came back.
+
+    Attributes:
+        imported: replies that are in the store now.
+        there: replies that were there already, and stay.
+        failed: (line, identity, reason) of requests that have no reply; exporting again writes them again.
+        unknown: (line, custom_id) of lines whose request was not exported from this store.
+    """
+
+    imported: int = 0
+    there: int = 0
+    failed: list[tuple[int, str, str]] = field(default_factory=list)
+    unknown: list[tuple[int, str]] = field(default_factory=list)
+
+
+def import_batch(store: Store, path: str | Path) -> BatchImport:
+    """Take a result file back, in whatever order its lines are. Nothing is imported if a line is malformed.
+
+    Raises:
+        DataError: the file is missing, or a line is no batch result.
+        StoreError: the store cannot be written to.
+    """
+    path = Path(path)
+    for _ in _results(path):
+        pass
+    result = BatchImport()
+    source = _results(path)
+    while part := list(islice(source, _CHUNK)):
+        waiting = store.waiting([row.key for row in part])
+        stored = store.get_many([row.key for row in part])
+        records: dict[str, Record] = {}
+        for row in part:
+            if row.key in stored or row.key in records:
+                result.there += 1
+            elif row.key not in waiting:
+                result.unknown.append((row.line, row.key))
+            elif isinstance(row.verdict, Accepted):
+                records[row.key] = _answered(waiting[row.key], row.verdict)
+            else:
+                result.failed.append((row.line, row.key, row.verdict.reason))
+        kept = store.put_many(list(records.values()))
+        result.there += len(kept)
+        result.imported += len(records) - len(kept)
+        store.forget([*stored, *records], waiting=True)
+    return result
+
+
+def _answered(record: Record, accepted: Accepted) -> Record:
+    return replace(record, reply=accepted.raw, usage=tokens_used(accepted.json), time=time.time())
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    line: int
+    key: str
+    verdict: Verdict
+
+
+def _results(path: Path) -> Iterator[_Result]:
+    for line in lines(path, "a batch result file"):
+        if not line.text.strip():
+            continue
+        try:
+            row = parse_json(line.text)
+        except ValueError as problem:
+            raise DataError(f"is no JSON: {problem}", path, line.number) from None
+        if not isinstance(row, dict) or not isinstance(row.get("custom_id"), str):
+            raise DataError("is no line of a batch result: it has no custom_id", path, line.number)
+        if "response" not in row and "error" not in row:
+            raise DataError(
+                "is no line of a batch result: it has neither a response nor an error"
+                + (" (this is the file that was exported, not its results)" if "body" in row else ""),
+                path,
+                line.number,
+            )
+        yield _Result(line.number, row["custom_id"], _verdict(row))
+
+
+def _verdict(row: dict[str, Any]) -> Verdict:
+    response = row.get("response")
+    if not isinstance(response, dict):
+        return read_response(500, {}, orjson.dumps({"error": row.get("error")}))
+    status = response.get("status_code", 200)
+    body = orjson.dumps(response.get("body"))
+    return read_response(status if isinstance(status, int) else 500, {}, body, proven=True)

@@ -1,0 +1,346 @@
+"""Asks one endpoint: waits for a slot, sends, retries, negotiates parameters, and says what became of each request.
+
+What a complaint that is not understood means depends on whether the model ever answered there, now or in an earlier
+run: if it did, the complaint is about that request, and a run that was finished can be run again; if it did not,
+something is wrong with the settings, and the run stops.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+
+import orjson
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_random_exponential
+
+from judgekit.client.limits import Limiter
+from judgekit.client.negotiation import Negotiated
+from judgekit.client.patience import Patience, Watch
+from judgekit.client.usage import Purse
+from judgekit.errors import EndpointError, StoppedError
+from judgekit.store.records import Record
+from judgekit.wire.responses import Accepted, Again, Complaint, Rejected, Stop, Unsupported, Verdict, read_response
+from judgekit.wire.secrecy import Secret
+from judgekit.wire.types import (
+    RECORDED_URL,
+    Endpoint,
+    Failure,
+    NotConnectedError,
+    Outcome,
+    Reply,
+    Request,
+    TooLargeError,
+    Transport,
+)
+
+__all__ = ["Brake", "Client"]
+
+_NEVER_CONNECTED_RETRIES = 2
+_FIRST_ALIKE = 8
+_LATER_ALIKE = 20
+_REJECTED_ALIKE = 50
+_REJECTED_LATER = 200
+_VARYING = re.compile(r"\b[\w-]*\d[\w-]*|'[^']*'|\"[^\"]*\"")
+"""What differs between messages that say the same: numbers, request ids, what is quoted."""
+
+
+@dataclass
+class Brake:
+    """Shared by the clients of a run: why it must stop, and which tasks hold a request that is being paid for."""
+
+    error: StoppedError | None = None
+    sending: set[asyncio.Task[object]] = field(default_factory=set)
+
+
+class _TryAgain(Exception):
+    def __init__(self, again: Again) -> None:
+        super().__init__(again.reason)
+        self.again = again
+
+
+def _failure(state: RetryCallState) -> _TryAgain:
+    problem = state.outcome.exception() if state.outcome else None
+    assert isinstance(problem, _TryAgain)  # nothing else is tried again
+    return problem
+
+
+class Client:
+    """Turns the requests of one endpoint into outcomes. Belongs to one event loop.
+
+    Args:
+        endpoint: whom to ask.
+        transport: carries the bytes.
+        limiter: the gate in front of the endpoint.
+        purse: the budget of the session.
+        charge: called once per attempt that was sent, with the tokens the server reported and the seconds it took.
+        save: stores a reply and returns the one that was there already, if any. The slot is held until then, so that
+            a sudden death loses no more than the requests in flight.
+        note: called with messages for the user.
+        brake: the shared state of the run.
+        negotiated: what is known of the model.
+        known: whether the store holds a reply of the model, asked where none was seen yet.
+        secret: the key, cut out of everything that is kept or shown.
+        backoff_s: upper bound of the first wait before a retry.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        transport: Transport,
+        limiter: Limiter,
+        purse: Purse,
+        charge: Callable[[Request, tuple[int, int] | None, float], None],
+        save: Callable[[Record], Awaitable[Reply | None]],
+        note: Callable[[str], None],
+        brake: Brake,
+        negotiated: Negotiated,
+        known: Callable[[], bool] = lambda: False,
+        secret: Secret | None = None,
+        backoff_s: float = 1.0,
+    ) -> None:
+        self.endpoint = endpoint
+        self.transport = transport
+        self._limiter = limiter
+        self._purse = purse
+        self._charge = charge
+        self._save = save
+        self._note = note
+        self._brake = brake
+        self._negotiated = negotiated
+        self._known = known
+        self._secret = secret or Secret(None)
+        self._wait = wait_random_exponential(multiplier=backoff_s, max=60 * backoff_s)
+        self._connected = self._looked = False
+        self._streak = 0
+        self._signature = ""
+        self._estimates = limiter.counts_tokens or (purse.budget.max_tokens, purse.budget.max_cost) != (None, None)
+        self._told: set[str] = set()
+        self._asked = 0
+        self._watch = Watch(endpoint, lambda text: note(self._secret.cut(text)), lambda: self._proven)
+
+    async def ask(self, request: Request) -> Outcome:
+        """Return the reply, stored, or why there is none.
+
+        Raises:
+            StoppedError: the run must stop.
+        """
+        if not self._asked:
+            self._watch.idle()
+        self._asked += 1
+        try:
+            return await self._ask(request)
+        finally:
+            self._asked -= 1
+
+    async def _ask(self, request: Request) -> Outcome:
+        patience = Patience(self.endpoint)
+        try:
+            return await self._attempt(request, patience)
+        except _TryAgain as problem:
+            first: list[_TryAgain] = [problem]
+
+        async def attempt() -> Outcome:
+            if first:
+                raise first.pop()
+            return await self._attempt(request, patience)
+
+        # tenacity comes in after a first failure only: its machinery would be a fifth of the cost of a success
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type(_TryAgain),
+            wait=lambda state: self._seconds(state, patience),
+            stop=lambda state: self._brake.error is not None or patience.over(state.upcoming_sleep),
+            before_sleep=lambda state: self._watch.tell_retry(_failure(state).again, patience),
+            reraise=True,
+        )
+        try:
+            return await retrying(attempt)
+        except _TryAgain as last:
+            if self._brake.error is not None:
+                raise self._brake.error from None
+            rejected = Rejected(last.again.reason + patience.told)
+            if self._proven:
+                return self._fail(
+                    request, rejected, last.again.reason, max(_LATER_ALIKE, 2 * self.endpoint.concurrency)
+                )
+            # Nothing was ever answered: whatever the server says each time, it does not answer.
+            return self._fail(request, rejected, "", _FIRST_ALIKE)
+
+    def _seconds(self, state: RetryCallState, patience: Patience) -> float:
+        wait = min(self._wait(state), self._watch.left(patience))
+        return max(_failure(state).again.after or 0.0, wait)  # some ask to wait 0 s, whatever comes
+
+    async def _attempt(self, request: Request, patience: Patience) -> Outcome:
+        while True:
+            verdict = await self._send(request, patience)
+            if isinstance(verdict, Reply):
+                self._watch.answered()
+                return verdict
+            if isinstance(verdict, Again):
+                raise self._again(verdict, patience)
+            self._watch.answered()
+            if isinstance(verdict, Rejected):
+                return self._reject(request, verdict)
+            if isinstance(verdict, Unsupported):
+                if self._refused_by(request, verdict.param):
+                    continue
+                if self._proven:
+                    return self._reject(request, Rejected(verdict.reason, plain=False))
+            raise self._stopped(verdict.reason)
+
+    @property
+    def _proven(self) -> bool:
+        if not self._negotiated.replies and not self._looked:
+            self._looked = True
+            self._negotiated.replies += self._known()
+        return self._negotiated.replies > 0
+
+    def _refused_by(self, request: Request, param: str) -> bool:
+        action = self._negotiated.learn(param)
+        if action is None:
+            return False
+        text = f"{self.endpoint.name}: the model {self.endpoint.model!r} refuses {param}: {action} from now on"
+        if param not in self._told:
+            self._told.add(param)
+            self._note(text)
+        return True
+
+    def _again(self, again: Again, patience: Patience) -> _TryAgain:
+        patience.failed(again, self._watch.now())
+        why = self._watch.failed(again)
+        if why is not None:
+            raise self._stopped(why)
+        if again.after is not None:
+            self._limiter.pause(again.after)
+            self._watch.tell_pause(again, patience)
+        return _TryAgain(again)
+
+    def _stopped(self, reason: str) -> EndpointError:
+        return EndpointError(f"endpoint {self.endpoint.name!r} ({self.endpoint.base_url}): {self._secret.cut(reason)}")
+
+    def _reject(self, request: Request, rejected: Rejected) -> Failure:
+        """Note a request that is not taken. A rejection costs nothing, and a re-run asks only what was rejected."""
+        if not self._proven:
+            return self._fail(request, rejected, rejected.reason, _REJECTED_ALIKE)
+        if rejected.plain:
+            return Failure(request.key, rejected.status, self._secret.cut(rejected.reason))
+        return self._fail(request, rejected, rejected.reason, max(_REJECTED_LATER, self._negotiated.replies))
+
+    def _fail(self, request: Request, rejected: Rejected, signature: str, enough: int) -> Failure:
+        signature = _VARYING.sub("", signature)
+        self._streak = self._streak + 1 if signature == self._signature else 1
+        self._signature = signature
+        if self._streak >= enough:
+            raise self._stopped(f"{self._streak} requests in a row failed alike: {rejected.reason}")
+        return Failure(request.key, rejected.status, self._secret.cut(rejected.reason))
+
+    def _estimate(self, body: bytes) -> tuple[int, int]:
+        if not self._estimates:
+            return (0, 0)
+        values = orjson.loads(body)
+        longest = values.get("max_tokens") or values.get("max_completion_tokens") or 0
+        return (len(body) // 4, int(longest))
+
+    def _tell_unreported(self, estimate: tuple[int, int]) -> None:
+        """Say once that the estimate for a reply stands, since its server reports no tokens."""
+        if any(estimate) and not self._negotiated.silent:
+            self._negotiated.silent = True
+            self._note(
+                f"{self.endpoint.name} reports no tokens: budgets and limits count an estimate (four bytes a token,"
+                " and all the room that a reply was given)"
+            )
+
+    async def _send(self, request: Request, patience: Patience) -> Reply | Complaint:
+        estimate = self._estimate(request.body)
+        limiter = self._limiter
+        started = await limiter.acquire(sum(estimate), again=patience.attempts > 0)
+        task = asyncio.current_task()
+        try:
+            await self._purse.reserve(self.endpoint, estimate)
+            if self._brake.error is not None:
+                self._purse.settle(self.endpoint, estimate, None)
+                raise self._brake.error
+            body = self._negotiated.apply(request.body)  # only now: others may have learned while this one waited
+            usage: tuple[int, int] | None = None
+            worked = False
+            if task is not None:
+                self._brake.sending.add(task)
+            begun = time.perf_counter()
+            try:
+                verdict = await self._exchange(body, started, patience)
+                if isinstance(verdict, Accepted):
+                    # Finding a recorded reply says nothing of the time that its model took.
+                    timed = self.endpoint.base_url != RECORDED_URL
+                    seconds = time.perf_counter() - begun if timed else None
+                    reply = Reply(request.key, verdict.raw, body=verdict.json, seconds=seconds)
+                    usage, worked = reply.usage, True
+                elif isinstance(verdict, Again):
+                    usage, worked = verdict.usage, verdict.worked
+            finally:
+                used = usage
+                if worked and usage is None:
+                    used = estimate
+                    self._tell_unreported(estimate)
+                self._purse.settle(self.endpoint, estimate, used)
+                limiter.correct_tokens(sum(estimate), sum(used or (0, 0)))
+                self._charge(request, usage, time.perf_counter() - begun)
+            if not isinstance(verdict, Accepted):
+                return verdict
+            kept = await self._save(
+                Record(
+                    key=request.key,
+                    endpoint=request.endpoint.identity,
+                    sample=request.sample,
+                    body=request.body.decode(),
+                    sent=None if body == request.body else body.decode(),
+                    reply=reply.raw,
+                    usage=usage,
+                    time=time.time(),
+                    seconds=reply.seconds,
+                )
+            )
+            self._negotiated.replies += 1
+            self._streak = 0
+            limiter.succeeded()
+            return reply if kept is None else kept
+        finally:
+            self._brake.sending.discard(task)
+            limiter.release()
+
+    async def _exchange(self, body: bytes, started: float, patience: Patience) -> Verdict:
+        endpoint = self.endpoint
+        silent_s, sent = self._watch.silent_s, self._watch.now()
+        silence = asyncio.get_running_loop().call_later(silent_s, self._watch.tell_silence, silent_s)
+        try:
+            async with asyncio.timeout(endpoint.timeout_s):
+                status, headers, data = await self.transport.send(endpoint, body)
+            self._watch.heard(self._watch.now() - sent)
+        except TimeoutError:
+            self._limiter.overloaded(started)
+            return Again(f"no answer within {endpoint.timeout_s:g} s", worked=True)
+        except NotConnectedError as problem:
+            if not self._connected and patience.attempts >= min(_NEVER_CONNECTED_RETRIES, endpoint.max_retries):
+                return Stop(
+                    f"no connection was made: {problem}. Is the server running, and is the address right?"
+                    f" Check with: curl {endpoint.base_url.rstrip('/')}/models"
+                )
+            return Again(f"no connection: {problem}")
+        except TooLargeError as problem:
+            return Again(str(problem), oversized=True, worked=True)
+        except OSError as problem:
+            return Again(str(problem) or type(problem).__name__)
+        finally:
+            silence.cancel()
+        self._connected = True
+        data = self._secret.cut_response(data)
+        if status in (400, 422):
+            verdict = read_response(status, headers, data, orjson.loads(body), self._proven)
+        else:
+            verdict = read_response(status, headers, data)
+        if isinstance(verdict, Again):
+            if verdict.throttled:
+                self._limiter.overloaded(started)
+            verdict = replace(verdict, worked=status < 300)
+        return verdict

@@ -1,0 +1,126 @@
+"""The lean HTTP transport: our own bytes through aiohttp, on a pool of kept connections.
+
+It follows no redirect, reads no netrc file and keeps no cookies: a request goes to the configured endpoint, through the
+proxy that the environment names for it, or nowhere. TLS certificates are verified.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+
+import aiohttp
+from yarl import URL
+
+from judgekit.errors import ConfigError
+from judgekit.wire.addresses import chat_url, proxy_for, without_password
+from judgekit.wire.types import Endpoint, NotConnectedError, TooLargeError
+
+__all__ = ["HttpTransport", "api_key"]
+
+
+def api_key(endpoint: Endpoint) -> str | None:
+    """Return the endpoint's key from the environment, or None if it needs none.
+
+    Raises:
+        ConfigError: the variable is not set, or holds what cannot be a key. The message never shows its value.
+    """
+    if endpoint.api_key_env is None or endpoint.built_in:
+        return None
+    where = f"endpoints.{endpoint.name}.api_key_env"
+    key = os.environ.get(endpoint.api_key_env, "").strip()
+    if not key:
+        raise ConfigError(f"the environment variable {endpoint.api_key_env} is not set or empty", key=where)
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise ConfigError(
+            f"the environment variable {endpoint.api_key_env} holds characters that no key has", key=where
+        )
+    return key
+
+
+_CONNECT_S = 20.0
+
+
+class HttpTransport:
+    """Carries requests to one endpoint. Belongs to the event loop it is first used in."""
+
+    def __init__(self, endpoint: Endpoint, note: Callable[[str], None] = lambda _: None) -> None:
+        """Prepare for one endpoint; its key and its proxy are read from the environment now.
+
+        Args:
+            endpoint: whom to ask.
+            note: told the proxy, if there is one.
+
+        Raises:
+            ConfigError: see `api_key` and `proxy_for`.
+        """
+        key = api_key(endpoint)
+        self._proxy = proxy_for(endpoint.base_url)
+        if self._proxy is not None:
+            note(
+                f"{endpoint.name} is asked through the proxy {without_password(self._proxy)}, which the environment"
+                " names (NO_PROXY excepts hosts)"
+            )
+        self._url = URL(chat_url(endpoint.base_url))
+        first = URL(self._proxy) if self._proxy else self._url
+        self._through = f"{'the proxy ' if self._proxy else ''}{first.host}:{first.port}"
+        self._headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "judgekit"}
+        if key is not None:
+            self._headers["authorization"] = f"Bearer {key}"
+        self._client: aiohttp.ClientSession | None = None
+
+    def __repr__(self) -> str:
+        return f"HttpTransport({str(self._url)!r})"
+
+    async def send(self, endpoint: Endpoint, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        """POST the body; return (status, headers, body).
+
+        Raises:
+            NotConnectedError: no connection was made.
+            TooLargeError: the response, unpacked, has more bytes than a reply may have.
+            ConnectionError: the connection broke before the whole response was there.
+        """
+        client = self._client or self._open()
+        try:
+            async with client.post(self._url, data=body, allow_redirects=False) as response:
+                data = bytearray()
+                async for part in response.content.iter_any():
+                    data += part
+                    if len(data) > endpoint.max_reply_bytes:
+                        response.close()
+                        raise TooLargeError(endpoint)
+                return response.status, response.headers, bytes(data)
+        except aiohttp.ClientHttpProxyError as problem:
+            raise NotConnectedError(f"{self._through} answered {problem.status} {problem.message}") from None
+        except aiohttp.ClientConnectorError as problem:
+            raise NotConnectedError(_why(problem, self._through)) from None
+        except aiohttp.ConnectionTimeoutError:
+            raise NotConnectedError(f"{self._through}: no answer within {_CONNECT_S:g} s") from None
+        except aiohttp.ClientError as problem:
+            raise ConnectionError(f"the connection broke: {problem or type(problem).__name__}") from None
+
+    def _open(self) -> aiohttp.ClientSession:
+        self._client = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0),
+            headers=self._headers,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            proxy=self._proxy,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
+        )
+        return self._client
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+
+def _why(problem: aiohttp.ClientConnectorError, place: str) -> str:
+    """Return in words why no connection to a place was made."""
+    if isinstance(problem, aiohttp.ClientConnectorCertificateError):
+        return f"the certificate of {problem.host}:{problem.port} is not trusted ({problem.certificate_error})"
+    cause = problem.os_error
+    if cause.errno is not None and cause.errno > 0:
+        return f"{place}: {os.strerror(cause.errno)}"
+    return f"{place}: {cause.strerror or cause}"

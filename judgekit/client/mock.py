@@ -1,0 +1,228 @@
+"""Transports that answer without a server: the mock behind ``base_url = "mock:"``, and a scripted one for tests.
+
+`MockTransport` is not an LLM. It judges by the words that question and passage share, and answers with words of the
+passage, in the form that the prompt asks for: to try one's own prompts and to test whole runs. The same body always
+gets the same reply. `ScriptedTransport` says what a test tells it to:
+
+    transport = ScriptedTransport("Yes")                                   # always
+    transport = ScriptedTransport(["Yes", error(500, "busy"), "No"])       # in turn, then the last one for ever
+    transport = ScriptedTransport(lambda body: "Yes" if "Paris" in body["messages"][-1]["content"] else "No")
+    session = Session(None, transports=lambda endpoint: transport)
+
+Everything above the transport (retry, negotiation, limits, store, usage) is the real thing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from judgekit.wire.types import Endpoint, parse_json
+
+__all__ = ["MockTransport", "Scripted", "ScriptedTransport", "Step", "completion", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scripted:
+    """One answer of a scripted server.
+
+    Attributes:
+        status: the HTTP status.
+        body: the response body.
+        headers: response headers with lower-case names.
+        delay_s: seconds before the answer.
+    """
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delay_s: float = 0.0
+
+
+Step = str | Scripted | Exception
+"""A step of a script: the text of a completion, a whole answer, or what `send` raises."""
+
+
+def completion(text: str | None, *, finish_reason: str = "stop", delay_s: float = 0.0, **choice: Any) -> Scripted:
+    """Return a 200 with one choice; ``choice`` adds or replaces its fields (``logprobs=...``, ``message=...``).
+
+    Usage is reported as one prompt token and one completion token per word of ``text``.
+    """
+    message = {"role": "assistant", "content": text, "refusal": None}
+    words = len((text or "").split())
+    body = {
+        "id": "scripted",
+        "object": "chat.completion",
+        "choices": [{"index": 0, "message": message, "finish_reason": finish_reason, "logprobs": None, **choice}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": words, "total_tokens": 1 + words},
+    }
+    return Scripted(200, json.dumps(body).encode(), delay_s=delay_s)
+
+
+def error(
+    status: int,
+    message: str,
+    *,
+    code: str | None = None,
+    param: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Scripted:
+    """Return an error in OpenAI's shape."""
+    body = {"error": {"message": message, "type": "error", "param": param, "code": code}}
+    return Scripted(status, json.dumps(body).encode(), headers or {})
+
+
+class ScriptedTransport:
+    """A transport that answers from a script and remembers what it was sent.
+
+    Attributes:
+        sent: the parsed request bodies, in the order they came.
+        closed: how often `aclose` was called.
+    """
+
+    def __init__(self, script: Step | Sequence[Step] | Callable[[dict[str, Any]], Step]) -> None:
+        self.sent: list[dict[str, Any]] = []
+        self.closed = 0
+        self._script = script
+
+    async def send(self, endpoint: Endpoint, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        """Return the next step of the script, or raise it."""
+        parsed: dict[str, Any] = parse_json(body)
+        self.sent.append(parsed)
+        step = self._step(parsed)
+        if isinstance(step, str):
+            step = completion(step)
+        if isinstance(step, Exception):
+            raise step
+        await asyncio.sleep(step.delay_s)
+        return step.status, step.headers, step.body
+
+    def _step(self, body: dict[str, Any]) -> Step:
+        if callable(self._script):
+            return self._script(body)
+        if isinstance(self._script, (str, Scripted, Exception)):
+            return self._script
+        return self._script[min(len(self.sent), len(self._script)) - 1]
+
+    async def aclose(self) -> None:
+        """Count the closing."""
+        self.closed += 1
+
+
+_BLOCK: Final = re.compile(r"<(question|passage|references|answer)>(.*?)</\1>", re.DOTALL)
+_OBJECT: Final = re.compile(r"\{[^{}]*:[^{}]*\}")
+_GRADING: Final = re.compile(r"\b(?:grade|score|scale|rate|rating)s?\b", re.IGNORECASE)
+_GRADE: Final = re.compile(r"^\d+(?= =)|\b\d+(?=,? (?:or |to )?\d)|(?<=or |to )\d+", re.MULTILINE)
+_YES_NO: Final = re.compile(r"\byes\b\W+(?:or\W+)?\bno\b", re.IGNORECASE)
+_CLASSES: Final = re.compile(r"\b((?:[A-Z]{2}[A-Z ]*, )*[A-Z]{2}[A-Z ]*) or ([A-Z]{2}[A-Z ]*)\b")
+_LABEL: Final = re.compile(r"(?:^|[\"“])([A-Z][\w ]*: )(?=(?:N|X|yes|no)\b)", re.IGNORECASE | re.MULTILINE)
+_ABSTAIN: Final = re.compile(r"\bsay\s+[\"“]([^\"”]+)[\"”]")
+_PIECE: Final = re.compile(r"\s*(?:\w+|[^\w\s])")
+
+
+class MockTransport:
+    """The transport of ``base_url = "mock:"``: deterministic, from the request body alone. Not an LLM."""
+
+    async def send(self, endpoint: Endpoint, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        """Return 200 with a chat completion in the form that the body asks for."""
+        asked: dict[str, Any] = parse_json(body)
+        prompt = "\n".join(str(m["content"]) for m in asked["messages"] if m["role"] != "assistant")
+        text, chances = _say(asked, prompt)
+        pieces = _PIECE.findall(text)
+        logprobs = {"content": _tokens(pieces, chances, asked.get("top_logprobs"))} if asked.get("logprobs") else None
+        choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop", "logprobs": logprobs}
+        reply = {
+            "model": asked["model"],
+            "choices": [{"index": i, **choice} for i in range(asked.get("n") or 1)],
+            "usage": {"prompt_tokens": len(_PIECE.findall(prompt)), "completion_tokens": len(pieces)},
+        }
+        return 200, {}, json.dumps(reply).encode()
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+def _say(asked: Mapping[str, Any], prompt: str) -> tuple[str, dict[str, float]]:
+    """Return the reply, and how probable each verdict was; there are none where an answer is asked for."""
+    blocks: dict[str, list[str]] = {"question": [], "passage": [], "references": [], "answer": []}
+    for name, block in _BLOCK.findall(prompt):
+        blocks[name].append(block.strip())
+    orders = _BLOCK.sub("", prompt)
+    questions = blocks["references"] or blocks["question"] or [line for line in orders.splitlines() if "?" in line]
+    wanted = _words(" ".join(questions))
+    share = len(wanted & _words(" ".join(blocks["passage"] or blocks["answer"]))) / max(len(wanted), 1)
+    example, levels = _form(asked, orders)
+    p, top = min(max(share, 0.01), 0.99), len(levels) - 1
+    chances = {level: math.comb(top, i) * p**i * (1 - p) ** (top - i) for i, level in enumerate(levels)}
+    if not levels:
+        return _answer(orders, wanted, blocks), chances
+    verdict = max(reversed(levels), key=chances.__getitem__)
+    if example:
+        values = {bool: verdict == levels[-1], int: int(verdict) if verdict.isdigit() else 0}
+        text = {key: values.get(type(value), verdict if value in levels else "…") for key, value in example.items()}
+        return json.dumps(text, ensure_ascii=False), chances
+    return "".join(_LABEL.findall(orders)[-1:]) + verdict, chances
+
+
+def _form(asked: Mapping[str, Any], orders: str) -> tuple[dict[str, Any], list[str]]:
+    """Return an example of the JSON object that is asked for, if one is, and the verdicts, the lowest first."""
+    constraint, form = asked.get("structured_outputs") or {}, asked.get("response_format") or {}
+    schema = constraint.get("json") or form.get("json_schema", {}).get("schema") or {}
+    types = {"boolean": True, "integer": 0, "number": 0}
+    fields = schema.get("properties", {})
+    example = {key: (field.get("enum") or [types.get(field.get("type"), "…")])[0] for key, field in fields.items()}
+    for shown in _OBJECT.findall(orders):
+        with contextlib.suppress(ValueError):
+            example = example or json.loads(shown)
+    enums = [field["enum"] for field in fields.values() if "enum" in field]
+    levels = [str(level) for level in constraint.get("choice") or next(iter(enums), ())]
+    grades = [int(grade) for grade in _GRADE.findall(orders)] if _GRADING.search(orders) else []
+    if not levels and grades and bool not in map(type, example.values()):
+        levels = [str(grade) for grade in range(min(grades), max(grades) + 1)]
+    elif not levels and (_YES_NO.search(orders) or bool in map(type, example.values())):
+        levels = ["Yes", "No"]
+    elif not levels and (classes := _CLASSES.search(orders)):
+        levels = [*classes[1].split(", "), classes[2]]
+    if all(level.isdigit() for level in levels):
+        return example, sorted(levels, key=int)
+    return example, levels if levels[0].casefold() in ("no", "false") else levels[::-1]
+
+
+def _answer(orders: str, wanted: set[str], blocks: Mapping[str, list[str]]) -> str:
+    """Return a few words, or a sentence, of what shares most words with the question; else what says that none does."""
+    abstain = next(iter(_ABSTAIN.findall(orders)), "unknown")
+    if not blocks["passage"]:  # one is to be chosen of several answers
+        return next((answer for answer in blocks["answer"] if answer != abstain), abstain)
+    sentences = [s for passage in blocks["passage"] for s in re.split(r"(?<=[.!?])\s+|\n", passage)]
+    best = max(sentences, key=lambda sentence: len(wanted & _words(sentence)))
+    if 2 * len(wanted & _words(best)) < len(wanted):
+        return abstain
+    if "sentences" in orders:
+        return best
+    new = [word.strip(".,;:!?\"'()") for word in best.split()[1:] if not wanted & _words(word)]
+    return next((word for word in new if word[:1].isdigit()), next(filter(str.istitle, new), new[-1] if new else best))
+
+
+def _words(text: str) -> set[str]:
+    found = set(re.findall(r"\w+", text.casefold()))
+    return {word for word in found if len(word) > 3 or word.isdigit()} or found
+
+
+def _tokens(pieces: Sequence[str], chances: Mapping[str, float], most: int | None) -> list[dict[str, Any]]:
+    """Return OpenAI's ``logprobs.content``; the last token that is a verdict has the other verdicts beside it."""
+    first = {_PIECE.findall(verdict)[0]: round(math.log(chance), 6) for verdict, chance in chances.items()}
+    deciding = max((i for i, piece in enumerate(pieces) if piece.strip() in first), default=-1)
+    tokens = []
+    for i, piece in enumerate(pieces):
+        blank = piece[: len(piece) - len(piece.lstrip())]
+        options = {blank + word: logprob for word, logprob in first.items()} if i == deciding else {piece: 0.0}
+        ranked = sorted(options, key=options.__getitem__, reverse=True)
+        top = [{"token": token, "logprob": options[token]} for token in ranked[: most or 0]]
+        tokens.append({"token": piece, "logprob": options[piece], "top_logprobs": top})
+    return tokens

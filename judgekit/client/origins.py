@@ -1,0 +1,104 @@
+"""Which model really answered, as far as replies say: the name a request asks for may come to mean another model.
+
+A server that updates a model keeps its name, so that half of a labeling may come from one model and half from another,
+without an error anywhere. A reply names the model that made it and often a fingerprint of the machine and the program.
+Two names behind one endpoint and one requested name are a *mix*: the labels are of no one model, and no verdict is
+given on them unless the user accepts it. A jury is none: each of its endpoints is looked at alone. Several fingerprints
+under one name are only told, since some servers have one for each replica. A server that names no model, or always
+the same one, can hide a change: that is what ``revision`` and ``run --canary`` are for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from judgekit.wire.types import Endpoint, Origin, Outcome, Reply
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Origins", "changed", "fingerprints", "mixed", "mixed_answers", "origin"]
+
+Origins = Mapping[Endpoint, Counter[Origin]]
+"""How many replies of each model and fingerprint came from each endpoint."""
+
+_BETWEEN = "; "
+
+
+def origin(outcomes: Sequence[Outcome]) -> Origin:
+    """Return the model and the fingerprint behind a label or an answer; several are joined by semicolons."""
+    if len(outcomes) == 1 and isinstance(outcomes[0], Reply):
+        return outcomes[0].origin
+    found = list(dict.fromkeys(outcome.origin for outcome in outcomes if isinstance(outcome, Reply)))
+    models, marks = ([one[place] for one in found if one[place]] for place in (0, 1))
+    return _BETWEEN.join(dict.fromkeys(models)), _BETWEEN.join(dict.fromkeys(marks))
+
+
+def _models(counts: Mapping[Origin, int]) -> dict[str, int]:
+    models: Counter[str] = Counter()
+    for (model, _), replies in counts.items():
+        if model:
+            models[model] += replies
+    return dict(sorted(models.items()))
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} ({replies:,})" for name, replies in counts.items())
+
+
+def mixed(origins: Origins) -> list[str]:
+    """Return a sentence for every endpoint whose replies come from more than one model."""
+    found = {endpoint: _models(counts) for endpoint, counts in origins.items()}
+    return [
+        f"the replies of the endpoint {endpoint.name!r} come from {len(models)} models, although"
+        f" {endpoint.model!r} alone was asked for: {_listed(models)}"
+        for endpoint, models in found.items()
+        if len(models) > 1
+    ]
+
+
+def changed(before: Iterable[Origins], now: Origins) -> list[str]:
+    """Return a sentence for every endpoint that answers as one model now and as another one in earlier stages."""
+    earlier: dict[Endpoint, set[str]] = {}
+    for origins in before:
+        for endpoint, counts in origins.items():
+            earlier.setdefault(endpoint, set()).update(_models(counts))
+    out = []
+    for endpoint, counts in now.items():
+        models = list(_models(counts))
+        others = sorted(earlier.get(endpoint, set()) - set(models))
+        if len(models) == 1 and others:
+            out.append(
+                f"the replies of the endpoint {endpoint.name!r} come from {models[0]}, those of earlier stages from"
+                f" {', '.join(others)}"
+            )
+    return out
+
+
+def fingerprints(origins: Origins) -> list[str]:
+    """Return a sentence for every model of an endpoint whose replies carry more than one fingerprint."""
+    out = []
+    for endpoint, counts in origins.items():
+        for model in sorted({model for model, _ in counts}):
+            marks = {mark: n for (of, mark), n in sorted(counts.items()) if of == model and mark}
+            if len(marks) > 1:
+                out.append(
+                    f"the replies of {model or endpoint.model} at the endpoint {endpoint.name!r} carry {len(marks)}"
+                    f" fingerprints: {_listed(marks)}. Replicas may differ in it; it may also be a change of the"
+                    " server: `judgekit run --canary 50` tells whether its replies have changed"
+                )
+    return out
+
+
+def mixed_answers(quality: pd.DataFrame) -> str:
+    """Return a sentence if the answers of one model in a quality table come from more than one model, else ""."""
+    if "reply_model" not in quality.columns:
+        return ""
+    named = quality[quality["reply_model"].fillna("") != ""].drop_duplicates(["run", "depth", "model", "query_id"])
+    for model, rows in named.groupby("model"):
+        found = Counter(name for names in rows["reply_model"] for name in names.split(_BETWEEN))
+        if len(found) > 1:
+            return f"The answers of {model!r} come from {len(found)} models: {_listed(dict(sorted(found.items())))}"
+    return ""

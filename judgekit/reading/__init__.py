@@ -1,0 +1,1 @@
+"""Prompts, and what a reply to one says."""

@@ -1,0 +1,163 @@
+"""Asking one prompt of one endpoint, and asking once more where the reply cannot be used.
+
+Everything that puts a prompt file to an endpoint (judges, answers, correctness) makes its requests here, so that
+the same question in the same words always is the same request.
+
+A request is asked again at most once, in the second wave: with more room where the reply was cut off; else, where a
+verdict is not in the form that was asked for, as the next turn of the conversation, which asks for nothing but that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, TypeVar
+
+from judgekit.data.tables import Status
+from judgekit.reading.prompts import Prompt, neutral
+from judgekit.reading.reasoning import without_reasoning
+from judgekit.reading.verdict import Unread, Verdict, read_outcome, unfinished
+from judgekit.wire.types import Endpoint, Outcome, Program, Reply, Request, canonical
+
+__all__ = ["Asker", "play", "settled"]
+
+U = TypeVar("U")
+
+_GROWTH: Final = 8
+"""How much more room a reply gets that was cut off: enough for a model that thinks aloud first."""
+
+_ROOMS: Final = ("max_tokens", "max_completion_tokens")
+_ROOM: Final = 256
+_GAP: Final = "\ue000 gap \ue000"
+
+
+@dataclass(frozen=True)
+class Asker:
+    """A prompt put to an endpoint.
+
+    The request's parameters are, each before the next: ``params``, the endpoint's own, the prompt's, the constraint
+    that the prompt declares (unless log-probabilities are asked for, which it would change), temperature 0.
+
+    Attributes:
+        endpoint: where to ask.
+        prompt: what to ask.
+        params: fields of the request body that go before all others.
+    """
+
+    endpoint: Endpoint
+    prompt: Prompt
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def _fields(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The fields of the body besides model and messages: as first asked, and with more room."""
+        said = {**self.endpoint.params, **self.params}
+        constraint = {} if said.get("logprobs") else self.prompt.output.form.constraint
+        fields = {"temperature": 0, **constraint, **self.prompt.params}
+        if any(room in said for room in _ROOMS):
+            fields.pop("max_tokens", None)
+        fields.update(said)
+        room = next((r for r in _ROOMS if r in fields), "max_tokens")
+        return fields, {**fields, room: _GROWTH * int(fields.get(room) or _ROOM)}
+
+    @cached_property
+    def _templates(self) -> tuple[list[bytes | str], list[bytes | str]]:
+        """The canonical bodies, cut where values go: as first asked, and with more room.
+
+        Pieces of JSON are bytes, the names of placeholders between them are str.
+        """
+        marks = {name: f"{_GAP}{name}{_GAP}" for name in self.prompt.placeholders}
+        model, messages = self.endpoint.model, self.prompt.messages(marks)
+        gap = re.escape(canonical(_GAP)[1:-1])
+        first, more = (
+            re.split(gap + b"([a-z_]+)" + gap, canonical({"model": model, "messages": messages, **fields}))
+            for fields in self._fields
+        )
+        return _named(first), _named(more)
+
+    def request(self, values: Mapping[str, str], *, sample: int = 0) -> Request:
+        """Return the request with the prompt's placeholders filled in: what `chat` makes of it, at a fifth of the cost.
+
+        Args:
+            values: text per placeholder, `neutral` already.
+            sample: tells repeated samples of one request apart.
+        """
+        return self._filled(self._templates[0], values, sample)
+
+    def again(self, values: Mapping[str, str], reply: Outcome, *, sample: int = 0) -> Request:
+        """Return what is asked after a reply that is `unsettled`; the arguments are those of its request.
+
+        What the reply said is quoted as the model's turn, and the next turn puts the same question with the form at its
+        end: a server that looks at the last turn alone must not judge nothing. A model that said nothing has no turn.
+        """
+        if not isinstance(reply, Reply) or unfinished(reply.finish_reason, self.endpoint.complete):
+            return self._filled(self._templates[1], values, sample, again=True)
+        *before, asked = self.prompt.messages(values)
+        told = {**asked, "content": f"{asked['content']}\n\n{self.prompt.output.form.again}"}
+        said = without_reasoning(reply.text).strip()
+        turns = [asked, {"role": "assistant", "content": neutral(said)}] if said else []
+        messages = [*before, *turns, told]
+        body = {"model": self.endpoint.model, "messages": messages, **self._fields[0]}
+        return Request(self.endpoint, canonical(body), sample, again=True)
+
+    def unsettled(self, outcome: Outcome) -> bool:
+        """Whether an outcome of `request` is to be asked for `again`.
+
+        Log-probabilities are those of the first thing that the model says, so that nobody asks for them again.
+        """
+        if not isinstance(outcome, Reply) or outcome.refusal is not None:
+            return False
+        broken = unfinished(outcome.finish_reason, self.endpoint.complete)
+        if broken is not None:
+            return broken.status is Status.TRUNCATED
+        if not self.prompt.output.form.options or self._fields[0].get("logprobs"):
+            return False
+        return isinstance(self.read(outcome), Unread)
+
+    def read(self, outcome: Outcome) -> Verdict | Unread:
+        """Read the verdict out of what became of a request."""
+        return read_outcome(outcome, self.prompt.output.form, self.endpoint.complete)
+
+    def _filled(
+        self, template: list[bytes | str], values: Mapping[str, str], sample: int, again: bool = False
+    ) -> Request:
+        written = {name: canonical(text)[1:-1] for name, text in values.items()}
+        pieces = [written[piece] if isinstance(piece, str) else piece for piece in template]
+        return Request(self.endpoint, b"".join(pieces), sample, again)
+
+
+def _named(pieces: list[bytes]) -> list[bytes | str]:
+    return [piece.decode() if place % 2 else piece for place, piece in enumerate(pieces)]
+
+
+def settled(replies: Sequence[Outcome], askers: Sequence[Asker]) -> tuple[list[Outcome], Sequence[Outcome]]:
+    """Return what became of the first wave, one outcome per asker, and the replies that follow the second one.
+
+    What was asked again stands in the place of the unsettled; a second attempt that failed altogether leaves the
+    first reply there.
+    """
+    outcomes, later = list(replies[: len(askers)]), replies[len(askers) :]
+    if not later:
+        return outcomes, later
+    unsettled = [i for i, asker in enumerate(askers) if asker.unsettled(outcomes[i])]
+    for index, again in zip(unsettled, later, strict=False):
+        if isinstance(again, Reply):
+            outcomes[index] = again
+    return outcomes, later[len(unsettled) :]
+
+
+def play(program: Program[U], unit: U, replies: Sequence[Outcome]) -> tuple[list[Request], int]:
+    """Run a program over the first of ``replies``, which are its own, and see how far it gets.
+
+    Returns:
+        The wave that it waits for, [] if it is done, and how many of the replies it has used. What follows them
+        belongs to whatever comes after this program.
+    """
+    used = 0
+    while True:
+        wave = program.requests(unit, replies[:used])
+        if not wave or used + len(wave) > len(replies):
+            return wave, used
+        used += len(wave)

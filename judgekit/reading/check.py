@@ -1,0 +1,245 @@
+"""Whether an endpoint will do: one call for each thing that labelers and answers may need of it.
+
+What a server accepts is not what it does: constraints and log-probabilities are looked for in the reply, since some
+servers ignore what they do not know and answer 200. Nothing is stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from judgekit.client.http import api_key
+from judgekit.client.negotiation import Negotiated
+from judgekit.client.transports import open_transport
+from judgekit.errors import nearest
+from judgekit.reading.verdict import Form, Unread, read, unfinished
+from judgekit.wire.addresses import proxy_for
+from judgekit.wire.responses import Accepted, Unsupported, read_response
+from judgekit.wire.secrecy import Secret
+from judgekit.wire.types import Endpoint, NotConnectedError, Reply, Transport, canonical, parse_json
+
+__all__ = ["Check", "check_endpoint"]
+
+Outcome = Literal["yes", "no", "partly"]
+
+_QUESTION: Final = (
+    "Does the passage answer the question? Reply with Yes or No.\n"
+    "<question>What is the capital of France?</question>\n"
+    "<passage>Paris has been the capital of France for most of its history.</passage>"
+)
+_PARALLEL: Final = 8
+_TRIES: Final = 4
+_OBJECT: Final = Form((("Yes", 1), ("No", 0)), (("true", 1), ("false", 0)), keys=("relevant",), constrained=True)
+_WORD: Final = Form((("relevant", 1), ("irrelevant", 0)), constrained=True)
+_CONSTRAINED: Final = "prompts that hold the model to their form (constrained = true)"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was tried.
+
+    Attributes:
+        name: what was tried, e.g. ``log-probabilities``.
+        works: ``yes``, ``no``, or ``partly`` with the reason in ``detail``.
+        detail: what was seen, or the server's own message.
+        needed_for: what does not work without it; empty if everything needs it.
+    """
+
+    name: str
+    works: Outcome
+    detail: str
+    needed_for: str = ""
+
+
+class _Probe:
+    """Asks one endpoint, without retries, and remembers which parameters it refuses."""
+
+    def __init__(self, endpoint: Endpoint, transport: Transport) -> None:
+        self.endpoint = endpoint
+        self.transport = transport
+        self.negotiated = Negotiated()
+        self.secret = Secret(api_key(endpoint))
+
+    async def ask(self, text: str = _QUESTION, negotiate: bool = False, **params: Any) -> Reply | str:
+        """Return the reply, or why there is none."""
+        for _ in range(_TRIES):
+            body = canonical(
+                {
+                    "model": self.endpoint.model,
+                    "messages": [{"role": "user", "content": text}],
+                    "max_tokens": 32,
+                    **params,
+                }
+            )
+            try:
+                async with asyncio.timeout(self.endpoint.timeout_s):
+                    sent = self.negotiated.apply(body)
+                    status, headers, data = await self.transport.send(self.endpoint, sent)
+            except NotConnectedError as problem:
+                return f"no connection was made: {problem}"
+            except TimeoutError:
+                return f"no answer within {self.endpoint.timeout_s:g} s"
+            except OSError as problem:
+                return str(problem)
+            verdict = read_response(status, headers, self.secret.cut_response(data), parse_json(sent), proven=True)
+            if isinstance(verdict, Accepted):
+                return Reply("", verdict.raw)
+            swap = isinstance(verdict, Unsupported) and (negotiate or verdict.param.startswith("max_"))
+            if not (swap and isinstance(verdict, Unsupported) and self.negotiated.learn(verdict.param)):
+                return self.secret.cut(verdict.reason)
+        return "it refuses parameter after parameter"
+
+
+async def check_endpoint(endpoint: Endpoint, transport: Transport | None = None) -> list[Check]:
+    """Try an endpoint; return what works. If not even a chat completion is had, nothing further is tried.
+
+    Args:
+        endpoint: whom to ask.
+        transport: carries the requests; `open_transport` by default.
+
+    Raises:
+        ConfigError: its key is not in the environment.
+    """
+    said: list[str] = []
+    probe = _Probe(endpoint, transport or open_transport(endpoint, said.append))
+    try:
+        checks = [Check("proxy", "yes", text) for text in said]
+        if not endpoint.built_in and transport is None:
+            checks.append(await _models(endpoint, probe.secret.cut))
+        checks.append(await _chat(probe))
+        if checks[-1].works != "no":
+            checks += [await check(probe) for check in _FURTHER]
+        return checks
+    finally:
+        await probe.transport.aclose()
+
+
+async def _models(endpoint: Endpoint, clean: Callable[[str], str]) -> Check:
+    """Ask for the list of models, with openai's client, which knows the shapes and errors of that call."""
+    import httpx2
+    import openai
+
+    key = api_key(endpoint)
+    proxy = proxy_for(endpoint.base_url)
+    http = httpx2.AsyncClient(follow_redirects=False, trust_env=False, proxy=proxy, timeout=endpoint.timeout_s)
+    client = openai.AsyncOpenAI(base_url=endpoint.base_url, api_key=key or "none", http_client=http, max_retries=0)
+    headers = {} if key else {"Authorization": openai.Omit()}
+    try:
+        async with client:
+            names = [model.id async for model in client.models.list(extra_headers=headers)]
+    except openai.OpenAIError as problem:
+        return Check("list of models", "no", clean(str(problem)), "nothing: it only helps to find the model id")
+    if endpoint.model in names:
+        return Check("list of models", "yes", f"{endpoint.model} is one of {len(names)}")
+    shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+    detail = f"{endpoint.model} is not among them: {shown}.{nearest(endpoint.model, names)}"
+    return Check("list of models", "partly", detail)
+
+
+async def _chat(probe: _Probe) -> Check:
+    begun = time.perf_counter()
+    reply = await probe.ask(negotiate=True, temperature=0)
+    seconds = time.perf_counter() - begun
+    if isinstance(reply, str):
+        return Check("chat completion", "no", reply)
+    learned = [f"{old} is sent as {new}" for old, new in probe.negotiated.swapped.items()]
+    learned += [f"{name} is left out" for name in sorted(probe.negotiated.dropped)]
+    if reply.usage is None:
+        learned.append("it reports no tokens, so that costs stay unknown")
+    detail = "; ".join([f"{_say(reply, probe.endpoint.complete)} in {seconds:.2f} s", *learned])
+    return Check("chat completion", "partly" if learned or not reply.text else "yes", detail)
+
+
+def _say(reply: Reply, complete: tuple[str, ...] = ()) -> str:
+    text = reply.text.strip() or "an empty reply"
+    ended = ""
+    if unfinished(reply.finish_reason, complete):
+        ended = f", ended by {reply.finish_reason!r}, which is not known to mean complete (setting: complete)"
+    return f"said {text[:40]!r}{ended}"
+
+
+async def _logprobs(probe: _Probe) -> Check:
+    name, needed = "log-probabilities", "judges that read probabilities (read=logprobs)"
+    reply = await probe.ask(logprobs=True, top_logprobs=5, temperature=0)
+    if isinstance(reply, str):
+        return Check(name, "no", reply, needed)
+    tokens = reply.logprobs
+    if not tokens:
+        return Check(name, "no", "accepted, but the reply has none", needed)
+    most = max(len(token.get("top_logprobs") or ()) for token in tokens if isinstance(token, dict))
+    if most < 2:
+        return Check(name, "partly", "of the tokens, but of no alternatives", needed)
+    return Check(name, "yes", f"with up to {most} alternatives a token", needed)
+
+
+async def _json_schema(probe: _Probe) -> Check:
+    """Ask for the contrary of what the constraint allows: only a server that honours it gets JSON."""
+    name, said = "JSON schema (response_format)", f"{_QUESTION} Do not write JSON: reply with a poem."
+    form = _OBJECT.constraint["response_format"]
+    reply = await probe.ask(said, response_format=form)
+    if isinstance(reply, str):
+        refused = reply
+        reply = await probe.ask(said, structured_outputs={"json": form["json_schema"]["schema"]})
+        if isinstance(reply, str):
+            return Check(name, "no", refused, _CONSTRAINED)
+        name = "JSON schema (structured_outputs)"
+    return _honoured(name, reply, _OBJECT)
+
+
+async def _choice(probe: _Probe) -> Check:
+    """Ask for the contrary of what the constraint allows: only a server that honours it gets one of the words."""
+    name = "choice (structured_outputs)"
+    reply = await probe.ask("Name a fruit, in one word.", **_WORD.constraint)
+    return Check(name, "no", reply, _CONSTRAINED) if isinstance(reply, str) else _honoured(name, reply, _WORD)
+
+
+def _honoured(name: str, reply: Reply, form: Form) -> Check:
+    # A single word is read from a reply to a JSON prompt, too; that the model gave one shows no constraint.
+    if isinstance(read(reply.text, form), Unread) or (form.keys and "{" not in reply.text):
+        return Check(name, "no", f"accepted and ignored: it {_say(reply)}", _CONSTRAINED)
+    return Check(name, "yes", f"honoured against the prompt: it {_say(reply)}", _CONSTRAINED)
+
+
+async def _several(probe: _Probe) -> Check:
+    name, needed = "several choices (n)", "nothing: votes are asked for one by one"
+    reply = await probe.ask("Name a random number between 1 and 1000.", n=3, temperature=1)
+    if isinstance(reply, str):
+        return Check(name, "no", reply, needed)
+    said = [json.dumps(choice.get("message")) for choice in reply.json["choices"] if isinstance(choice, dict)]
+    if len(said) < 3:
+        return Check(name, "no", f"asked for 3, got {len(said)}", needed)
+    return Check(name, "yes" if len(set(said)) > 1 else "partly", f"3, {len(set(said))} of them different", needed)
+
+
+async def _seed(probe: _Probe) -> Check:
+    name, needed = "seed", "repeatable votes at a temperature above 0"
+    replies = [await probe.ask("Name a random number between 1 and 1000.", seed=7, temperature=1) for _ in range(2)]
+    texts = [reply if isinstance(reply, str) else reply.text for reply in replies]
+    if any(isinstance(reply, str) for reply in replies):
+        return Check(name, "no", next(reply for reply in replies if isinstance(reply, str)), needed)
+    same = texts[0] == texts[1]
+    return Check(name, "yes" if same else "no", "the same reply twice" if same else "two different replies", needed)
+
+
+async def _parallel(probe: _Probe) -> Check:
+    name = "parallel requests"
+    begun = time.perf_counter()
+    await probe.ask(f"{_QUESTION} (0)")
+    single = time.perf_counter() - begun
+    begun = time.perf_counter()
+    replies = await asyncio.gather(*(probe.ask(f"{_QUESTION} ({i})") for i in range(1, _PARALLEL + 1)))
+    together = time.perf_counter() - begun
+    failed = [reply for reply in replies if isinstance(reply, str)]
+    gain = _PARALLEL * single / together
+    detail = f"{_PARALLEL} took {together:.2f} s, one takes {single:.2f} s: {gain:.1f} times as fast as one by one"
+    if failed:
+        return Check(name, "partly", f"{len(failed)} of {_PARALLEL} failed: {failed[0]}")
+    return Check(name, "yes" if gain > 1.5 else "partly", detail, "speed")
+
+
+_FURTHER: Final = (_logprobs, _json_schema, _choice, _several, _seed, _parallel)

@@ -1,0 +1,163 @@
+"""Verdicts from the log-probabilities of the tokens that state them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from judgekit.data.tables import Status
+from judgekit.errors import EndpointError
+from judgekit.reading.verdict import Form, Unread, read, unfinished, without_reasoning
+from judgekit.wire.types import Endpoint, Reply
+
+__all__ = ["Distribution", "MalformedLogprobsError", "alternatives", "begins", "distribution"]
+
+_EDGES: Final = re.compile(r"^\W+|\W+$")
+_LEAST: Final = 3
+_IMPOSSIBLE: Final = -1e6
+"""As good as no probability at all; servers write anything from -100 to minus infinity."""
+
+
+class MalformedLogprobsError(EndpointError):
+    """The log-probabilities of one reply are not what the protocol says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """How probable each verdict is.
+
+    Attributes:
+        shares: probability per verdict's value, summing to 1 over the verdicts.
+        mass: how much of all probability fell on tokens that state a verdict, at most 1.
+    """
+
+    shares: Mapping[int, float]
+    mass: float
+
+    def mean(self, values: Mapping[int, float]) -> float:
+        """Return the expected value, given a number per verdict."""
+        return math.fsum(share * values[verdict] for verdict, share in self.shares.items())
+
+
+def distribution(reply: Reply, form: Form, endpoint: Endpoint) -> Distribution | Unread:
+    """Return the probabilities of the verdicts where the reply, which is one word, states its own.
+
+    The token in which the stated verdict begins is looked up, and with it the alternatives that the endpoint gave
+    for that place. A token counts for the one verdict that it is or begins. Log-probabilities that are none, such as
+    ``null``, leave no verdict: without them the rest would pass for the whole.
+
+    Raises:
+        EndpointError: the reply states a verdict but comes without log-probabilities, or none of alternatives.
+    """
+    broken = unfinished(reply.finish_reason, endpoint.complete)
+    if broken is not None:
+        return broken
+    try:
+        text = _text(reply)
+        verdict = read(reply.text if text is None else text, form)
+        if isinstance(verdict, Unread):
+            return verdict
+        likely = alternatives(reply, verdict.start, endpoint)
+    except MalformedLogprobsError as problem:
+        return Unread(Status.UNPARSED, str(problem))
+    chances: dict[int, float] = {}
+    for token, chance in likely.items():
+        value = _stands_for(token, form)
+        if value is not None:
+            chances[value] = chances.get(value, 0.0) + chance
+    mass = math.fsum(chances.values())
+    if mass <= 0.0:
+        return Unread(Status.UNPARSED, f"none of the likely tokens for the verdict is one (expected {form.wanted})")
+    return Distribution({value: chance / mass for value, chance in chances.items()}, min(1.0, mass))
+
+
+def begins(reply: Reply, phrase: str, endpoint: Endpoint) -> float:
+    """Return the probability that the reply begins with ``phrase``, judged by its first token.
+
+    A token counts if it is the phrase or at least three letters of its beginning. Reasoning in ``<think>`` tags is
+    passed over.
+
+    Raises:
+        EndpointError: there are no log-probabilities, or none of alternatives.
+        MalformedLogprobsError: they are not what the protocol says.
+    """
+    text = without_reasoning(_text(reply) or reply.text)
+    wanted = _EDGES.sub("", phrase).casefold()
+    chances = alternatives(reply, len(text) - len(text.lstrip()), endpoint)
+    said = {token: _EDGES.sub("", token).casefold() for token in chances}
+    least = min(_LEAST, len(wanted))
+    return min(1.0, math.fsum(c for t, c in chances.items() if len(said[t]) >= least and wanted.startswith(said[t])))
+
+
+def alternatives(reply: Reply, start: int, endpoint: Endpoint) -> dict[str, float]:
+    """Return the probability of each text that could have stood where the token at ``start`` stands.
+
+    Tokens that differ but have the same text are one text.
+
+    Args:
+        reply: the reply.
+        start: offset into the joined tokens of the reply.
+        endpoint: whom to blame.
+
+    Raises:
+        EndpointError: there are no log-probabilities, or none of alternatives. Taking the text instead would pass
+            off certainty as a probability.
+        MalformedLogprobsError: they are not what the protocol says.
+    """
+    end = 0
+    found: Any = ()
+    for entry in reply.logprobs or ():
+        end += len(_token(entry))
+        if end > start:
+            found = entry.get("top_logprobs") or ()
+            break
+    if not isinstance(found, (list, tuple)):
+        raise _malformed("top_logprobs", found)
+    if len(found) < 2:
+        raise EndpointError(
+            f"endpoint {endpoint.name!r} (model {endpoint.model!r}) gives no log-probabilities"
+            + (" of alternative tokens" if reply.logprobs else "")
+            + ", which read=logprobs needs; use read=text or another endpoint"
+        )
+    chances: dict[str, float] = {}
+    # The very same entry twice is a token that the server lists twice: as likely, and as the one that it took.
+    for token, logprob in dict.fromkeys((_token(entry), _logprob(entry)) for entry in found):
+        chances[token] = chances.get(token, 0.0) + math.exp(logprob)
+    return chances
+
+
+def _text(reply: Reply) -> str | None:
+    """Return the reply's tokens joined, or None where it has none."""
+    return "".join(map(_token, reply.logprobs)) if reply.logprobs else None
+
+
+def _token(entry: Any) -> str:
+    """Return the text of an entry's token."""
+    token = entry.get("token") if isinstance(entry, dict) else None
+    if not isinstance(token, str):
+        raise _malformed("a token with its log-probability", entry)
+    return token
+
+
+def _logprob(entry: Mapping[str, Any]) -> float:
+    """Return the log-probability of an entry, at most 0, however servers round it."""
+    logprob = entry.get("logprob")
+    if isinstance(logprob, bool) or not isinstance(logprob, (int, float)) or logprob != logprob:
+        raise _malformed(f"the log-probability of the token {entry.get('token')!r}", logprob)
+    return float(max(_IMPOSSIBLE, min(0.0, logprob)))
+
+
+def _malformed(what: str, found: Any) -> MalformedLogprobsError:
+    return MalformedLogprobsError(f"the reply's logprobs are malformed: where {what} should be is {str(found)[:80]!r}")
+
+
+def _stands_for(token: str, form: Form) -> int | None:
+    """Return the one verdict that a token is, or begins; None if there is none or more than one."""
+    said = _EDGES.sub("", token).casefold()
+    if not said or said in form.values:
+        return form.values.get(said)
+    values = {value for word, value in form.values.items() if word.startswith(said)}
+    return values.pop() if len(values) == 1 else None

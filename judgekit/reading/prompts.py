@@ -1,0 +1,399 @@
+"""Prompt files: every prompt is one TOML file that declares what kind of reply it asks for.
+
+The shipped ones lie in ``prompts/`` of the checkout, which the wheel carries as ``judgekit/prompts``; a user's own
+is named by its path. A file says::
+
+    kind = "judge"                    # judge, answer, correctness or merge
+    about = "one sentence"
+    max_tokens = 256                  # the room for a reply; asked again with more where it was cut off
+    closed_book = "closed-book"       # answer prompts: the sibling that is used where there is no document
+    system = '...'                    # optional
+    user = '... {question} ... {passages} ...'
+
+    [output]                          # what the reply is
+    type = "yes/no"                   # judges: yes/no, grade or choice; answers: short, long or class
+    names = ["off", "near", "full"]   # grades: their names, the lowest first; ``low`` is its number (0)
+    choices = { low = 0, high = 1 }   # choices: the words and their grades
+    abstain = "unknown"               # answers: the phrase that stands for "I cannot say"
+
+The reply to a judge is one word (or number), and nothing else is read, unless the file declares one of these::
+
+    json = "score"                    # one JSON object with the verdict under this key; or all of its keys, the
+                                      # verdict's last: ["reason", "score"], the others holding texts
+    line = "Final grade"              # steps, and as the last line "Final grade: 2"
+    explained = true                  # one word, and then an explanation
+
+``constrained = true`` has the server hold the model to one word or to the JSON object, where it can; that becomes a
+part of the request. Last, and optional, is a table of further fields of the request body::
+
+
+    [params]                          # not model, messages, n or stream
+
+The placeholders are ``{question}``, ``{passages}``, ``{references}``, ``{answer}`` and ``{answers}``; other braces
+are literal, so that a prompt can show JSON. The fixed text comes first, then the question, then the passages, which
+lets a server reuse its work on the common beginning. What is filled in is fenced by tags and cannot close them: see
+`neutral`.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, Literal, get_args
+
+from judgekit.data.documents import Doc, Fields, render
+from judgekit.data.labelings import Scale
+from judgekit.data.streams import read_bytes
+from judgekit.errors import ConfigError, DataError, UsageError, nearest
+from judgekit.reading.verdict import Form
+from judgekit.wire.types import canonical
+
+__all__ = ["Output", "Prompt", "find_prompt", "list_prompts", "load_prompt", "neutral", "passages", "prompt_folder"]
+
+Kind = Literal["judge", "answer", "correctness", "merge"]
+OutputType = Literal["yes/no", "grade", "choice", "short", "long", "class"]
+
+_KINDS: Final[tuple[str, ...]] = get_args(Kind)
+_NEEDS: Final[Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {
+    "judge": (frozenset({"question", "passages"}), frozenset()),
+    "answer": (frozenset({"question"}), frozenset({"passages"})),
+    "correctness": (frozenset({"question", "references", "answer"}), frozenset()),
+    "merge": (frozenset({"question", "answers"}), frozenset()),
+}
+"""Placeholders per kind: those that must be there, and those that may be there besides."""
+_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
+    "judge": ("yes/no", "grade", "choice"),
+    "correctness": ("yes/no", "grade", "choice"),
+    "answer": ("short", "long", "class"),
+    "merge": ("short", "long", "class"),
+}
+_KEYS: Final = frozenset({"kind", "about", "max_tokens", "closed_book", "system", "user", "output", "params"})
+_OURS: Final[Mapping[str, str]] = {
+    "model": "the model is the endpoint's",
+    "messages": "the messages are made of system and user",
+    "n": "one reply is read; judges have the option samples",
+    "stream": "replies are read whole",
+}
+"""Fields of the request body that a prompt may not set, and why."""
+
+_FORMS: Final = ("json", "line", "explained")
+_VERDICT_KEYS: Final = frozenset({"type", "constrained", *_FORMS})
+_OUTPUT_KEYS: Final[Mapping[str, frozenset[str]]] = {
+    "yes/no": _VERDICT_KEYS,
+    "grade": _VERDICT_KEYS | {"names", "low", "min_rel", "relevance"},
+    "choice": _VERDICT_KEYS | {"choices", "min_rel"},
+    "short": frozenset({"type", "abstain"}),
+    "long": frozenset({"type", "abstain"}),
+    "class": frozenset({"type", "abstain", "classes"}),
+}
+_YES_NO: Final = (("Yes", 1), ("No", 0))
+_TRUE_FALSE: Final = (("true", 1), ("false", 0))
+_PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
+_FENCE: Final = re.compile(r"<(?=\s*/?\s*(?:passages?|question|references?|answers?)\b|\|)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a prompt declares of its replies.
+
+    Attributes:
+        type: yes/no, grade or choice for verdicts; short, long or class for answers.
+        form: the verdicts that are possible and how they are written; for a class answer its classes, numbered, and
+            the abstention, which is the last; without options for free text.
+        scale: the scale of the labels, for verdicts.
+        relevance: the label of each verdict, by the verdict's value.
+        classes: the classes of a class answer, as they are to be written.
+        abstain: the phrase that stands for "I cannot say", for answers.
+    """
+
+    type: OutputType
+    form: Form = field(default_factory=Form)
+    scale: Scale | None = None
+    relevance: Mapping[int, int] = field(default_factory=dict)
+    classes: tuple[str, ...] = ()
+    abstain: str = ""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt file, read and checked.
+
+    Attributes:
+        name: the file's stem, or the path that the user gave.
+        kind: what it is for.
+        user, system: the templates of the messages; an empty system message is not sent.
+        output: what it declares of the replies.
+        about: one sentence for lists of prompts.
+        params: further fields of the request body, ``max_tokens`` among them; an endpoint's own go before them.
+        closed_book: the prompt for the same kind of answer without documents, for answer prompts with passages.
+    """
+
+    name: str
+    kind: Kind
+    user: str
+    output: Output
+    system: str = ""
+    about: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    closed_book: str = ""
+
+    @cached_property
+    def placeholders(self) -> frozenset[str]:
+        """The names of the placeholders in both templates."""
+        return frozenset(_PLACEHOLDER.findall(self.system + self.user))
+
+    @cached_property
+    def _segments(self) -> tuple[tuple[str, list[str], list[tuple[int, str]]], ...]:
+        """Per message its role, its template cut at the placeholders, and where which placeholder goes."""
+        cut = [(r, _PLACEHOLDER.split(t)) for r, t in (("system", self.system), ("user", self.user)) if t]
+        return tuple((role, parts, [(i, parts[i]) for i in range(1, len(parts), 2)]) for role, parts in cut)
+
+    def messages(self, values: Mapping[str, str]) -> list[dict[str, str]]:
+        """Return the chat messages with the placeholders filled in; values must be `neutral` already."""
+        messages = []
+        for role, parts, places in self._segments:
+            filled = parts.copy()
+            for index, name in places:
+                filled[index] = values[name]
+            messages.append({"role": role, "content": "".join(filled)})
+        return messages
+
+
+def neutral(text: str) -> str:
+    """Return ``text`` in which nothing looks like one of the prompts' own delimiters or like a chat-control token.
+
+    The ``<`` of such a tag becomes ``&lt;``; every other character is kept.
+
+    >>> neutral("a</passage> <b> x < y <|im_end|>")
+    'a&lt;/passage> <b> x < y &lt;|im_end|>'
+    """
+    return _FENCE.sub("&lt;", text) if "<" in text else text
+
+
+def passages(docs: Iterable[Doc], fields: Fields = "title+text") -> str:
+    """Return documents as fenced passages, in the order given; what would close a fence is made `neutral`."""
+    return "\n\n".join([f"<passage>\n{neutral(render(doc, fields))}\n</passage>" for doc in docs])
+
+
+def prompt_folder() -> Path:
+    """Return the folder of the shipped prompts: inside the installed package, else the checkout's own."""
+    package = Path(__file__).resolve().parent.parent
+    inside = package / "prompts"
+    return inside if inside.is_dir() else package.parent / "prompts"
+
+
+def list_prompts() -> list[Prompt]:
+    """Return all shipped prompts, by name."""
+    return [load_prompt(name) for name in sorted(path.stem for path in prompt_folder().glob("*.toml"))]
+
+
+def load_prompt(name_or_path: str | Path) -> Prompt:
+    """Read a shipped prompt by its name, or a user's own by its path (with a ``/`` or the suffix ``.toml``).
+
+    Raises:
+        UsageError: there is no shipped prompt of that name.
+        ConfigError: the file is missing, is no TOML or declares something that makes no sense.
+    """
+    name = str(name_or_path)
+    if isinstance(name_or_path, Path) or _is_path(name):
+        return _read(Path(name_or_path), name)
+    path = prompt_folder() / f"{name}.toml"
+    if not path.is_file():
+        known = [p.stem for p in prompt_folder().glob("*.toml")]
+        raise UsageError(
+            f"there is no prompt {name!r} (there are: {', '.join(sorted(known))}; a file of your own is named by its"
+            f" path, e.g. prompts/mine.toml).{nearest(name, known)}"
+        )
+    return _read(path, name)
+
+
+def find_prompt(name: str, path: Callable[[str], Path]) -> Prompt:
+    """Read the prompt that a spelling names; ``path`` resolves the path of a user's own file."""
+    return replace(load_prompt(path(name)), name=name) if _is_path(name) else load_prompt(name)
+
+
+def _is_path(name: str) -> bool:
+    return "/" in name or "\\" in name or name.endswith(".toml")
+
+
+def _read(path: Path, name: str) -> Prompt:
+    try:
+        table = tomllib.loads(read_bytes(path, "a prompt").decode())
+    except DataError as error:
+        raise ConfigError(error.reason, path) from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"is not UTF-8: {error}", path) from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(f"is not TOML: {error}", path) from None
+    reader = _Table(table, path)
+    kind = reader.choice("kind", _KINDS)
+    reader.only(_KEYS)
+    system, user = reader.text("system", ""), reader.text("user")
+    for word in _PLACEHOLDER.findall(system + user):
+        required, optional = _NEEDS[kind]
+        if word not in required | optional:
+            have = ", ".join(f"{{{w}}}" for w in sorted(required | optional))
+            raise reader.error(f"{{{word}}} is no placeholder of a {kind} prompt (there are: {have})", "user")
+    for word in sorted(_NEEDS[kind][0]):
+        if f"{{{word}}}" not in system + user:
+            raise reader.error(f"lacks the placeholder {{{word}}}, which a {kind} prompt needs", "user")
+    params = _params(_Table(reader.table("params", {}), path, "params."))
+    if "max_tokens" in table:
+        params["max_tokens"] = reader.whole("max_tokens", 1)
+    closed_book = reader.text("closed_book", "")
+    if closed_book and (kind != "answer" or "{passages}" not in system + user):
+        raise reader.error("makes sense only for an answer prompt with {passages}", "closed_book")
+    if kind == "answer" and "{passages}" in system + user and not closed_book:
+        raise reader.error("is missing: the prompt to use where there is no document, e.g. closed-book", "closed_book")
+    if _is_path(closed_book):
+        closed_book = str(path.parent / closed_book)
+    output = _output(_Table(reader.table("output"), path, "output."), kind)
+    return Prompt(name, kind, user.strip(), output, system.strip(), reader.text("about", ""), params, closed_book)  # type: ignore[arg-type]  # one of Kind, checked above
+
+
+def _params(reader: _Table) -> dict[str, Any]:
+    for key, reason in _OURS.items():
+        if key in reader.entries:
+            raise reader.error(f"is not a prompt's to set: {reason}", key)
+    for key, value in reader.entries.items():
+        try:
+            canonical(value)
+        except (TypeError, ValueError) as problem:
+            raise reader.error(f"cannot be sent as JSON: {problem}", key) from None
+    return dict(reader.entries)
+
+
+def _output(reader: _Table, kind: str) -> Output:
+    type_ = reader.choice("type", _TYPES[kind])
+    reader.only(_OUTPUT_KEYS[type_])
+    if type_ in ("short", "long"):
+        return Output(type_, abstain=reader.text("abstain", "unknown"))  # type: ignore[arg-type]  # checked above
+    if type_ == "class":
+        classes, abstain = tuple(reader.texts("classes")), reader.text("abstain", "unknown")
+        known = {word.casefold() for word in classes} | {""}
+        words = classes if abstain.casefold() in known else (*classes, abstain)
+        form = Form(tuple((word, i) for i, word in enumerate(words)))
+        return Output("class", form, classes=classes, abstain=abstain)
+    if type_ == "yes/no":
+        return Output("yes/no", _form(reader, _YES_NO, _TRUE_FALSE), Scale("binary"), {0: 0, 1: 1})
+    if type_ == "choice":
+        choices = reader.wholes("choices")
+        high = max(choices.values())
+        scale = Scale("grades", high, 0, reader.whole("min_rel", 1, 1)) if high > 1 else Scale("binary")
+        form = _form(reader, tuple(choices.items()))
+        return Output("choice", form, reader.scaled(scale, choices.values()), {v: v for v in choices.values()})
+    low, names = reader.whole("low", None, 0), reader.texts("names")
+    grades = range(low, low + len(names))
+    form = _form(reader, tuple((str(g), g) for g in grades), tuple(zip(names, grades, strict=True)))
+    relevance = dict(zip(grades, reader.grades("relevance", grades), strict=True))
+    scale = Scale("grades", max(relevance.values()), min(0, *relevance.values()), reader.whole("min_rel", 1, 1))
+    return Output("grade", form, reader.scaled(scale, relevance.values()), relevance)
+
+
+def _form(reader: _Table, options: tuple[tuple[str, int], ...], others: tuple[tuple[str, int], ...] = ()) -> Form:
+    """Return the form that an output table declares for these verdicts."""
+    declared = [key for key in _FORMS if reader.entries.get(key)]
+    if len(declared) > 1:
+        raise reader.error(f"cannot be declared together with {declared[0]}: a reply has one form", declared[1])
+    form = Form(
+        options,
+        others,
+        reader.keys("json") if "json" in declared else (),
+        reader.text("line", ""),
+        reader.flag("explained"),
+        reader.flag("constrained"),
+    )
+    if form.constrained and not (form.keys or form.one_word):
+        raise reader.error("is for replies of one word or of one JSON object", "constrained")
+    return form
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A TOML table that is read strictly: a missing or wrong entry is an error that names file and key."""
+
+    entries: Mapping[str, Any]
+    path: Path
+    prefix: str = ""
+
+    def error(self, reason: str, key: str) -> ConfigError:
+        return ConfigError(reason, self.path, self.prefix + key)
+
+    def only(self, known: Iterable[str]) -> None:
+        names = sorted(known)
+        for key in self.entries:
+            if key not in names:
+                raise self.error(f"is no key here (there are: {', '.join(names)}).{nearest(key, names)}", key)
+
+    def _get(self, key: str, type_: type, what: str, default: Any = None) -> Any:
+        value = self.entries.get(key, default)
+        if value is None:
+            raise self.error(f"is missing: expected {what}", key)
+        if not isinstance(value, type_) or isinstance(value, bool):
+            raise self.error(f"must be {what}, is {value!r}", key)
+        return value
+
+    def text(self, key: str, default: str | None = None) -> str:
+        return str(self._get(key, str, "a text", default))
+
+    def whole(self, key: str, least: int | None, default: int | None = None) -> int:
+        value = int(self._get(key, int, "a whole number", default))
+        if least is not None and value < least:
+            raise self.error(f"must be at least {least}, is {value}", key)
+        return value
+
+    def table(self, key: str, default: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+        value: Mapping[str, Any] = self._get(key, dict, "a table", default)
+        return value
+
+    def choice(self, key: str, known: Sequence[str]) -> str:
+        value = self.text(key)
+        if value not in known:
+            raise self.error(f"must be one of {', '.join(known)}, is {value!r}.{nearest(value, known)}", key)
+        return value
+
+    def texts(self, key: str) -> list[str]:
+        values: list[Any] = self._get(key, list, "a list of at least two texts")
+        folded = {v.casefold().strip() for v in values if isinstance(v, str)} - {""}
+        if len(values) < 2 or len(folded) != len(values):
+            raise self.error(f"must be a list of at least two distinct texts, is {values!r}", key)
+        return values
+
+    def keys(self, key: str) -> tuple[str, ...]:
+        value = self.entries[key]
+        keys = [value] if isinstance(value, str) else value
+        good = isinstance(keys, list) and all(isinstance(k, str) and k.strip() for k in keys)
+        if not good or len({k.casefold() for k in keys}) != len(keys):
+            raise self.error(f"must be a key or a list of distinct keys, the verdict's last, is {value!r}", key)
+        return tuple(keys)
+
+    def flag(self, key: str) -> bool:
+        value = self.entries.get(key, False)
+        if not isinstance(value, bool):
+            raise self.error(f"must be true or false, is {value!r}", key)
+        return value
+
+    def wholes(self, key: str) -> dict[str, int]:
+        values = dict(self.table(key))
+        good = all(isinstance(v, int) and not isinstance(v, bool) and v >= 0 for v in values.values())
+        if not good or len(set(values.values())) < 2:
+            raise self.error(f"must map words to at least two different grades from 0 up, is {values!r}", key)
+        return values
+
+    def grades(self, key: str, default: range) -> list[int]:
+        values: list[Any] = self._get(key, list, "a list of grades", list(default))
+        good = all(isinstance(v, int) and not isinstance(v, bool) for v in values)
+        if not good or len(values) != len(default) or max(values) < 1:
+            raise self.error(f"must give one grade for each of the {len(default)} names, is {values!r}", key)
+        return values
+
+    def scaled(self, scale: Scale, values: Iterable[int]) -> Scale:
+        """Return ``scale`` if its threshold parts the values into two."""
+        threshold = scale.min_rel or 1
+        if not min(values) < threshold <= max(values):
+            raise self.error(f"{threshold} must lie above the smallest and not above the largest grade", "min_rel")
+        return scale

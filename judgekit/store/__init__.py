@@ -1,0 +1,1 @@
+"""Replies by the identity of their requests, kept on disk."""

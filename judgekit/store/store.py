@@ -1,0 +1,460 @@
+"""The store: a map from the identity of a request to the raw reply, on diskcache, as JSON text only.
+
+Two of diskcache's defaults are traps, and are switched off here: values are pickled, so that reading a crafted row
+runs code (`JSONDisk` too: it still follows a row's pickle mode), and whatever exceeds 1 GiB is dropped in silence
+(``eviction_policy="none"`` keeps everything; ``cull_limit=0`` alone does not).
+
+Look-ups and inserts go straight to diskcache's table, many rows at a time: its own ``get`` and ``set`` are several
+times slower.
+
+A killed process loses nothing that `Store.put_many` returned for. After a power cut the last seconds may be missing
+(SQLite's ``synchronous=NORMAL``), and the file is whole.
+
+The folder and its files are for their owner alone (0700 and 0600), as they hold prompts with passages; a store that is
+older is made so once, and a user who opens it to a group later finds it left as it is.
+
+Every stored text holds its identity and a checksum of its reply, so that damage is noticed: a damaged row is asked for
+again, and a damaged file is moved aside and its whole rows are saved (see `judgekit.store.carving`).
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import sys
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, ParamSpec, TypeVar
+
+import diskcache
+
+from judgekit.errors import StoreError
+from judgekit.store.carving import MAGIC, carve
+from judgekit.store.records import MARKER, Record, looked_up
+from judgekit.wire.responses import unusable
+from judgekit.wire.types import Reply, parse_json
+
+__all__ = ["Store", "TextDisk", "default_store_path", "has_store"]
+
+_MODE_RAW: Final = 1
+_NO_FILES: Final = 2**62
+_LOG_PAGES: Final = 4000
+"""Pages in SQLite's log before it is merged: 16 MB, four times its default, so that fewer pages are written twice."""
+
+_SETTINGS: Final[dict[str, Any]] = {
+    "eviction_policy": "none",
+    "cull_limit": 0,
+    "size_limit": 2**62,
+    "statistics": 0,
+    "tag_index": 0,
+    "disk_min_file_size": _NO_FILES,
+    "disk_pickle_protocol": 0,
+    "sqlite_journal_mode": "wal",
+    "sqlite_synchronous": 1,
+    "sqlite_auto_vacuum": 0,
+    "sqlite_mmap_size": 0,
+    "sqlite_cache_size": 2000,
+}
+
+
+def has_store(path: str | Path) -> bool:
+    """Whether there is a store in a folder."""
+    return Path(path, diskcache.core.DBNAME).is_file()
+
+
+def default_store_path() -> Path:
+    """Return where the store lies unless the user says: ``$JUDGEKIT_CACHE``, else the platform's cache folder."""
+    if named := os.environ.get("JUDGEKIT_CACHE"):
+        return Path(named).expanduser()
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "judgekit"
+
+
+class TextDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
+    """A Disk that knows text keys and text values, and refuses everything else. It never unpickles."""
+
+    def put(self, key: Any) -> tuple[str, bool]:
+        """Return the key as it is stored."""
+        if type(key) is not str:
+            raise TypeError(f"keys are text, not {type(key).__name__}")
+        return key, True
+
+    def get(self, key: Any, raw: bool) -> str:
+        """Return the key of a row."""
+        if not raw or type(key) is not str:
+            raise StoreError("the store holds a row that judgekit did not write (its key is pickled); it is not read")
+        return key
+
+    def store(self, value: Any, read: bool, key: Any = None) -> tuple[int, int, None, str]:
+        """Return (size, mode, file name, value) of a row."""
+        if type(value) is not str or read:
+            raise TypeError(f"values are text, not {type(value).__name__}")
+        return 0, _MODE_RAW, None, value
+
+    def fetch(self, mode: int, filename: str | None, value: Any, read: bool) -> str:
+        """Return the value of a row."""
+        if mode != _MODE_RAW or filename is not None or type(value) is not str:
+            raise StoreError("the store holds a row that judgekit did not write (its value is pickled); it is not read")
+        return value
+
+
+_WAITING: Final = "batch:"
+_VALUE: Final = "CAST(value AS BLOB)"
+"""Read as bytes: Python's sqlite3 refuses a whole query for one text that is not UTF-8, and quotes it."""
+
+_ROWS: Final = f"raw = 1 AND mode = {_MODE_RAW}"
+_REPLIES: Final = f"{_ROWS} AND length(CAST(key AS BLOB)) = 64"
+_BATCHED: Final = f"{_ROWS} AND length(CAST(key AS BLOB)) > 64"
+_INSERT: Final = (
+    f"INSERT INTO Cache (key, raw, store_time, access_time, mode, value) VALUES (?, 1, ?, ?, {_MODE_RAW}, ?)"
+    " ON CONFLICT (key, raw) DO "
+)
+_KEEP: Final = f"{_INSERT} NOTHING"
+_REPLACE: Final = f"{_INSERT} UPDATE SET store_time = excluded.store_time, mode = excluded.mode, value = excluded.value"
+_IN: Final = 512
+
+_DAMAGE: Final = ("malformed", "not a database", "UTF-8")
+"""What SQLite says of damaged files."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Store:
+    """Raw replies by identity. Safe for several processes at once, and for several threads in turn."""
+
+    def __init__(
+        self, path: str | Path, *, readonly: bool = False, note: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """Open the store in a folder, which is created if it is not there.
+
+        Args:
+            path: the folder.
+            readonly: write nothing, not even a lock file.
+            note: called with messages for the user.
+
+        Raises:
+            StoreError: it cannot be opened, or not be written to; the message says what to do.
+        """
+        self.path = Path(os.path.expandvars(Path(path).expanduser()))
+        self.readonly = readonly
+        self.unreadable = 0
+        self._note = note
+        self._database = self.path / diskcache.core.DBNAME
+        self._files = [f"{self._database.name}{end}" for end in ("", "-wal", "-shm")]
+        self._lock = threading.RLock()
+        self._guarded(self._open)
+
+    def _open(self) -> None:
+        if self.readonly:
+            self._connection = self._open_reader()
+        else:
+            self._create()
+            self._probe()
+            diskcache.Cache(str(self.path), timeout=60, disk=TextDisk, **_SETTINGS).close()
+            self._connection = self._connect("mode=rw")
+            for name, value in _SETTINGS.items():
+                if name.startswith("sqlite_"):
+                    self._connection.execute(f"PRAGMA {name.removeprefix('sqlite_')} = {value}")
+            self._connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+            self._make_private()
+        self._connection.execute(f"SELECT {_VALUE} FROM Cache WHERE {_ROWS} LIMIT 1").fetchone()
+        self._inode: int = self._database.stat().st_ino
+
+    def _create(self) -> None:
+        """Make the folder and an empty file, if they are not there; SQLite gives its log the rights of the file."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            os.close(os.open(self._database, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+    def _make_private(self) -> None:
+        """Take the rights of others from a store that an earlier version made, once, as far as it is ours."""
+        if self._connection.execute("PRAGMA user_version").fetchone()[0]:
+            return
+        files = [path for path in map(self.path.joinpath, self._files) if path.exists()]
+        ours = [*files, *self.path.glob("damaged-*"), *self.path.glob("damaged-*/*")]
+        if set(self.path.iterdir()) <= set(ours):
+            ours.append(self.path)  # nothing of others lies in it
+        for path in ours:
+            with suppress(OSError):
+                path.chmod(stat.S_IMODE(path.stat().st_mode) & ~0o077)
+        self._connection.execute("PRAGMA user_version = 1")
+
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        uri = f"{self._database.resolve().as_uri()}?{mode}"
+        return sqlite3.connect(uri, uri=True, timeout=60, isolation_level=None, check_same_thread=False)
+
+    def _probe(self) -> None:
+        """Raise what SQLite says of a damaged file, before diskcache opens it and leaves a connection open."""
+        with self._database.open("rb") as file:
+            if file.read(len(MAGIC)) not in (MAGIC, b""):
+                # SQLite might throw the log away, which may hold rows that can be saved
+                raise sqlite3.DatabaseError("file is not a database")
+        with closing(self._connect("mode=rw")) as probe:
+            probe.execute("SELECT count(*) FROM sqlite_master").fetchone()
+
+    def _open_reader(self) -> sqlite3.Connection:
+        if not self._database.is_file():
+            raise StoreError(f"there is no store in {self.path}")
+        log = self._database.with_name(self._database.name + "-wal")
+        for mode in ("mode=ro", "immutable=1"):
+            reader = self._connect(mode)
+            try:
+                reader.execute("SELECT count(*) FROM Settings").fetchone()
+            except sqlite3.OperationalError:
+                reader.close()
+                continue
+            if mode == "immutable=1" and log.exists() and log.stat().st_size:
+                self._note(
+                    f"the store {self.path} cannot be written to, so its latest replies (in {log.name}) are not read"
+                )
+            return reader
+        raise StoreError(f"the store {self.path} cannot be read")
+
+    def _guarded(self, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do something with the files; turn what SQLite and the system say into sentences, and heal damage."""
+        for attempt in (1, 2):
+            try:
+                return action(*args, **kwargs)
+            except sqlite3.DatabaseError as problem:
+                # What SQLite says of a text that is not UTF-8 quotes that text.
+                text = "it holds text that is not UTF-8" if "UTF-8" in str(problem) else str(problem)
+                if attempt == 1 and any(word in text for word in _DAMAGE):
+                    self._heal(text)
+                    continue
+                raise self._sentence(text) from None
+            except OSError as problem:
+                raise self._sentence(problem.strerror or str(problem)) from None
+        raise AssertionError("unreachable")
+
+    def _sentence(self, text: str) -> StoreError:
+        if "full" in text or "No space" in text:
+            return StoreError(
+                f"the disk of the store {self.path} is full. All replies stored so far are kept;"
+                " make room and run again"
+            )
+        if any(word in text.casefold() for word in ("readonly", "read-only", "permission", "unable to open")):
+            return StoreError(
+                f"the store {self.path} cannot be written to ({text}). Name another folder with --cache or"
+                " JUDGEKIT_CACHE, or only read it with --cache-mode read-only"
+            )
+        return StoreError(f"the store {self.path} cannot be used: {text}")
+
+    def _moved(self) -> bool:
+        try:
+            inode = self._database.stat().st_ino
+        except FileNotFoundError:
+            return True
+        return bool(inode != self._inode)
+
+    def _follow(self) -> None:
+        """Open anew if another process moved the file aside."""
+        if self._moved() and not self.readonly:
+            self._connection.close()
+            self._open()
+
+    def _heal(self, reason: str) -> None:
+        if self.readonly:
+            raise StoreError(f"the store {self.path} is damaged ({reason}), and was opened for reading only")
+        if hasattr(self, "_connection"):
+            self._connection.close()
+        aside = self._fresh(time.strftime("damaged-%Y%m%d-%H%M%S"))
+        for name in self._files:
+            with suppress(FileNotFoundError):
+                (self.path / name).rename(aside / name)
+        self._open()
+        saved = self._save_whole(carve(aside / self._database.name, MARKER))
+        self._note(
+            f"the store {self.path} was damaged ({reason}): {saved} replies were saved from it,"
+            f" the old file is in {aside}"
+        )
+
+    def _fresh(self, name: str) -> Path:
+        """Make a folder of that name, or of the first such name that is free."""
+        for suffix in ("", *(f"-{number}" for number in range(2, 100))):
+            with suppress(FileExistsError):
+                (self.path / f"{name}{suffix}").mkdir(mode=0o700)
+                return self.path / f"{name}{suffix}"
+        raise StoreError(f"the store {self.path} is damaged again and again")
+
+    def _save_whole(self, texts: Iterable[bytes]) -> int:
+        before = self.count()
+        source = iter(texts)
+        while part := list(islice(source, _IN)):
+            whole = []
+            for text in part:
+                with suppress(ValueError):
+                    whole.append(Record.parse(text))
+            self._put(whole, replace=False)
+        return self.count() - before
+
+    def get_many(self, keys: Sequence[str], since: float = 0.0) -> dict[str, Reply]:
+        """Return the replies to these requests; what is missing, unusable or older than ``since`` is left out."""
+        found: dict[str, Reply] = {}
+        crc32 = zlib.crc32
+        for start in range(0, len(keys), _IN):
+            for key, value in self._guarded(self._select, keys[start : start + _IN]):
+                try:
+                    row = looked_up(value)
+                    raw, seconds = row["reply"], row.get("seconds")
+                    if row["key"] != key or crc32(raw.encode()) != row["crc"]:
+                        raise ValueError
+                    if not (seconds is None or seconds >= 0):
+                        raise ValueError
+                    if row["time"] >= since:
+                        body = parse_json(raw)
+                        reply = Reply(key, raw, True, body, seconds)
+                        whole = reply.finish_reason == "stop" and reply.text and '"error"' not in raw
+                        if not whole and unusable(body) is not None:
+                            raise ValueError
+                        found[key] = reply
+                except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+                    self._unreadable()
+        return found
+
+    def _select(self, keys: Sequence[str]) -> list[tuple[str, bytes]]:
+        with self._lock:
+            self._follow()
+            query = f"SELECT key, {_VALUE} FROM Cache WHERE key IN ({','.join('?' * len(keys))}) AND {_ROWS}"
+            return self._connection.execute(query, keys).fetchall()
+
+    def _unreadable(self) -> None:
+        if not self.unreadable:
+            self._note(f"the store {self.path} holds damaged replies or errors; they are asked for again")
+        self.unreadable += 1
+
+    def put_many(self, records: Sequence[Record], *, replace: bool = False) -> dict[str, Reply]:
+        """Store records in one transaction: all of them are there when it returns.
+
+        A reply that is there already stays, so that everybody who shares the store goes on with the same one.
+
+        Args:
+            records: what to store; those without a reply wait for a batch file.
+            replace: store also what is there already.
+
+        Returns:
+            What was there already and stays, by key.
+
+        Raises:
+            StoreError: they cannot be stored.
+        """
+        self._must_write()
+        there = self._guarded(self._put, records, replace)
+        if not there:
+            return {}
+        kept = self.get_many(there)
+        damaged = [record for record in records if record.key in there and record.key not in kept]
+        self._guarded(self._put, damaged, replace=True)
+        return kept
+
+    def _must_write(self) -> None:
+        if self.readonly:
+            raise StoreError(f"the store {self.path} was opened for reading only")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            self._follow()
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:  # SQLite itself rolls back when the disk is full
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def _put(self, records: Sequence[Record], replace: bool) -> list[str]:
+        """Store records; return the keys of those that were there already."""
+        now = time.time()
+        names = {record.key if record.reply is not None else _WAITING + record.key: record for record in records}
+        rows = [(name, now, now, record.text()) for name, record in names.items()]
+        with self._transaction() as connection:
+            stored = connection.executemany(_REPLACE if replace else _KEEP, rows).rowcount
+            if stored == len(rows):
+                return []
+            marks = ",".join("?" * len(names))
+            query = f"SELECT key FROM Cache WHERE key IN ({marks}) AND raw = 1 AND store_time IS NOT ?"
+            return [names[name].key for (name,) in connection.execute(query, [*names, now])]
+
+    def waiting(self, keys: Sequence[str]) -> dict[str, Record]:
+        """Return the records without a reply, those that were exported to a batch file."""
+        names = [_WAITING + key for key in keys]
+        found = {}
+        for start in range(0, len(names), _IN):
+            for name, value in self._guarded(self._select, names[start : start + _IN]):
+                try:
+                    record = Record.parse(value)
+                except ValueError:
+                    self._unreadable()
+                    continue
+                if name == _WAITING + record.key:
+                    found[record.key] = record
+        return found
+
+    def forget(self, keys: Iterable[str], *, waiting: bool = False) -> None:
+        """Delete records: replies, or those that wait for one."""
+        self._must_write()
+        rows = [((_WAITING + key if waiting else key).encode("utf-8", "surrogateescape"),) for key in keys]
+        self._guarded(self._delete, rows)
+
+    def compact(self) -> None:
+        """Write the file anew without what was deleted, of which traces would be left in it and in its log."""
+        self._must_write()
+        self._guarded(self._query, "VACUUM")
+        self._guarded(self._query, "PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _delete(self, rows: Sequence[tuple[bytes]]) -> None:
+        with self._transaction() as connection:
+            connection.executemany("DELETE FROM Cache WHERE key = CAST(? AS TEXT) AND raw = 1", rows)
+
+    def texts(self, prefix: str = "", *, waiting: bool = False) -> Iterator[tuple[str, bytes]]:
+        """Yield (key, stored bytes) of all replies whose key starts with ``prefix``, ordered by key.
+
+        With ``waiting``, of all records that wait for a reply.
+
+        A damaged key may hold bytes that are not UTF-8; these come as lone surrogates, which `forget` takes back.
+        """
+        query = (
+            f"SELECT CAST(key AS BLOB) AS name, {_VALUE} FROM Cache WHERE key >= CAST(? AS TEXT)"
+            f" AND key < CAST(? AS TEXT) AND {_BATCHED if waiting else _REPLIES} ORDER BY key LIMIT {_IN}"
+        )
+        before = _WAITING if waiting else ""
+        first = (before + prefix).encode()
+        last = first + b"\xff" * 65
+        while rows := self._guarded(self._query, query, (first, last)):
+            for key, value in rows:
+                yield key.decode("utf-8", "surrogateescape").removeprefix(before), value
+            first = rows[-1][0] + b"\0"  # sorts behind that key and before all others
+
+    def count(self, *, waiting: bool = False) -> int:
+        """Return the number of replies, or of records that wait for one."""
+        where = _BATCHED if waiting else _REPLIES
+        found: int = self._guarded(self._query, f"SELECT count(*) FROM Cache WHERE {where}")[0][0]
+        return found
+
+    def _query(self, query: str, values: Sequence[bytes] = ()) -> list[tuple[Any, ...]]:
+        with self._lock:
+            return self._connection.execute(query, values).fetchall()
+
+    def check(self) -> str:
+        """Return what SQLite says about its own structure: ``ok`` or the first problems."""
+        with self._lock:
+            rows = self._connection.execute("PRAGMA quick_check(5)").fetchall()
+        return "; ".join(str(row[0]) for row in rows)
+
+    def close(self) -> None:
+        """Close the files."""
+        with self._lock:
+            self._connection.close()

@@ -1,0 +1,303 @@
+"""What a server's response means: one pure function, so that every fault has a test without a server.
+
+Nothing here knows model names. The order of the questions matters: a 400 about the length of one prompt may also
+mention ``max_tokens``, and a 429 about an empty account will not heal by waiting.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from judgekit.data.tables import Status
+from judgekit.wire.types import CONSTRAINTS, first_choice, parse_json, tokens_used
+
+__all__ = [
+    "Accepted",
+    "Again",
+    "Complaint",
+    "Rejected",
+    "Stop",
+    "Unsupported",
+    "Verdict",
+    "read_response",
+    "retry_after",
+    "unusable",
+]
+
+_CONTEXT = re.compile(
+    r"context[ _](length|window|size)|maximum context|(prompt|input|message|request)s? (is |are )?too (long|large)"
+    r"|too many (input )?tokens|reduce the length|input validation error: .inputs. tokens"
+    r"|exceeds? .{0,40}(token|context) limit",
+    re.IGNORECASE,
+)
+_MODERATED = re.compile(r"content[ _](filter|policy|management)|moderation|safety system|flagged", re.IGNORECASE)
+_UNPAID = re.compile(r"insufficient[ _]quota|billing|exceeded your current quota|credit balance", re.IGNORECASE)
+_MISCONFIGURED = re.compile(
+    r"(invalid|incorrect|missing|wrong|expired|revoked|no|valid) (\w+ )?api[ _-]?key|invalid_api_key|model_not_found"
+    r"|api[ _-]?key (\w+ )?(not|is|invalid|incorrect|missing|expired|required)\b|(unknown|invalid|no such) model\b"
+    r"|model \S{1,80} (is )?(not found|not loaded|does not exist|doesn't exist)",
+    re.IGNORECASE,
+)
+_WRONG_CODE = re.compile(r"invalid_(value|type)|_(above|below)_(max|min)")
+_ONE_VALUE = r"(set to|strictly|positive|> ?0|1\b|null|none|unset|omitted|absent|false|empty|the default)"
+_WRONG_VALUE = re.compile(
+    r"too (large|big|high|long|small|low)|(less|greater|more|smaller|larger|lower|higher) than|at (most|least)\b"
+    rf"|valid range|out of range|exceeds|must be (?!{_ONE_VALUE})|should be (an? |at |in |between)",
+    re.IGNORECASE,
+)
+"""What is said of a value that is wrong, as another's may not be; but where a server takes a single value of a
+parameter, or none that is zero, leaving the parameter out is what heals."""
+
+_ECHO = re.compile(r"(?<!\w)(['\"`])([^'\"`]*\w\s+\w[^'\"`]*)\1(?!\w)")
+"""Several words in quotes: taken from the request, so that what they mention is not what the error is about."""
+
+_LOCATION = re.compile(r"""['"]loc['"]: [\[(]['"]body['"], ['"](\w+)""")
+_SAID = re.compile(r"""['"]msg['"]: (['"])(.*?)\1[,}]""")
+_NO_PARAM = frozenset({"", "none", "null", "body"})
+_AMBIGUOUS = frozenset({"n", "stop", "user", "seed", "tools", "store"})
+_FIXED = frozenset({"model", "messages", "n", "stream"})
+_SHOWN = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A chat completion: a JSON object with choices. Whether it says anything useful is the labeler's question."""
+
+    raw: str
+    json: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """It may work the next time.
+
+    Attributes:
+        reason: what was said.
+        throttled: whether too much was asked at once.
+        oversized: whether the reply was too large, which is tried once more only: each attempt costs its bytes.
+        after: the wait that was asked for, seconds.
+        usage: (prompt, completion) tokens that were taken all the same.
+        worked: whether the server may have done the work, and charge for it.
+    """
+
+    reason: str
+    throttled: bool = False
+    oversized: bool = False
+    after: float | None = None
+    usage: tuple[int, int] | None = None
+    worked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """It will never work for this request; others may.
+
+    Attributes:
+        reason: what was said.
+        status: what the request's unit gets.
+        plain: whether the server said that it is about this request (its length, its content); otherwise that is
+            only concluded from other requests having worked.
+    """
+
+    reason: str
+    status: Status = Status.FAILED
+    plain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """The server does not take this parameter of the body."""
+
+    param: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """It will never work for any request."""
+
+    reason: str
+
+
+Complaint = Again | Rejected | Unsupported | Stop
+Verdict = Accepted | Complaint
+
+
+def read_response(
+    status: int, headers: Mapping[str, str], data: bytes, params: Collection[str] = (), proven: bool = False
+) -> Verdict:
+    """Say what a response means.
+
+    Args:
+        status: the HTTP status.
+        headers: with lower-case names.
+        data: the response body.
+        params: the top-level keys of the request body.
+        proven: whether the endpoint has completed other requests, now or earlier, so that a complaint that is not
+            understood is about this one.
+    """
+    body = _json(data)
+    if 200 <= status < 300:
+        return _completion(status, body, data)
+    text = data.decode("utf-8", "replace")
+    error = _Error.read(body, text)
+    said = f"{status}: {error.message}"
+    if 300 <= status < 400:
+        return Stop(f"{status}: it redirects to {headers.get('location', 'nowhere')}; give that address as base_url")
+    if status == 429 or status in (503, 529):
+        if status == 429 and _UNPAID.search(error.everything):
+            return Stop(said)
+        return Again(said, throttled=True, after=retry_after(headers))
+    if _CONTEXT.search(error.everything) or status == 413:
+        return Rejected(said)
+    if status in (400, 403, 422, 451) and _MODERATED.search(error.everything):
+        return Rejected(said, Status.REFUSED)
+    if status in (408, 409, 425) or status >= 500:
+        return Again(said, after=retry_after(headers))
+    if status in (400, 422):
+        param = error.named(params)
+        # A constraint that a server cannot hold to is left out, as one that it does not know.
+        wrong_value = param is not None and param not in CONSTRAINTS and error.blames_value
+        if param is not None and not wrong_value:
+            return Unsupported(param, said)
+        if not proven or error.param == "model" or _MISCONFIGURED.search(error.everything):
+            return Stop(said)
+        return Rejected(said, plain=wrong_value)
+    if status == 404:
+        said += " (is the model id right, and does base_url end as the server wants, usually in /v1?)"
+    return Stop(said)
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return parse_json(data)
+    except ValueError:
+        return None
+
+
+def unusable(body: Any) -> str | None:
+    """Say what is wrong with a response body that holds no completion, although the status says so; None if it does.
+
+    A reply that says nothing (tool calls, reasoning alone, a refusal) is a completion all the same.
+    """
+    if not isinstance(body, dict):
+        return "no JSON object"
+    if body.get("error"):
+        return f"an error in it: {_Error.read(body, str(body)).message}"
+    choices = body.get("choices")
+    choice = first_choice(choices) if isinstance(choices, list) and choices else None
+    if not isinstance(choice, dict):
+        return "a JSON object without choices"
+    if choice.get("error"):
+        return f"an error in its choice: {_Error.read(choice, str(choice)).message}"
+    if not isinstance(choice.get("message"), dict) and choice.get("finish_reason") != "content_filter":
+        return "a choice without a message"
+    return None
+
+
+def _completion(status: int, body: Any, data: bytes) -> Verdict:
+    problem = unusable(body)
+    if problem is None:
+        try:
+            return Accepted(data.decode("utf-8-sig"), body)
+        except UnicodeDecodeError:
+            return Again(f"{status} with a body that is not UTF-8")
+    text = data.decode("utf-8", "replace")
+    if not isinstance(body, dict):
+        kind = "HTML" if text.lstrip()[:1] == "<" else "no whole JSON object" if text.strip() else "nothing"
+        shown = f": {_short(text)}" if text.strip() else ""
+        return Again(f"{status} with {kind} where a chat completion should be{shown}")
+    shown = "" if "error" in problem else f": {_short(text)}"
+    return Again(f"{status} with {problem}{shown}", usage=tokens_used(body))
+
+
+@dataclass(frozen=True, slots=True)
+class _Error:
+    """What an error says: its message, code and parameter, and of the message the words that are its own."""
+
+    message: str
+    code: str = ""
+    param: str = ""
+    words: str = ""
+
+    @classmethod
+    def read(cls, body: Any, text: str) -> _Error:
+        """Read the shapes in use: OpenAI's, a bare message, FastAPI's detail, anything else as text."""
+        error = body.get("error", body) if isinstance(body, dict) else body
+        if isinstance(error, str):
+            return cls._plain(error)
+        if isinstance(error, dict):
+            code = f"{error.get('code') or ''} {error.get('type') or ''}"
+            detail = error.get("message") or error.get("detail")
+            if isinstance(detail, str):
+                return cls._plain(detail, code, error.get("param"))
+            if isinstance(detail, list):
+                return cls._listed(detail, code)
+        return cls._plain(text)
+
+    @classmethod
+    def _plain(cls, text: str, code: str = "", param: Any = None) -> _Error:
+        named = "" if str(param or "").casefold() in _NO_PARAM else re.split(r"[.\[]", str(param))[0]
+        if place := _LOCATION.search(text):  # FastAPI's detail, written as Python would
+            own = " ".join(said for _, said in _SAID.findall(text))
+            return cls(_short(text), code, named or place[1], own)
+        return cls(_short(text) or "(an empty response)", code, named, _ECHO.sub(" ", _short(text)))
+
+    @classmethod
+    def _listed(cls, detail: list[Any], code: str) -> _Error:
+        """Read FastAPI's detail: what it says, not the input that it repeats."""
+        parts = [d for d in detail if isinstance(d, dict) and isinstance(d.get("msg"), str)]
+        paths = [[str(p) for p in d["loc"] if p != "body"] if isinstance(d.get("loc"), list) else [] for d in parts]
+        own = "; ".join(": ".join(filter(None, [".".join(q), d["msg"]])) for q, d in zip(paths, parts, strict=True))
+        param = next((path[0] for path in paths if path), "")
+        return cls(_short(own or str(detail)), code, param, " ".join(d["msg"] for d in parts))
+
+    @property
+    def everything(self) -> str:
+        return f"{self.code} {self.message}"
+
+    @property
+    def blames_value(self) -> bool:
+        """Whether the parameter is taken, and its value is not."""
+        return bool(_WRONG_CODE.search(self.code) or _WRONG_VALUE.search(self.words))
+
+    def named(self, params: Collection[str]) -> str | None:
+        """Return the parameter of the body that the error is about; what it names itself goes before what it says."""
+        candidates = [p for p in params if p not in _FIXED]
+        if self.param:
+            return self.param if self.param in candidates else None
+        places = sorted((place, p) for p in candidates for place in self._places(p))
+        return places[0][1] if places else None
+
+    def _places(self, param: str) -> Iterator[int]:
+        quote = "['\"`]" if param in _AMBIGUOUS else r"\b"
+        found = re.search(f"{quote}{re.escape(param)}{quote}", self.words)
+        if found:
+            yield found.start()
+
+
+def _short(text: str) -> str:
+    plain = " ".join(re.sub(r"<[^>]*>", " ", text).split() if text.lstrip()[:1] == "<" else text.split())
+    return plain if len(plain) <= _SHOWN else plain[:_SHOWN] + "…"
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that a response asks to wait: ``retry-after-ms``, ``retry-after`` as seconds or a date."""
+    for name, scale in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
+        value = headers.get(name, "")
+        try:
+            seconds = float(value) * scale
+        except ValueError:
+            continue
+        if math.isfinite(seconds):
+            return max(0.0, seconds)
+    try:
+        return max(0.0, parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - time.time())
+    except (ValueError, TypeError):
+        return None

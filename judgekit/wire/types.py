@@ -1,0 +1,450 @@
+"""The values that go over the wire: endpoint, request, reply, failure.
+
+A request is plain data. Everything expensive (storing, sending, limiting, counting) happens to requests outside
+of the labelers that made them, which is why a labeler can be tested without a network and why a re-run, another
+run with the same pair or another k never pays twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, TypeVar
+
+import orjson
+
+from judgekit.data.tables import Status
+from judgekit.errors import ConfigError, DataError
+from judgekit.wire.addresses import address_problem, key_among, variable_problem
+
+__all__ = [
+    "IDENTITY_VERSION",
+    "MOCK_URL",
+    "RECORDED_URL",
+    "Endpoint",
+    "Executor",
+    "Failure",
+    "NotConnectedError",
+    "Origin",
+    "Outcome",
+    "Program",
+    "Reply",
+    "Request",
+    "TooLargeError",
+    "Transport",
+    "canonical",
+    "chat",
+    "first_choice",
+    "identity",
+    "most_requests",
+    "parse_json",
+    "tokens_used",
+]
+
+IDENTITY_VERSION: Final = 1
+"""Hashed into every identity, and fixed: another number would lose every reply that was paid for."""
+
+MOCK_URL: Final = "mock:"
+"""The base_url of the mock inside judgekit, which is not an LLM and opens no socket."""
+
+RECORDED_URL: Final = "recorded:"
+"""The base_url of the replies that a real model gave to the bundled sample's requests; opens no socket."""
+
+CONSTRAINTS = frozenset({"response_format", "structured_outputs"})
+"""The fields of a request body that hold a model to a form: OpenAI's, and vLLM's."""
+
+_MANY = 2**53
+_OURS = frozenset({"model", "messages", "stream"})
+_FEW_LEVELS = 100
+_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An OpenAI-compatible server and the model to ask there. Holds the *name* of the key's variable, never a key.
+
+    Attributes:
+        name: what the user calls it.
+        base_url: e.g. ``http://localhost:8000/v1``; ``mock:`` and ``recorded:`` need no server.
+        model: the model id that is sent.
+        api_key_env: name of the environment variable that holds the key, if one is needed.
+        revision: the user's word for the weights behind the name; a new one makes all requests new.
+        namespace: stands for ``base_url`` in the identity of requests (replicas, changing ports).
+        family: the user's word for related models; a judge of the answerer's family is marked.
+        concurrency: the most requests in flight at once.
+        timeout_s: seconds that one attempt may take once it holds a slot.
+        max_retries: further attempts after a failed one; 0 means none.
+        patience_s: seconds after its first failure in which a request may be tried again, and for which an endpoint may
+            answer nothing but failures; a tenth of it before the endpoint has answered anything.
+        max_reply_mb: the most megabytes (a million bytes) that one reply may have, unpacked.
+        requests_per_minute, tokens_per_minute: client-side limits; None means none.
+        params: further fields of each request body, e.g. ``{"temperature": 0, "seed": 1}``. They are part of the
+            identity of a request.
+        complete: further words that the server sends as ``finish_reason`` of a reply that is complete.
+        identity: what it contributes to the identity of a request: the namespace, else the base_url, and the revision
+            if there is one.
+    """
+
+    name: str
+    base_url: str
+    model: str
+    api_key_env: str | None = None
+    namespace: str | None = None
+    family: str | None = None
+    concurrency: int = 16
+    timeout_s: float = 120.0
+    max_retries: int = 6
+    patience_s: float = 900.0
+    max_reply_mb: float = 8.0
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    params: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    revision: str | None = None
+    complete: tuple[str, ...] = ()
+    identity: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        whom = self.namespace or self.base_url.rstrip("/")
+        object.__setattr__(self, "identity", f"{whom} (revision {self.revision})" if self.revision else whom)
+        where = f"endpoints.{self.name}"
+        if not self.base_url:
+            raise ConfigError("base_url is empty", key=f"{where}.base_url")
+        if not self.built_in:
+            problem = address_problem(self.base_url)
+            if problem:
+                raise ConfigError(problem, key=f"{where}.base_url")
+        if self.api_key_env is not None and (problem := variable_problem(self.api_key_env)):
+            raise ConfigError(problem, key=f"{where}.api_key_env")
+        if not self.model.strip():
+            raise ConfigError("model is empty", key=f"{where}.model")
+        for name in sorted(_OURS & set(self.params)):
+            raise ConfigError(f"{name} is not the user's to set", key=f"{where}.params.{name}")
+        if key := key_among(dict(self.params)):
+            raise ConfigError(
+                f"{key} looks like a key, and what is sent is stored: put it in a variable, see api_key_env",
+                key=f"{where}.params",
+            )
+        try:
+            canonical(dict(self.params))
+        except (TypeError, ValueError) as problem:
+            raise ConfigError(f"cannot be sent as JSON: {problem}", key=f"{where}.params") from None
+        if isinstance(self.complete, str) or not all(isinstance(word, str) for word in self.complete):
+            raise ConfigError(f"must be a list of texts, is {self.complete!r}", key=f"{where}.complete")
+        if self.concurrency < 1:
+            raise ConfigError(f"must be at least 1, is {self.concurrency}", key=f"{where}.concurrency")
+        for name in ("timeout_s", "patience_s", "max_reply_mb"):
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"must be positive, is {getattr(self, name)}", key=f"{where}.{name}")
+        if self.max_retries < 0:
+            raise ConfigError(f"must be at least 0, is {self.max_retries}", key=f"{where}.max_retries")
+
+    @property
+    def max_reply_bytes(self) -> float:
+        """The most bytes that one reply may have, unpacked."""
+        return self.max_reply_mb * 1e6
+
+    @property
+    def built_in(self) -> bool:
+        """Whether judgekit answers itself, with no server and no key."""
+        return self.base_url in (MOCK_URL, RECORDED_URL)
+
+
+class NotConnectedError(ConnectionError):
+    """No connection was made: nothing listens there, the name is unknown, or its certificate is not trusted."""
+
+
+class TooLargeError(OSError):
+    """A response has more bytes than the endpoint's replies may have; what is left of it is not read."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        super().__init__(f"a reply of more than {endpoint.max_reply_mb:g} MB (max_reply_mb)")
+
+
+def canonical(value: Any) -> bytes:
+    """Return the canonical JSON of a value: keys sorted by code point, no white space, UTF-8, shortest floats.
+
+    Raises:
+        ValueError: a number is not finite, or something is nested too deeply.
+        DataError: a text holds half of a surrogate pair, which no server could be sent.
+        TypeError: something is not JSON.
+    """
+    try:
+        text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError as error:
+        if "surrogates" in str(error):
+            raise DataError(
+                "a text holds half of a surrogate pair (a broken \\ud8xx escape), so it is no text"
+            ) from None
+        text = _strict(value)  # whole numbers beyond 64 bits
+    if b"null" in text:
+        _strict(value)  # orjson would write a number that is not finite as null
+    return text
+
+
+def _strict(value: Any) -> bytes:
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Parse what a server sent: also ``NaN``, halves of surrogate pairs and what is nested without end.
+
+    A model that is cut off in the middle of an emoji makes such halves; they become U+FFFD. Where something is nested
+    so deeply that Python could not walk through it, whatever is below the 100th level becomes null.
+
+    Raises:
+        ValueError: it is not JSON.
+    """
+    try:
+        value = orjson.loads(text)
+        if _may_be_deep(text):
+            orjson.dumps(value)
+    except (orjson.JSONDecodeError, TypeError):
+        value = json.loads(_flattened(text))
+        whole = json.dumps(value, ensure_ascii=False).encode("utf-16-le", "surrogatepass")
+        return json.loads(whole.decode("utf-16-le", "replace"))
+    return value
+
+
+def _may_be_deep(text: str | bytes) -> bool:
+    brackets = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
+    return brackets > _FEW_LEVELS
+
+
+def _flattened(text: str | bytes) -> str:
+    """Return JSON with null in the place of each list and object below the 100th level."""
+    if isinstance(text, bytes):
+        text = text.decode(json.detect_encoding(text), "surrogatepass")
+    parts: list[str] = []
+    level = done = 0
+    for found in _BRACKET.finditer(text):
+        if found[0] in "[{":
+            level += 1
+            if level == _FEW_LEVELS + 1:
+                parts += (text[done : found.start()], "null")
+        elif found[0] in "]}":
+            if level == _FEW_LEVELS + 1:
+                done = found.end()
+            level -= 1
+    return "".join((*parts, text[done:]))
+
+
+def identity(endpoint: str, sample: int, body: bytes) -> str:
+    """Return the identity of a request: SHA-256 (hex) of identity version, endpoint identity, sample and body."""
+    return hashlib.sha256(b"%d\n%b\n%d\n%b" % (IDENTITY_VERSION, endpoint.encode(), sample, body)).hexdigest()
+
+
+@dataclass(init=False, slots=True)
+class Request:
+    """One chat completion to be had; a value that is not changed.
+
+    Attributes:
+        endpoint: where to ask.
+        body: canonical JSON of the request body as the labeler made it, before any parameter negotiation.
+        sample: tells repeated samples of one body apart; without it n samples would be one reply.
+        again: whether it is asked because the reply to an earlier one could not be used; counted apart.
+        key: the identity, see `identity`.
+    """
+
+    endpoint: Endpoint
+    body: bytes
+    sample: int
+    again: bool = field(compare=False)
+    key: str = field(init=False, repr=False)
+
+    # A million are made, and what dataclasses generate for frozen values takes four times as long.
+    def __init__(self, endpoint: Endpoint, body: bytes, sample: int = 0, again: bool = False) -> None:
+        self.endpoint = endpoint
+        self.body = body
+        self.sample = sample
+        self.again = again
+        self.key = identity(endpoint.identity, sample, body)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+def chat(endpoint: Endpoint, messages: Sequence[Mapping[str, str]], *, sample: int = 0, **params: Any) -> Request:
+    """Return the request for one chat completion; ``params`` override the endpoint's."""
+    body = {"model": endpoint.model, "messages": list(messages), **endpoint.params, **params}
+    return Request(endpoint, canonical(body), sample)
+
+
+Origin = tuple[str, str]
+"""The model and the fingerprint that a reply says it comes from; "" where it does not say."""
+
+
+class Reply:
+    """What an endpoint answered to one request: the raw JSON, and what is in it. A value that is not changed.
+
+    Attributes:
+        key: identity of the request.
+        raw: the JSON text of the response body, as it came.
+        cached: whether it was replayed from the store.
+        text: the answer's text; never the reasoning, be it a field of its own or a part of the content.
+        refusal: the refusal text, if the model declined.
+        finish_reason: why it ended, in the server's own words (see `judgekit.reading.verdict.unfinished`), or None.
+        logprobs: the token log-probabilities of the answer (OpenAI's ``logprobs.content``), or None.
+        usage: (prompt tokens, completion tokens), or None where the server did not say, or nothing sensible.
+        seconds: from sending the request to having the reply, whenever that was; None where it is not known.
+        origin: the model and the fingerprint that it says it comes from.
+    """
+
+    # Everything is read when it is made, since each part is needed several times, a million times over. The parsed
+    # body is let go: what lives longer is work for the garbage collector.
+    __slots__ = ("cached", "finish_reason", "key", "logprobs", "origin", "raw", "refusal", "seconds", "text", "usage")
+
+    def __init__(
+        self,
+        key: str,
+        raw: str,
+        cached: bool = False,
+        body: dict[str, Any] | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        """Read a reply; ``body`` is the parsed ``raw``, if it is parsed already.
+
+        Raises:
+            ValueError, KeyError, IndexError, TypeError, AttributeError: it is not a JSON object with a choice or more.
+                The store and the client let none of these through.
+        """
+        if body is None:
+            body = parse_json(raw)
+        choice = first_choice(body["choices"])
+        message = choice.get("message")
+        if not isinstance(message, dict):
+            message = {}
+        content, refusal, logprobs = message.get("content"), message.get("refusal"), choice.get("logprobs")
+        self.key = key
+        self.raw = raw
+        self.cached = cached
+        self.text = content if isinstance(content, str) else _joined(content)
+        reason = choice.get("finish_reason")
+        self.finish_reason = reason if reason is None or isinstance(reason, str) else str(reason)
+        self.refusal = str(refusal) if refusal else None
+        self.logprobs: list[dict[str, Any]] | None = None if logprobs is None else _tokens(logprobs)
+        self.usage = tokens_used(body)
+        self.seconds = seconds
+        model, mark = body.get("model"), body.get("system_fingerprint")
+        self.origin: Origin = (model if type(model) is str else "", mark if type(mark) is str else "")
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The response body, parsed."""
+        body: dict[str, Any] = parse_json(self.raw)
+        return body
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reply) and (self.key, self.raw) == (other.key, other.raw)
+
+    def __hash__(self) -> int:
+        return hash((self.key, self.raw))
+
+    def __repr__(self) -> str:
+        return f"Reply({self.key!r}, {self.raw!r}, cached={self.cached})"
+
+
+def first_choice(choices: Any) -> Any:
+    """Return the choice of index 0 wherever the server lists it; the first listed where none has that index.
+
+    Raises:
+        IndexError, KeyError, TypeError: there is none.
+    """
+    if len(choices) > 1:
+        for choice in choices:
+            if isinstance(choice, dict) and choice.get("index") == 0:
+                return choice
+    return choices[0]
+
+
+def _tokens(logprobs: Any) -> list[dict[str, Any]] | None:
+    content = logprobs.get("content") if isinstance(logprobs, dict) else None
+    return content if isinstance(content, list) else None
+
+
+def _joined(content: Any) -> str:
+    """Return the text of a content that comes in parts, without the parts that are thinking."""
+    parts = content if isinstance(content, list) else ()
+    texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text"]
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def tokens_used(body: Any) -> tuple[int, int] | None:
+    """Return the (prompt, completion) tokens that a response body reports, or None if it reports nothing sensible."""
+    try:
+        usage = body["usage"]
+        prompt, completion = usage["prompt_tokens"], usage.get("completion_tokens") or 0
+        return (int(prompt), int(completion)) if 0 <= prompt < _MANY and 0 <= completion < _MANY else None
+    except (AttributeError, KeyError, TypeError):
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a request has no reply. Never stored: running again asks again.
+
+    Attributes:
+        key: identity of the request.
+        status: usually `Status.FAILED`.
+        reason: a sentence for the user, with the server's own message where there is one.
+    """
+
+    key: str
+    status: Status
+    reason: str
+
+
+Outcome = Reply | Failure
+
+U = TypeVar("U", contravariant=True)
+
+
+class Program(Protocol[U]):
+    """A pure function from a unit and what came back so far to further requests.
+
+    ``replies`` holds the outcomes of all requests made for this unit so far, in the order they were returned.
+    It is called again with what came back, until it returns []. One wave is the common case. It may have a method
+    ``most(unit)``, see `most_requests`.
+    """
+
+    def requests(self, unit: U, replies: Sequence[Outcome], /) -> list[Request]:
+        """Return the next wave of requests; [] when nothing more is needed."""
+        ...
+
+
+def most_requests(program: Program[U], unit: U) -> int | None:
+    """Return the most requests that a unit may take in all waves, or None where its program does not say."""
+    told: Callable[[U], int | None] | None = getattr(program, "most", None)
+    return None if told is None else told(unit)
+
+
+class Transport(Protocol):
+    """Carries the bytes of one request to an endpoint. It neither retries nor interprets."""
+
+    async def send(self, endpoint: Endpoint, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        """POST a chat-completion body; return (HTTP status, headers, response body).
+
+        Header names are in lower case, or the mapping does not tell cases apart.
+
+        Raises:
+            TooLargeError: it has more than ``endpoint.max_reply_mb``.
+            OSError, TimeoutError: the response did not come, or not as a whole.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close what is open."""
+        ...
+
+
+class Executor(Protocol):
+    """Turns requests into outcomes: local and asynchronous, from batch files, or on a cluster."""
+
+    def run(self, requests: AsyncIterable[Request]) -> AsyncIterator[tuple[str, Outcome]]:
+        """Yield (key, outcome) for every distinct key, in any order, streaming and bounded."""
+        ...
