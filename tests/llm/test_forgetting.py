@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from judgekit.errors import UsageError
+from judgekit.reading.prompts import neutral
 from judgekit.store.forgetting import find, forget
 from judgekit.store.records import Record
 from judgekit.store.store import Store
@@ -48,7 +49,7 @@ ASKED = {
 def test_a_question_is_found_by_its_text_however_the_prompt_shows_it(tmp_path: Path, how: str) -> None:
     mine, other = record(ASKED[how]), record("Who wrote “Émilie”?")
     store = filled(tmp_path, mine, other)
-    found = find(store, query=f" {QUESTION}\n")
+    found = find(store, query=neutral(f" {QUESTION}\n"))
     assert (found.replies, found.waiting) == ([mine.key], [])
     store.close()
 
