@@ -80,13 +80,12 @@ class Containment:
     fields: Fields = "title+text"
     language: str = ""
     default_fields: Fields = field(default="title+text", compare=False, repr=False)
-    _prepared: Callable[[str, str], _Text] = field(init=False, compare=False, repr=False)
+    _prepared: Callable[[str], _Text] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         # A memo of a pure function, so that a document of many queries is prepared once: no state that shows.
         text: Callable[[str], _Text] = WordText if self.match == "normalized" else TokenText
-        # Its keys are strings, which know their hashes; a Doc would hash all of its fields again for every pair.
-        memo = lru_cache(maxsize=_CACHED_DOCS)(lambda title, body: text(render(Doc("", body, title), self.fields)))
+        memo = lru_cache(maxsize=_CACHED_DOCS)(text)
         object.__setattr__(self, "_prepared", memo)
 
     @classmethod
@@ -162,11 +161,11 @@ class Containment:
         return where and f"not found as it is written; {where} may write it in another form, which is not looked for"
 
     def _find(self, query: Query, doc: Doc, phrases: Sequence[tuple[Phrase, str]], doubt: str) -> Label:
-        text = self._prepared(doc.title, doc.text)
+        text = self._prepared(render(doc, self.fields))
         for phrase, answer in phrases:
             if text.holds(phrase):
                 return Label(query.query_id, doc.doc_id, 1.0, Status.OK, answer)
-        return Label(query.query_id, doc.doc_id, 0.0, reason=doubt)
+        return Label(query.query_id, doc.doc_id, 0.0, Status.OK, "", doubt)
 
     def _answers(self, query: Query) -> tuple[list[str], str]:
         """Return the answers to look for, and the reason where there are none."""
