@@ -6,10 +6,10 @@ from judgekit.analysis.compare import Comparison, compare
 from judgekit.analysis.construction import Answering, kinship, same_by_construction
 from judgekit.analysis.flags import FLAGS
 from judgekit.analysis.levels import LEVELS
+from judgekit.analysis.models import ModelMatrix, model_matrix
 from judgekit.analysis.planning import plan_queries
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES, Primary
 from judgekit.analysis.querylog import QueryLogCheck, check_query_log
-from judgekit.analysis.sweeps import ModelMatrix, by_depth, by_prompt, cost_table, model_matrix, stack_datasets
 from judgekit.analysis.verdict import Verdict
 
 __all__ = [
@@ -29,15 +29,11 @@ __all__ = [
     "Verdict",
     "agreement",
     "attainable_tau_b",
-    "by_depth",
-    "by_prompt",
     "check_query_log",
     "coefficients",
     "compare",
-    "cost_table",
     "kinship",
     "model_matrix",
     "plan_queries",
     "same_by_construction",
-    "stack_datasets",
 ]

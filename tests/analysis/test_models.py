@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from judgekit.analysis import compare
-from judgekit.analysis.sweeps import by_depth, by_prompt, cost_table, model_matrix, stack_datasets
+from judgekit.analysis.models import model_matrix
 from judgekit.errors import DataError, UsageError
 
 
@@ -28,44 +28,6 @@ def tables(labelings, models=("small",), depths=(5,), measures=("nDCG@5",), n=15
         for d in depths
     ]  # fmt: skip
     return pd.concat(scores, ignore_index=True), pd.concat(quality, ignore_index=True)
-
-
-def test_a_measure_with_cutoffs_is_one_series_over_depths():
-    data = tables(["a"], depths=(1, 5, 10), measures=("nDCG@1", "nDCG@5", "nDCG@10", "AP", "P@5"))
-    series = by_depth(compare(*data, resamples=100).table)
-    taus = series[series["coefficient"] == "tau_b"]
-    assert taus.groupby("family")["depth"].apply(list).to_dict() == {"AP": [1, 5, 10], "nDCG": [1, 5, 10]}
-
-
-def test_labelings_that_differ_in_their_prompt_only_are_one_method():
-    names = ["judge(endpoint=x, prompt=graded)", "judge(endpoint=x, prompt=yesno)", "containment", "my own labels!"]
-    rows = by_prompt(compare(*tables(names), resamples=100).table)
-    assert set(rows["method"]) == {"judge(endpoint=x)"}
-    assert set(rows["prompt"]) == {"graded", "yesno"}
-
-
-def test_data_sets_are_put_together_with_their_undefined_cells():
-    data = tables(["a", "b"])
-    one = compare(*data, resamples=100).table
-    none = data[0].assign(value=data[0]["value"].where(data[0]["labeling"] == "a"))
-    other = compare(none, data[1], resamples=100).table
-    both = stack_datasets({"nq": one, "fever": other})
-    undefined = both[(both["dataset"] == "fever") & (both["labeling"] == "b")]
-    assert undefined["value"].isna().all()
-    assert set(undefined["undefined_reason"]) == {"no query has a score"}
-    with pytest.raises(UsageError, match="no data set"):
-        stack_datasets({})
-
-
-def test_costs_stand_beside_those_of_answering_end_to_end():
-    costs = pd.DataFrame({"labeling": ["judge", "containment"], "requests": [300, 0], "money": [1.5, 0.0]})
-    table = cost_table(costs, {"requests": 100, "money": 3.0}).set_index("labeling")
-    assert table.loc["judge", "requests_ratio"] == 3
-    assert table.loc["judge", "money_ratio"] == 0.5
-    assert table.loc["end to end", "requests"] == 100
-    assert table["prompt_tokens_ratio"].isna().all()
-    with pytest.raises(UsageError, match="no cost 'dollars'"):
-        cost_table(costs, {"dollars": 1})
 
 
 MODELS = {"erag-small": "small", "erag-large": "large", "judge-small": "small"}

@@ -1,7 +1,6 @@
-"""Sweeps: over the number of documents, prompts, models, data sets; and cost beside answering end to end.
+"""The matrix of models: labels of each against the answers of each (the eRAG paper's Figure 2).
 
-A sweep over documents, measures or prompts is a comparison with several depths, measures or labelings, read along one
-of its axes. The matrix of models needs its own resampling, since its cells lie in different panels.
+It needs its own resampling, since its cells lie in different panels of a comparison.
 """
 
 from __future__ import annotations
@@ -9,103 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Final
 
 import numpy as np
 import pandas as pd
 
-from judgekit.analysis.cost import COSTS, check_costs
 from judgekit.analysis.differences import difference, holm
 from judgekit.analysis.inputs import Inputs
 from judgekit.analysis.levels import METHOD, Estimate, Resamples, estimates, paired_draws
-from judgekit.analysis.measures import cutoff_of
 from judgekit.analysis.resampling import resample_matrix
 from judgekit.data.tables import ALL
 from judgekit.errors import DataError, UsageError
 from judgekit.spec import parse
 
-__all__ = ["ModelMatrix", "by_depth", "by_prompt", "cost_table", "model_matrix", "stack_datasets"]
-
-_NUMBERS: Final = ["value", "ci_low", "ci_high", "n", "undefined_reason", "flags"]
-
-
-def by_depth(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a comparison table along the number of documents, end to end answered anew at each (the paper's Figure 1).
-
-    Args:
-        table: a comparison table.
-
-    Returns:
-        The rows with a column ``family`` (the measure without its cutoff), sorted by everything else and then depth;
-        only series with at least two depths.
-    """
-    family = [text if cutoff_of(text) is None else text.rpartition("@")[0] for text in table["measure"]]
-    keys = ["labeling", "family", "run", "level", "quality_metric", "model", "coefficient"]
-    out = table.assign(family=family)
-    series = out.groupby(keys)["depth"].transform("nunique")
-    return out[series > 1].sort_values([*keys, "depth"], ignore_index=True)[[*keys, "depth", *_NUMBERS]]
-
-
-def by_prompt(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of labelings that differ only in their prompt.
-
-    Args:
-        table: a comparison table whose labelings have their spellings as names, e.g. ``judge(prompt=graded)``.
-
-    Returns:
-        The rows with columns ``method`` (the spelling without its prompt) and ``prompt``; only methods with at least
-        two prompts.
-    """
-    names: dict[str, tuple[str, str]] = {}
-    for text in set(table["labeling"]):
-        try:
-            spec = parse(text)
-        except UsageError:
-            continue
-        rest = tuple((key, value) for key, value in spec.params if key != "prompt")
-        names[text] = str(replace(spec, params=rest)), str(spec.options.get("prompt", "default"))
-    known = table[table["labeling"].isin(list(names))]
-    methods = known["labeling"].map({name: method for name, (method, _) in names.items()})
-    prompts = known["labeling"].map({name: prompt for name, (_, prompt) in names.items()})
-    out = known.assign(method=methods, prompt=prompts)
-    several = out.groupby("method")["prompt"].transform("nunique") > 1
-    keys = ["method", "prompt", "measure", "run", "level", "depth", "quality_metric", "model", "coefficient"]
-    return out[several].sort_values(keys, ignore_index=True)[[*keys, *_NUMBERS]]
-
-
-def stack_datasets(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return the comparison tables of several data sets as one with a column ``dataset`` (the paper's Table 1).
-
-    A labeling that does not apply to a data set keeps its rows there, undefined with the reason.
-    """
-    if not tables:
-        raise UsageError("there is no data set to put together")
-    return pd.concat([table.assign(dataset=name) for name, table in tables.items()], ignore_index=True)
-
-
-def cost_table(costs: pd.DataFrame, end_to_end: Mapping[str, float]) -> pd.DataFrame:
-    """Return cost per labeling beside answering end to end (the paper's Table 2).
-
-    Args:
-        costs: standalone cost per labeling, columns of `COSTS`.
-        end_to_end: the same columns for answering end to end, at the one depth and with the one model whose answers
-            the labels are to predict: answers at all depths cost several times as much.
-
-    Returns:
-        The costs, last a row ``end to end``, with columns ``requests_ratio``, ``money_ratio``, … : each cost as a
-        multiple of that of end to end, NaN where it is unknown or 0.
-    """
-    unknown = sorted(set(end_to_end) - set(COSTS.optional))
-    if unknown:
-        raise UsageError(f"there is no cost {unknown[0]!r} (there are: {', '.join(COSTS.optional)})")
-    known = check_costs(costs)
-    out = pd.DataFrame({"labeling": [*known["labeling"], "end to end"]})
-    for name in COSTS.optional:
-        base = float(end_to_end.get(name, np.nan))
-        out[name] = [*known[name], base]
-        out[f"{name}_ratio"] = out[name].astype("float64") / (base or np.nan)
-    ratios = [f"{name}_ratio" for name in COSTS.optional]
-    return out[["labeling", *COSTS.optional, *ratios]]
+__all__ = ["ModelMatrix", "model_matrix"]
 
 
 @dataclass(frozen=True)
