@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         write_table,
     )
     from judgekit.errors import JudgekitError
-    from judgekit.experiment import plan, run
+    from judgekit.experiment.run import plan, run
     from judgekit.metrics import Measure, measure
     from judgekit.wire.types import Endpoint
 
@@ -54,14 +54,14 @@ _HOMES = {
     "compare": "analysis",
     "label": "api",
     "measure": "metrics",
-    "plan": "experiment",
+    "plan": "experiment.run",
     "read_docs": "data",
     "read_dpr": "data",
     "read_qrels": "data",
     "read_queries": "data",
     "read_run": "data",
     "read_table": "data",
-    "run": "experiment",
+    "run": "experiment.run",
     "score": "api",
     "write_qrels": "data",
     "write_run": "data",

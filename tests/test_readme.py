@@ -19,7 +19,7 @@ import pytest
 import judgekit
 from judgekit.answers.quality import catalog as answer_metrics
 from judgekit.cli import main
-from judgekit.config import parse_config
+from judgekit.experiment.file import parse_config
 from judgekit.labelers.base import catalog as labelers
 from judgekit.metrics import catalog
 

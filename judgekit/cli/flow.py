@@ -12,7 +12,7 @@ from judgekit.cli.common import Cache, CacheMode, Limit, Quiet, advice, console,
 
 if TYPE_CHECKING:
     from judgekit.client.session import Plan
-    from judgekit.experiment import Finished
+    from judgekit.experiment.run import Finished
 
 __all__ = ["demo", "report", "run"]
 
@@ -28,7 +28,7 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Run the whole flow on the bundled sample, offline: a small model's replies are replayed; no network, no key."""
-    from judgekit.experiment import run as run_experiment
+    from judgekit.experiment.run import run as run_experiment
     from judgekit.sample import EXPERIMENT
 
     with progress(quiet) as draw:
@@ -69,8 +69,8 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Run an experiment file from top to bottom: label, answer, score, compare, report."""
-    from judgekit import experiment as experiments
     from judgekit.client.usage import Budget
+    from judgekit.experiment import run as experiments
 
     config = experiments.load(experiment)
     if limit is not None:

@@ -196,7 +196,7 @@ def batch_export(
     cache: Cache = None,
 ) -> None:
     """Write what the store lacks for an experiment as OpenAI batch files; nothing is sent."""
-    from judgekit import experiment as experiments
+    from judgekit.experiment import run as experiments
 
     config = experiments.load(experiment)
     found = experiments.export_requests(config if limit is None else config.limited(limit), out, cache)

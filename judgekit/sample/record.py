@@ -18,7 +18,7 @@ from judgekit.client.http import HttpTransport
 from judgekit.client.recorded import RECORDING, RecordedTransport, Recording
 from judgekit.client.session import Session, run_sync
 from judgekit.errors import EndpointError
-from judgekit.experiment import Everything, prepare, stage_units
+from judgekit.experiment.run import Everything, prepare, stage_units
 from judgekit.progress import Event
 from judgekit.sample import EXPERIMENT
 from judgekit.wire.types import Endpoint, Failure, Reply

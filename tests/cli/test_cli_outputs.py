@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from judgekit.data.outputs import is_results_folder
-from judgekit.experiment import prepare, result_files
+from judgekit.experiment.run import prepare, result_files
 from tests.cli.conftest import Judgekit
 
 MOCK = ["--base-url", "mock:", "--model", "mock", "--cache", "store"]

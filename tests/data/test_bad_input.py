@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from judgekit.config import load
 from judgekit.data.files import read_table
 from judgekit.data.readers import read_docs, read_dpr, read_queries
 from judgekit.data.tables import QUALITY, SCORES
 from judgekit.errors import ConfigError, DataError, UsageError
+from judgekit.experiment.file import load
 from judgekit.reading.prompts import load_prompt
 
 Case = tuple[str, bytes, int | None, str]

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 import judgekit
-from judgekit import experiment as experiments
 from judgekit.data.files import read_table
 from judgekit.data.tables import COMPARISON, SCORES
+from judgekit.experiment import run as experiments
 
 QUERIES, DEPTH = 8, 4
 RUNS = ("bm25", "dense", "bm25_shuffled200")

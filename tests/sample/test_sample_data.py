@@ -13,9 +13,9 @@ import pytest
 
 from judgekit.answers.normalize import normalize
 from judgekit.client.recorded import Recording
-from judgekit.config import load
 from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.trec import read_qrels, read_run
+from judgekit.experiment.file import load
 from judgekit.sample import EXPERIMENT
 from judgekit.sample.make_runs import make_runs
 

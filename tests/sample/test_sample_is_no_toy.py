@@ -15,7 +15,7 @@ import pytest
 from judgekit.client.recorded import RECORDING, Recording
 from judgekit.data.trec import read_run
 from judgekit.errors import EndpointError
-from judgekit.experiment import Finished, run
+from judgekit.experiment.run import Finished, run
 from judgekit.sample import EXPERIMENT
 from judgekit.store.store import Store
 

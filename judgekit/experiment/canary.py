@@ -18,9 +18,9 @@ from judgekit.client.session import Session
 from judgekit.client.usage import Amount, Budget, parse_prices
 from judgekit.data.documents import Unit
 from judgekit.data.tables import Status
+from judgekit.experiment.prepare import Prepared
 from judgekit.labelers.base import Label, Labeler, checked
 from judgekit.labelers.human import wilson
-from judgekit.preparation import Prepared
 from judgekit.progress import Progress, silent
 from judgekit.store.store import has_store
 from judgekit.wire.types import Outcome

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from judgekit.config import load, parse_config
 from judgekit.errors import ConfigError
+from judgekit.experiment.file import load, parse_config
 
 GOOD = """
 [data]

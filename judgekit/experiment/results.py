@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from judgekit.client.session import Session
     from judgekit.client.usage import Usage
     from judgekit.data.labelings import Labeling
+    from judgekit.experiment.prepare import Prepared
     from judgekit.labelers.base import Labeler, Needs
     from judgekit.metrics import Evaluation
-    from judgekit.preparation import Prepared
     from judgekit.stages import Collection
 
 __all__ = ["answering", "costs", "missing", "models", "quality_means", "summarise"]

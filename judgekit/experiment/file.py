@@ -1,7 +1,7 @@
 """The experiment file: its form, read strictly, and written back resolved.
 
 Unknown tables and keys are errors that suggest the nearest; a wrong type names the key. Paths are relative to the
-file. Nothing here runs anything: see `judgekit.experiment`.
+file. Nothing here runs anything: see `judgekit.experiment.run`.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 from judgekit.answers.quality import catalog as answer_metrics
-from judgekit.config import parse_config
 from judgekit.errors import ConfigError
-from judgekit.experiment import Finished, run
+from judgekit.experiment.file import parse_config
+from judgekit.experiment.run import Finished, run
 from judgekit.labelers.base import catalog as labelers
 from judgekit.metrics import DEFINITIONS
 from judgekit.report import print_tables

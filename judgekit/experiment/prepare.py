@@ -13,10 +13,10 @@ from judgekit import stages
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS
 from judgekit.analysis.querylog import check_sizes
 from judgekit.client.http import api_key
-from judgekit.config import Config, load
 from judgekit.data.readers import read_column, read_queries
 from judgekit.data.streams import is_json, lines
 from judgekit.errors import ConfigError, UsageError, nearest
+from judgekit.experiment.file import Config, load
 from judgekit.labelers.base import Labeler, build
 from judgekit.metrics import Measure, parse_measures
 from judgekit.spec import slug

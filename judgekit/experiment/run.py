@@ -23,15 +23,13 @@ from typing import Final
 
 import pandas as pd
 
-from judgekit import stages, summary
+from judgekit import stages
 from judgekit.analysis import Comparison, QueryLogCheck, agreement, check_query_log, compare
 from judgekit.analysis.controls import LENGTH, RETRIEVER
 from judgekit.answers.answerer import Answerer
-from judgekit.canary import canary as ask_again
 from judgekit.client.batch import BatchExport, export_batch
 from judgekit.client.session import Mode, Plan, Session, run_sync
 from judgekit.client.usage import Budget, parse_prices
-from judgekit.config import Config, load
 from judgekit.data.checks import remarks
 from judgekit.data.documents import Unit
 from judgekit.data.files import write_atomic, write_table
@@ -39,8 +37,11 @@ from judgekit.data.labelings import Labeling
 from judgekit.data.manifest import MANIFEST, mismatches, sources, write_manifest
 from judgekit.data.outputs import check_folder, noting_reads
 from judgekit.data.trec import missing_path, write_qrels
+from judgekit.experiment import results as shown
+from judgekit.experiment.canary import canary as ask_again
+from judgekit.experiment.file import Config, load
+from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.labelers.base import Labeler
-from judgekit.preparation import Prepared, prepare
 from judgekit.progress import Event, Progress, silent
 from judgekit.report import Results, write_html
 from judgekit.report import save as save_results
@@ -194,7 +195,7 @@ def run(
             input is never replaced.
         mode: ``on``, ``off``, ``read-only`` or ``refresh``.
         budget: where to stop.
-        canary: ask about so many stored pairs of each labeling again first, see `judgekit.canary`.
+        canary: ask about so many stored pairs of each labeling again first, see `judgekit.experiment.canary`.
         progress: called with events.
 
     Raises:
@@ -322,12 +323,12 @@ async def run_async(
         twins={name: stages.twin(labeling) for name, labeling in labelings.items()},
         resamples=analysis.resamples,
         seed=analysis.seed,
-        costs=summary.costs(prepared.labelers, session),
+        costs=shown.costs(prepared.labelers, session),
         needs={name: labeler.needs for name, labeler in prepared.labelers.items()},
-        answering=summary.answering(prepared),
+        answering=shown.answering(prepared),
         notes=evaluation.notes.rename(columns={"ties_across": "ties"}),
         accept_mixed_models=analysis.accept_mixed_models,
-        obstacle=f"{mix}. {summary.MIXED}" if mix else "",
+        obstacle=f"{mix}. {shown.MIXED}" if mix else "",
         progress=progress,
     )
     agreed = agreement(
@@ -341,12 +342,12 @@ async def run_async(
         write_table(getattr(comparison, name), folder / f"{name}.csv")
     write_table(agreed.table, folder / "agreement.csv")
     write_table(agreed.confusion, folder / "confusion.csv")
-    matrix = summary.models(prepared, scores, quality, comparison.verdict.primary)
+    matrix = shown.models(prepared, scores, quality, comparison.verdict.primary)
     if matrix is None:
         (folder / "models.csv").unlink(missing_ok=True)
     else:
         write_table(matrix.table, folder / "models.csv")
-    results = summary.summarise(
+    results = shown.summarise(
         prepared, labelings, quality, evaluation, comparison, agreed, session, matrix=matrix, log=_query_log(prepared)
     )
     results = replace(results, warnings=(*mixed, *asked_again, *results.warnings))
@@ -357,5 +358,5 @@ async def run_async(
     # Without the report, which tells of this session's requests, and which `judgekit report` writes again.
     names = [name for name in result_files(prepared) if not name.startswith((MANIFEST, "report."))]
     write_manifest(folder / MANIFEST, inputs, [folder / name for name in names if (folder / name).exists()])
-    missing = (*([f"the verdict: {mix}"] if mix else []), *summary.missing(labelings, quality))
+    missing = (*([f"the verdict: {mix}"] if mix else []), *shown.missing(labelings, quality))
     return Finished(folder, results, labelings, quality, scores, comparison, missing, asked_again)
