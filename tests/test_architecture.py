@@ -112,9 +112,9 @@ def test_imports_go_down_the_list_of_rooms_only() -> None:
     [
         ("data/x.py", "from judgekit.errors import DataError", True),
         ("data/x.py", "import judgekit.wire.types", False),
-        ("data/x.py", "from judgekit import llm", False),
+        ("data/x.py", "from judgekit import client", False),
         ("data/x.py", "from judgekit import __version__", True),
-        ("data/x.py", "from ..llm import types", False),
+        ("data/x.py", "from ..wire import types", False),
         ("data/__init__.py", "from .. import stages", False),
         ("data/x.py", "from .tables import ALL", True),
         ("data/x.py", "def f():\n    from judgekit.metrics import evaluate", False),

@@ -24,8 +24,9 @@ from judgekit.errors import DataError, UsageError
 from judgekit.spec import slug
 from judgekit.store.records import Record
 from judgekit.store.store import Store
+from judgekit.wire.jsontext import parse_json
 from judgekit.wire.responses import Accepted, Verdict, read_response
-from judgekit.wire.types import Endpoint, Outcome, Program, Request, most_requests, parse_json, tokens_used
+from judgekit.wire.types import Endpoint, Outcome, Program, Request, most_requests, tokens_used
 
 __all__ = ["BatchExport", "BatchImport", "export_batch", "import_batch"]
 

@@ -16,14 +16,13 @@ from dataclasses import dataclass, field, replace
 import orjson
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_random_exponential
 
-from judgekit.client.limits import Limiter
+from judgekit.client.limits import Limiter, Patience, Watch
 from judgekit.client.negotiation import Negotiated
-from judgekit.client.patience import Patience, Watch
 from judgekit.client.usage import Purse
 from judgekit.errors import EndpointError, StoppedError
 from judgekit.store.records import Record
-from judgekit.wire.responses import Accepted, Again, Complaint, Rejected, Stop, Unsupported, Verdict, read_response
-from judgekit.wire.secrecy import Secret
+from judgekit.wire.access import Secret
+from judgekit.wire.responses import Accepted, Complaint, Fatal, Refused, Retry, Unsupported, Verdict, read_response
 from judgekit.wire.types import (
     RECORDED_URL,
     Endpoint,
@@ -56,7 +55,7 @@ class Brake:
 
 
 class _TryAgain(Exception):
-    def __init__(self, again: Again) -> None:
+    def __init__(self, again: Retry) -> None:
         super().__init__(again.reason)
         self.again = again
 
@@ -160,7 +159,7 @@ class Client:
         except _TryAgain as last:
             if self._brake.error is not None:
                 raise self._brake.error from None
-            rejected = Rejected(last.again.reason + patience.told)
+            rejected = Refused(last.again.reason + patience.told)
             if self._proven:
                 return self._fail(
                     request, rejected, last.again.reason, max(_LATER_ALIKE, 2 * self.endpoint.concurrency)
@@ -178,16 +177,16 @@ class Client:
             if isinstance(verdict, Reply):
                 self._watch.answered()
                 return verdict
-            if isinstance(verdict, Again):
+            if isinstance(verdict, Retry):
                 raise self._again(verdict, patience)
             self._watch.answered()
-            if isinstance(verdict, Rejected):
+            if isinstance(verdict, Refused):
                 return self._reject(request, verdict)
             if isinstance(verdict, Unsupported):
                 if self._refused_by(request, verdict.param):
                     continue
                 if self._proven:
-                    return self._reject(request, Rejected(verdict.reason, plain=False))
+                    return self._reject(request, Refused(verdict.reason, plain=False))
             raise self._stopped(verdict.reason)
 
     @property
@@ -207,7 +206,7 @@ class Client:
             self._note(text)
         return True
 
-    def _again(self, again: Again, patience: Patience) -> _TryAgain:
+    def _again(self, again: Retry, patience: Patience) -> _TryAgain:
         patience.failed(again, self._watch.now())
         why = self._watch.failed(again)
         if why is not None:
@@ -220,7 +219,7 @@ class Client:
     def _stopped(self, reason: str) -> EndpointError:
         return EndpointError(f"endpoint {self.endpoint.name!r} ({self.endpoint.base_url}): {self._secret.cut(reason)}")
 
-    def _reject(self, request: Request, rejected: Rejected) -> Failure:
+    def _reject(self, request: Request, rejected: Refused) -> Failure:
         """Note a request that is not taken. A rejection costs nothing, and a re-run asks only what was rejected."""
         if not self._proven:
             return self._fail(request, rejected, rejected.reason, _REJECTED_ALIKE)
@@ -228,7 +227,7 @@ class Client:
             return Failure(request.key, rejected.status, self._secret.cut(rejected.reason))
         return self._fail(request, rejected, rejected.reason, max(_REJECTED_LATER, self._negotiated.replies))
 
-    def _fail(self, request: Request, rejected: Rejected, signature: str, enough: int) -> Failure:
+    def _fail(self, request: Request, rejected: Refused, signature: str, enough: int) -> Failure:
         signature = _VARYING.sub("", signature)
         self._streak = self._streak + 1 if signature == self._signature else 1
         self._signature = signature
@@ -276,7 +275,7 @@ class Client:
                     seconds = time.perf_counter() - begun if timed else None
                     reply = Reply(request.key, verdict.raw, body=verdict.json, seconds=seconds)
                     usage, worked = reply.usage, True
-                elif isinstance(verdict, Again):
+                elif isinstance(verdict, Retry):
                     usage, worked = verdict.usage, verdict.worked
             finally:
                 used = usage
@@ -319,18 +318,18 @@ class Client:
             self._watch.heard(self._watch.now() - sent)
         except TimeoutError:
             self._limiter.overloaded(started)
-            return Again(f"no answer within {endpoint.timeout_s:g} s", worked=True)
+            return Retry(f"no answer within {endpoint.timeout_s:g} s", worked=True)
         except NotConnectedError as problem:
             if not self._connected and patience.attempts >= min(_NEVER_CONNECTED_RETRIES, endpoint.max_retries):
-                return Stop(
+                return Fatal(
                     f"no connection was made: {problem}. Is the server running, and is the address right?"
                     f" Check with: curl {endpoint.base_url.rstrip('/')}/models"
                 )
-            return Again(f"no connection: {problem}")
+            return Retry(f"no connection: {problem}")
         except TooLargeError as problem:
-            return Again(str(problem), oversized=True, worked=True)
+            return Retry(str(problem), oversized=True, worked=True)
         except OSError as problem:
-            return Again(str(problem) or type(problem).__name__)
+            return Retry(str(problem) or type(problem).__name__)
         finally:
             silence.cancel()
         self._connected = True
@@ -339,7 +338,7 @@ class Client:
             verdict = read_response(status, headers, data, orjson.loads(body), self._proven)
         else:
             verdict = read_response(status, headers, data)
-        if isinstance(verdict, Again):
+        if isinstance(verdict, Retry):
             if verdict.throttled:
                 self._limiter.overloaded(started)
             verdict = replace(verdict, worked=status < 300)

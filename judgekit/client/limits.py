@@ -1,8 +1,13 @@
-"""How fast one endpoint is asked: adaptive concurrency, requests and tokens per minute, pauses it asked for.
+"""How fast one endpoint is asked, how long it is waited for, and what the user is told meanwhile.
 
-Concurrency starts low and grows with every success until the endpoint first says that it is too much (429, a
-time-out); from then on it grows by one per round of successes and halves at each further sign of overload, the signs
-of one round counting once. It never exceeds what the user set.
+*How fast.* Concurrency starts low and grows with every success until the endpoint first says that it is too much (429,
+a time-out); from then on it grows by one per round of successes and halves at each further sign of overload, the signs
+of one round counting once. It never exceeds what the user set. Requests and tokens per minute, and the pauses that the
+endpoint asks for, come on top.
+
+*How long.* Two clocks run from a first failure: one for each request, and one for the endpoint while nothing but
+failures comes from it. Both run for ``patience_s``; the second for a tenth of it only where the endpoint never answered
+anything, since then something is wrong with it or with its settings.
 """
 
 from __future__ import annotations
@@ -11,11 +16,22 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import Final
 
-__all__ = ["Limiter"]
+from judgekit.wire.responses import Retry
+from judgekit.wire.types import Endpoint
 
-_START = 32
-_FLOOR = 1.0
+__all__ = ["Limiter", "Patience", "Watch", "span"]
+
+_START: Final = 32
+_FLOOR: Final = 1.0
+_UNPROVEN: Final = 0.1
+_THROTTLE_PATIENCE: Final = 4
+_TELL_EVERY_S: Final = 20.0
+_SILENT_S: Final = 20.0
+_WORTH_TELLING_S: Final = 0.5
+_THROTTLED_S: Final = 5.0
+"""Being slowed down is not worth a word while replies come in between."""
 
 
 class Limiter:
@@ -119,3 +135,168 @@ class Limiter:
     def pause(self, seconds: float) -> None:
         """Send nothing for that long."""
         self._resume_at = max(self._resume_at, self._clock() + seconds)
+
+
+class Patience:
+    """How often and how long one request may still be tried.
+
+    Being throttled is not its fault, so it counts a quarter; a reply that is too large costs its bytes each time, so
+    that it is asked for once more only.
+
+    Attributes:
+        attempts: how often it failed.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.attempts = 0
+        self._endpoint = endpoint
+        self._first = self._last = 0.0
+        self._throttled = self._oversized = 0
+
+    def failed(self, again: Retry, now: float) -> None:
+        """Note a failed attempt."""
+        self._first = self._first if self.attempts else now
+        self._last = now
+        self.attempts += 1
+        self._throttled += again.throttled
+        self._oversized += again.oversized
+
+    @property
+    def ends(self) -> float:
+        """The moment after which no further attempt begins, once one failed."""
+        return self._first + self._endpoint.patience_s
+
+    def over(self, wait_s: float) -> bool:
+        """Say whether it may not be tried again after a wait."""
+        retries = self._endpoint.max_retries
+        failed = self.attempts - self._throttled > retries or self._throttled > retries * _THROTTLE_PATIENCE
+        return failed or self._oversized > 1 or self._last + wait_s > self.ends
+
+    @property
+    def told(self) -> str:
+        """How often and how long it was tried, to be put behind a reason."""
+        if self.attempts < 2:
+            return ""
+        lasted = self._last - self._first
+        return f" (after {self.attempts} attempts{f' in {span(lasted)}' if lasted >= _TELL_EVERY_S else ''})"
+
+
+class Watch:
+    """Keeps the time of one endpoint, and tells the user what is waited for and until when.
+
+    Args:
+        endpoint: whose.
+        note: called with messages for the user.
+        proven: whether the endpoint ever answered, now or in an earlier run.
+        clock: seconds from any moment on.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        note: Callable[[str], None],
+        proven: Callable[[], bool],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.now = clock
+        self._endpoint = endpoint
+        self._note = note
+        self._proven = proven
+        self._failing_since: float | None = None
+        self._heard_at = float("-inf")
+        self._slowest_s = 0.0
+        self._tell_from: dict[str, float] = {}
+
+    def idle(self) -> None:
+        """Note that nothing was asked for a while, so that what failed before says nothing of what comes."""
+        self._failing_since = None
+
+    def heard(self, seconds: float) -> None:
+        """Note that a response came, whatever it says, that many seconds after its request."""
+        self._heard_at = self.now()
+        self._slowest_s = max(self._slowest_s, seconds)
+
+    def answered(self) -> None:
+        """Note something better than a passing failure."""
+        self._failing_since = None
+
+    def failed(self, again: Retry) -> str | None:
+        """Note a failure; return why no more should be asked, if nothing but failures came for too long."""
+        if again.after is not None and again.after > self._endpoint.patience_s:
+            longer = f"longer than patience_s, {self._endpoint.patience_s:g} s"
+            return f"it {_asks(again)}, {longer}. Run again then: all replies so far are kept"
+        now = self.now()
+        if self._failing_since is None:
+            self._failing_since = now
+        lasted = now - self._failing_since
+        if lasted <= self._patience_s:
+            return None
+        what = f"it failed for {span(lasted)} without a single answer (patience_s is {self._endpoint.patience_s:g}"
+        what += ")" if self._proven() else ", and a tenth of that counts before the first answer)"
+        return f"{what}: {again.reason}. Run again later: all replies so far are kept"
+
+    @property
+    def _patience_s(self) -> float:
+        return self._endpoint.patience_s * (1.0 if self._proven() else _UNPROVEN)
+
+    def tell_pause(self, again: Retry, patience: Patience) -> None:
+        """Tell of a wait that the server asked for."""
+        if (again.after or 0.0) >= _WORTH_TELLING_S:
+            until = self._until(patience, again.after or 0.0)
+            self._tell("wait", f"{self._endpoint.name} {_asks(again)}; {until}")
+
+    def tell_retry(self, again: Retry, patience: Patience) -> None:
+        """Tell of a further attempt, unless it is of no interest: told as a pause, or a little throttling."""
+        if (again.after or 0.0) >= _WORTH_TELLING_S:
+            return
+        failing = 0.0 if self._failing_since is None else self.now() - self._failing_since
+        if again.throttled and failing < _THROTTLED_S and self._proven():
+            return
+        self._tell("retry", f"{self._endpoint.name}: trying again after {again.reason}; {self._until(patience)}")
+
+    @property
+    def silent_s(self) -> float:
+        """How long an answer may take before `tell_silence` is worth calling."""
+        return max(_SILENT_S, 2 * self._slowest_s)
+
+    def tell_silence(self, silent_s: float) -> None:
+        """Tell of a request that was sent that long ago, unless others are answered meanwhile."""
+        now = self.now()
+        if now - self._heard_at >= silent_s:
+            ends = self._time_of_day(now - silent_s + self._endpoint.timeout_s)
+            self._tell(
+                "silence",
+                f"{self._endpoint.name}: no answer for {span(silent_s)}; waits until {ends} at the latest (timeout_s)",
+            )
+
+    def left(self, patience: Patience) -> float:
+        """Return the seconds in which a request that failed may be tried again, so that no wait goes beyond them."""
+        ends = patience.ends
+        if self._failing_since is not None:
+            ends = min(ends, self._failing_since + self._patience_s)
+        return max(0.0, ends - self.now())
+
+    def _until(self, patience: Patience, wait_s: float = 0.0) -> str:
+        ends = self.now() + max(self.left(patience), wait_s)
+        return f"gives up at {self._time_of_day(ends)} at the latest (patience_s)"
+
+    def _time_of_day(self, moment: float) -> str:
+        return time.strftime("%H:%M:%S", time.localtime(time.time() + moment - self.now()))
+
+    def _tell(self, kind: str, text: str) -> None:
+        """Tell the user, but not more often than he can read."""
+        if self.now() >= self._tell_from.get(kind, float("-inf")):
+            self._tell_from[kind] = self.now() + _TELL_EVERY_S
+            self._note(text)
+
+
+def _asks(again: Retry) -> str:
+    return f"asks to wait {span(again.after or 0.0)} ({again.reason})"
+
+
+def span(seconds: float) -> str:
+    """Return a length of time in words."""
+    for unit, length in (("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"

@@ -23,7 +23,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from judgekit.wire.types import Endpoint, parse_json
+from judgekit.wire.jsontext import parse_json
+from judgekit.wire.types import Endpoint
 
 __all__ = ["MockTransport", "Scripted", "ScriptedTransport", "Step", "completion", "error"]
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import orjson
 
-from judgekit.wire.types import CONSTRAINTS, canonical
+from judgekit.wire.jsontext import canonical
+from judgekit.wire.types import CONSTRAINTS
 
 __all__ = ["Negotiated"]
 

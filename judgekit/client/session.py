@@ -20,7 +20,6 @@ from typing import Literal, Self, TypeVar, get_args
 
 from judgekit.client.client import Client
 from judgekit.client.executor import Recorder
-from judgekit.client.http import api_key
 from judgekit.client.ledger import Account, Distinct
 from judgekit.client.limits import Limiter
 from judgekit.client.negotiation import Negotiated
@@ -34,7 +33,7 @@ from judgekit.errors import UsageError
 from judgekit.progress import Event, Progress, silent
 from judgekit.store.maintenance import holds
 from judgekit.store.store import Store
-from judgekit.wire.secrecy import Secret
+from judgekit.wire.access import Secret, api_key
 from judgekit.wire.types import Endpoint, Failure, Origin, Outcome, Program, Reply, Request, Transport, most_requests
 
 __all__ = ["Mode", "Plan", "Session", "run_sync"]

@@ -1,12 +1,28 @@
-"""Which transport an endpoint's ``base_url`` asks for."""
+"""What carries bytes to an endpoint: our own HTTP client, openai's, the mock, or recorded replies.
+
+The lean `HttpTransport` follows no redirect, reads no netrc file and keeps no cookies: a request goes to the configured
+endpoint, through the proxy that the environment names for it, or nowhere. TLS certificates are verified.
+
+`OpenAITransport` is for those whose gateway needs what openai's client can do, and several times slower.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
-from judgekit.wire.types import MOCK_URL, RECORDED_URL, Endpoint, Transport
+import aiohttp
+import orjson
+from yarl import URL
 
-__all__ = ["open_transport"]
+from judgekit.wire.access import api_key, chat_url, proxy_for, without_password
+from judgekit.wire.types import MOCK_URL, RECORDED_URL, Endpoint, NotConnectedError, TooLargeError, Transport
+
+if TYPE_CHECKING:
+    import openai
+
+__all__ = ["HttpTransport", "OpenAITransport", "open_transport"]
 
 
 def open_transport(endpoint: Endpoint, note: Callable[[str], None] = lambda _: None) -> Transport:
@@ -27,6 +43,141 @@ def open_transport(endpoint: Endpoint, note: Callable[[str], None] = lambda _: N
         from judgekit.client.recorded import RecordedTransport
 
         return RecordedTransport()
-    from judgekit.client.http import HttpTransport
+    from judgekit.client.transports import HttpTransport
 
     return HttpTransport(endpoint, note)
+
+
+_CONNECT_S = 20.0
+
+
+class HttpTransport:
+    """Carries requests to one endpoint. Belongs to the event loop it is first used in."""
+
+    def __init__(self, endpoint: Endpoint, note: Callable[[str], None] = lambda _: None) -> None:
+        """Prepare for one endpoint; its key and its proxy are read from the environment now.
+
+        Args:
+            endpoint: whom to ask.
+            note: told the proxy, if there is one.
+
+        Raises:
+            ConfigError: see `api_key` and `proxy_for`.
+        """
+        key = api_key(endpoint)
+        self._proxy = proxy_for(endpoint.base_url)
+        if self._proxy is not None:
+            note(
+                f"{endpoint.name} is asked through the proxy {without_password(self._proxy)}, which the environment"
+                " names (NO_PROXY excepts hosts)"
+            )
+        self._url = URL(chat_url(endpoint.base_url))
+        first = URL(self._proxy) if self._proxy else self._url
+        self._through = f"{'the proxy ' if self._proxy else ''}{first.host}:{first.port}"
+        self._headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "judgekit"}
+        if key is not None:
+            self._headers["authorization"] = f"Bearer {key}"
+        self._client: aiohttp.ClientSession | None = None
+
+    def __repr__(self) -> str:
+        return f"HttpTransport({str(self._url)!r})"
+
+    async def send(self, endpoint: Endpoint, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        """POST the body; return (status, headers, body).
+
+        Raises:
+            NotConnectedError: no connection was made.
+            TooLargeError: the response, unpacked, has more bytes than a reply may have.
+            ConnectionError: the connection broke before the whole response was there.
+        """
+        client = self._client or self._open()
+        try:
+            async with client.post(self._url, data=body, allow_redirects=False) as response:
+                data = bytearray()
+                async for part in response.content.iter_any():
+                    data += part
+                    if len(data) > endpoint.max_reply_bytes:
+                        response.close()
+                        raise TooLargeError(endpoint)
+                return response.status, response.headers, bytes(data)
+        except aiohttp.ClientHttpProxyError as problem:
+            raise NotConnectedError(f"{self._through} answered {problem.status} {problem.message}") from None
+        except aiohttp.ClientConnectorError as problem:
+            raise NotConnectedError(_why(problem, self._through)) from None
+        except aiohttp.ConnectionTimeoutError:
+            raise NotConnectedError(f"{self._through}: no answer within {_CONNECT_S:g} s") from None
+        except aiohttp.ClientError as problem:
+            raise ConnectionError(f"the connection broke: {problem or type(problem).__name__}") from None
+
+    def _open(self) -> aiohttp.ClientSession:
+        self._client = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0),
+            headers=self._headers,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            proxy=self._proxy,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
+        )
+        return self._client
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+
+def _why(problem: aiohttp.ClientConnectorError, place: str) -> str:
+    """Return in words why no connection to a place was made."""
+    if isinstance(problem, aiohttp.ClientConnectorCertificateError):
+        return f"the certificate of {problem.host}:{problem.port} is not trusted ({problem.certificate_error})"
+    cause = problem.os_error
+    if cause.errno is not None and cause.errno > 0:
+        return f"{place}: {os.strerror(cause.errno)}"
+    return f"{place}: {cause.strerror or cause}"
+
+
+class OpenAITransport:
+    """Carries requests with a client of the openai package. Belongs to the event loop it is first used in."""
+
+    def __init__(self, client: openai.AsyncOpenAI) -> None:
+        """Use ``client``, its address and its key; the endpoint's ``base_url`` only names it."""
+        self._client = client.with_options(max_retries=0)
+
+    async def send(self, endpoint: Endpoint, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        """POST the body; return (status, headers, body).
+
+        Raises:
+            NotConnectedError: no connection was made.
+            TimeoutError: the client's own time-out ran out.
+            TooLargeError: the completion, unpacked, has more bytes than a reply may have. The client itself reads what
+                comes with an error status, whatever its size.
+            ConnectionError: the connection broke.
+        """
+        import httpx2
+        import openai
+
+        values = orjson.loads(body)
+        model, messages = values.pop("model"), values.pop("messages")
+        completions = self._client.chat.completions.with_streaming_response
+        try:
+            async with completions.create(model=model, messages=messages, extra_body=values) as response:
+                data = bytearray()
+                async for part in response.iter_bytes():
+                    data += part
+                    if len(data) > endpoint.max_reply_bytes:
+                        raise TooLargeError(endpoint)
+                return response.status_code, response.headers, bytes(data)
+        except openai.APIStatusError as problem:
+            return problem.response.status_code, problem.response.headers, problem.response.content
+        except (openai.APITimeoutError, httpx2.TimeoutException):
+            raise TimeoutError from None
+        except openai.APIConnectionError as problem:
+            if isinstance(problem.__cause__, httpx2.ConnectError):
+                raise NotConnectedError(str(problem.__cause__)) from None
+            raise ConnectionError(f"the connection broke: {problem.__cause__ or problem}") from None
+        except httpx2.RequestError as problem:
+            raise ConnectionError(f"the connection broke: {problem or type(problem).__name__}") from None
+
+    async def aclose(self) -> None:
+        """Close the client."""
+        await self._client.close()

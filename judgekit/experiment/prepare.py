@@ -12,7 +12,6 @@ import pandas as pd
 from judgekit import stages
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS
 from judgekit.analysis.querylog import check_sizes
-from judgekit.client.http import api_key
 from judgekit.data.readers import read_column, read_queries
 from judgekit.data.streams import is_json, lines
 from judgekit.errors import ConfigError, UsageError, nearest
@@ -20,6 +19,7 @@ from judgekit.experiment.file import Config, load
 from judgekit.labelers.base import Labeler, build
 from judgekit.metrics import Measure, parse_measures
 from judgekit.spec import slug
+from judgekit.wire.access import api_key
 from judgekit.wire.types import Endpoint
 
 __all__ = ["Prepared", "prepare"]

@@ -19,7 +19,8 @@ from judgekit.data.tables import Status
 from judgekit.reading.prompts import Prompt, neutral
 from judgekit.reading.reasoning import without_reasoning
 from judgekit.reading.verdict import Unread, Verdict, read_outcome, unfinished
-from judgekit.wire.types import Endpoint, Outcome, Program, Reply, Request, canonical
+from judgekit.wire.jsontext import canonical
+from judgekit.wire.types import Endpoint, Outcome, Program, Reply, Request
 
 __all__ = ["Asker", "play", "settled"]
 

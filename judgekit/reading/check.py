@@ -13,15 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from judgekit.client.http import api_key
 from judgekit.client.negotiation import Negotiated
 from judgekit.client.transports import open_transport
 from judgekit.errors import nearest
 from judgekit.reading.verdict import Form, Unread, read, unfinished
-from judgekit.wire.addresses import proxy_for
+from judgekit.wire.access import Secret, api_key, proxy_for
+from judgekit.wire.jsontext import canonical, parse_json
 from judgekit.wire.responses import Accepted, Unsupported, read_response
-from judgekit.wire.secrecy import Secret
-from judgekit.wire.types import Endpoint, NotConnectedError, Reply, Transport, canonical, parse_json
+from judgekit.wire.types import Endpoint, NotConnectedError, Reply, Transport
 
 __all__ = ["Check", "check_endpoint"]
 

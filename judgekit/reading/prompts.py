@@ -50,7 +50,7 @@ from judgekit.data.labelings import Scale
 from judgekit.data.streams import read_bytes
 from judgekit.errors import ConfigError, DataError, UsageError, nearest
 from judgekit.reading.verdict import Form
-from judgekit.wire.types import canonical
+from judgekit.wire.jsontext import canonical
 
 __all__ = ["Output", "Prompt", "find_prompt", "list_prompts", "load_prompt", "neutral", "passages", "prompt_folder"]
 

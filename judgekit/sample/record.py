@@ -14,9 +14,9 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from judgekit.client.http import HttpTransport
 from judgekit.client.recorded import RECORDING, RecordedTransport, Recording
 from judgekit.client.session import Session, run_sync
+from judgekit.client.transports import HttpTransport
 from judgekit.errors import EndpointError
 from judgekit.experiment.run import Everything, prepare, stage_units
 from judgekit.progress import Event

@@ -20,8 +20,8 @@ from judgekit.data.streams import lines, open_atomic
 from judgekit.errors import DataError, UsageError
 from judgekit.store.records import Record, member
 from judgekit.store.store import Store
+from judgekit.wire.jsontext import canonical, parse_json
 from judgekit.wire.responses import unusable
-from judgekit.wire.types import canonical, parse_json
 
 __all__ = [
     "Difference",

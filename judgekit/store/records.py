@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import orjson
 
-from judgekit.wire.types import identity, parse_json
+from judgekit.wire.jsontext import parse_json
+from judgekit.wire.types import identity
 
 __all__ = ["MARKER", "RECORD_VERSION", "Record", "looked_up", "member"]
 

@@ -37,8 +37,9 @@ import diskcache
 from judgekit.errors import StoreError
 from judgekit.store.carving import MAGIC, carve
 from judgekit.store.records import MARKER, Record, looked_up
+from judgekit.wire.jsontext import parse_json
 from judgekit.wire.responses import unusable
-from judgekit.wire.types import Reply, parse_json
+from judgekit.wire.types import Reply
 
 __all__ = ["Store", "TextDisk", "default_store_path", "has_store"]
 

@@ -15,14 +15,15 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from judgekit.data.tables import Status
-from judgekit.wire.types import CONSTRAINTS, first_choice, parse_json, tokens_used
+from judgekit.wire.jsontext import parse_json
+from judgekit.wire.types import CONSTRAINTS, first_choice, tokens_used
 
 __all__ = [
     "Accepted",
-    "Again",
     "Complaint",
-    "Rejected",
-    "Stop",
+    "Fatal",
+    "Refused",
+    "Retry",
     "Unsupported",
     "Verdict",
     "read_response",
@@ -74,7 +75,7 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class Retry:
     """It may work the next time.
 
     Attributes:
@@ -95,7 +96,7 @@ class Again:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class Refused:
     """It will never work for this request; others may.
 
     Attributes:
@@ -119,13 +120,13 @@ class Unsupported:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class Fatal:
     """It will never work for any request."""
 
     reason: str
 
 
-Complaint = Again | Rejected | Unsupported | Stop
+Complaint = Retry | Refused | Unsupported | Fatal
 Verdict = Accepted | Complaint
 
 
@@ -149,17 +150,17 @@ def read_response(
     error = _Error.read(body, text)
     said = f"{status}: {error.message}"
     if 300 <= status < 400:
-        return Stop(f"{status}: it redirects to {headers.get('location', 'nowhere')}; give that address as base_url")
+        return Fatal(f"{status}: it redirects to {headers.get('location', 'nowhere')}; give that address as base_url")
     if status == 429 or status in (503, 529):
         if status == 429 and _UNPAID.search(error.everything):
-            return Stop(said)
-        return Again(said, throttled=True, after=retry_after(headers))
+            return Fatal(said)
+        return Retry(said, throttled=True, after=retry_after(headers))
     if _CONTEXT.search(error.everything) or status == 413:
-        return Rejected(said)
+        return Refused(said)
     if status in (400, 403, 422, 451) and _MODERATED.search(error.everything):
-        return Rejected(said, Status.REFUSED)
+        return Refused(said, Status.REFUSED)
     if status in (408, 409, 425) or status >= 500:
-        return Again(said, after=retry_after(headers))
+        return Retry(said, after=retry_after(headers))
     if status in (400, 422):
         param = error.named(params)
         # A constraint that a server cannot hold to is left out, as one that it does not know.
@@ -167,11 +168,11 @@ def read_response(
         if param is not None and not wrong_value:
             return Unsupported(param, said)
         if not proven or error.param == "model" or _MISCONFIGURED.search(error.everything):
-            return Stop(said)
-        return Rejected(said, plain=wrong_value)
+            return Fatal(said)
+        return Refused(said, plain=wrong_value)
     if status == 404:
         said += " (is the model id right, and does base_url end as the server wants, usually in /v1?)"
-    return Stop(said)
+    return Fatal(said)
 
 
 def _json(data: bytes) -> Any:
@@ -207,14 +208,14 @@ def _completion(status: int, body: Any, data: bytes) -> Verdict:
         try:
             return Accepted(data.decode("utf-8-sig"), body)
         except UnicodeDecodeError:
-            return Again(f"{status} with a body that is not UTF-8")
+            return Retry(f"{status} with a body that is not UTF-8")
     text = data.decode("utf-8", "replace")
     if not isinstance(body, dict):
         kind = "HTML" if text.lstrip()[:1] == "<" else "no whole JSON object" if text.strip() else "nothing"
         shown = f": {_short(text)}" if text.strip() else ""
-        return Again(f"{status} with {kind} where a chat completion should be{shown}")
+        return Retry(f"{status} with {kind} where a chat completion should be{shown}")
     shown = "" if "error" in problem else f": {_short(text)}"
-    return Again(f"{status} with {problem}{shown}", usage=tokens_used(body))
+    return Retry(f"{status} with {problem}{shown}", usage=tokens_used(body))
 
 
 @dataclass(frozen=True, slots=True)

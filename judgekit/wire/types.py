@@ -8,17 +8,14 @@ run with the same pair or another k never pays twice.
 from __future__ import annotations
 
 import hashlib
-import json
-import re
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
-import orjson
-
 from judgekit.data.tables import Status
-from judgekit.errors import ConfigError, DataError
-from judgekit.wire.addresses import address_problem, key_among, variable_problem
+from judgekit.errors import ConfigError
+from judgekit.wire.access import address_problem, key_among, variable_problem
+from judgekit.wire.jsontext import canonical, parse_json
 
 __all__ = [
     "IDENTITY_VERSION",
@@ -35,12 +32,10 @@ __all__ = [
     "Request",
     "TooLargeError",
     "Transport",
-    "canonical",
     "chat",
     "first_choice",
     "identity",
     "most_requests",
-    "parse_json",
     "tokens_used",
 ]
 
@@ -58,8 +53,6 @@ CONSTRAINTS = frozenset({"response_format", "structured_outputs"})
 
 _MANY = 2**53
 _OURS = frozenset({"model", "messages", "stream"})
-_FEW_LEVELS = 100
-_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,77 +154,6 @@ class TooLargeError(OSError):
 
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__(f"a reply of more than {endpoint.max_reply_mb:g} MB (max_reply_mb)")
-
-
-def canonical(value: Any) -> bytes:
-    """Return the canonical JSON of a value: keys sorted by code point, no white space, UTF-8, shortest floats.
-
-    Raises:
-        ValueError: a number is not finite, or something is nested too deeply.
-        DataError: a text holds half of a surrogate pair, which no server could be sent.
-        TypeError: something is not JSON.
-    """
-    try:
-        text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    except TypeError as error:
-        if "surrogates" in str(error):
-            raise DataError(
-                "a text holds half of a surrogate pair (a broken \\ud8xx escape), so it is no text"
-            ) from None
-        text = _strict(value)  # whole numbers beyond 64 bits
-    if b"null" in text:
-        _strict(value)  # orjson would write a number that is not finite as null
-    return text
-
-
-def _strict(value: Any) -> bytes:
-    try:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-
-
-def parse_json(text: str | bytes) -> Any:
-    """Parse what a server sent: also ``NaN``, halves of surrogate pairs and what is nested without end.
-
-    A model that is cut off in the middle of an emoji makes such halves; they become U+FFFD. Where something is nested
-    so deeply that Python could not walk through it, whatever is below the 100th level becomes null.
-
-    Raises:
-        ValueError: it is not JSON.
-    """
-    try:
-        value = orjson.loads(text)
-        if _may_be_deep(text):
-            orjson.dumps(value)
-    except (orjson.JSONDecodeError, TypeError):
-        value = json.loads(_flattened(text))
-        whole = json.dumps(value, ensure_ascii=False).encode("utf-16-le", "surrogatepass")
-        return json.loads(whole.decode("utf-16-le", "replace"))
-    return value
-
-
-def _may_be_deep(text: str | bytes) -> bool:
-    brackets = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
-    return brackets > _FEW_LEVELS
-
-
-def _flattened(text: str | bytes) -> str:
-    """Return JSON with null in the place of each list and object below the 100th level."""
-    if isinstance(text, bytes):
-        text = text.decode(json.detect_encoding(text), "surrogatepass")
-    parts: list[str] = []
-    level = done = 0
-    for found in _BRACKET.finditer(text):
-        if found[0] in "[{":
-            level += 1
-            if level == _FEW_LEVELS + 1:
-                parts += (text[done : found.start()], "null")
-        elif found[0] in "]}":
-            if level == _FEW_LEVELS + 1:
-                done = found.end()
-            level -= 1
-    return "".join((*parts, text[done:]))
 
 
 def identity(endpoint: str, sample: int, body: bytes) -> str:

@@ -14,7 +14,8 @@ from judgekit.data.tables import Status
 from judgekit.errors import ConfigError
 from judgekit.labelers.base import build, checked
 from judgekit.reading.prompts import load_prompt
-from judgekit.wire.types import Outcome, Reply, canonical, parse_json
+from judgekit.wire.jsontext import canonical, parse_json
+from judgekit.wire.types import Outcome, Reply
 from tests.labelers.scripted import Here
 from tests.labelers.test_judge import UNIT
 

@@ -21,7 +21,8 @@ from judgekit.client.session import Session, run_sync
 from judgekit.errors import StoreError
 from judgekit.store.records import Record
 from judgekit.store.store import Store
-from judgekit.wire.types import Endpoint, parse_json
+from judgekit.wire.jsontext import parse_json
+from judgekit.wire.types import Endpoint
 from tests.llm.programs import Ask, Run, collect
 
 ROOT = Path(__file__).resolve().parent.parent.parent

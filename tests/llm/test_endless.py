@@ -13,8 +13,7 @@ import openai
 import pytest
 from aiohttp import web
 
-from judgekit.client.http import HttpTransport
-from judgekit.client.openai_transport import OpenAITransport
+from judgekit.client.transports import HttpTransport, OpenAITransport
 from judgekit.errors import ConfigError, EndpointError
 from judgekit.wire.types import Endpoint, TooLargeError, Transport
 from tests.llm.conftest import Stream

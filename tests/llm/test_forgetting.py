@@ -15,7 +15,8 @@ from judgekit.reading.prompts import neutral
 from judgekit.store.forgetting import find, forget
 from judgekit.store.records import Record
 from judgekit.store.store import Store
-from judgekit.wire.types import Endpoint, canonical, chat, identity
+from judgekit.wire.jsontext import canonical
+from judgekit.wire.types import Endpoint, chat, identity
 
 HERE = Endpoint("here", "http://h/v1", "judge")
 NOW = time.time()

@@ -14,7 +14,8 @@ from judgekit.data.tables import Status
 from judgekit.errors import EndpointError
 from judgekit.reading.logprobs import Distribution, MalformedLogprobsError, alternatives, begins, distribution
 from judgekit.reading.verdict import Form, Unread
-from judgekit.wire.types import Endpoint, Reply, canonical
+from judgekit.wire.jsontext import canonical
+from judgekit.wire.types import Endpoint, Reply
 
 YES_NO = Form((("Yes", 1), ("No", 0)), (("true", 1), ("false", 0)))
 SERVER = Endpoint("only", "http://localhost/v1", "m")

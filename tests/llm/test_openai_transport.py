@@ -9,7 +9,7 @@ import openai
 import pytest
 
 from judgekit.client.mock import Scripted, completion, error
-from judgekit.client.openai_transport import OpenAITransport
+from judgekit.client.transports import OpenAITransport
 from tests.llm.programs import Run
 
 UNITS = [f"unit {i:02}" for i in range(8)]

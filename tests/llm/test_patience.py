@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from judgekit.llm import patience
 
+from judgekit.client import limits
+from judgekit.client.limits import Patience, Watch
 from judgekit.client.mock import Scripted, error
-from judgekit.client.patience import Patience, Watch
 from judgekit.errors import ConfigError, EndpointError
-from judgekit.wire.responses import Again
+from judgekit.wire.responses import Retry
 from judgekit.wire.types import Endpoint
 from tests.llm.conftest import Stream
 from tests.llm.programs import Run
@@ -73,7 +73,7 @@ def test_a_slow_drip_is_bounded_by_the_time_of_the_whole_reply(fault_server: Any
 def test_a_silent_server_is_told_of_before_its_first_timeout(
     fault_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "_SILENT_S", 0.05)
+    monkeypatch.setattr(limits, "_SILENT_S", 0.05)
     fault_server.answer = lambda body, seen: Scripted(200, b"", delay_s=30.0)
     run = Run(fault_server.base_url, UNITS[:1], timeout_s=1.0, max_retries=0)
     assert re.search(r"here: no answer for 0 s; waits until \d\d:\d\d:\d\d at the latest \(timeout_s\)", run.notes[0])
@@ -109,8 +109,8 @@ def says_a_time(text: str, moment: float) -> bool:
     return any(time.strftime("%H:%M:%S", time.localtime(moment + late)) in text for late in range(60))
 
 
-BUSY = Again("429: busy", throttled=True)
-BROKEN = Again("500: boom")
+BUSY = Retry("429: busy", throttled=True)
+BROKEN = Retry("500: boom")
 
 
 @pytest.mark.parametrize(("proven", "limit"), [(True, 900.0), (False, 90.0)])
@@ -206,7 +206,7 @@ def test_a_little_throttling_is_not_told_and_lasting_throttling_is(clock: Clock,
 
 def test_a_wait_that_a_server_asks_for_is_told_with_an_end_that_is_not_before_it(clock: Clock, told: list[str]) -> None:
     watch, patience = make(clock, told, proven=False)
-    asked = Again("429: busy", throttled=True, after=300.0)
+    asked = Retry("429: busy", throttled=True, after=300.0)
     patience.failed(asked, clock.now)
     assert watch.failed(asked) is None
     before = time.time()

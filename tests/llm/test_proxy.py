@@ -14,7 +14,7 @@ import pytest
 
 from judgekit.errors import ConfigError
 from judgekit.reading.check import check_endpoint
-from judgekit.wire.addresses import proxy_for, without_password
+from judgekit.wire.access import proxy_for, without_password
 from judgekit.wire.types import Endpoint
 from tests.llm.programs import Run
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.data.tables import Status
-from judgekit.wire.responses import Accepted, Again, Rejected, Stop, Unsupported, read_response
+from judgekit.wire.responses import Accepted, Fatal, Refused, Retry, Unsupported, read_response
 
 
 def body(**fields: object) -> bytes:
@@ -41,32 +41,32 @@ def openai(message: str, **fields: object) -> bytes:
 )
 def test_complaints_about_one_request_reject_it_alone(status: int, data: bytes, expected: Status) -> None:
     verdict = read_response(status, {}, data, ("max_tokens", "messages"))
-    assert isinstance(verdict, Rejected)
+    assert isinstance(verdict, Refused)
     assert verdict.status is expected
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 500, 502, 504])
 def test_passing_trouble_is_worth_another_try(status: int) -> None:
-    assert read_response(status, {}, openai("busy")) == Again(f"{status}: busy")
+    assert read_response(status, {}, openai("busy")) == Retry(f"{status}: busy")
 
 
 @pytest.mark.parametrize("status", [429, 503, 529])
 def test_overload_throttles(status: int) -> None:
-    assert read_response(status, {"retry-after": "3"}, openai("busy")) == Again(f"{status}: busy", True, after=3.0)
+    assert read_response(status, {"retry-after": "3"}, openai("busy")) == Retry(f"{status}: busy", True, after=3.0)
 
 
 @pytest.mark.parametrize("status", [301, 401, 402, 403, 404, 405, 410, 415])
 def test_what_waiting_does_not_heal_stops(status: int) -> None:
-    assert isinstance(read_response(status, {}, openai("no")), Stop)
+    assert isinstance(read_response(status, {}, openai("no")), Fatal)
 
 
 def test_an_empty_account_stops_although_it_is_a_429() -> None:
-    assert isinstance(read_response(429, {}, openai("Please check your plan and billing details.")), Stop)
+    assert isinstance(read_response(429, {}, openai("Please check your plan and billing details.")), Fatal)
 
 
 def test_a_complaint_that_is_not_understood_stops_unless_the_endpoint_is_proven() -> None:
-    assert isinstance(read_response(400, {}, openai("hm")), Stop)
-    assert isinstance(read_response(400, {}, openai("hm"), proven=True), Rejected)
+    assert isinstance(read_response(400, {}, openai("hm")), Fatal)
+    assert isinstance(read_response(400, {}, openai("hm"), proven=True), Refused)
 
 
 def test_the_parameter_that_is_named_first_is_meant() -> None:
@@ -95,14 +95,14 @@ def pydantic(loc: list[object], message: str, **fields: object) -> dict[str, obj
     ],
 )
 def test_a_complaint_about_the_messages_negotiates_no_parameter_away(status: int, data: bytes) -> None:
-    assert isinstance(read_response(status, {}, data, PARAMS, proven=True), Rejected)
-    assert isinstance(read_response(status, {}, data, PARAMS), Stop)
+    assert isinstance(read_response(status, {}, data, PARAMS, proven=True), Refused)
+    assert isinstance(read_response(status, {}, data, PARAMS), Fatal)
 
 
 def test_what_a_server_repeats_of_the_request_is_not_shown_as_its_words() -> None:
     data = body(detail=[pydantic(["body", "messages", 0, "content"], "Input should be a string", input="a document")])
     verdict = read_response(422, {}, data, PARAMS)
-    assert verdict == Stop("422: messages.0.content: Input should be a string")
+    assert verdict == Fatal("422: messages.0.content: Input should be a string")
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ def test_what_a_server_repeats_of_the_request_is_not_shown_as_its_words() -> Non
     ],
 )
 def test_a_value_that_is_too_large_is_no_parameter_that_is_refused(message: str, fields: dict[str, str]) -> None:
-    assert read_response(400, {}, openai(message, **fields), PARAMS, proven=True) == Rejected(f"400: {message}")
-    assert isinstance(read_response(400, {}, openai(message, **fields), PARAMS), Stop)
+    assert read_response(400, {}, openai(message, **fields), PARAMS, proven=True) == Refused(f"400: {message}")
+    assert isinstance(read_response(400, {}, openai(message, **fields), PARAMS), Fatal)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ GOOD = {"message": {"role": "assistant", "content": "Yes"}, "finish_reason": "st
 def test_an_error_is_no_completion_although_it_comes_with_a_200_and_choices(fields: dict[str, object]) -> None:
     data = body(**fields, usage={"prompt_tokens": 3, "completion_tokens": 1})
     verdict = read_response(200, {}, data)
-    assert isinstance(verdict, Again)
+    assert isinstance(verdict, Retry)
     assert verdict.usage == (3, 1)
 
 
@@ -177,7 +177,7 @@ def test_what_is_wrong_with_the_choice_of_index_0_is_wrong_with_the_reply_wherev
     broken = {"index": 1, "message": {"content": "ye"}, "error": "upstream"}
     assert isinstance(read_response(200, {}, json.dumps({"choices": [broken, good]}).encode()), Accepted)
     swapped = [{**good, "index": 1}, {**broken, "index": 0}]
-    assert isinstance(read_response(200, {}, json.dumps({"choices": swapped}).encode()), Again)
+    assert isinstance(read_response(200, {}, json.dumps({"choices": swapped}).encode()), Retry)
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_what_is_wrong_with_the_choice_of_index_0_is_wrong_with_the_reply_wherev
 )
 def test_a_success_without_a_completion_is_told_by_its_own_status(status: int, data: bytes, said: str) -> None:
     verdict = read_response(status, {}, data)
-    assert isinstance(verdict, Again)
+    assert isinstance(verdict, Retry)
     assert verdict.reason == said
 
 
@@ -215,13 +215,13 @@ def test_a_byte_order_mark_is_no_part_of_a_reply() -> None:
 )
 def test_the_wait_asked_for_is_read_in_all_its_forms(headers: dict[str, str], seconds: float | None) -> None:
     verdict = read_response(429, headers, b"")
-    assert isinstance(verdict, Again)
+    assert isinstance(verdict, Retry)
     assert verdict.after == seconds
 
 
 def test_a_date_is_read_as_a_wait() -> None:
     verdict = read_response(429, {"retry-after": formatdate(time.time() + 60, usegmt=True)}, b"")
-    assert isinstance(verdict, Again)
+    assert isinstance(verdict, Retry)
     assert verdict.after == pytest.approx(60, abs=2)
 
 
@@ -235,7 +235,7 @@ def test_half_of_an_emoji_is_still_a_reply() -> None:
 
 def test_a_page_is_shown_without_its_tags_and_not_at_length() -> None:
     verdict = read_response(502, {}, b"<html><h1>Bad  Gateway</h1>" + b"x " * 1000 + b"</html>")
-    assert isinstance(verdict, Again)
+    assert isinstance(verdict, Retry)
     assert verdict.reason.startswith("502: Bad Gateway x x")
     assert len(verdict.reason) < 320
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from judgekit.client.http import HttpTransport
 from judgekit.client.mock import Scripted, completion, error
+from judgekit.client.transports import HttpTransport
 from judgekit.errors import ConfigError
-from judgekit.wire.secrecy import Secret
+from judgekit.wire.access import Secret
 from judgekit.wire.types import Endpoint, Reply
 from tests.llm.programs import Run
 

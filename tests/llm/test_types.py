@@ -15,7 +15,8 @@ from judgekit.answers.answerer import Answerer
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.errors import ConfigError, DataError
 from judgekit.reading.prompts import load_prompt
-from judgekit.wire.types import Endpoint, Reply, Request, canonical, chat, identity
+from judgekit.wire.jsontext import canonical
+from judgekit.wire.types import Endpoint, Reply, Request, chat, identity
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

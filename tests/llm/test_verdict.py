@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from judgekit.data.tables import Status
 from judgekit.reading.prompts import load_prompt
 from judgekit.reading.verdict import Form, Unread, Verdict, read, read_outcome, unfinished, without_reasoning
-from judgekit.wire.types import Failure, Reply, canonical
+from judgekit.wire.jsontext import canonical
+from judgekit.wire.types import Failure, Reply
 
 WORDS = (("Yes", 1), ("No", 0))
 GRADES = tuple((str(grade), grade) for grade in range(4))

@@ -1,17 +1,32 @@
-"""Where requests go: what settings may hold, since they are stored and shown, and the proxy on the way."""
+"""How an endpoint is reached: its address, the proxy on the way, and its key, which is never stored or shown."""
 
 from __future__ import annotations
 
 import ipaddress
+import json
+import os
 import re
 import socket
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import SplitResult, unquote_plus, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 from judgekit.errors import ConfigError
+from judgekit.wire.jsontext import parse_json
 
-__all__ = ["address_problem", "chat_url", "key_among", "proxy_for", "variable_problem", "without_password"]
+if TYPE_CHECKING:
+    from judgekit.wire.types import Endpoint
+
+__all__ = [
+    "Secret",
+    "address_problem",
+    "api_key",
+    "chat_url",
+    "key_among",
+    "proxy_for",
+    "variable_problem",
+    "without_password",
+]
 
 _KINDS: Final = "api|access|account|auth|bearer|hf|id|private|refresh|sas|secret|security|session|shared|subscription"
 _KEY_NAME: Final = re.compile(
@@ -143,3 +158,72 @@ def _in_networks(host: str, no_proxy: str) -> bool:
         except ValueError:
             continue
     return False
+
+
+def api_key(endpoint: Endpoint) -> str | None:
+    """Return the endpoint's key from the environment, or None if it needs none.
+
+    Raises:
+        ConfigError: the variable is not set, or holds what cannot be a key. The message never shows its value.
+    """
+    if endpoint.api_key_env is None or endpoint.built_in:
+        return None
+    where = f"endpoints.{endpoint.name}.api_key_env"
+    key = os.environ.get(endpoint.api_key_env, "").strip()
+    if not key:
+        raise ConfigError(f"the environment variable {endpoint.api_key_env} is not set or empty", key=where)
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise ConfigError(
+            f"the environment variable {endpoint.api_key_env} holds characters that no key has", key=where
+        )
+    return key
+
+
+_LEAST: Final = 12
+"""A shorter key guards nothing ("EMPTY", "none", "sk-1234"), and stands in texts by chance."""
+
+_CUT: Final = "***"
+
+
+class Secret:
+    """A key that is cut out of what a server says. It has no readable `repr`."""
+
+    def __init__(self, key: str | None) -> None:
+        """Guard ``key``, unless it is None or too short to be a secret."""
+        self._key = key if key is not None and len(key) >= _LEAST else ""
+        self._bytes = self._key.encode()
+        self._escaped = re.compile("".join(map(_spellings, self._key)).encode())
+
+    def __repr__(self) -> str:
+        return "Secret()"
+
+    def cut(self, text: str) -> str:
+        """Return a text without the key."""
+        return text.replace(self._key, _CUT) if self._key else text
+
+    def cut_response(self, data: bytes) -> bytes:
+        """Return a response body without the key, in whatever way JSON writes it; what was JSON stays JSON.
+
+        Done before anything is read of the body, so that what is live is what is stored.
+        """
+        if not self._key or not (self._bytes in data or (b"\\" in data and self._escaped.search(data))):
+            return data
+        try:
+            body = parse_json(data)
+        except ValueError:
+            return self._escaped.sub(_CUT.encode(), data)
+        return json.dumps(self._without(body)).encode()
+
+    def _without(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.cut(value)
+        if isinstance(value, list):
+            return [self._without(item) for item in value]
+        if isinstance(value, dict):
+            return {self.cut(key): self._without(item) for key, item in value.items()}
+        return value
+
+
+def _spellings(character: str) -> str:
+    """Return a pattern of the ways in which JSON may write a character of a key."""
+    return rf"(?:{re.escape(character)}|\\{re.escape(character)}|(?i:\\u{ord(character):04x}))"

@@ -1,0 +1,87 @@
+"""JSON as judgekit writes it, one spelling for each value, and as servers write it, whatever is wrong with it."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import orjson
+
+from judgekit.errors import DataError
+
+__all__ = ["canonical", "parse_json"]
+
+_FEW_LEVELS = 100
+_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
+
+
+def canonical(value: Any) -> bytes:
+    """Return the canonical JSON of a value: keys sorted by code point, no white space, UTF-8, shortest floats.
+
+    Raises:
+        ValueError: a number is not finite, or something is nested too deeply.
+        DataError: a text holds half of a surrogate pair, which no server could be sent.
+        TypeError: something is not JSON.
+    """
+    try:
+        text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError as error:
+        if "surrogates" in str(error):
+            raise DataError(
+                "a text holds half of a surrogate pair (a broken \\ud8xx escape), so it is no text"
+            ) from None
+        text = _strict(value)  # whole numbers beyond 64 bits
+    if b"null" in text:
+        _strict(value)  # orjson would write a number that is not finite as null
+    return text
+
+
+def _strict(value: Any) -> bytes:
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Parse what a server sent: also ``NaN``, halves of surrogate pairs and what is nested without end.
+
+    A model that is cut off in the middle of an emoji makes such halves; they become U+FFFD. Where something is nested
+    so deeply that Python could not walk through it, whatever is below the 100th level becomes null.
+
+    Raises:
+        ValueError: it is not JSON.
+    """
+    try:
+        value = orjson.loads(text)
+        if _may_be_deep(text):
+            orjson.dumps(value)
+    except (orjson.JSONDecodeError, TypeError):
+        value = json.loads(_flattened(text))
+        whole = json.dumps(value, ensure_ascii=False).encode("utf-16-le", "surrogatepass")
+        return json.loads(whole.decode("utf-16-le", "replace"))
+    return value
+
+
+def _may_be_deep(text: str | bytes) -> bool:
+    brackets = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
+    return brackets > _FEW_LEVELS
+
+
+def _flattened(text: str | bytes) -> str:
+    """Return JSON with null in the place of each list and object below the 100th level."""
+    if isinstance(text, bytes):
+        text = text.decode(json.detect_encoding(text), "surrogatepass")
+    parts: list[str] = []
+    level = done = 0
+    for found in _BRACKET.finditer(text):
+        if found[0] in "[{":
+            level += 1
+            if level == _FEW_LEVELS + 1:
+                parts += (text[done : found.start()], "null")
+        elif found[0] in "]}":
+            if level == _FEW_LEVELS + 1:
+                done = found.end()
+            level -= 1
+    return "".join((*parts, text[done:]))
