@@ -83,6 +83,7 @@ def test_rows_are_sorted_by_query_and_doc_and_keep_their_further_columns() -> No
         "truncated": 0,
         "refused": 0,
         "failed": 1,
+        "unasked": 0,
         "not_applicable": 1,
     }
     assert (len(labeling), repr(labeling)) == (4, "Labeling('x', scale=binary, labels=4)")
