@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from judgekit.analysis.controls import CLOSED_BOOK, LENGTH, RETRIEVER, TWIN
 from judgekit.analysis.gain import Gain
+from judgekit.analysis.intervals import MIN_DIFFERING
 from judgekit.analysis.primary import CHOOSE_RUNS, Primary
 from judgekit.analysis.uses import CHANCE, POWER, Found, Standing
 
@@ -144,6 +145,8 @@ def _order(verdict: Verdict) -> str:
         return "" if best.guides else "; it is not shown to be better than chance"
     if found.winner:
         return f"; {best.labeling!r} is better than all others"
+    if found.use == CHOOSE_RUNS and found.differing < MIN_DIFFERING:
+        return f"; on fewer than {MIN_DIFFERING} such questions they are not told apart"
     behind = [one.labeling for one in rest if (best.labeling, one.labeling) in found.better]
     together = [name for name in verdict.leaders if name != best.labeling]
     if not behind:
@@ -191,6 +194,8 @@ def _choosing(found: Found, primary: Primary, keep: float, margin: float | None)
 def _choose(found: Found) -> Iterator[str]:
     """Yield which labelings are not a guide to the better run, or add nothing to the ranks."""
     yield from _chance(found)
+    if found.differing < MIN_DIFFERING:
+        return
     for name, what in ((RETRIEVER, "the runs' own ranks"), (LENGTH, "the length of documents")):
         if name not in found.controls:
             continue

@@ -165,6 +165,7 @@ def test_how_many_questions_it_takes_counts_all_of_them_and_has_a_range() -> Non
 def test_a_claim_needs_twenty_questions_on_which_labelings_differ() -> None:
     found = compare(*world({"a": (0.0, 1.0), "b": (0.0, 0.1)}, n=24), resamples=999).verdict
     assert found.found.better == frozenset()
+    assert "on fewer than 20 such questions they are not told apart" in found.headline
 
 
 def test_queries_that_go_together_are_resampled_together() -> None:
