@@ -24,7 +24,7 @@ from judgekit.labelers.base import build
 from judgekit.metrics import Evaluation, evaluate
 from judgekit.metrics.evaluation import Missing, NoRelevant, NotInRun, Unjudged
 from judgekit.progress import Progress, silent
-from judgekit.store.store import default_store_path
+from judgekit.store.replies import default_store_path
 from judgekit.wire.types import Endpoint
 
 __all__ = ["answer", "label", "score"]

@@ -113,7 +113,7 @@ def endpoints(
 
 def store_path(cache: Path | None) -> Path:
     """Return the folder of the reply store: the option or variable, else the user's cache folder."""
-    from judgekit.store.store import default_store_path
+    from judgekit.store.replies import default_store_path
 
     return default_store_path() if cache is None else cache
 

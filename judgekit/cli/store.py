@@ -14,7 +14,7 @@ from judgekit.cli.common import Cache, Limit, console, store_path
 from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
-    from judgekit.store.store import Store
+    from judgekit.store.replies import Store
 
 __all__ = ["batch", "cache"]
 
@@ -29,12 +29,16 @@ batch = typer.Typer(help="OpenAI batch files, for batch services and for `vllm r
 
 @contextmanager
 def _store(folder: Path | None, *, readonly: bool) -> Iterator[Store]:
-    from judgekit.store.store import Store, has_store
+    from judgekit.store.replies import Store, has_store
 
     path = store_path(folder)
     if readonly and not has_store(path):
         raise UsageError(f"there is no store in {path}")
-    store = Store(path, readonly=readonly)
+    store = Store(
+        path,
+        readonly=readonly,
+        note=lambda text: console(stderr=True).print(f"note: {text}", markup=False, highlight=False),
+    )
     try:
         yield store
     finally:
@@ -75,7 +79,7 @@ def stats(cache: Cache = None) -> None:
 @cache.command("verify")
 def verify(
     cache: Cache = None,
-    repair: Annotated[bool, typer.Option("--repair", help="Delete damaged replies; they are asked for again.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Delete what is damaged; it is asked for again.")] = False,
 ) -> None:
     """Check every reply: its identity, its checksum, and that it is a chat completion."""
     from judgekit.store.maintenance import verify as check
@@ -85,7 +89,7 @@ def verify(
     _say(f"checked {found.checked:,} replies; file structure: {found.structure}")
     for key, problem in found.damaged:
         _say(f"damaged: {key}: {problem}{' (deleted)' if repair else ''}")
-    if not found.ok and not (repair and found.structure == "ok"):
+    if not found.ok and not repair:
         raise typer.Exit(1)
 
 

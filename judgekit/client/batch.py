@@ -23,7 +23,7 @@ from judgekit.data.streams import lines, open_atomic
 from judgekit.errors import DataError, UsageError
 from judgekit.spec import slug
 from judgekit.store.records import Record
-from judgekit.store.store import Store
+from judgekit.store.replies import Store
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.responses import Accepted, Verdict, read_response
 from judgekit.wire.types import Endpoint, Outcome, Program, Request, most_requests, tokens_used

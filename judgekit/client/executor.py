@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable
 from judgekit.client.client import Brake, Client
 from judgekit.errors import StoppedError
 from judgekit.store.records import Record
-from judgekit.store.store import Store
+from judgekit.store.replies import Store
 from judgekit.wire.types import Endpoint, Outcome, Reply, Request
 
 __all__ = ["LocalExecutor", "Recorder"]

@@ -32,7 +32,7 @@ from judgekit.client.work import Job, Work
 from judgekit.errors import UsageError
 from judgekit.progress import Event, Progress, silent
 from judgekit.store.maintenance import holds
-from judgekit.store.store import Store
+from judgekit.store.replies import Store
 from judgekit.wire.access import Secret, api_key
 from judgekit.wire.types import Endpoint, Failure, Origin, Outcome, Program, Reply, Request, Transport, most_requests
 

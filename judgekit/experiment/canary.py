@@ -22,7 +22,7 @@ from judgekit.experiment.prepare import Prepared
 from judgekit.labelers.base import Label, Labeler, checked
 from judgekit.labelers.human import wilson
 from judgekit.progress import Progress, silent
-from judgekit.store.store import has_store
+from judgekit.store.replies import has_store
 from judgekit.wire.types import Outcome
 
 __all__ = ["Canary", "Flips", "canary"]

@@ -46,7 +46,7 @@ from judgekit.progress import Event, Progress, silent
 from judgekit.report import Results, write_html
 from judgekit.report import save as save_results
 from judgekit.spec import slug
-from judgekit.store.store import Store, default_store_path, has_store
+from judgekit.store.replies import Store, default_store_path, has_store
 from judgekit.wire.types import Outcome, Program, Request, most_requests
 
 __all__ = [

@@ -15,7 +15,7 @@ from typing import Any
 
 from judgekit.errors import UsageError
 from judgekit.store.records import Record, member
-from judgekit.store.store import Store
+from judgekit.store.replies import Store
 
 __all__ = ["Found", "find", "forget"]
 

@@ -19,7 +19,7 @@ import orjson
 from judgekit.data.streams import lines, open_atomic
 from judgekit.errors import DataError, UsageError
 from judgekit.store.records import Record, member
-from judgekit.store.store import Store
+from judgekit.store.replies import Store
 from judgekit.wire.jsontext import canonical, parse_json
 from judgekit.wire.responses import unusable
 
@@ -124,7 +124,7 @@ class Verification:
     """Whether a store is whole.
 
     Attributes:
-        structure: ``ok``, or what SQLite says about its file.
+        structure: ``ok``, or what SQLite said about its file.
         checked: replies that were looked at.
         damaged: (key, what is wrong) of those that are not whole.
     """
@@ -144,8 +144,11 @@ def verify(store: Store, *, repair: bool = False) -> Verification:
 
     Args:
         store: the store.
-        repair: delete what is damaged, so that it is asked for again.
+        repair: delete what is damaged, so that it is asked for again, and make the file anew if its structure is.
     """
+    structure = store.check()
+    if repair and structure != "ok":
+        store.recover(structure)
     checked, damaged = 0, []
     for key, text in store.texts():
         checked += 1
@@ -161,7 +164,7 @@ def verify(store: Store, *, repair: bool = False) -> Verification:
     if repair and damaged:
         store.forget([key for key, _ in damaged])
     shown = [(key.encode("utf-8", "backslashreplace").decode(), problem) for key, problem in damaged]
-    return Verification(store.check(), checked, shown)
+    return Verification(structure, checked, shown)
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,10 @@ import orjson
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.types import identity
 
-__all__ = ["MARKER", "RECORD_VERSION", "Record", "looked_up", "member"]
+__all__ = ["RECORD_VERSION", "Record", "looked_up", "member"]
 
 RECORD_VERSION: Final = 1
 """Of the stored text. It is no version of a table: a new column makes no stored reply unreadable."""
-
-MARKER: Final = f'{{"version":{RECORD_VERSION},"key":"'.encode()
-"""What every stored text starts with."""
 
 
 def looked_up(text: bytes) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from judgekit.client.batch import export_batch, import_batch
 from judgekit.client.mock import ScriptedTransport, completion
 from judgekit.client.session import Session, run_sync
 from judgekit.errors import DataError, UsageError
-from judgekit.store.store import Store
+from judgekit.store.replies import Store
 from judgekit.wire.types import Endpoint, Outcome, Request
 from tests.llm.programs import Ask, collect, texts
 

@@ -20,7 +20,7 @@ from judgekit.client.mock import Scripted, ScriptedTransport, completion
 from judgekit.client.session import Session, run_sync
 from judgekit.errors import StoreError
 from judgekit.store.records import Record
-from judgekit.store.store import Store
+from judgekit.store.replies import Store
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.types import Endpoint
 from tests.llm.programs import Ask, Run, collect
@@ -230,7 +230,8 @@ def _fill_up(server: Any, store: Path) -> None:
 def test_a_corrupted_store_is_moved_aside_and_the_run_goes_on(fault_server: Any, tmp_path: Path) -> None:
     Run(fault_server.base_url, UNITS, tmp_path)
     data = bytearray((tmp_path / "cache.db").read_bytes())
-    data[8192:16384] = bytes(8192)
+    middle = len(data) // 2 // 4096 * 4096
+    data[middle : middle + 8192] = bytes(8192)
     (tmp_path / "cache.db").write_bytes(data)
     again = Run(fault_server.base_url, UNITS, tmp_path)
     assert again.error is None

@@ -14,7 +14,7 @@ from judgekit.errors import UsageError
 from judgekit.reading.prompts import neutral
 from judgekit.store.forgetting import find, forget
 from judgekit.store.records import Record
-from judgekit.store.store import Store
+from judgekit.store.replies import Store
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.types import Endpoint, chat, identity
 

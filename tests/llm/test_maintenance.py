@@ -11,9 +11,9 @@ import pytest
 from judgekit.client.batch import export_batch
 from judgekit.client.mock import ScriptedTransport, error
 from judgekit.client.session import Session, run_sync
-from judgekit.errors import DataError, UsageError
+from judgekit.errors import DataError, StoreError, UsageError
 from judgekit.store.maintenance import Difference, explain, export_store, import_store, stats, verify
-from judgekit.store.store import Store
+from judgekit.store.replies import Store
 from judgekit.wire.types import Endpoint
 from tests.llm.programs import Ask, collect
 
@@ -68,6 +68,24 @@ def test_verification_finds_and_repairs_damage(store: Store) -> None:
     assert [key for key, _ in broken.damaged] == keys
     assert verify(store).ok
     assert store.count() == 700
+    store.close()
+
+
+def test_a_file_of_damaged_structure_is_told_and_made_anew_by_repair(store: Store) -> None:
+    store.close()
+    data = bytearray((store.path / "cache.db").read_bytes())
+    middle = len(data) // 2 // 4096 * 4096
+    data[middle : middle + 4096] = bytes(4096)
+    (store.path / "cache.db").write_bytes(data)
+    damaged = Store(store.path, readonly=True)
+    with pytest.raises(StoreError, match="verify --repair"):
+        verify(damaged)
+    damaged.close()
+    store = Store(store.path)
+    assert not verify(store, repair=True).ok
+    assert verify(store).ok
+    assert 690 < store.count() <= 703
+    assert stats(store).aside
     store.close()
 
 

@@ -12,7 +12,7 @@ from judgekit.client.mock import Scripted, ScriptedTransport, error
 from judgekit.client.session import Session, run_sync
 from judgekit.errors import EndpointError
 from judgekit.store.records import Record
-from judgekit.store.store import Store
+from judgekit.store.replies import Store
 from judgekit.wire.types import Endpoint, Outcome, Reply
 from tests.llm.programs import Ask, collect
 

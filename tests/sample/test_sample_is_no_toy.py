@@ -17,7 +17,7 @@ from judgekit.data.trec import read_run
 from judgekit.errors import EndpointError
 from judgekit.experiment.run import Finished, run
 from judgekit.sample import EXPERIMENT
-from judgekit.store.store import Store
+from judgekit.store.replies import Store
 
 DEPTHS = (1, 3, 5, 10)
 WEAK = "bm25_title"

@@ -4,8 +4,8 @@ Two of diskcache's defaults are traps, and are switched off here: values are pic
 runs code (`JSONDisk` too: it still follows a row's pickle mode), and whatever exceeds 1 GiB is dropped in silence
 (``eviction_policy="none"`` keeps everything; ``cull_limit=0`` alone does not).
 
-Look-ups and inserts go straight to diskcache's table, many rows at a time: its own ``get`` and ``set`` are several
-times slower.
+diskcache makes the file and writes it. Look-ups go straight to its table, many rows at a time: its own ``get`` is
+several times slower.
 
 A killed process loses nothing that `Store.put_many` returned for. After a power cut the last seconds may be missing
 (SQLite's ``synchronous=NORMAL``), and the file is whole.
@@ -14,7 +14,7 @@ The folder and its files are for their owner alone (0700 and 0600), as they hold
 older is made so once, and a user who opens it to a group later finds it left as it is.
 
 Every stored text holds its identity and a checksum of its reply, so that damage is noticed: a damaged row is asked for
-again, and a damaged file is moved aside and its whole rows are saved (see `judgekit.store.carving`).
+again, and a damaged file is moved aside and its whole rows are saved (see `judgekit.store.recovery`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
@@ -35,8 +35,8 @@ from typing import Any, Final, ParamSpec, TypeVar
 import diskcache
 
 from judgekit.errors import StoreError
-from judgekit.store.carving import MAGIC, carve
-from judgekit.store.records import MARKER, Record, looked_up
+from judgekit.store.records import Record, looked_up
+from judgekit.store.recovery import rows_of_damaged
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.responses import unusable
 from judgekit.wire.types import Reply
@@ -44,9 +44,6 @@ from judgekit.wire.types import Reply
 __all__ = ["Store", "TextDisk", "default_store_path", "has_store"]
 
 _MODE_RAW: Final = 1
-_NO_FILES: Final = 2**62
-_LOG_PAGES: Final = 4000
-"""Pages in SQLite's log before it is merged: 16 MB, four times its default, so that fewer pages are written twice."""
 
 _SETTINGS: Final[dict[str, Any]] = {
     "eviction_policy": "none",
@@ -54,13 +51,12 @@ _SETTINGS: Final[dict[str, Any]] = {
     "size_limit": 2**62,
     "statistics": 0,
     "tag_index": 0,
-    "disk_min_file_size": _NO_FILES,
-    "disk_pickle_protocol": 0,
     "sqlite_journal_mode": "wal",
     "sqlite_synchronous": 1,
     "sqlite_auto_vacuum": 0,
     "sqlite_mmap_size": 0,
     "sqlite_cache_size": 2000,
+    "sqlite_wal_autocheckpoint": 4000,  # 16 MB of log, four times SQLite's default: fewer pages are written twice
 }
 
 
@@ -117,12 +113,6 @@ _VALUE: Final = "CAST(value AS BLOB)"
 _ROWS: Final = f"raw = 1 AND mode = {_MODE_RAW}"
 _REPLIES: Final = f"{_ROWS} AND length(CAST(key AS BLOB)) = 64"
 _BATCHED: Final = f"{_ROWS} AND length(CAST(key AS BLOB)) > 64"
-_INSERT: Final = (
-    f"INSERT INTO Cache (key, raw, store_time, access_time, mode, value) VALUES (?, 1, ?, ?, {_MODE_RAW}, ?)"
-    " ON CONFLICT (key, raw) DO "
-)
-_KEEP: Final = f"{_INSERT} NOTHING"
-_REPLACE: Final = f"{_INSERT} UPDATE SET store_time = excluded.store_time, mode = excluded.mode, value = excluded.value"
 _IN: Final = 512
 
 _DAMAGE: Final = ("malformed", "not a database", "UTF-8")
@@ -155,23 +145,28 @@ class Store:
         self._database = self.path / diskcache.core.DBNAME
         self._files = [f"{self._database.name}{end}" for end in ("", "-wal", "-shm")]
         self._lock = threading.RLock()
-        self._guarded(self._open)
+        self._owner = threading.get_ident()
+        self._opened = ExitStack()
+        try:
+            self._guarded(self._open)
+        except StoreError:
+            self.close()
+            raise
 
     def _open(self) -> None:
+        self._opened.close()
         if self.readonly:
-            self._connection = self._open_reader()
+            self._rows = self._opened.enter_context(closing(self._open_reader()))
         else:
             self._create()
-            self._probe()
-            diskcache.Cache(str(self.path), timeout=60, disk=TextDisk, **_SETTINGS).close()
-            self._connection = self._connect("mode=rw")
-            for name, value in _SETTINGS.items():
-                if name.startswith("sqlite_"):
-                    self._connection.execute(f"PRAGMA {name.removeprefix('sqlite_')} = {value}")
-            self._connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+            self._rows = self._opened.enter_context(closing(self._connect("mode=rw")))
+            # Says what is damaged before diskcache opens the file and leaves a connection open.
+            self._rows.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            self._cache = diskcache.Cache(str(self.path), timeout=60, disk=TextDisk, **_SETTINGS)
+            self._opened.enter_context(self._cache)
             self._make_private()
-        self._connection.execute(f"SELECT {_VALUE} FROM Cache WHERE {_ROWS} LIMIT 1").fetchone()
-        self._inode: int = self._database.stat().st_ino
+        self._rows.execute(f"SELECT {_VALUE} FROM Cache WHERE {_ROWS} LIMIT 1").fetchone()
+        self._inode = self._database.stat().st_ino
 
     def _create(self) -> None:
         """Make the folder and an empty file, if they are not there; SQLite gives its log the rights of the file."""
@@ -181,7 +176,7 @@ class Store:
 
     def _make_private(self) -> None:
         """Take the rights of others from a store that an earlier version made, once, as far as it is ours."""
-        if self._connection.execute("PRAGMA user_version").fetchone()[0]:
+        if self._rows.execute("PRAGMA user_version").fetchone()[0]:
             return
         files = [path for path in map(self.path.joinpath, self._files) if path.exists()]
         ours = [*files, *self.path.glob("damaged-*"), *self.path.glob("damaged-*/*")]
@@ -190,20 +185,11 @@ class Store:
         for path in ours:
             with suppress(OSError):
                 path.chmod(stat.S_IMODE(path.stat().st_mode) & ~0o077)
-        self._connection.execute("PRAGMA user_version = 1")
+        self._rows.execute("PRAGMA user_version = 1")
 
     def _connect(self, mode: str) -> sqlite3.Connection:
         uri = f"{self._database.resolve().as_uri()}?{mode}"
         return sqlite3.connect(uri, uri=True, timeout=60, isolation_level=None, check_same_thread=False)
-
-    def _probe(self) -> None:
-        """Raise what SQLite says of a damaged file, before diskcache opens it and leaves a connection open."""
-        with self._database.open("rb") as file:
-            if file.read(len(MAGIC)) not in (MAGIC, b""):
-                # SQLite might throw the log away, which may hold rows that can be saved
-                raise sqlite3.DatabaseError("file is not a database")
-        with closing(self._connect("mode=rw")) as probe:
-            probe.execute("SELECT count(*) FROM sqlite_master").fetchone()
 
     def _open_reader(self) -> sqlite3.Connection:
         if not self._database.is_file():
@@ -228,11 +214,10 @@ class Store:
         for attempt in (1, 2):
             try:
                 return action(*args, **kwargs)
-            except sqlite3.DatabaseError as problem:
-                # What SQLite says of a text that is not UTF-8 quotes that text.
-                text = "it holds text that is not UTF-8" if "UTF-8" in str(problem) else str(problem)
+            except (diskcache.Timeout, sqlite3.DatabaseError) as problem:
+                text = _said(problem)
                 if attempt == 1 and any(word in text for word in _DAMAGE):
-                    self._heal(text)
+                    self.recover(text)
                     continue
                 raise self._sentence(text) from None
             except OSError as problem:
@@ -262,24 +247,38 @@ class Store:
     def _follow(self) -> None:
         """Open anew if another process moved the file aside."""
         if self._moved() and not self.readonly:
-            self._connection.close()
             self._open()
 
-    def _heal(self, reason: str) -> None:
+    def recover(self, reason: str) -> None:
+        """Move the files aside, and begin anew with those of their rows that SQLite can read and that are whole.
+
+        Raises:
+            StoreError: the store was opened for reading only.
+        """
         if self.readonly:
-            raise StoreError(f"the store {self.path} is damaged ({reason}), and was opened for reading only")
-        if hasattr(self, "_connection"):
-            self._connection.close()
+            raise StoreError(
+                f"the store {self.path} is damaged ({reason}), and was opened for reading only:"
+                " `judgekit cache verify --repair` saves what can be read of it"
+            )
+        self._opened.close()
         aside = self._fresh(time.strftime("damaged-%Y%m%d-%H%M%S"))
         for name in self._files:
             with suppress(FileNotFoundError):
                 (self.path / name).rename(aside / name)
         self._open()
-        saved = self._save_whole(carve(aside / self._database.name, MARKER))
-        self._note(
-            f"the store {self.path} was damaged ({reason}): {saved} replies were saved from it,"
-            f" the old file is in {aside}"
-        )
+        saved = lost = 0
+        texts = rows_of_damaged(aside / self._database.name)
+        while part := list(islice(texts, _IN)):
+            whole = []
+            for text in part:
+                with suppress(ValueError):
+                    whole.append(Record.parse(text))
+            self._put(whole, replace=False)
+            saved += len(whole)
+            lost += len(part) - len(whole)
+        told = f"{saved:,} rows were saved, {lost:,} cannot be read" if saved or lost else "no row can be read"
+        more = "" if saved and not lost else " (SQLite's `.recover` may find more in it)"
+        self._note(f"the store {self.path} was damaged ({reason}): {told}; the old file is in {aside}{more}")
 
     def _fresh(self, name: str) -> Path:
         """Make a folder of that name, or of the first such name that is free."""
@@ -288,17 +287,6 @@ class Store:
                 (self.path / f"{name}{suffix}").mkdir(mode=0o700)
                 return self.path / f"{name}{suffix}"
         raise StoreError(f"the store {self.path} is damaged again and again")
-
-    def _save_whole(self, texts: Iterable[bytes]) -> int:
-        before = self.count()
-        source = iter(texts)
-        while part := list(islice(source, _IN)):
-            whole = []
-            for text in part:
-                with suppress(ValueError):
-                    whole.append(Record.parse(text))
-            self._put(whole, replace=False)
-        return self.count() - before
 
     def get_many(self, keys: Sequence[str], since: float = 0.0) -> dict[str, Reply]:
         """Return the replies to these requests; what is missing, unusable or older than ``since`` is left out."""
@@ -324,11 +312,9 @@ class Store:
                     self._unreadable()
         return found
 
-    def _select(self, keys: Sequence[str]) -> list[tuple[str, bytes]]:
-        with self._lock:
-            self._follow()
-            query = f"SELECT key, {_VALUE} FROM Cache WHERE key IN ({','.join('?' * len(keys))}) AND {_ROWS}"
-            return self._connection.execute(query, keys).fetchall()
+    def _select(self, keys: Sequence[str]) -> list[tuple[Any, ...]]:
+        query = f"SELECT key, {_VALUE} FROM Cache WHERE key IN ({','.join('?' * len(keys))}) AND {_ROWS}"
+        return self._query(query, keys)
 
     def _unreadable(self) -> None:
         if not self.unreadable:
@@ -363,31 +349,21 @@ class Store:
         if self.readonly:
             raise StoreError(f"the store {self.path} was opened for reading only")
 
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
-            self._follow()
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._connection
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:  # SQLite itself rolls back when the disk is full
-                    self._connection.execute("ROLLBACK")
-                raise
-
     def _put(self, records: Sequence[Record], replace: bool) -> list[str]:
         """Store records; return the keys of those that were there already."""
-        now = time.time()
         names = {record.key if record.reply is not None else _WAITING + record.key: record for record in records}
-        rows = [(name, now, now, record.text()) for name, record in names.items()]
-        with self._transaction() as connection:
-            stored = connection.executemany(_REPLACE if replace else _KEEP, rows).rowcount
-            if stored == len(rows):
-                return []
-            marks = ",".join("?" * len(names))
-            query = f"SELECT key FROM Cache WHERE key IN ({marks}) AND raw = 1 AND store_time IS NOT ?"
-            return [names[name].key for (name,) in connection.execute(query, [*names, now])]
+        with self._lock:
+            self._follow()
+            store = self._cache.set if replace else self._cache.add
+            try:
+                with self._cache.transact():
+                    there = [record.key for name, record in names.items() if not store(name, record.text())]
+            except BaseException:
+                self._cache.close()  # ends the transaction, whatever state it is in
+                raise
+            if threading.get_ident() != self._owner:
+                self._cache.close()  # diskcache has a connection for each thread, which nobody else can close
+            return there
 
     def waiting(self, keys: Sequence[str]) -> dict[str, Record]:
         """Return the records without a reply, those that were exported to a batch file."""
@@ -407,18 +383,16 @@ class Store:
     def forget(self, keys: Iterable[str], *, waiting: bool = False) -> None:
         """Delete records: replies, or those that wait for one."""
         self._must_write()
-        rows = [((_WAITING + key if waiting else key).encode("utf-8", "surrogateescape"),) for key in keys]
-        self._guarded(self._delete, rows)
+        names = iter([(_WAITING + key if waiting else key).encode("utf-8", "surrogateescape") for key in keys])
+        while part := list(islice(names, _IN)):
+            marks = ",".join(["CAST(? AS TEXT)"] * len(part))
+            self._guarded(self._query, f"DELETE FROM Cache WHERE key IN ({marks}) AND raw = 1", part)
 
     def compact(self) -> None:
         """Write the file anew without what was deleted, of which traces would be left in it and in its log."""
         self._must_write()
         self._guarded(self._query, "VACUUM")
         self._guarded(self._query, "PRAGMA wal_checkpoint(TRUNCATE)")
-
-    def _delete(self, rows: Sequence[tuple[bytes]]) -> None:
-        with self._transaction() as connection:
-            connection.executemany("DELETE FROM Cache WHERE key = CAST(? AS TEXT) AND raw = 1", rows)
 
     def texts(self, prefix: str = "", *, waiting: bool = False) -> Iterator[tuple[str, bytes]]:
         """Yield (key, stored bytes) of all replies whose key starts with ``prefix``, ordered by key.
@@ -445,17 +419,29 @@ class Store:
         found: int = self._guarded(self._query, f"SELECT count(*) FROM Cache WHERE {where}")[0][0]
         return found
 
-    def _query(self, query: str, values: Sequence[bytes] = ()) -> list[tuple[Any, ...]]:
+    def _query(self, query: str, values: Sequence[bytes | str] = ()) -> list[tuple[Any, ...]]:
         with self._lock:
-            return self._connection.execute(query, values).fetchall()
+            self._follow()
+            return self._rows.execute(query, values).fetchall()
 
     def check(self) -> str:
         """Return what SQLite says about its own structure: ``ok`` or the first problems."""
         with self._lock:
-            rows = self._connection.execute("PRAGMA quick_check(5)").fetchall()
+            try:
+                rows = self._rows.execute("PRAGMA quick_check(5)").fetchall()
+            except sqlite3.DatabaseError as problem:
+                return _said(problem)
         return "; ".join(str(row[0]) for row in rows)
 
     def close(self) -> None:
         """Close the files."""
         with self._lock:
-            self._connection.close()
+            self._opened.close()
+
+
+def _said(problem: Exception) -> str:
+    """Return what SQLite said, which diskcache hides behind a timeout or the rollback that follows a full disk."""
+    if isinstance(problem, diskcache.Timeout) or "rollback" in str(problem):
+        problem = problem.__context__ if isinstance(problem.__context__, Exception) else problem
+    # What SQLite says of a text that is not UTF-8 quotes that text.
+    return "it holds text that is not UTF-8" if "UTF-8" in str(problem) else str(problem)
