@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from judgekit.analysis import Comparison, compare
-    from judgekit.api import answer, label, score
     from judgekit.client.usage import Budget
     from judgekit.data import (
         Doc,
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from judgekit.errors import JudgekitError
     from judgekit.experiment.run import plan, run
     from judgekit.metrics import Measure, measure
+    from judgekit.stages import answer, label, score
     from judgekit.wire.types import Endpoint
 
 __version__ = "0.1.0"
@@ -50,9 +50,9 @@ _HOMES = {
     "Run": "data",
     "Scale": "data",
     "Status": "data",
-    "answer": "api",
+    "answer": "stages",
     "compare": "analysis",
-    "label": "api",
+    "label": "stages",
     "measure": "metrics",
     "plan": "experiment.run",
     "read_docs": "data",
@@ -62,7 +62,7 @@ _HOMES = {
     "read_run": "data",
     "read_table": "data",
     "run": "experiment.run",
-    "score": "api",
+    "score": "stages",
     "write_qrels": "data",
     "write_run": "data",
     "write_table": "data",
@@ -107,4 +107,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return [*__all__, "__version__"]

@@ -1,15 +1,17 @@
 """The stages label, answer, score: the one code behind the command line, the Python API and the experiment.
 
-Each takes values and returns values; none reads a file, prints, or knows where its requests are served.
+`label`, `answer` and `score` at the end are what notebooks and programs call: synchronous, also under a running event
+loop, and they take whatever people hold (see `judgekit.data.frames`). The functions before them are what they and the
+experiment are made of.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -22,30 +24,32 @@ from judgekit.answers.quality import metric as answer_metric
 from judgekit.client.origins import origin
 from judgekit.data.checks import check_runs
 from judgekit.data.documents import Docs, Fields, Queries, Unit
+from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs, as_labelings, as_queries, as_runs
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.outputs import note_read
 from judgekit.data.pool import pool
-from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.runs import Run
 from judgekit.data.tables import ALL, LABELS, QUALITY, SCORES, Status
-from judgekit.data.trec import read_run
 from judgekit.errors import ConfigError, UsageError, nearest
-from judgekit.labelers.base import Label, Labeler, checked
+from judgekit.labelers.base import Label, Labeler, build, checked
+from judgekit.progress import Progress, silent
 from judgekit.spec import Value
 from judgekit.wire.types import Endpoint, Origin
 
 if TYPE_CHECKING:
     from pandas.api.extensions import ExtensionArray
 
-    from judgekit.client.session import Session
+    from judgekit.client.session import Mode, Session
+    from judgekit.client.usage import Budget
     from judgekit.metrics import Evaluation, Measure
-    from judgekit.metrics.evaluation import Missing
+    from judgekit.metrics.evaluation import Missing, NoRelevant, NotInRun, Unjudged
 
 __all__ = [
     "Answering",
     "Collection",
     "Resources",
     "answer",
+    "answer_runs",
     "answer_units",
     "answering",
     "at_depth",
@@ -53,14 +57,18 @@ __all__ = [
     "check_references",
     "control_scores",
     "label",
+    "label_pool",
     "label_units",
     "rating_stage",
-    "read_collection",
     "read_ratings_of",
     "score",
+    "score_pool",
     "twin",
     "units_to_answer",
+    "with_session",
 ]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -113,23 +121,22 @@ class Collection:
     depth: int
 
     @classmethod
-    def make(
-        cls, queries: Queries, docs: Docs, runs: Sequence[Run], depth: int, limit: int | None = None
-    ) -> Collection:
-        """Check that the parts fit together, take the first ``limit`` queries, and cut the runs to ``depth``.
+    def make(cls, queries: AsQueries, docs: AsDocs, runs: AsRuns, depth: int, limit: int | None = None) -> Collection:
+        """Read what is given, check that it fits together, take the first ``limit`` queries, cut the runs to ``depth``.
 
         Raises:
-            DataError: a run holds a query or a document that the collection lacks, or nothing at all.
-            UsageError: the depth is below 1.
+            DataError: a file cannot be read; a run holds a query or a document that the collection lacks, or nothing.
+            UsageError: the depth is below 1, or something given is not queries, docs or runs.
         """
         if depth < 1:
             raise UsageError(f"the depth is how many documents of each list are looked at: at least 1, not {depth}")
-        runs = [run.cut(depth) for run in runs]
-        check_runs(runs, queries, docs)
+        found = [run.cut(depth) for run in as_runs(runs)]
+        asked, collection = as_queries(queries), as_docs(docs)
+        check_runs(found, asked, collection)
         if limit is not None:
-            queries = {q: queries[q] for q in list(queries)[:limit]}
-            runs = [run.only(queries) for run in runs]
-        return cls(queries, docs, tuple(runs), depth)
+            asked = {q: asked[q] for q in list(asked)[:limit]}
+            found = [run.only(asked) for run in found]
+        return cls(asked, collection, tuple(found), depth)
 
     @cached_property
     def pairs(self) -> dict[str, list[str]]:
@@ -140,18 +147,6 @@ class Collection:
     def n_pairs(self) -> int:
         """The number of pooled pairs."""
         return sum(map(len, self.pairs.values()))
-
-
-def read_collection(
-    queries: Path, docs: Path, runs: Mapping[str, Path], depth: int, limit: int | None = None
-) -> Collection:
-    """Read queries, documents and TREC runs, and check that they fit together.
-
-    Raises:
-        DataError: a file cannot be read or does not fit to the others.
-    """
-    read = [read_run(path, name) for name, path in runs.items()]
-    return Collection.make(read_queries(queries), read_docs(docs), read, depth, limit)
 
 
 def read_ratings_of(files: Iterable[Path], collection: Collection, depths: Sequence[int]) -> pd.DataFrame | None:
@@ -188,7 +183,7 @@ def label_units(labeler: Labeler, collection: Collection) -> Iterator[Unit]:
             yield from labeler.units(collection.queries[query_id], collection.docs.get(doc_ids))
 
 
-async def label(labeler: Labeler, collection: Collection, session: Session, name: str | None = None) -> Labeling:
+async def label_pool(labeler: Labeler, collection: Collection, session: Session, name: str | None = None) -> Labeling:
     """Label every pair of the pool.
 
     Raises:
@@ -306,7 +301,7 @@ def at_depth(stage: str, depth: int) -> str:
     return f"{stage}, top {depth}"
 
 
-async def answer(
+async def answer_runs(
     answering: Answering,
     collection: Collection,
     depths: Sequence[int],
@@ -385,7 +380,7 @@ def at_depths(measures: Iterable[Measure], depths: Sequence[int]) -> list[Measur
     return list(dict.fromkeys(out))
 
 
-def score(
+def score_pool(
     collection: Collection, labelings: Sequence[Labeling], measures: Sequence[Measure], missing: Missing = "undefined"
 ) -> Evaluation:
     """Score all runs under all labelings, over all queries of the experiment."""
@@ -434,7 +429,7 @@ def control_scores(collection: Collection, measure: str) -> pd.DataFrame:
     given = Measure(measure)
     gain = Measure("nDCG").at(given.cutoff)
     labelings = [labeling(name, Scale("unit"), labels) for name, labels in made.items()]
-    return score(collection, labelings, [gain]).scores().assign(measure=measure)
+    return score_pool(collection, labelings, [gain]).scores().assign(measure=measure)
 
 
 def twin(labeling: Labeling) -> dict[str, float]:
@@ -442,3 +437,199 @@ def twin(labeling: Labeling) -> dict[str, float]:
     table = labeling.table
     means = table[table["status"] == Status.OK.value].groupby("query_id")["relevance"].mean()
     return {str(query_id): float(value) for query_id, value in means.items()}
+
+
+def with_session(
+    work: Callable[[Session], Awaitable[T]],
+    *,
+    cache: str | Path | None = None,
+    mode: Mode = "on",
+    budget: Budget | None = None,
+    progress: Progress = silent,
+) -> T:
+    """Return what ``work`` returns, given a session; works under a running event loop (a notebook) too.
+
+    Args:
+        work: what to do.
+        cache: folder of the reply store; the user's cache folder by default.
+        mode: ``on``, ``off``, ``read-only`` or ``refresh``.
+        budget: where to stop.
+        progress: called with events.
+    """
+    from judgekit.client.session import Session, run_sync
+    from judgekit.store.replies import default_store_path
+
+    async def inside() -> T:
+        store = default_store_path() if cache is None else cache
+        async with Session(store, mode=mode, budget=budget, progress=progress) as session:
+            return await work(session)
+
+    return run_sync(inside())
+
+
+def _resources(endpoints: Endpoint | Iterable[Endpoint] | None, fields: Fields, docs: Docs) -> Resources:
+    given = [endpoints] if isinstance(endpoints, Endpoint) else list(endpoints or ())
+    odd = next((one for one in given if not isinstance(one, Endpoint)), None)
+    if odd is not None:
+        raise UsageError(f"endpoints must be a jk.Endpoint or a list of them; got {odd!r}")
+    return Resources({endpoint.name: endpoint for endpoint in given}, Path(), fields, docs)
+
+
+def label(
+    spec: str,
+    *,
+    queries: AsQueries,
+    docs: AsDocs,
+    runs: AsRuns,
+    depth: int = 10,
+    endpoints: Endpoint | Sequence[Endpoint] | None = None,
+    fields: Fields = "title+text",
+    name: str | None = None,
+    cache: str | Path | None = None,
+    mode: Mode = "on",
+    budget: Budget | None = None,
+    progress: Progress = silent,
+) -> Labeling:
+    """Label the pool of all runs once.
+
+    Replies are kept in the reply store, so that calling it again costs nothing.
+
+    Args:
+        spec: the labeler's spelling, e.g. ``containment`` or ``judge(prompt=graded)``.
+        queries: a file, a DataFrame ``query_id, text, answers``, `Query` objects, dictionaries with these keys, or a
+            dictionary of ids to texts, to such dictionaries or to `Query` objects.
+        docs: likewise, ``doc_id, text, title``; or a look-up of `Doc` with ``get()``.
+        runs: a dictionary of names to runs, a list of files or `Run` objects, or one run: a file, a DataFrame
+            ``query_id, doc_id, score``, a `Run`, ``{query_id: {doc_id: score}}`` (pytrec_eval), rows of ir_measures,
+            or a run of ranx.
+        depth: how many documents per run and query are pooled.
+        endpoints: the LLM, or several that the spelling names.
+        fields: how documents are rendered.
+        name: of the labeling; the canonical spelling by default.
+        cache: folder of the reply store; the user's cache folder by default.
+        mode: ``on``, ``off``, ``read-only`` or ``refresh``.
+        budget: where to stop.
+        progress: called with events.
+
+    Returns:
+        The labeling; ``.table`` is a DataFrame ``query_id, doc_id, relevance, status, raw, reason``.
+
+    Raises:
+        ConfigError, DataError, UsageError: nothing has been sent.
+        StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
+    """
+    collection = Collection.make(queries, docs, runs, depth)
+    labeler = build(spec, _resources(endpoints, fields, collection.docs))
+    return with_session(
+        lambda session: label_pool(labeler, collection, session, name),
+        cache=cache,
+        mode=mode,
+        budget=budget,
+        progress=progress,
+    )
+
+
+def answer(
+    *,
+    queries: AsQueries,
+    docs: AsDocs,
+    runs: AsRuns,
+    depths: int | Sequence[int],
+    endpoints: Endpoint | Sequence[Endpoint],
+    endpoint: str | None = None,
+    prompt: str = "answer-short",
+    metrics: str | Sequence[str] = ("em", "f1"),
+    fields: Fields = "title+text",
+    closed_book: bool = True,
+    cache: str | Path | None = None,
+    mode: Mode = "on",
+    budget: Budget | None = None,
+    progress: Progress = silent,
+) -> pd.DataFrame:
+    """Answer every query from the top k documents of every run, and say how good the answers are.
+
+    Args:
+        queries: as for `label`.
+        docs: as for `label`.
+        runs: as for `label`.
+        depths: the numbers of documents k, or one.
+        endpoints: the LLM, or several.
+        endpoint: name of the endpoint that answers, if there are several.
+        prompt: name or path of an answer prompt.
+        metrics: answer metrics, e.g. ``["em", "f1"]`` or ``"em"``.
+        fields: how documents are rendered.
+        closed_book: also answer without any document (depth 0, run ``all``).
+        cache: folder of the reply store; the user's cache folder by default.
+        mode: ``on``, ``off``, ``read-only`` or ``refresh``.
+        budget: where to stop.
+        progress: called with events.
+
+    Returns:
+        The quality table: ``run, depth, model, query_id, metric, value, answer, status, …``.
+
+    Raises:
+        ConfigError, DataError, UsageError, StoppedError: as for `label`.
+    """
+    wanted = sorted({depths} if isinstance(depths, int) else set(depths))
+    if not wanted:
+        raise UsageError("there is no depth to answer at")
+    collection = Collection.make(queries, docs, runs, wanted[-1])
+    named = [metrics] if isinstance(metrics, str) else metrics
+    made = answering(_resources(endpoints, fields, collection.docs), endpoint=endpoint, prompt=prompt, metrics=named)
+    return with_session(
+        lambda session: answer_runs(made, collection, wanted, session, closed_book=closed_book),
+        cache=cache,
+        mode=mode,
+        budget=budget,
+        progress=progress,
+    )
+
+
+def score(
+    runs: AsRuns,
+    labelings: AsLabelings,
+    measures: str | Iterable[object],
+    *,
+    scales: Mapping[str, str | Scale] | None = None,
+    query_ids: Sequence[str] | None = None,
+    depth: int | None = None,
+    missing: Missing = "undefined",
+    unjudged: Unjudged = "nonrelevant",
+    no_relevant: NoRelevant = "zero",
+    not_in_run: NotInRun = "zero",
+) -> Evaluation:
+    """Score runs under labelings; ``.scores()`` gives values per query and ``.means()`` means, as DataFrames.
+
+    Args:
+        runs: as for `label`.
+        labelings: a dictionary of names to labelings, a list of files or `Labeling` objects, or one labeling: a TREC
+            qrels file, a DataFrame ``query_id, doc_id, relevance``, a `Labeling`, ``{query_id: {doc_id: relevance}}``
+            (pytrec_eval), rows of ir_measures, or qrels of ranx.
+        measures: spellings, e.g. ``"nDCG@10 P(rel=2)@5 AP"`` or a list of them, of `Measure` or of ir_measures' own;
+            also of measures declared by `measure`, or in a file: ``"mine.py:FirstGood@5"``.
+        scales: scale of a table or file by its name, e.g. ``{"judge": "grades:3"}``; whole numbers without one are
+            grades up to the largest.
+        query_ids: the queries to score; by default those that each labeling lists.
+        depth: cut every run to its first documents before anything else.
+        missing: what a label does that was asked for and not obtained: ``undefined`` (its query has no score),
+            ``zero`` (it counts as 0), ``condense`` (its document leaves the lists) or ``bounds`` (over all it may be).
+        unjudged: what a document is that nobody judged: ``nonrelevant``, or ``condense`` or ``bounds`` as above.
+        no_relevant: what a query without relevant documents scores: ``zero``, or ``skip`` to leave it undefined.
+        not_in_run: what a query scores that a run lacks: ``zero`` (as ``trec_eval -c`` has it) or ``skip``.
+
+    Raises:
+        DataError, UsageError: a table, file, measure or scale makes no sense.
+    """
+    from judgekit.metrics import evaluate
+
+    return evaluate(
+        as_runs(runs),
+        as_labelings(labelings, scales),
+        measures,
+        query_ids=query_ids,
+        depth=depth,
+        missing=missing,
+        unjudged=unjudged,
+        no_relevant=no_relevant,
+        not_in_run=not_in_run,
+    )

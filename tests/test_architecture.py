@@ -17,7 +17,6 @@ ROOMS = (
     ("cli",),
     ("sample",),
     ("experiment",),
-    ("api",),
     ("stages",),
     ("report",),
     ("analysis",),

@@ -26,14 +26,12 @@ from judgekit.cli.common import (
     made_from,
     named,
     progress,
-    store_path,
 )
 from judgekit.errors import UsageError, nearest
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from judgekit.data.labelings import Labeling
     from judgekit.metrics import Evaluation
 
 __all__ = ["answer", "compare", "label", "score"]
@@ -69,7 +67,6 @@ def label(
 ) -> None:
     """Label the pool of all runs once; write QRELS and, beside it, the labels with status and raw reply (Parquet)."""
     from judgekit import stages
-    from judgekit.client.session import Session, run_sync
     from judgekit.data.checks import remarks
     from judgekit.data.files import check_target, write_table
     from judgekit.data.manifest import manifest_path, write_manifest
@@ -86,19 +83,20 @@ def label(
         wanted = Spec(wanted.name, (*wanted.params, ("language", language)))
     runs = named(run, "--run")
     with noting_reads() as read:
-        collection = stages.read_collection(queries, docs, runs, depth, limit)
+        collection = stages.Collection.make(queries, docs, runs, depth, limit)
         resources = stages.Resources(endpoints(base_url, model, api_key_env, concurrency), docs=collection.docs)
         labeler = build(wanted, resources)
     table = out.with_name(f"{out.name}.parquet")
     check_outputs(out, table, missing_path(out), manifest_path(out))
     inputs = made_from({"queries": queries, "docs": docs, **{f"run {name}": path for name, path in runs.items()}}, read)
 
-    async def work() -> Labeling:
-        async with Session(store_path(cache), mode=cache_mode, progress=draw) as session:
-            return await stages.label(labeler, collection, session)
-
     with progress(quiet) as draw:
-        labeling = run_sync(work())
+        labeling = stages.with_session(
+            lambda session: stages.label_pool(labeler, collection, session),
+            cache=cache,
+            mode=cache_mode,
+            progress=draw,
+        )
     write_qrels(labeling, out)
     write_table(labeling.table, table)
     write_manifest(manifest_path(out), inputs, [out, table])
@@ -131,7 +129,6 @@ def answer(
 ) -> None:
     """Answer every query from the top k documents of every run, and say how good the answers are."""
     from judgekit import stages
-    from judgekit.client.session import Session, run_sync
     from judgekit.data.files import check_target, write_table
     from judgekit.data.manifest import manifest_path, write_manifest
     from judgekit.data.outputs import check_outputs, noting_reads
@@ -142,16 +139,19 @@ def answer(
     resources = stages.Resources(endpoints(base_url, model, api_key_env, concurrency))
     with noting_reads() as read:
         answering = stages.answering(resources, prompt=prompt, metrics=metric or ["em", "f1"])
-        collection = stages.read_collection(queries, docs, runs, max(depth), limit)
+        collection = stages.Collection.make(queries, docs, runs, max(depth), limit)
     check_outputs(out, manifest_path(out))
     inputs = made_from({"queries": queries, "docs": docs, **{f"run {name}": path for name, path in runs.items()}}, read)
 
-    async def work() -> pd.DataFrame:
-        async with Session(store_path(cache), mode=cache_mode, progress=draw) as session:
-            return await stages.answer(answering, collection, sorted(set(depth)), session, closed_book=closed_book)
-
     with progress(quiet) as draw:
-        table = run_sync(work())
+        table = stages.with_session(
+            lambda session: stages.answer_runs(
+                answering, collection, sorted(set(depth)), session, closed_book=closed_book
+            ),
+            cache=cache,
+            mode=cache_mode,
+            progress=draw,
+        )
     write_table(table, out)
     write_manifest(manifest_path(out), inputs, [out])
     means = table.groupby(["run", "depth", "metric"])["value"].mean().unstack()

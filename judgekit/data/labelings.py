@@ -87,6 +87,12 @@ class Scale:
         kind: Kind = match[1]  # type: ignore[assignment]  # one of the two
         return cls(kind, int(match[3]), int(match[2] or 0), int(match[4]) if match[4] else None)
 
+    @classmethod
+    def of_grades(cls, values: npt.NDArray[np.float64]) -> Self:
+        """Return the scale of undeclared whole numbers: grades up to the largest seen."""
+        low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+        return cls("grades", max(1, high), min(0, low))
+
     def __str__(self) -> str:
         if self.kind not in ("grades", "means"):
             return self.kind

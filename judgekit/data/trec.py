@@ -118,8 +118,7 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
     if scale is None:
         if not whole:
             _scan(path, _QRELS, _decimal)
-        low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
-        scale = Scale("grades", max(1, high), min(0, low))
+        scale = Scale.of_grades(values)
     status = np.full(len(values), STATUSES.index(Status.OK), np.int8)
     if missing:
         queries = join_stretches([queries, stretches(strings([q for q, _, _ in missing]))])

@@ -68,7 +68,7 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
             spelling. Nothing has been sent.
     """
     config = experiment if isinstance(experiment, Config) else load(experiment)
-    collection = stages.read_collection(
+    collection = stages.Collection.make(
         config.resolve(config.data.queries),
         config.resolve(config.data.docs),
         {name: config.resolve(file) for name, file in config.runs.items()},

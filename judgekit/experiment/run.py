@@ -279,14 +279,14 @@ async def run_async(
         made: dict[str, Labeling] = {}
         # Those that ask nobody come first: what looks wrong with a file is said before anything is paid for.
         for name, labeler in sorted(prepared.labelers.items(), key=lambda item: bool(item[1].needs.asked)):
-            made[name] = labeling = await stages.label(labeler, collection, session, name)
+            made[name] = labeling = await stages.label_pool(labeler, collection, session, name)
             for remark in remarks(labeling):
                 progress(Event(f"label {name}", len(labeling), len(labeling), note=remark))
             write_qrels(labeling, folder / "labels" / f"{slug(name)}.qrels")
             write_table(labeling.table, folder / "labels" / f"{slug(name)}.parquet")
         labelings = {name: made[name] for name in prepared.labelers}
         answers = [
-            await stages.answer(
+            await stages.answer_runs(
                 answering,
                 collection,
                 config.answers.depths,
@@ -299,7 +299,7 @@ async def run_async(
         rated = [] if prepared.ratings is None else [prepared.ratings]
         quality = pd.concat([*answers, *rated], ignore_index=True)
         write_table(quality, folder / _quality_file(prepared))
-    evaluation = stages.score(collection, list(labelings.values()), prepared.measures, config.metrics.missing)
+    evaluation = stages.score_pool(collection, list(labelings.values()), prepared.measures, config.metrics.missing)
     scores = pd.concat([evaluation.scores(), evaluation.means()], ignore_index=True)
     write_table(scores, folder / "scores.parquet")
     analysis = config.analysis

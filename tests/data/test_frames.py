@@ -1,16 +1,20 @@
-"""DataFrames are taken by the same rules as files."""
+"""Whatever people hold is taken by the same rules as files, and anything else is told what was expected."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import ir_measures
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
+import judgekit as jk
 from judgekit.data.documents import Doc, MemoryDocs, Query
-from judgekit.data.frames import as_docs, as_queries, as_runs
+from judgekit.data.frames import as_docs, as_labelings, as_queries, as_runs
+from judgekit.data.labelings import Scale
 from judgekit.data.readers import write_docs, write_queries
 from judgekit.data.runs import Run
 from judgekit.errors import DataError, UsageError
@@ -89,5 +93,209 @@ def test_runs_come_by_name_or_as_runs(tmp_path: Path) -> None:
     assert all(r.frame().equals(run.frame()) for r in found)
     assert run.name == "x"
     assert as_runs([run]) == [run]
-    with pytest.raises(UsageError, match="runs must be Run objects"):
-        as_runs(["run.trec"])  # type: ignore[list-item]
+
+
+class GenericQuery(NamedTuple):
+    """As ir_datasets holds a query."""
+
+    query_id: str
+    text: str
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        list(QUERIES.values()),
+        tuple(QUERIES.values()),
+        iter(QUERIES.values()),
+        [{"query_id": "007", "text": "who?", "answers": ["Ann", "A. B."]}, {"id": "NA", "question": "what?"}],
+        {"007": {"text": "who?", "answers": ("Ann", "A. B.")}, "NA": "what?"},
+        {"007": QUERIES["007"], "NA": {"query_id": "NA", "text": "what?"}},
+    ],
+)
+def test_queries_come_as_objects_and_as_dictionaries(given: Any) -> None:
+    assert as_queries(given) == QUERIES
+
+
+def test_queries_come_as_named_tuples() -> None:
+    assert as_queries([GenericQuery("NA", "what?")]) == {"NA": QUERIES["NA"]}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        DOCS,
+        iter(DOCS),
+        [{"doc_id": "d1", "text": "one", "title": "A", "page_id": "p1"}, {"docid": "d2", "contents": ""}],
+        {"d1": {"text": "one", "title": "A", "page_id": "p1"}, "d2": ""},
+        {doc.doc_id: doc for doc in DOCS},
+    ],
+)
+def test_docs_come_as_objects_and_as_dictionaries(given: Any) -> None:
+    assert as_docs(given).get(["d1", "d2"]) == DOCS
+
+
+@pytest.mark.parametrize("given", [None, 5, b"x", [5], ["who?"], {"a": 5}, {"a": None}, [[1]], Run])
+def test_what_is_neither_queries_nor_docs_is_told_what_was_expected(given: Any) -> None:
+    with pytest.raises(UsageError, match=r"queries must be a file, a DataFrame .*; got "):
+        as_queries(given)
+    with pytest.raises(UsageError, match=r"docs must be a file, a DataFrame .*; got "):
+        as_docs(given)
+
+
+def test_a_query_that_is_not_right_is_an_error_that_says_which() -> None:
+    with pytest.raises(DataError, match="row 2: it stands under 'b', and its query_id is 'c'"):
+        as_queries({"a": Query("a", "x"), "b": Query("c", "y")})
+    with pytest.raises(DataError, match="row 1: 'answers' must be a list of strings, is a string"):
+        as_queries([Query("a", "x", "Paris")])  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="row 2: query 'a' is there twice"):
+        as_queries([Query("a", "x"), Query("a", "y")])
+    with pytest.raises(DataError, match="row 1: 'query_id' is the number 7; ids are strings"):
+        as_queries({7: "x"})  # type: ignore[dict-item]
+    with pytest.raises(DataError, match="holds no queries"):
+        as_queries([])
+
+
+BM25 = {"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d1": 1.5}}
+GOLD = {"q1": {"d1": 2, "d2": 0}, "q2": {"d1": 1}}
+
+
+class Ranx:
+    """Holds a run or qrels as ranx does."""
+
+    def __init__(self, content: dict[str, dict[str, Any]], name: str | None = None) -> None:
+        self.content, self.name = content, name
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        return self.content
+
+
+def rows(content: dict[str, dict[str, Any]], kind: Any) -> list[Any]:
+    return [kind(q, d, value) for q, docs in content.items() for d, value in docs.items()]
+
+
+def table(content: dict[str, dict[str, Any]], value: str) -> pd.DataFrame:
+    return pd.DataFrame(rows(content, lambda *row: row), columns=["query_id", "doc_id", value])
+
+
+RUNS = {
+    "DataFrame": table(BM25, "score"),
+    "pytrec_eval": BM25,
+    "numpy": {q: {d: np.float32(s) for d, s in docs.items()} for q, docs in BM25.items()},
+    "ranx": Ranx(BM25),
+    "ir_measures": rows(BM25, ir_measures.ScoredDoc),
+    "dictionaries": table(BM25, "score").to_dict("records"),
+    "tuples": rows(BM25, lambda *row: row),
+    "Run": Run.from_frame(table(BM25, "score"), "run"),
+}
+
+
+@pytest.mark.parametrize("form", RUNS)
+def test_a_run_comes_in_any_form_with_a_name_and_without(form: str) -> None:
+    expected = table(BM25, "score")
+    [alone] = as_runs(RUNS[form])
+    [named] = as_runs({"bm25": RUNS[form]})
+    assert (alone.name, named.name) == ("run", "bm25")
+    for run in (alone, named):
+        pd.testing.assert_frame_equal(run.frame(), expected, check_dtype=False)
+
+
+def test_runs_come_as_a_list_of_files_of_runs_and_of_what_has_a_name(tmp_path: Path) -> None:
+    (tmp_path / "dense.trec.gz").write_text("q1 Q0 d1 1 1.0 tag\n")
+    given = [tmp_path / "dense.trec.gz", RUNS["Run"], Ranx(BM25, "ranx")]
+    assert [run.name for run in as_runs(given)] == ["dense", "run", "ranx"]
+    assert [run.name for run in as_runs(tmp_path / "dense.trec.gz")] == ["dense"]
+    assert [run.name for run in as_runs({"a": BM25, "b": {"q1": {}, "q2": {"d1": 1}}})] == ["a", "b"]
+
+
+@pytest.mark.parametrize("given", [None, 5, b"x", {"a": 5}, {"a": None}, [5], [BM25], {1: RUNS["Run"]}, [(1, 2)]])
+def test_what_is_not_a_run_is_told_what_was_expected(given: Any) -> None:
+    with pytest.raises(UsageError, match=r"a run must be a file, a DataFrame .*; got "):
+        as_runs(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"q": {7: 1.0}}, "run 'bm25': the doc_id 7 is not a string; ids are strings, write '7'"),
+        ({7: {"d": 1.0}}, "run 'bm25': the query_id 7 is not a string; ids are strings, write '7'"),
+        ([("q", "d", "1")], "the score of query 'q', doc 'd' must be a number, is '1'"),
+        ({"q": {"d": 1.0, "e": None}}, "the score of query 'q', doc 'e' must be a number, is None"),
+        ({"q": {"d": float("nan")}}, "scores must be finite"),
+        ([("q", "d", 1.0), ("q", "d", 2.0)], "lists doc 'd' twice for query 'q'"),
+        ([], "run 'bm25': expected rows with query_id, doc_id, score, got an empty list"),
+    ],
+)
+def test_a_run_that_is_not_right_is_an_error_that_says_where(given: Any, reason: str) -> None:
+    with pytest.raises(DataError, match=reason):
+        as_runs({"bm25": given})
+
+
+PAIRS = ["query_id", "doc_id", "relevance"]
+LABELINGS = {
+    "DataFrame": table(GOLD, "relevance"),
+    "pytrec_eval": GOLD,
+    "ranx": Ranx(GOLD),
+    "ir_measures": rows(GOLD, lambda *row: ir_measures.Qrel(*row, "0")),
+    "dictionaries": table(GOLD, "relevance").to_dict("records"),
+    "tuples": rows(GOLD, lambda *row: row),
+}
+
+
+@pytest.mark.parametrize("form", LABELINGS)
+def test_a_labeling_comes_in_any_form_and_whole_numbers_are_grades_as_in_a_file(form: str, tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text("q1 0 d1 2\nq1 0 d2 0\nq2 0 d1 1\n")
+    [read] = as_labelings(tmp_path / "qrels")
+    [alone] = as_labelings(LABELINGS[form])
+    [named] = as_labelings({"gold": LABELINGS[form]}, {"gold": "grades:3:2"})
+    assert (read.name, alone.name, named.name) == ("qrels", "qrels", "gold")
+    assert (str(alone.scale), alone.declared) == (str(read.scale), read.declared) == ("grades:2", False)
+    assert (str(named.scale), named.declared) == ("grades:3:2", True)
+    for labeling in (alone, named):
+        assert labeling.table[["query_id", "doc_id", "relevance"]].equals(
+            read.table[["query_id", "doc_id", "relevance"]]
+        )
+
+
+def test_labelings_come_as_objects_and_keep_what_they_are() -> None:
+    [guessed] = as_labelings(GOLD)
+    assert as_labelings([guessed]) == as_labelings(guessed) == [guessed]
+    [renamed] = as_labelings({"gold": guessed})
+    assert (renamed.name, renamed.declared, guessed.name) == ("gold", False, "qrels")
+
+
+@pytest.mark.parametrize("given", [{"q": {"d": 0.5}}, {"q": {"d": 1.0}}, table({"q": {"d": 1.0}}, "relevance")])
+def test_labels_that_are_not_whole_numbers_need_a_scale(given: Any) -> None:
+    with pytest.raises(UsageError, match=r"so they need a scale: scales=\{'gold': 'unit'\}"):
+        as_labelings({"gold": given})
+    assert str(as_labelings({"gold": given}, {"gold": Scale("unit")})[0].scale) == "unit"
+
+
+def test_a_scale_for_no_labeling_is_an_error() -> None:
+    with pytest.raises(UsageError, match=r"scales names 'gould', which is not a labeling .* Did you mean 'gold'"):
+        as_labelings({"gold": GOLD}, {"gould": "grades:3"})
+
+
+@pytest.mark.parametrize("given", [None, 5, {"a": 5}, [5], [table(GOLD, "relevance")], [(1, 2)]])
+def test_what_is_not_a_labeling_is_told_what_was_expected(given: Any) -> None:
+    with pytest.raises(UsageError, match=r"a labeling must be a TREC qrels file, a DataFrame .*; got "):
+        as_labelings(given)
+
+
+@pytest.mark.parametrize("measures", ["nDCG@2 P@1", ["nDCG@2", "P@1"], [ir_measures.nDCG @ 2, ir_measures.P @ 1]])
+def test_the_same_scores_come_from_every_form(measures: Any) -> None:
+    expected = jk.score(RUNS["Run"], LABELINGS["DataFrame"], "nDCG@2 P@1").means()
+    for run in RUNS.values():
+        for labeling in LABELINGS.values():
+            assert jk.score(run, labeling, measures).means().equals(expected)
+
+
+def test_the_same_labels_come_from_every_form(tmp_path: Path) -> None:
+    queries = [Query("q1", "who?", ("one",)), Query("q2", "what?", ("two",))]
+    plain = {query.query_id: {"text": query.text, "answers": query.answers} for query in queries}
+    tables = []
+    for given in (queries, as_queries(queries), plain):
+        made = jk.label("containment", queries=given, docs=DOCS, runs=BM25, cache=tmp_path)
+        tables.append(made.table)
+    assert all(one.equals(tables[0]) for one in tables)
+    assert tables[0]["relevance"].tolist() == [1.0, 0.0, 0.0]

@@ -16,7 +16,7 @@ from judgekit.client.session import Session, run_sync
 from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.runs import Run
 from judgekit.labelers.base import build
-from judgekit.stages import Collection, Resources, label
+from judgekit.stages import Collection, Resources, label_pool
 from judgekit.wire.types import Endpoint, Reply, chat
 from tests.llm.programs import Ask, collect
 
@@ -86,7 +86,7 @@ COLLECTION = Collection.make({"q": Query("q", "When?")}, DOCS, [RUN], 3)
 def labels(script: Any, spelling: str, *endpoints: Endpoint) -> tuple[pd.DataFrame, Session]:
     resources = Resources({e.name: e for e in endpoints}, docs=DOCS)
     with Session(transports=lambda _: ScriptedTransport(script)) as session:
-        return run_sync(label(build(spelling, resources), COLLECTION, session)).table, session
+        return run_sync(label_pool(build(spelling, resources), COLLECTION, session)).table, session
 
 
 def test_every_label_names_the_model_and_the_fingerprint_behind_it() -> None:
