@@ -18,6 +18,7 @@ import pandas as pd
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.resampling import UNDEFINED_SHARE, resample_matrix
+from judgekit.analysis.threads import one_thread
 from judgekit.data.labelings import Labeling
 from judgekit.data.tables import Status
 from judgekit.errors import DataError
@@ -69,6 +70,7 @@ class Agreement:
     coverage: pd.DataFrame
 
 
+@one_thread
 def agreement(
     labelings: Sequence[Labeling],
     *,

@@ -21,6 +21,7 @@ from judgekit.analysis.intervals import MIN_DIFFERING
 from judgekit.analysis.levels import LEVELS, Resamples
 from judgekit.analysis.primary import CHOOSE_RUNS, settle
 from judgekit.analysis.resampling import resample_matrix
+from judgekit.analysis.threads import one_thread
 from judgekit.analysis.verdict import Verdict
 from judgekit.client.origins import mixed_answers
 from judgekit.data.tables import ALL, COMPARISON
@@ -88,6 +89,7 @@ class Comparison:
         return pd.DataFrame(wide[[name for name in order if name in wide.columns]])
 
 
+@one_thread
 def compare(
     scores: pd.DataFrame,
     quality: pd.DataFrame,

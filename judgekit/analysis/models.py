@@ -16,6 +16,7 @@ from judgekit.analysis.differences import difference, holm
 from judgekit.analysis.inputs import Inputs
 from judgekit.analysis.levels import METHOD, Estimate, Resamples, estimates, paired_draws
 from judgekit.analysis.resampling import resample_matrix
+from judgekit.analysis.threads import one_thread
 from judgekit.data.tables import ALL
 from judgekit.errors import DataError, UsageError
 from judgekit.spec import parse
@@ -39,6 +40,7 @@ class ModelMatrix:
     differences: pd.DataFrame
 
 
+@one_thread
 def model_matrix(
     scores: pd.DataFrame,
     quality: pd.DataFrame,

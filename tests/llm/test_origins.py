@@ -139,12 +139,12 @@ def tables(origins: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
 def test_answers_of_two_models_under_one_name_get_no_verdict_until_that_is_accepted() -> None:
     scores, mix = tables(["m-1", "m-2"])
     refused = compare(scores, mix, resamples=100)
-    assert refused.verdict.best is None
+    assert refused.verdict.found is None
     assert "come from 2 models: m-1 (12), m-2 (12)" in refused.verdict.headline
     accepted = compare(scores, mix, resamples=100, accept_mixed_models=True)
-    assert accepted.verdict.best == "judge"
+    assert accepted.verdict.ranking == ("judge",)
     assert any("come from 2 models" in warning for warning in accepted.warnings)
     for one in (["m-1"], [""], ["m-1", ""]):
         found = compare(scores, tables(one)[1], resamples=100)
-        assert found.verdict.best == "judge"
+        assert found.verdict.ranking == ("judge",)
         assert not any("models" in warning for warning in found.warnings)
