@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from judgekit.analysis import Comparison, compare
-    from judgekit.client.usage import Budget
+    from judgekit.client.budget import Budget
     from judgekit.data import (
         Doc,
         Labeling,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Budget": "client.usage",
+    "Budget": "client.budget",
     "Comparison": "analysis",
     "Doc": "data",
     "Endpoint": "wire.types",

@@ -39,8 +39,8 @@ from judgekit.wire.types import Endpoint, Origin
 if TYPE_CHECKING:
     from pandas.api.extensions import ExtensionArray
 
+    from judgekit.client.budget import Budget
     from judgekit.client.session import Mode, Session
-    from judgekit.client.usage import Budget
     from judgekit.metrics import Evaluation, Measure
     from judgekit.metrics.evaluation import Missing, NoRelevant, NotInRun, Unjudged
 

@@ -37,8 +37,7 @@ ONLY = {"metrics": {"data", "spec", "errors"}}
 """Rooms that may import less than what lies below them."""
 
 RELAYS = {
-    "client/runtime.py": "hands it to every caller that waits, where it is raised again",
-    "client/sync.py": "raises it again in the thread of the caller",
+    "client/session.py": "hands it to every caller that waits, where it is raised again",
     "spec.py": "says with it what a user's own code could not do, and on which line",
 }
 """The modules that catch everything without raising it themselves, and what becomes of it."""

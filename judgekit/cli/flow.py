@@ -11,7 +11,7 @@ import typer
 from judgekit.cli.common import Cache, CacheMode, Limit, Quiet, advice, console, progress
 
 if TYPE_CHECKING:
-    from judgekit.client.session import Plan
+    from judgekit.client.waves import Plan
     from judgekit.experiment.run import Finished
 
 __all__ = ["demo", "report", "run"]
@@ -69,7 +69,7 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Run an experiment file from top to bottom: label, answer, score, compare, report."""
-    from judgekit.client.usage import Budget
+    from judgekit.client.budget import Budget
     from judgekit.experiment import run as experiments
 
     config = experiments.load(experiment)

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Final, TypeVar
 
 import orjson
 
-from judgekit.client.ledger import Distinct
+from judgekit.client.waves import Plan, missing
 from judgekit.data.outputs import check_outputs
 from judgekit.data.streams import lines, open_atomic
 from judgekit.errors import DataError, UsageError
@@ -26,7 +26,7 @@ from judgekit.store.records import Record
 from judgekit.store.replies import Store
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.responses import Accepted, Verdict, read_response
-from judgekit.wire.types import Endpoint, Outcome, Program, Request, most_requests, tokens_used
+from judgekit.wire.types import Endpoint, Program, Request, tokens_used
 
 __all__ = ["BatchExport", "BatchImport", "export_batch", "import_batch"]
 
@@ -153,57 +153,25 @@ def export_batch(
     if path.suffix != ".jsonl":
         raise UsageError(f"{path}: the name of a batch file ends in .jsonl")
     check_outputs(path)
-    result = BatchExport()
-    distinct = Distinct()
+    result, plan = BatchExport(), Plan()
     writers: dict[tuple[str, str, str], _Writer] = {}
     names = _Names(path)
-    source = iter(units)
     with ExitStack() as stack:
-        while part := list(islice(source, _CHUNK)):
-            result.units += len(part)
-            missing = _missing(store, part, program, distinct, result)
-            waiting = [_waiting(request) for request in missing]
+        for lacking in missing(units, program, store.get_many, plan):
+            waiting = [_waiting(request) for request in lacking]
             result.again += len(store.waiting([record.key for record in waiting]))
             store.put_many(waiting, replace=True)
-            result.requests += len(missing)
-            for request in missing:
+            result.requests += len(lacking)
+            for request in lacking:
                 endpoint = request.endpoint
                 whom = (endpoint.name, endpoint.identity, endpoint.model)
                 writer = writers.get(whom)
                 if writer is None:
                     writer = writers[whom] = _Writer(names.first(endpoint), names, stack, most, size)
                 writer.write(request)
+    result.units, result.cached, result.at_least = plan.units, plan.cached, plan.at_least
     result.files = [file for writer in writers.values() for file in writer.files]
     return result
-
-
-def _missing(
-    store: Store, units: list[U], program: Program[U], distinct: Distinct, result: BatchExport
-) -> list[Request]:
-    """Follow the waves of some units as far as the store answers them; return the requests that it lacks."""
-    lacking: list[Request] = []
-    going: list[tuple[U, list[Outcome], list[Request]]] = [(unit, [], program.requests(unit, ())) for unit in units]
-    while going:
-        wanted = {request.key: request for _, _, wave in going for request in wave}
-        stored = store.get_many(list(wanted))
-        for (key, request), new in zip(wanted.items(), distinct.add(wanted), strict=True):
-            if new and key in stored:
-                result.cached += 1
-            elif new:
-                lacking.append(request)
-        answered = []
-        for job in going:
-            unit, outcomes, wave = job
-            if wave and all(request.key in stored for request in wave):
-                answered.append(job)
-            elif wave:
-                most = most_requests(program, unit)
-                result.at_least |= most is None or most > len(outcomes) + len(wave)
-        going = []
-        for unit, outcomes, wave in answered:
-            outcomes += [stored[request.key] for request in wave]
-            going.append((unit, outcomes, program.requests(unit, outcomes)))
-    return lacking
 
 
 def _waiting(request: Request) -> Record:

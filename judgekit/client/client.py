@@ -8,17 +8,17 @@ something is wrong with the settings, and the run stops.
 from __future__ import annotations
 
 import asyncio
+import random
 import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 import orjson
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_random_exponential
 
+from judgekit.client.budget import Spending
 from judgekit.client.limits import Limiter, Patience, Watch
 from judgekit.client.negotiation import Negotiated
-from judgekit.client.usage import Purse
 from judgekit.errors import EndpointError, StoppedError
 from judgekit.store.records import Record
 from judgekit.wire.access import Secret
@@ -40,6 +40,7 @@ __all__ = ["Brake", "Client"]
 _NEVER_CONNECTED_RETRIES = 2
 _FIRST_ALIKE = 8
 _LATER_ALIKE = 20
+_LONGEST = 60
 _REJECTED_ALIKE = 50
 _REJECTED_LATER = 200
 _VARYING = re.compile(r"\b[\w-]*\d[\w-]*|'[^']*'|\"[^\"]*\"")
@@ -54,18 +55,6 @@ class Brake:
     sending: set[asyncio.Task[object]] = field(default_factory=set)
 
 
-class _TryAgain(Exception):
-    def __init__(self, again: Retry) -> None:
-        super().__init__(again.reason)
-        self.again = again
-
-
-def _failure(state: RetryCallState) -> _TryAgain:
-    problem = state.outcome.exception() if state.outcome else None
-    assert isinstance(problem, _TryAgain)  # nothing else is tried again
-    return problem
-
-
 class Client:
     """Turns the requests of one endpoint into outcomes. Belongs to one event loop.
 
@@ -73,7 +62,7 @@ class Client:
         endpoint: whom to ask.
         transport: carries the bytes.
         limiter: the gate in front of the endpoint.
-        purse: the budget of the session.
+        spending: keeps to the budget of the session.
         charge: called once per attempt that was sent, with the tokens the server reported and the seconds it took.
         save: stores a reply and returns the one that was there already, if any. The slot is held until then, so that
             a sudden death loses no more than the requests in flight.
@@ -90,7 +79,7 @@ class Client:
         endpoint: Endpoint,
         transport: Transport,
         limiter: Limiter,
-        purse: Purse,
+        spending: Spending,
         charge: Callable[[Request, tuple[int, int] | None, float], None],
         save: Callable[[Record], Awaitable[Reply | None]],
         note: Callable[[str], None],
@@ -103,7 +92,7 @@ class Client:
         self.endpoint = endpoint
         self.transport = transport
         self._limiter = limiter
-        self._purse = purse
+        self._spending = spending
         self._charge = charge
         self._save = save
         self._note = note
@@ -111,11 +100,14 @@ class Client:
         self._negotiated = negotiated
         self._known = known
         self._secret = secret or Secret(None)
-        self._wait = wait_random_exponential(multiplier=backoff_s, max=60 * backoff_s)
+        self._backoff_s = backoff_s
         self._connected = self._looked = False
         self._streak = 0
         self._signature = ""
-        self._estimates = limiter.counts_tokens or (purse.budget.max_tokens, purse.budget.max_cost) != (None, None)
+        self._estimates = limiter.counts_tokens or (spending.budget.max_tokens, spending.budget.max_cost) != (
+            None,
+            None,
+        )
         self._told: set[str] = set()
         self._asked = 0
         self._watch = Watch(endpoint, lambda text: note(self._secret.cut(text)), lambda: self._proven)
@@ -136,49 +128,33 @@ class Client:
 
     async def _ask(self, request: Request) -> Outcome:
         patience = Patience(self.endpoint)
-        try:
-            return await self._attempt(request, patience)
-        except _TryAgain as problem:
-            first: list[_TryAgain] = [problem]
-
-        async def attempt() -> Outcome:
-            if first:
-                raise first.pop()
-            return await self._attempt(request, patience)
-
-        # tenacity comes in after a first failure only: its machinery would be a fifth of the cost of a success
-        retrying = AsyncRetrying(
-            retry=retry_if_exception_type(_TryAgain),
-            wait=lambda state: self._seconds(state, patience),
-            stop=lambda state: self._brake.error is not None or patience.over(state.upcoming_sleep),
-            before_sleep=lambda state: self._watch.tell_retry(_failure(state).again, patience),
-            reraise=True,
-        )
-        try:
-            return await retrying(attempt)
-        except _TryAgain as last:
+        while True:
+            found = await self._attempt(request, patience)
+            if not isinstance(found, Retry):
+                return found
+            longest = min(2 ** (patience.attempts - 1), _LONGEST) * self._backoff_s
+            wait = min(random.uniform(0, longest), self._watch.left(patience))
+            seconds = max(found.after or 0.0, wait)  # some ask to wait 0 s, whatever comes
             if self._brake.error is not None:
-                raise self._brake.error from None
-            rejected = Refused(last.again.reason + patience.told)
-            if self._proven:
-                return self._fail(
-                    request, rejected, last.again.reason, max(_LATER_ALIKE, 2 * self.endpoint.concurrency)
-                )
-            # Nothing was ever answered: whatever the server says each time, it does not answer.
-            return self._fail(request, rejected, "", _FIRST_ALIKE)
+                raise self._brake.error
+            if patience.over(seconds):
+                break
+            self._watch.tell_retry(found, patience)
+            await asyncio.sleep(seconds)
+        refused = Refused(found.reason + patience.told)
+        if self._proven:
+            return self._fail(request, refused, found.reason, max(_LATER_ALIKE, 2 * self.endpoint.concurrency))
+        # Nothing was ever answered: whatever the server says each time, it does not answer.
+        return self._fail(request, refused, "", _FIRST_ALIKE)
 
-    def _seconds(self, state: RetryCallState, patience: Patience) -> float:
-        wait = min(self._wait(state), self._watch.left(patience))
-        return max(_failure(state).again.after or 0.0, wait)  # some ask to wait 0 s, whatever comes
-
-    async def _attempt(self, request: Request, patience: Patience) -> Outcome:
+    async def _attempt(self, request: Request, patience: Patience) -> Outcome | Retry:
         while True:
             verdict = await self._send(request, patience)
             if isinstance(verdict, Reply):
                 self._watch.answered()
                 return verdict
             if isinstance(verdict, Retry):
-                raise self._again(verdict, patience)
+                return self._again(verdict, patience)
             self._watch.answered()
             if isinstance(verdict, Refused):
                 return self._reject(request, verdict)
@@ -206,7 +182,7 @@ class Client:
             self._note(text)
         return True
 
-    def _again(self, again: Retry, patience: Patience) -> _TryAgain:
+    def _again(self, again: Retry, patience: Patience) -> Retry:
         patience.failed(again, self._watch.now())
         why = self._watch.failed(again)
         if why is not None:
@@ -214,7 +190,7 @@ class Client:
         if again.after is not None:
             self._limiter.pause(again.after)
             self._watch.tell_pause(again, patience)
-        return _TryAgain(again)
+        return again
 
     def _stopped(self, reason: str) -> EndpointError:
         return EndpointError(f"endpoint {self.endpoint.name!r} ({self.endpoint.base_url}): {self._secret.cut(reason)}")
@@ -257,9 +233,9 @@ class Client:
         started = await limiter.acquire(sum(estimate), again=patience.attempts > 0)
         task = asyncio.current_task()
         try:
-            await self._purse.reserve(self.endpoint, estimate)
+            await self._spending.reserve(self.endpoint, estimate)
             if self._brake.error is not None:
-                self._purse.settle(self.endpoint, estimate, None)
+                self._spending.settle(self.endpoint, estimate, None)
                 raise self._brake.error
             body = self._negotiated.apply(request.body)  # only now: others may have learned while this one waited
             usage: tuple[int, int] | None = None
@@ -282,7 +258,7 @@ class Client:
                 if worked and usage is None:
                     used = estimate
                     self._tell_unreported(estimate)
-                self._purse.settle(self.endpoint, estimate, used)
+                self._spending.settle(self.endpoint, estimate, used)
                 limiter.correct_tokens(sum(estimate), sum(used or (0, 0)))
                 self._charge(request, usage, time.perf_counter() - begun)
             if not isinstance(verdict, Accepted):

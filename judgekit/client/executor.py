@@ -12,20 +12,36 @@ from judgekit.store.records import Record
 from judgekit.store.replies import Store
 from judgekit.wire.types import Endpoint, Outcome, Reply, Request
 
-__all__ = ["LocalExecutor", "Recorder"]
+__all__ = ["LocalExecutor"]
 
 
-class Recorder:
-    """Stores replies in short transactions: all that one turn of the event loop brings, together."""
+class LocalExecutor:
+    """Runs requests against their endpoints from this process. Belongs to one event loop.
 
-    def __init__(self, store: Store, *, replace: bool = False) -> None:
-        """Store into ``store``; ``replace`` also what is there already."""
+    Args:
+        make_client: makes the client of an endpoint, which saves its replies here.
+        store: where the replies go.
+        replace: whether they replace what is there already.
+    """
+
+    def __init__(self, make_client: Callable[[Endpoint], Client], store: Store, *, replace: bool = False) -> None:
+        self.brake = Brake()
+        self.clients: dict[Endpoint, Client] = {}
+        self._make_client = make_client
         self._store = store
         self._replace = replace
         self._pending: list[tuple[Record, asyncio.Future[Reply | None]]] = []
 
+    def _client(self, endpoint: Endpoint) -> Client:
+        client = self.clients.get(endpoint)
+        if client is None:
+            client = self.clients[endpoint] = self._make_client(endpoint)
+        return client
+
     async def save(self, record: Record) -> Reply | None:
         """Return when the record is in the store: None, or what was there already and stays.
+
+        All that one turn of the event loop brings is stored together, in one short transaction.
 
         Raises:
             StoreError: it cannot be stored.
@@ -53,19 +69,6 @@ class Recorder:
             if not future.done():
                 future.set_result(kept.get(record.key))
 
-
-class LocalExecutor:
-    """Runs requests against their endpoints from this process.
-
-    Args:
-        client: returns the client of an endpoint, always the same one.
-        brake: the state that the clients share.
-    """
-
-    def __init__(self, client: Callable[[Endpoint], Client], brake: Brake) -> None:
-        self._client = client
-        self._brake = brake
-
     async def run(self, requests: AsyncIterable[Request]) -> AsyncGenerator[tuple[str, Outcome], None]:
         """Yield (key, outcome) for every request, in the order in which they end.
 
@@ -75,7 +78,7 @@ class LocalExecutor:
         Raises:
             StoppedError: the run had to stop.
         """
-        brake = self._brake
+        brake = self.brake
         ended: deque[tuple[str, Outcome]] = deque()
         crashes: list[BaseException] = []
         wake, room = asyncio.Event(), asyncio.Event()
@@ -131,3 +134,9 @@ class LocalExecutor:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(feeder, *tasks, return_exceptions=True)
+
+    async def aclose(self) -> None:
+        """Store what came, and close all connections."""
+        self.flush()
+        for client in self.clients.values():
+            await client.transport.aclose()

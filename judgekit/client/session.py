@@ -9,71 +9,56 @@ that sorts it.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import tempfile
 import time
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict, deque
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Literal, Self, TypeVar, get_args
+from typing import Any, Final, Generic, Literal, Self, TypeVar, get_args
 
+from judgekit.client.budget import Budget, Prices, Spending, Usage
 from judgekit.client.client import Client
-from judgekit.client.executor import Recorder
-from judgekit.client.ledger import Account, Distinct
+from judgekit.client.executor import LocalExecutor
 from judgekit.client.limits import Limiter
 from judgekit.client.negotiation import Negotiated
 from judgekit.client.origins import changed, fingerprints, mixed
-from judgekit.client.runtime import Runtime
-from judgekit.client.sync import run_sync
 from judgekit.client.transports import open_transport
-from judgekit.client.usage import Budget, Prices, Purse, Tally, Usage
-from judgekit.client.work import Job, Work
+from judgekit.client.waves import CHUNK, Distinct, Job, Plan, begin, follow, missing
 from judgekit.errors import UsageError
 from judgekit.progress import Event, Progress, silent
 from judgekit.store.maintenance import holds
 from judgekit.store.replies import Store
 from judgekit.wire.access import Secret, api_key
-from judgekit.wire.types import Endpoint, Failure, Origin, Outcome, Program, Reply, Request, Transport, most_requests
+from judgekit.wire.types import Endpoint, Failure, Origin, Outcome, Program, Reply, Request, Transport
 
-__all__ = ["Mode", "Plan", "Session", "run_sync"]
+__all__ = ["Mode", "Session", "run_sync"]
 
 Mode = Literal["on", "off", "read-only", "refresh"]
 """``on`` reads and writes the store; ``off`` touches none; ``read-only`` reads it and keeps what is new for this
 session only; ``refresh`` asks everything again and stores it."""
 
-_CHUNK = 64
-"""Units that are looked up at once: more would live long enough to be work for the garbage collector, and would keep
-the requests in flight waiting."""
+_TELL_S: Final = 0.1
+_LEAST: Final = 64
 
-_TELL_S = 0.1
-
+T = TypeVar("T")
 U = TypeVar("U")
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a stage would take, counted without sending anything.
+@dataclass
+class _Stage:
+    """What one stage took so far, without a memory of every request, and how far it is."""
 
-    Attributes:
-        units: how many.
-        requests: distinct requests.
-        cached: those that the store holds.
-        prompt_tokens: of those that it lacks, estimated at four bytes a token.
-        up_to: the most requests that it may take: replies that are not there yet may have to be asked for again, or
-            lead to other questions; None where that is not known.
-    """
-
-    units: int
-    requests: int
-    cached: int
-    prompt_tokens: int
-    up_to: int | None
-
-    @property
-    def at_least(self) -> bool:
-        """Whether further requests may follow."""
-        return self.up_to is None or self.up_to > self.requests
+    name: str
+    total: int | None = 0
+    done: int = 0
+    usage: Usage = field(default_factory=Usage)
+    distinct: Distinct = field(default_factory=Distinct)
+    origins: defaultdict[Endpoint, Counter[Origin]] = field(default_factory=lambda: defaultdict(Counter))
+    told_at: float = float("-inf")
 
 
 class Session:
@@ -112,16 +97,16 @@ class Session:
             raise UsageError(f"there is no cache mode {mode!r} (there are: {', '.join(get_args(Mode))})")
         self.notes: list[str] = []
         self._mode = mode
-        self._purse = Purse(budget or Budget(), prices or {})
+        self._spending = Spending(budget or Budget(), prices or {})
         self._progress = progress
         self._transports = transports
         self._backoff_s = backoff_s
         self._began = time.time()
-        self._stages: dict[str, Account] = {}
-        self._endpoints: dict[str, Account] = {}
+        self._stages: dict[str, _Stage] = {}
+        self._totals: defaultdict[str, Usage] = defaultdict(Usage)
         self._limiters: dict[Endpoint, Limiter] = {}
         self._negotiated: dict[tuple[str, str], Negotiated] = {}
-        self._runtimes: dict[asyncio.AbstractEventLoop, Runtime] = {}
+        self._loops: dict[asyncio.AbstractEventLoop, _Loop] = {}
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._base: Store | None = None
         if store_path is not None and mode != "off":
@@ -142,150 +127,20 @@ class Session:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        runtime = self._runtimes.pop(asyncio.get_running_loop(), None)
-        if runtime is not None:  # somebody left a loop over `resolve` before its end
-            await runtime.aclose()
+        loop = self._loops.pop(asyncio.get_running_loop(), None)
+        if loop is not None:  # somebody left a loop over `resolve` before its end
+            await loop.aclose()
         self.close()
 
     def close(self) -> None:
         """Close the store; what was kept for this session only is deleted."""
-        for runtime in self._runtimes.values():
-            runtime.recorder.flush()
+        for loop in self._loops.values():
+            loop.executor.flush()
         self._sink.close()
         if self._base is not None:
             self._base.close()
         if self._temporary is not None:
             self._temporary.cleanup()
-
-    def lookup(self, keys: Sequence[str]) -> dict[str, Reply]:
-        """Return what is stored of these requests, as far as the mode lets it be used."""
-        found = self._sink.get_many(keys, self._began if self._mode == "refresh" else 0.0)
-        if self._base is not None and self._base is not self._sink and len(found) < len(keys):
-            found |= self._base.get_many([key for key in keys if key not in found])
-        return found
-
-    def replayed(self, account: Account, requests: dict[str, Request], replies: dict[str, Reply]) -> None:
-        """Book replies from the store, each once per stage."""
-        sums: dict[Endpoint, tuple[Tally, Counter[Origin]]] = {}
-        last: Endpoint | None = None
-        again: dict[Endpoint, int] = {}
-        for (key, reply), new in zip(replies.items(), account.distinct.add(replies), strict=True):
-            if new:
-                endpoint = requests[key].endpoint
-                if endpoint is not last:
-                    last = endpoint
-                    if endpoint not in sums:
-                        sums[endpoint] = Tally(), account.origins[endpoint]
-                    tally, origins = sums[endpoint]
-                tally.count(reply.usage, reply.seconds)
-                origins[reply.origin] += 1
-                if requests[key].again:
-                    again[endpoint] = again.get(endpoint, 0) + 1
-        for endpoint, (tally, _) in sums.items():
-            self._learned(endpoint).replies += tally.requests
-            price = self._purse.price(endpoint)
-            for book in (account, self._endpoint(endpoint)):
-                book.cached += tally.requests
-                book.again += again.get(endpoint, 0)
-                book.standalone.include(tally, price)
-
-    def answered(self, account: Account, request: Request, outcome: Outcome) -> None:
-        """Book what an endpoint answered, once per stage."""
-        if account.distinct.add([request.key]) == [False]:
-            return
-        endpoint = request.endpoint
-        price = self._purse.price(endpoint)
-        if isinstance(outcome, Reply):
-            account.origins[endpoint][outcome.origin] += 1
-        for book in (account, self._endpoint(endpoint)):
-            if isinstance(outcome, Failure):
-                book.failed += 1
-            else:
-                book.sent += 1
-                book.again += request.again
-                book.standalone.add(outcome.usage, price, outcome.seconds)
-
-    def book(self, part: str, endpoint: Endpoint, outcomes: Sequence[Outcome]) -> None:
-        """Count an endpoint's replies also under the name of a part of a stage, each once: what it takes standalone."""
-        account = self._stages.setdefault(part, Account(part, total=0))
-        replies = {outcome.key: outcome for outcome in outcomes if isinstance(outcome, Reply)}
-        price = self._purse.price(endpoint)
-        for reply, new in zip(replies.values(), account.distinct.add(replies), strict=True):
-            if new:
-                account.standalone.add(reply.usage, price, reply.seconds)
-
-    def _endpoint(self, endpoint: Endpoint) -> Account:
-        account = self._endpoints.get(endpoint.name)
-        if account is None:
-            account = self._endpoints[endpoint.name] = Account(endpoint.name)
-        return account
-
-    def _learned(self, endpoint: Endpoint) -> Negotiated:
-        return self._negotiated.setdefault((endpoint.identity, endpoint.model), Negotiated())
-
-    def _client(self, endpoint: Endpoint, runtime: Runtime) -> Client:
-        self._purse.check(endpoint)
-        if endpoint not in self._limiters:
-            self._limiters[endpoint] = Limiter(
-                endpoint.concurrency, endpoint.requests_per_minute, endpoint.tokens_per_minute
-            )
-
-        def charge(request: Request, usage: tuple[int, int] | None, seconds: float) -> None:
-            price = self._purse.price(endpoint)
-            self._endpoint(endpoint).incurred.add(usage, price, seconds)
-            if request.key in runtime.flights:
-                runtime.flights[request.key].account.incurred.add(usage, price, seconds)
-
-        return Client(
-            endpoint,
-            self._transport(endpoint),
-            self._limiters[endpoint],
-            self._purse,
-            charge=charge,
-            save=runtime.recorder.save,
-            note=self._note,
-            brake=runtime.brake,
-            negotiated=self._learned(endpoint),
-            known=lambda: self._base is not None and holds(self._base, endpoint.identity, endpoint.model),
-            secret=Secret(api_key(endpoint)),
-            backoff_s=self._backoff_s,
-        )
-
-    def _transport(self, endpoint: Endpoint) -> Transport:
-        if self._transports is not None:
-            return self._transports(endpoint)
-        return open_transport(endpoint, self._note)
-
-    def _note(self, text: str) -> None:
-        self.notes.append(text)
-        stages = list(self._stages.values())
-        running = next((s for s in reversed(stages) if s.total is None or s.done < s.total), None)
-        if running is None:
-            self._progress(Event("endpoint", 0, None, note=text))
-        else:
-            self._tell(running, text)
-
-    def _tell(self, stage: Account, note: str = "") -> None:
-        stage.told_at = time.monotonic()
-        self._progress(Event(stage.name, stage.done, stage.total, stage.sent, stage.cached, stage.failed, note))
-
-    def _enter(self) -> Runtime:
-        loop = asyncio.get_running_loop()
-        runtime = self._runtimes.get(loop)
-        if runtime is None or runtime.ended:
-            recorder = Recorder(self._sink, replace=self._mode == "refresh")
-            runtime = self._runtimes[loop] = Runtime(self._client, recorder)
-        runtime.users += 1
-        return runtime
-
-    async def _leave(self, runtime: Runtime) -> None:
-        runtime.users -= 1
-        if runtime.users:
-            return
-        loop = asyncio.get_running_loop()
-        if self._runtimes.get(loop) is runtime:
-            del self._runtimes[loop]
-        await runtime.aclose()
 
     async def resolve(
         self, units: Iterable[U], program: Program[U], stage: str, total: int | None = None
@@ -306,81 +161,328 @@ class Session:
             ConfigError: an endpoint's key is not in the environment.
             UsageError: there is a cost limit, and an endpoint without a price.
         """
-        account = self._stages.setdefault(stage, Account(stage, total=0))
-        account.total = None if total is None or account.total is None else account.total + total
+        state = self._stages.setdefault(stage, _Stage(stage))
+        state.total = None if total is None or state.total is None else state.total + total
         begun = time.perf_counter()
-        runtime = self._enter()
-        work = Work(self, program, account, runtime)
+        loop = self._enter()
+        work = _Resolve(self, loop, program, state)
         source = iter(units)
         more = True
         try:
             while more or work.open:
-                if more and work.open < runtime.appetite:
-                    chunk = list(islice(source, _CHUNK))
-                    more = len(chunk) == _CHUNK
+                if more and work.open < loop.appetite:
+                    chunk = list(islice(source, CHUNK))
+                    more = len(chunk) == CHUNK
                     ended = work.start(chunk)
-                    if runtime.flights:
+                    if loop.flights:
                         await asyncio.sleep(0)  # the endpoint goes on while the store answers
                 else:
-                    await work.box.wait()
-                    ended = work.proceed()
+                    ended = await work.proceed()
                 for job in ended:
-                    account.done += 1
+                    state.done += 1
                     yield job.unit, job.outcomes
-                if time.monotonic() - account.told_at > _TELL_S:
-                    self._tell(account)
-            self._tell(account)
-            self._tell_origins(account)
+                if time.monotonic() - state.told_at > _TELL_S:
+                    self._tell(state)
+            self._tell(state)
+            self._tell_origins(state)
         finally:
-            account.wall_s += time.perf_counter() - begun
-            await self._leave(runtime)
+            state.usage.wall_s += time.perf_counter() - begun
+            await self._leave(loop)
 
     def plan(self, units: Iterable[U], program: Program[U]) -> Plan:
-        """Count what `resolve` would take, sending nothing.
+        """Count what `resolve` would take, sending nothing; see `missing`."""
+        plan = Plan()
+        for _ in missing(units, program, self.lookup, plan):
+            pass
+        return plan
 
-        Waves are followed as far as the store holds the replies; what may follow is known from the program's ``most``.
-        """
-        distinct = Distinct()
-        planned = cached = tokens = count = 0
-        further: int | None = 0
-        source = iter(units)
-        while jobs := [Job(unit, program.requests(unit, ())) for unit in islice(source, _CHUNK)]:
-            count += len(jobs)
-            while jobs:
-                wanted = {request.key: request for job in jobs for request in job.wave}
-                stored = self.lookup(list(wanted))
-                for (key, request), new in zip(wanted.items(), distinct.add(wanted), strict=True):
-                    planned += new
-                    cached += new and key in stored
-                    tokens += len(request.body) // 4 if new and key not in stored else 0
-                going = []
-                for job in jobs:
-                    if not all(request.key in stored for request in job.wave):
-                        most = most_requests(program, job.unit)
-                        if most is None or further is None:
-                            further = None
-                        else:
-                            further += most - len(job.outcomes) - len(job.wave)
-                    elif job.wave:
-                        job.outcomes += [stored[request.key] for request in job.wave]
-                        job.wave = program.requests(job.unit, job.outcomes)
-                        going.append(job)
-                jobs = going
-        return Plan(count, planned, cached, tokens, None if further is None else planned + further)
-
-    def _tell_origins(self, account: Account) -> None:
-        before = [stage.origins for stage in self._stages.values() if stage is not account]
-        for text in (*mixed(account.origins), *changed(before, account.origins), *fingerprints(account.origins)):
-            self._note(f"{account.name}: {text}")
-
-    def mixed(self) -> list[str]:
-        """Return a sentence for every stage whose replies come from more than one model at one endpoint."""
-        return [f"{name}: {text}" for name, account in self._stages.items() for text in mixed(account.origins)]
+    def book(self, part: str, endpoint: Endpoint, outcomes: Sequence[Outcome]) -> None:
+        """Count an endpoint's replies also under the name of a part of a stage, each once: what it takes standalone."""
+        stage = self._stages.setdefault(part, _Stage(part))
+        replies = {outcome.key: outcome for outcome in outcomes if isinstance(outcome, Reply)}
+        price = self._spending.price(endpoint)
+        for reply, new in zip(replies.values(), stage.distinct.add(replies), strict=True):
+            if new:
+                stage.usage.standalone.add(reply.usage, price, reply.seconds)
 
     def usage(self, stage: str) -> Usage:
         """Return what a stage took so far."""
-        return self._stages.get(stage, Account(stage)).usage
+        return Usage() + self._stages[stage].usage if stage in self._stages else Usage()
 
     def totals(self) -> dict[str, Usage]:
         """Return what was taken from each endpoint, by its name; a reply that stages share counts in each."""
-        return {name: account.usage for name, account in self._endpoints.items()}
+        return {name: Usage() + usage for name, usage in self._totals.items()}
+
+    def mixed(self) -> list[str]:
+        """Return a sentence for every stage whose replies come from more than one model at one endpoint."""
+        return [f"{name}: {text}" for name, stage in self._stages.items() for text in mixed(stage.origins)]
+
+    def lookup(self, keys: Sequence[str]) -> dict[str, Reply]:
+        """Return what is stored of these requests, as far as the mode lets it be used."""
+        found = self._sink.get_many(keys, self._began if self._mode == "refresh" else 0.0)
+        if self._base is not None and self._base is not self._sink and len(found) < len(keys):
+            found |= self._base.get_many([key for key in keys if key not in found])
+        return found
+
+    def _replayed(self, stage: _Stage, requests: dict[str, Request], replies: dict[str, Reply]) -> None:
+        """Count replies from the store, each once per stage."""
+        taken: dict[Endpoint, Usage] = {}
+        last: Endpoint | None = None
+        for (key, reply), new in zip(replies.items(), stage.distinct.add(replies), strict=True):
+            if new:
+                request = requests[key]
+                if request.endpoint is not last:
+                    last = request.endpoint
+                    usage, origins = taken.setdefault(last, Usage()), stage.origins[last]
+                usage.standalone.count(reply.usage, reply.seconds)
+                usage.again += request.again
+                origins[reply.origin] += 1
+        for endpoint, usage in taken.items():
+            amount, price = usage.standalone, self._spending.price(endpoint)
+            amount.money = price.of(amount.prompt_tokens, amount.completion_tokens) if price else None
+            usage.cached = amount.requests
+            self._learned(endpoint).replies += amount.requests
+            stage.usage += usage
+            self._totals[endpoint.name] += usage
+
+    def _answered(self, stage: _Stage, request: Request, outcome: Outcome) -> None:
+        """Count what an endpoint answered, once per stage."""
+        if stage.distinct.add([request.key]) == [False]:
+            return
+        endpoint = request.endpoint
+        price = self._spending.price(endpoint)
+        if isinstance(outcome, Reply):
+            stage.origins[endpoint][outcome.origin] += 1
+        for usage in (stage.usage, self._totals[endpoint.name]):
+            if isinstance(outcome, Failure):
+                usage.failed += 1
+            else:
+                usage.sent += 1
+                usage.again += request.again
+                usage.standalone.add(outcome.usage, price, outcome.seconds)
+
+    def _learned(self, endpoint: Endpoint) -> Negotiated:
+        return self._negotiated.setdefault((endpoint.identity, endpoint.model), Negotiated())
+
+    def _client(self, endpoint: Endpoint, loop: _Loop) -> Client:
+        self._spending.check(endpoint)
+        if endpoint not in self._limiters:
+            self._limiters[endpoint] = Limiter(
+                endpoint.concurrency, endpoint.requests_per_minute, endpoint.tokens_per_minute
+            )
+
+        def charge(request: Request, tokens: tuple[int, int] | None, seconds: float) -> None:
+            price = self._spending.price(endpoint)
+            self._totals[endpoint.name].incurred.add(tokens, price, seconds)
+            if request.key in loop.flights:
+                loop.flights[request.key][1][0].stage.usage.incurred.add(tokens, price, seconds)
+
+        return Client(
+            endpoint,
+            self._transports(endpoint) if self._transports else open_transport(endpoint, self._note),
+            self._limiters[endpoint],
+            self._spending,
+            charge=charge,
+            save=loop.executor.save,
+            note=self._note,
+            brake=loop.executor.brake,
+            negotiated=self._learned(endpoint),
+            known=lambda: self._base is not None and holds(self._base, endpoint.identity, endpoint.model),
+            secret=Secret(api_key(endpoint)),
+            backoff_s=self._backoff_s,
+        )
+
+    def _note(self, text: str) -> None:
+        self.notes.append(text)
+        stages = list(self._stages.values())
+        running = next((s for s in reversed(stages) if s.total is None or s.done < s.total), None)
+        if running is None:
+            self._progress(Event("endpoint", 0, None, note=text))
+        else:
+            self._tell(running, text)
+
+    def _tell(self, stage: _Stage, note: str = "") -> None:
+        stage.told_at = time.monotonic()
+        usage = stage.usage
+        self._progress(Event(stage.name, stage.done, stage.total, usage.sent, usage.cached, usage.failed, note))
+
+    def _tell_origins(self, stage: _Stage) -> None:
+        before = [other.origins for other in self._stages.values() if other is not stage]
+        for text in (*mixed(stage.origins), *changed(before, stage.origins), *fingerprints(stage.origins)):
+            self._note(f"{stage.name}: {text}")
+
+    def _enter(self) -> _Loop:
+        running = asyncio.get_running_loop()
+        loop = self._loops.get(running)
+        if loop is None or loop.ended:
+            loop = self._loops[running] = _Loop(self)
+        loop.users += 1
+        return loop
+
+    async def _leave(self, loop: _Loop) -> None:
+        loop.users -= 1
+        if loop.users:
+            return
+        running = asyncio.get_running_loop()
+        if self._loops.get(running) is loop:
+            del self._loops[running]
+        await loop.aclose()
+
+
+class _Resolve(Generic[U]):
+    """The work of one `Session.resolve`: which jobs wait for which request, and what has arrived for them."""
+
+    def __init__(self, session: Session, loop: _Loop, program: Program[U], stage: _Stage) -> None:
+        self.open = 0
+        self.stage = stage
+        self.arrived: deque[tuple[Request, Outcome]] = deque()
+        self.wake = asyncio.Event()
+        self.error: BaseException | None = None
+        self._session = session
+        self._loop = loop
+        self._program = program
+        self._waiting: dict[str, list[tuple[Job[U], int]]] = {}
+
+    def start(self, units: Iterable[U]) -> list[Job[U]]:
+        """Begin with further units; return the jobs that ended at once."""
+        jobs = begin(units, self._program)
+        self.open += len(jobs)
+        return self._advance(jobs)
+
+    async def proceed(self) -> list[Job[U]]:
+        """Wait for something to arrive and take it in; return the jobs that ended by it.
+
+        Raises:
+            BaseException: what ended the loop's work, once everything that arrived before has been taken.
+        """
+        while not self.arrived:
+            if self.error is not None:
+                raise self.error
+            self.wake.clear()
+            await self.wake.wait()
+        ready: list[Job[U]] = []
+        while self.arrived:
+            request, outcome = self.arrived.popleft()
+            self._session._answered(self.stage, request, outcome)
+            for job, index in self._waiting.pop(request.key):
+                job.got[index] = outcome
+                job.lacking -= 1
+                if not job.lacking:
+                    job.next_wave(self._program)
+                    ready.append(job)
+        return self._advance(ready)
+
+    def _advance(self, jobs: list[Job[U]]) -> list[Job[U]]:
+        """Follow the waves in the store and submit what it lacks; return the jobs that ended."""
+        session = self._session
+        ended, lacking = follow(
+            jobs, self._program, session.lookup, lambda wanted, stored: session._replayed(self.stage, wanted, stored)
+        )
+        for job in lacking:
+            for index, (request, got) in enumerate(zip(job.wave, job.got, strict=True)):
+                if got is None:
+                    self._waiting.setdefault(request.key, []).append((job, index))
+                    self._loop.submit(request, self)
+        self.open -= len(ended)
+        return ended
+
+
+class _Loop:
+    """What belongs to one event loop while a session is used in it: its executor, and the requests in flight.
+
+    Everything that is resolved in the loop shares them, so that nothing is sent twice. It lives while it has users, and
+    closes its connections with the last, so that none outlives its loop.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.users = 0
+        self.flights: dict[str, tuple[Request, list[_Resolve[Any]]]] = {}
+        self.executor = LocalExecutor(
+            lambda endpoint: session._client(endpoint, self), session._sink, replace=session._mode == "refresh"
+        )
+        self._queue: asyncio.Queue[Request] = asyncio.Queue()
+        self._consumer: asyncio.Task[None] | None = None
+        self._error: BaseException | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether an error ended it, so that whoever comes now needs another one."""
+        return self._error is not None or self.executor.brake.error is not None
+
+    @property
+    def appetite(self) -> int:
+        """How many units may wait for replies: enough that no endpoint has to wait for units, and no more."""
+        return _LEAST + 3 * sum(endpoint.concurrency for endpoint in self.executor.clients) // 2
+
+    def submit(self, request: Request, work: _Resolve[Any]) -> None:
+        """Have a request answered for some work; the first that submits it pays."""
+        if self._error is not None:
+            work.error = self._error
+        elif request.key in self.flights:
+            waiting = self.flights[request.key][1]
+            if work not in waiting:
+                waiting.append(work)
+        else:
+            self.flights[request.key] = request, [work]
+            self._queue.put_nowait(request)
+            if self._consumer is None:
+                self._consumer = asyncio.create_task(self._consume())
+
+    async def _requests(self) -> AsyncIterator[Request]:
+        while True:
+            yield await self._queue.get()
+
+    async def _consume(self) -> None:
+        outcomes = self.executor.run(self._requests())
+        try:
+            async for key, outcome in outcomes:
+                request, waiting = self.flights.pop(key)
+                for work in waiting:
+                    work.arrived.append((request, outcome))
+                    work.wake.set()
+        except Exception as problem:  # noqa: BLE001  # every resolve that waits raises it
+            self._error = problem
+        finally:
+            await outcomes.aclose()
+            for _, waiting in self.flights.values():
+                for work in waiting:
+                    work.error = self._error
+                    work.wake.set()
+
+    async def aclose(self) -> None:
+        """Stop what runs, store what came, close all connections."""
+        if self._consumer is not None:
+            self._consumer.cancel()
+            await asyncio.gather(self._consumer, return_exceptions=True)
+        await self.executor.aclose()
+
+
+def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end from synchronous code, also where an event loop is running (a notebook).
+
+    With a running loop it runs in a loop of its own in a thread, while the caller waits; an interrupt cancels it.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)
+    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
+
+    async def main() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        running.append((asyncio.get_running_loop(), task))
+        return await coroutine
+
+    thread = ThreadPoolExecutor(1, "judgekit")
+    done = thread.submit(contextvars.copy_context().run, asyncio.run, main())
+    try:
+        return done.result()
+    except KeyboardInterrupt:
+        for loop, task in running:
+            if not done.done():
+                loop.call_soon_threadsafe(task.cancel)
+        wait([done])
+        raise
+    finally:
+        thread.shutdown(wait=False)

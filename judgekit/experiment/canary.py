@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from judgekit.client.budget import Amount, Budget, parse_prices
 from judgekit.client.origins import origin
 from judgekit.client.session import Session
-from judgekit.client.usage import Amount, Budget, parse_prices
 from judgekit.data.documents import Unit
 from judgekit.data.tables import Status
 from judgekit.experiment.prepare import Prepared

@@ -13,7 +13,7 @@ import pandas as pd
 from judgekit import __version__, stages
 from judgekit.analysis import CHOOSE_RUNS, Answering, kinship, model_matrix, plan_queries
 from judgekit.analysis.cost import COSTS
-from judgekit.client.usage import Amount
+from judgekit.client.budget import Amount
 from judgekit.data.checks import remarks
 from judgekit.data.tables import NO_FAILURE, NOT_MISSING, SCORES, Status
 from judgekit.report.model import (
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from judgekit.analysis import Primary as Cell
     from judgekit.analysis import Verdict as AnalysisVerdict
     from judgekit.analysis.agreement import Agreement
+    from judgekit.client.budget import Usage
     from judgekit.client.session import Session
-    from judgekit.client.usage import Usage
     from judgekit.data.labelings import Labeling
     from judgekit.experiment.prepare import Prepared
     from judgekit.labelers.base import Labeler, Needs

@@ -28,8 +28,9 @@ from judgekit.analysis import Comparison, QueryLogCheck, agreement, check_query_
 from judgekit.analysis.controls import LENGTH, RETRIEVER
 from judgekit.answers.answerer import Answerer
 from judgekit.client.batch import BatchExport, export_batch
-from judgekit.client.session import Mode, Plan, Session, run_sync
-from judgekit.client.usage import Budget, parse_prices
+from judgekit.client.budget import Budget, parse_prices
+from judgekit.client.session import Mode, Session, run_sync
+from judgekit.client.waves import Plan
 from judgekit.data.checks import remarks
 from judgekit.data.documents import Unit
 from judgekit.data.files import write_atomic, write_table
@@ -159,9 +160,7 @@ def plan(experiment: Config | str | Path, cache: str | Path | None = None) -> di
         rating = sum(metric.endpoint is not None for metric in one.metrics)
         for stage in (name, "all") if rating else ():
             # An LLM that rates answers is asked, at most twice each, about answers that are not there yet.
-            up_to = plans[stage].up_to
-            further = 2 * rating * plans[name].units
-            plans[stage] = replace(plans[stage], up_to=None if up_to is None else up_to + further)
+            plans[stage].expect(2 * rating * plans[name].units)
     return plans
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from judgekit.analysis import Answering
 from judgekit.analysis.cost import cost_order
-from judgekit.client.usage import Amount, Usage
+from judgekit.client.budget import Amount, Usage
 from judgekit.experiment import results as summary
 from judgekit.labelers.base import Needs
 from judgekit.wire.types import Endpoint

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from judgekit.client.budget import Usage
 from judgekit.client.session import Session, run_sync
-from judgekit.client.usage import Usage
 from judgekit.errors import JudgekitError
 from judgekit.progress import Event
 from judgekit.wire.types import Endpoint, Outcome, Reply, Request, chat

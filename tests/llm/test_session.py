@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from judgekit.client.budget import Budget
 from judgekit.client.mock import ScriptedTransport, error
 from judgekit.client.session import Session, run_sync
-from judgekit.client.usage import Budget
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.errors import BudgetError, EndpointError, UsageError
 from judgekit.labelers.base import build

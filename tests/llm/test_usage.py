@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.client.ledger import Distinct
+from judgekit.client.budget import Amount, Budget, Price, parse_prices
 from judgekit.client.mock import Scripted, ScriptedTransport, completion, error
-from judgekit.client.usage import Amount, Budget, Price, parse_prices
+from judgekit.client.waves import Distinct
 from judgekit.errors import BudgetError, ConfigError, UsageError
 from judgekit.wire.types import Endpoint
 from tests.llm.programs import Run

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from judgekit.errors import BudgetError, ConfigError, UsageError
 from judgekit.wire.types import Endpoint
 
-__all__ = ["Amount", "Budget", "Price", "Prices", "Usage", "parse_prices"]
+__all__ = ["Amount", "Budget", "Price", "Prices", "Spending", "Usage", "parse_prices"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,9 @@ def parse_prices(table: Mapping[str, object], key: str = "prices") -> dict[str, 
     return prices
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Amount:
-    """A sum over requests.
+    """A sum over requests, which may grow.
 
     Attributes:
         requests: how many.
@@ -75,6 +75,27 @@ class Amount:
     seconds: float = field(default=0.0, compare=False)
     untimed: int = 0
 
+    def count(self, usage: tuple[int, int] | None, seconds: float | None) -> None:
+        """Add a request that took ``usage`` (prompt, completion) tokens and ``seconds``, leaving money out."""
+        self.requests += 1
+        if usage is None:
+            self.unreported += 1
+        else:
+            self.prompt_tokens += usage[0]
+            self.completion_tokens += usage[1]
+        if seconds is None:
+            self.untimed += 1
+        else:
+            self.seconds += seconds
+
+    def add(self, usage: tuple[int, int] | None, price: Price | None, seconds: float | None) -> None:
+        """Add a request that took ``usage`` (prompt, completion) tokens at a price, and ``seconds``."""
+        self.count(usage, seconds)
+        if price is None:
+            self.money = None
+        elif usage is not None and self.money is not None:
+            self.money += price.of(*usage)
+
     def __add__(self, other: Amount) -> Amount:
         return Amount(
             self.requests + other.requests,
@@ -87,9 +108,9 @@ class Amount:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Usage:
-    """What a stage took.
+    """What a stage, or an endpoint, took so far.
 
     Attributes:
         standalone: what it would take with an empty store.
@@ -145,64 +166,8 @@ class Budget:
         return (self.max_requests, self.max_tokens, self.max_cost) != (None, None, None)
 
 
-class Tally:
-    """A sum that grows; `amount` gives it as a value."""
-
-    __slots__ = (
-        "completion_tokens", "priced", "prompt_tokens", "requests", "seconds", "unpriced", "unreported", "untimed"
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.requests = self.prompt_tokens = self.completion_tokens = 0
-        self.unreported = self.unpriced = self.untimed = 0
-        self.priced = self.seconds = 0.0
-
-    def count(self, usage: tuple[int, int] | None, seconds: float | None) -> None:
-        """Add a request that took ``usage`` (prompt, completion) tokens and ``seconds``, leaving money out."""
-        self.requests += 1
-        if usage is None:
-            self.unreported += 1
-        else:
-            self.prompt_tokens += usage[0]
-            self.completion_tokens += usage[1]
-        if seconds is None:
-            self.untimed += 1
-        else:
-            self.seconds += seconds
-
-    def add(self, usage: tuple[int, int] | None, price: Price | None, seconds: float | None) -> None:
-        """Add a request that took ``usage`` (prompt, completion) tokens at a price, and ``seconds``."""
-        self.count(usage, seconds)
-        if price is None:
-            self.unpriced += 1
-        elif usage is not None:
-            self.priced += price.of(*usage)
-
-    def include(self, other: Tally, price: Price | None) -> None:
-        """Add counted requests that all have the same price."""
-        self.requests += other.requests
-        self.prompt_tokens += other.prompt_tokens
-        self.completion_tokens += other.completion_tokens
-        self.unreported += other.unreported
-        self.seconds += other.seconds
-        self.untimed += other.untimed
-        if price is None:
-            self.unpriced += other.requests
-        else:
-            self.priced += price.of(other.prompt_tokens, other.completion_tokens)
-
-    @property
-    def amount(self) -> Amount:
-        """The sum as a value."""
-        money = None if self.unpriced else self.priced
-        return Amount(
-            self.requests, self.prompt_tokens, self.completion_tokens, money, self.unreported, self.seconds,
-            self.untimed,
-        )  # fmt: skip
-
-
-class Purse:
-    """Holds the budget of a session: what was spent, and what the requests in flight may yet cost."""
+class Spending:
+    """Keeps to the budget of a session: what was spent, and what the requests in flight may yet cost."""
 
     def __init__(self, budget: Budget, prices: Prices) -> None:
         self.budget = budget

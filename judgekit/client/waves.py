@@ -1,0 +1,214 @@
+"""The waves of a program: what it asks of a unit, and asks further once the replies are there.
+
+They are followed here alone, as far as a store answers them. A session sends what is lacking and goes on when it comes;
+a plan counts it, and a batch file holds it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from judgekit.wire.types import Outcome, Program, Reply, Request, most_requests
+
+__all__ = ["CHUNK", "Distinct", "Job", "Plan", "begin", "follow", "missing"]
+
+CHUNK: Final = 64
+"""Units that are looked up at once: more would live long enough to be work for the garbage collector, and would keep
+the requests in flight waiting."""
+
+_FEW: Final = 12
+"""Below that many keys, numpy's overhead is larger than that of looking them up one by one."""
+
+U = TypeVar("U")
+Lookup = Callable[[Sequence[str]], dict[str, Reply]]
+
+
+class Job(Generic[U]):
+    """A unit on its way: its outcomes so far, the wave that is being waited for, and what of it has come."""
+
+    __slots__ = ("got", "lacking", "outcomes", "unit", "wave")
+
+    def __init__(self, unit: U, wave: list[Request]) -> None:
+        self.unit = unit
+        self.wave = wave
+        self.outcomes: list[Outcome] = []
+        self.got: list[Outcome | None] = []
+        self.lacking = 0
+
+    def take(self, replies: Mapping[str, Reply]) -> None:
+        """Take in what is stored of the wave."""
+        got: list[Outcome | None] = []
+        self.lacking = 0
+        for request in self.wave:
+            reply = replies.get(request.key)
+            got.append(reply)
+            if reply is None:
+                self.lacking += 1
+        self.got = got
+
+    def next_wave(self, program: Program[U]) -> None:
+        """Go on to the next wave, since nothing of this one is lacking any more."""
+        self.outcomes.extend(self.got)  # type: ignore[arg-type]  # all outcomes, since nothing is lacking
+        self.wave = program.requests(self.unit, self.outcomes)
+
+
+def begin(units: Iterable[U], program: Program[U]) -> list[Job[U]]:
+    """Return a job for each unit, with its first wave."""
+    return [Job(unit, program.requests(unit, ())) for unit in units]
+
+
+def follow(
+    jobs: list[Job[U]],
+    program: Program[U],
+    lookup: Lookup,
+    looked: Callable[[dict[str, Request], dict[str, Reply]], None],
+) -> tuple[list[Job[U]], list[Job[U]]]:
+    """Answer waves from a store as far as it goes; return the jobs that ended and those that lack replies.
+
+    Args:
+        jobs: each with a wave that has not been looked up.
+        program: says what follows a wave.
+        lookup: returns what is stored of some requests.
+        looked: called for each look-up with its requests and the replies that are stored.
+    """
+    ended: list[Job[U]] = []
+    waiting: list[Job[U]] = []
+    while jobs:
+        wanted = {request.key: request for job in jobs for request in job.wave}
+        replies = lookup(list(wanted))
+        looked(wanted, replies)
+        going: list[Job[U]] = []
+        for job in jobs:
+            job.take(replies)
+            if job.lacking:
+                waiting.append(job)
+                continue
+            if job.wave:
+                job.next_wave(program)
+            (going if job.wave else ended).append(job)
+        jobs = going
+    return ended, waiting
+
+
+@dataclass(slots=True)
+class Plan:
+    """What a stage would take, counted without sending anything.
+
+    Attributes:
+        units: how many.
+        requests: distinct requests.
+        cached: those that the store holds.
+        prompt_tokens: of those that it lacks, estimated at four bytes a token.
+        further: the most requests that may follow them: replies that are not there yet may have to be asked for again,
+            or lead to other questions; None where that is not known.
+    """
+
+    units: int = 0
+    requests: int = 0
+    cached: int = 0
+    prompt_tokens: int = 0
+    further: int | None = 0
+
+    def expect(self, most: int | None) -> None:
+        """Add requests that may follow, None if nobody knows how many."""
+        self.further = None if most is None or self.further is None else self.further + most
+
+    @property
+    def up_to(self) -> int | None:
+        """The most requests that it may take; None where that is not known."""
+        return None if self.further is None else self.requests + self.further
+
+    @property
+    def at_least(self) -> bool:
+        """Whether further requests may follow."""
+        return self.further is None or self.further > 0
+
+
+def missing(units: Iterable[U], program: Program[U], lookup: Lookup, plan: Plan) -> Iterator[list[Request]]:
+    """Yield the requests that a store lacks, each once, some units at a time; count what there is in ``plan``.
+
+    Waves are followed as far as the store holds the replies; what may follow is known from the program's ``most``.
+    """
+    distinct = Distinct()
+    lacking: list[Request] = []
+
+    def count(wanted: dict[str, Request], stored: dict[str, Reply]) -> None:
+        for (key, request), new in zip(wanted.items(), distinct.add(wanted), strict=True):
+            if new:
+                plan.requests += 1
+                if key in stored:
+                    plan.cached += 1
+                else:
+                    plan.prompt_tokens += len(request.body) // 4
+                    lacking.append(request)
+
+    source = iter(units)
+    while jobs := begin(islice(source, CHUNK), program):
+        plan.units += len(jobs)
+        for job in follow(jobs, program, lookup, count)[1]:
+            most = most_requests(program, job.unit)
+            plan.expect(None if most is None else most - len(job.outcomes) - len(job.wave))
+        yield lacking.copy()
+        lacking.clear()
+
+
+class Distinct:
+    """A set of identities that takes eight bytes for each, so that a million of them are 8 MB.
+
+    It holds a hash of 64 bits of each; two of a million identities share theirs with a chance of 3e-8.
+    """
+
+    def __init__(self, recent: int = 1 << 12) -> None:
+        """Start empty; ``recent`` keys are kept in a Python set before they are packed."""
+        self._limit = recent
+        self._recent: set[int] = set()
+        self._sorted: list[npt.NDArray[np.int64]] = []
+
+    def add(self, keys: Collection[str]) -> list[bool]:
+        """Add keys; return for each whether it is new."""
+        numbers = list(map(hash, keys))
+        known = self._known(numbers)
+        fresh = []
+        recent = self._recent
+        for number, old in zip(numbers, known, strict=True):
+            new = not old and number not in recent
+            fresh.append(new)
+            if new:
+                recent.add(number)
+        if len(recent) >= self._limit:
+            self._settle()
+        return fresh
+
+    def _known(self, numbers: list[int]) -> list[bool]:
+        if len(numbers) < _FEW:
+            return [any(_holds(run, number) for run in self._sorted) for number in numbers]
+        wanted = np.array(numbers, dtype=np.int64)
+        known = np.zeros(len(wanted), dtype=np.bool_)
+        for run in self._sorted:
+            places = np.searchsorted(run, wanted)
+            places[places == len(run)] = 0
+            known |= run[places] == wanted
+        found: list[bool] = known.tolist()
+        return found
+
+    def _settle(self) -> None:
+        run = np.sort(np.fromiter(self._recent, dtype=np.int64, count=len(self._recent)))
+        self._recent.clear()
+        while self._sorted and len(self._sorted[-1]) <= 2 * len(run):
+            run = np.sort(np.concatenate([self._sorted.pop(), run]))
+        self._sorted.append(run)
+
+    def __len__(self) -> int:
+        return len(self._recent) + sum(map(len, self._sorted))
+
+
+def _holds(run: npt.NDArray[np.int64], number: int) -> bool:
+    place = bisect_left(run, number)
+    return place < len(run) and bool(run[place] == number)
