@@ -11,10 +11,10 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from judgekit.errors import BudgetError, ConfigError, UsageError
+from judgekit.errors import BudgetError, UsageError
 from judgekit.wire.types import Endpoint
 
-__all__ = ["Amount", "Budget", "Price", "Prices", "Spending", "Usage", "parse_prices"]
+__all__ = ["Amount", "Budget", "Price", "Prices", "Spending", "Usage"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,25 +31,6 @@ class Price:
 
 Prices = Mapping[str, Price]
 """Prices by endpoint name or model id; the endpoint's name wins."""
-
-
-def parse_prices(table: Mapping[str, object], key: str = "prices") -> dict[str, Price]:
-    """Read ``{"my-model": {"prompt": 0.15, "completion": 0.6}}``, money per million tokens.
-
-    Raises:
-        ConfigError: an entry is not of that form; ``key`` names the table in the message.
-    """
-    prices = {}
-    for name, entry in table.items():
-        good = isinstance(entry, Mapping) and set(entry) == {"prompt", "completion"}
-        numbers = list(entry.values()) if isinstance(entry, Mapping) else []
-        if not good or not all(isinstance(n, (int, float)) and not isinstance(n, bool) and n >= 0 for n in numbers):
-            raise ConfigError(
-                "expected { prompt = MONEY, completion = MONEY }, both per million tokens", key=f"{key}.{name}"
-            )
-        assert isinstance(entry, Mapping)
-        prices[name] = Price(float(entry["prompt"]), float(entry["completion"]))
-    return prices
 
 
 @dataclass(slots=True)

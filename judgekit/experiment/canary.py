@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from judgekit.client.budget import Amount, Budget, parse_prices
+from judgekit.client.budget import Amount, Budget
 from judgekit.client.origins import origin
 from judgekit.client.session import Session
 from judgekit.data.documents import Unit
@@ -96,7 +96,7 @@ async def canary(
     Raises:
         StoppedError: the endpoint or the budget does not allow to go on.
     """
-    prices = parse_prices(prepared.config.model_dump()["prices"])
+    prices = prepared.config.price_list()
     flips = []
     async with (
         Session(store if has_store(store) else None, mode="read-only") as stored,

@@ -8,12 +8,23 @@ from __future__ import annotations
 
 import os
 import tomllib
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin, get_type_hints
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    Strict,
+    ValidationError,
+    create_model,
+    field_validator,
+    model_validator,
+)
 
+from judgekit.client.budget import Price
 from judgekit.data.documents import Fields
 from judgekit.data.streams import read_bytes
 from judgekit.data.tables import ALL
@@ -45,28 +56,23 @@ class DataConfig(_Section):
     limit: Positive | None = None
 
 
-class EndpointConfig(_Section):
-    """``[endpoints.NAME]``: an OpenAI-compatible server."""
+def _form_of(cls: type[Any], name: str) -> type[_Section]:
+    """Return the form of a table that holds a dataclass's fields without its name; the class checks what they hold."""
+    hints = get_type_hints(cls)
+    form: dict[str, Any] = {}
+    for one in fields(cls):
+        # TOML has lists only.
+        hint = Annotated[hints[one.name], Strict(False)] if get_origin(hints[one.name]) is tuple else hints[one.name]
+        default = {} if one.default_factory is dict else ... if one.default is MISSING else one.default
+        if one.init and one.name != "name":
+            form[one.name] = (hint, default)
+    return create_model(name, __base__=_Section, **form)
 
-    base_url: str
-    model: str
-    api_key_env: str | None = None
-    namespace: str | None = None
-    revision: str | None = None
-    family: str | None = None
-    concurrency: Positive = 16
-    timeout_s: float = 120.0
-    max_retries: Annotated[int, Field(ge=0)] = 6
-    patience_s: float = 900.0
-    max_reply_mb: float = 8.0
-    requests_per_minute: float | None = None
-    tokens_per_minute: float | None = None
-    params: dict[str, Any] = {}
-    complete: list[str] = []
 
-    def endpoint(self, name: str) -> Endpoint:
-        """Return the endpoint."""
-        return Endpoint(name=name, **{**self.model_dump(), "complete": tuple(self.complete)})
+if TYPE_CHECKING:
+    EndpointConfig = _Section
+else:
+    EndpointConfig = _form_of(Endpoint, "EndpointConfig")
 
 
 class PriceConfig(_Section):
@@ -245,6 +251,14 @@ class Config(_Section):
         """Return a path of the file, relative paths being relative to the file's folder; ``~`` is the home."""
         return self.path.parent / os.path.expanduser(text)
 
+    def servers(self) -> dict[str, Endpoint]:
+        """Return the endpoints by name."""
+        return {name: Endpoint(name=name, **table.model_dump()) for name, table in self.endpoints.items()}
+
+    def price_list(self) -> dict[str, Price]:
+        """Return the prices by endpoint name or model id."""
+        return {name: Price(price.prompt, price.completion) for name, price in self.prices.items()}
+
     def files(self) -> dict[str, Path]:
         """Return the data by role, as a manifest names it: ``queries``, ``docs``, ``run NAME``."""
         named = {"queries": self.data.queries, "docs": self.data.docs}
@@ -295,8 +309,7 @@ def parse_config(content: dict[str, Any], path: Path) -> Config:
     """Check the content of an experiment file; ``path`` stands in messages and anchors relative paths."""
     try:
         config = Config.model_validate({**content, "path": path})
-        for name, endpoint in config.endpoints.items():
-            endpoint.endpoint(name)
+        config.servers()
     except ValidationError as error:
         raise _speak(error, path) from None
     except JudgekitError as error:

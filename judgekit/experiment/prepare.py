@@ -75,8 +75,7 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
         config.data.depth,
         config.data.limit,
     )
-    endpoints = {name: entry.endpoint(name) for name, entry in config.endpoints.items()}
-    resources = stages.Resources(endpoints, config.path.parent, config.data.fields, collection.docs)
+    resources = stages.Resources(config.servers(), config.path.parent, config.data.fields, collection.docs)
     labelers: dict[str, Labeler] = {}
     for position, entry in enumerate(config.labelers):
         with _located(config, f"labelers.{position}"):

@@ -28,7 +28,7 @@ from judgekit.analysis import Comparison, QueryLogCheck, agreement, check_query_
 from judgekit.analysis.controls import LENGTH, RETRIEVER
 from judgekit.answers.answerer import Answerer
 from judgekit.client.batch import BatchExport, export_batch
-from judgekit.client.budget import Budget, parse_prices
+from judgekit.client.budget import Budget
 from judgekit.client.session import Mode, Session, run_sync
 from judgekit.client.waves import Plan
 from judgekit.data.checks import remarks
@@ -267,7 +267,7 @@ async def run_async(
         store,
         mode=mode,
         budget=budget,
-        prices=parse_prices(config.model_dump()["prices"]),
+        prices=config.price_list(),
         progress=progress,
     )
     async with session:

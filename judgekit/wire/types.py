@@ -86,6 +86,7 @@ class Endpoint:
     model: str
     api_key_env: str | None = None
     namespace: str | None = None
+    revision: str | None = None
     family: str | None = None
     concurrency: int = 16
     timeout_s: float = 120.0
@@ -95,7 +96,6 @@ class Endpoint:
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
     params: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    revision: str | None = None
     complete: tuple[str, ...] = ()
     identity: str = field(init=False, repr=False, compare=False)
 
@@ -114,7 +114,7 @@ class Endpoint:
         if not self.model.strip():
             raise ConfigError("model is empty", key=f"{where}.model")
         for name in sorted(_OURS & set(self.params)):
-            raise ConfigError(f"{name} is not the user's to set", key=f"{where}.params.{name}")
+            raise ConfigError(f"judgekit sets {name} itself; leave it out", key=f"{where}.params.{name}")
         if key := key_among(dict(self.params)):
             raise ConfigError(
                 f"{key} looks like a key, and what is sent is stored: put it in a variable, see api_key_env",

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from judgekit.client.budget import Price
 from judgekit.errors import ConfigError
 from judgekit.experiment.file import load, parse_config
 
@@ -56,7 +57,7 @@ def test_a_good_file_is_read_with_its_defaults() -> None:
 
 def test_an_endpoints_words_for_a_complete_reply_are_a_list() -> None:
     config = parse_config(_content(("concurrency = 64", 'complete = ["done"]')), Path("e.toml"))
-    assert config.endpoints["local"].endpoint("local").complete == ("done",)
+    assert config.servers()["local"].complete == ("done",)
     with pytest.raises(ConfigError, match=r"endpoints\.local\.complete"):
         parse_config(_content(("concurrency = 64", 'complete = "done"')), Path("e.toml"))
 
@@ -106,3 +107,13 @@ def test_a_missing_file_and_a_file_that_is_no_toml_are_sentences(tmp_path: Path)
         load(bad)
     with pytest.raises(ConfigError, match="is a folder"):
         load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "entry", [3, {"prompt": 1}, {"prompt": 1, "completion": -1}, {"prompt": True, "completion": 1}, {"input": 1}]
+)
+def test_prices_are_read_from_a_table_and_mistakes_are_named(entry: object) -> None:
+    good = parse_config({**_content(), "prices": {"m": {"prompt": 0.15, "completion": 1}}}, Path("e.toml"))
+    assert good.price_list() == {"m": Price(0.15, 1.0)}
+    with pytest.raises(ConfigError, match=r"prices\.m"):
+        parse_config({**_content(), "prices": {"m": entry}}, Path("e.toml"))

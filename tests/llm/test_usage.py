@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.client.budget import Amount, Budget, Price, parse_prices
+from judgekit.client.budget import Amount, Budget, Price
 from judgekit.client.mock import Scripted, ScriptedTransport, completion, error
 from judgekit.client.waves import Distinct
-from judgekit.errors import BudgetError, ConfigError, UsageError
+from judgekit.errors import BudgetError, UsageError
 from judgekit.wire.types import Endpoint
 from tests.llm.programs import Run
 
@@ -169,13 +169,6 @@ def test_requests_in_flight_count_against_the_budget() -> None:
     found, sent = run("yes", session={"budget": Budget(max_requests=20)}, concurrency=16)
     assert isinstance(found.error, BudgetError)
     assert sent == len(found.outcomes) == 20
-
-
-def test_prices_are_read_from_a_table_and_mistakes_are_named() -> None:
-    assert parse_prices({"m": {"prompt": 0.15, "completion": 1}}) == {"m": Price(0.15, 1.0)}
-    for entry in (3, {"prompt": 1}, {"prompt": 1, "completion": -1}, {"prompt": True, "completion": 1}, {"input": 1}):
-        with pytest.raises(ConfigError, match=r"prices\.m"):
-            parse_prices({"m": entry})
 
 
 def test_an_empty_budget_is_no_budget() -> None:
