@@ -9,7 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from judgekit.analysis import Comparison, compare
+    from judgekit.analysis import Comparison, compare, model_matrix, plan_queries
+    from judgekit.analysis.agreement import agreement
+    from judgekit.answers.quality import AnswerMetric
     from judgekit.client.budget import Budget
     from judgekit.data import (
         Doc,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     )
     from judgekit.errors import JudgekitError
     from judgekit.experiment.run import plan, run
+    from judgekit.labelers.base import Labeler
     from judgekit.metrics import Measure, measure
     from judgekit.stages import answer, label, score
     from judgekit.wire.types import Endpoint
@@ -38,11 +41,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AnswerMetric": "answers.quality",
     "Budget": "client.budget",
     "Comparison": "analysis",
     "Doc": "data",
     "Endpoint": "wire.types",
     "JudgekitError": "errors",
+    "Labeler": "labelers.base",
     "Labeling": "data",
     "Measure": "metrics",
     "MemoryDocs": "data",
@@ -50,11 +55,14 @@ _HOMES = {
     "Run": "data",
     "Scale": "data",
     "Status": "data",
+    "agreement": "analysis.agreement",
     "answer": "stages",
     "compare": "analysis",
     "label": "stages",
     "measure": "metrics",
+    "model_matrix": "analysis",
     "plan": "experiment.run",
+    "plan_queries": "analysis",
     "read_docs": "data",
     "read_dpr": "data",
     "read_qrels": "data",
@@ -69,11 +77,13 @@ _HOMES = {
 }
 
 __all__ = [
+    "AnswerMetric",
     "Budget",
     "Comparison",
     "Doc",
     "Endpoint",
     "JudgekitError",
+    "Labeler",
     "Labeling",
     "Measure",
     "MemoryDocs",
@@ -81,11 +91,14 @@ __all__ = [
     "Run",
     "Scale",
     "Status",
+    "agreement",
     "answer",
     "compare",
     "label",
     "measure",
+    "model_matrix",
     "plan",
+    "plan_queries",
     "read_docs",
     "read_dpr",
     "read_qrels",

@@ -19,7 +19,7 @@ import pandas as pd
 from judgekit.analysis.controls import LENGTH, RETRIEVER
 from judgekit.answers.answerer import Answerer, make_answerer
 from judgekit.answers.imported import completed, read_ratings
-from judgekit.answers.quality import Answered, Metric, Score
+from judgekit.answers.quality import Answered, AnswerMetric, Score
 from judgekit.answers.quality import metric as answer_metric
 from judgekit.client.origins import origin
 from judgekit.data.checks import check_runs
@@ -238,7 +238,7 @@ class Answering:
     """How queries are answered end to end, and how the answers are rated."""
 
     answerer: Answerer
-    metrics: tuple[Metric, ...]
+    metrics: tuple[AnswerMetric, ...]
 
 
 def answering(
@@ -246,7 +246,7 @@ def answering(
     *,
     endpoint: str | None = None,
     prompt: str = "answer-short",
-    metrics: Sequence[str] = ("em", "f1"),
+    metrics: Sequence[str | AnswerMetric] = ("em", "f1"),
     options: Mapping[str, Value] | None = None,
 ) -> Answering:
     """Build the answerer and the answer metrics from their names.
@@ -291,7 +291,7 @@ def units_to_answer(collection: Collection, asked: Iterable[tuple[str, tuple[str
     return (Unit(collection.queries[q], tuple(collection.docs.get(docs))) for q, docs in asked)
 
 
-def rating_stage(stage: str, metric: Metric) -> str:
+def rating_stage(stage: str, metric: AnswerMetric) -> str:
     """Return the name of the stage in which an LLM rates the answers of a stage."""
     return f"rate {metric.name}{stage.removeprefix('answer')}"
 
@@ -332,6 +332,7 @@ async def answer_runs(
             session.book(at_depth(stage, depth), answerer.endpoint, outcomes)
     rows: list[dict[str, object]] = []
     for metric in answering.metrics:
+        name = metric.name
         async for answered, score in _rate(metric, found, session, rating_stage(stage, metric)):
             result = answered.answer
             for (run, depth), (reply_model, fingerprint) in found[answered]:
@@ -341,7 +342,7 @@ async def answer_runs(
                         "depth": depth,
                         "model": answerer.endpoint.model,
                         "query_id": answered.query.query_id,
-                        "metric": metric.name,
+                        "metric": name,
                         "value": np.nan if score.value is None else score.value,
                         "answer": result.text,
                         "status": score.status.value,
@@ -358,7 +359,7 @@ async def answer_runs(
 
 
 async def _rate(
-    metric: Metric, found: Mapping[Answered, Sequence[tuple[_Asked, Origin]]], session: Session, stage: str
+    metric: AnswerMetric, found: Mapping[Answered, Sequence[tuple[_Asked, Origin]]], session: Session, stage: str
 ) -> AsyncIterator[tuple[Answered, Score]]:
     if metric.endpoint is None:
         for unit in found:
@@ -476,7 +477,7 @@ def _resources(endpoints: Endpoint | Iterable[Endpoint] | None, fields: Fields, 
 
 
 def label(
-    spec: str,
+    spec: str | Labeler,
     *,
     queries: AsQueries,
     docs: AsDocs,
@@ -495,7 +496,8 @@ def label(
     Replies are kept in the reply store, so that calling it again costs nothing.
 
     Args:
-        spec: the labeler's spelling, e.g. ``containment`` or ``judge(prompt=graded)``.
+        spec: the labeler's spelling, e.g. ``containment``, ``judge(prompt=graded)`` or ``mine.py:Longest(least=3)``;
+            or a labeler, ``Longest(least=3)``.
         queries: a file, a DataFrame ``query_id, text, answers``, `Query` objects, dictionaries with these keys, or a
             dictionary of ids to texts, to such dictionaries or to `Query` objects.
         docs: likewise, ``doc_id, text, title``; or a look-up of `Doc` with ``get()``.
@@ -538,7 +540,7 @@ def answer(
     endpoints: Endpoint | Sequence[Endpoint],
     endpoint: str | None = None,
     prompt: str = "answer-short",
-    metrics: str | Sequence[str] = ("em", "f1"),
+    metrics: str | AnswerMetric | Sequence[str | AnswerMetric] = ("em", "f1"),
     fields: Fields = "title+text",
     closed_book: bool = True,
     cache: str | Path | None = None,
@@ -556,7 +558,7 @@ def answer(
         endpoints: the LLM, or several.
         endpoint: name of the endpoint that answers, if there are several.
         prompt: name or path of an answer prompt.
-        metrics: answer metrics, e.g. ``["em", "f1"]`` or ``"em"``.
+        metrics: answer metrics, e.g. ``["em", "f1"]``, ``"em"``, ``"mine.py:Brief"`` or your own `AnswerMetric`.
         fields: how documents are rendered.
         closed_book: also answer without any document (depth 0, run ``all``).
         cache: folder of the reply store; the user's cache folder by default.
@@ -574,7 +576,7 @@ def answer(
     if not wanted:
         raise UsageError("there is no depth to answer at")
     collection = Collection.make(queries, docs, runs, wanted[-1])
-    named = [metrics] if isinstance(metrics, str) else metrics
+    named = [metrics] if isinstance(metrics, str | AnswerMetric) else metrics
     made = answering(_resources(endpoints, fields, collection.docs), endpoint=endpoint, prompt=prompt, metrics=named)
     return with_session(
         lambda session: answer_runs(made, collection, wanted, session, closed_book=closed_book),

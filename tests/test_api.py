@@ -12,7 +12,13 @@ def test_the_public_names_are_sorted_and_all_there() -> None:
     assert judgekit.__all__ == sorted(judgekit.__all__)
     for name in judgekit.__all__:
         assert getattr(judgekit, name) is not None
-    assert set(judgekit.__all__) <= set(dir(judgekit))
+
+
+def test_only_public_names_are_listed_whatever_was_imported() -> None:
+    from judgekit import labelers
+
+    assert labelers
+    assert set(dir(judgekit)) == {*judgekit.__all__, "__version__"}
 
 
 def test_importing_judgekit_imports_nothing_slow() -> None:

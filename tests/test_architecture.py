@@ -26,9 +26,10 @@ ROOMS = (
     ("reading",),
     ("client",),
     ("store",),
+    ("plugins",),
     ("wire",),
     ("data",),
-    ("spec", "options", "progress"),
+    ("spec", "progress"),
     ("errors",),
 )
 """From the top of the house to its foundation; a room imports itself, its neighbours here and what lies below it."""

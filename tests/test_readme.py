@@ -81,7 +81,7 @@ def test_every_command_of_the_readme_exists_with_its_options(command: list[str])
 
 def test_every_name_that_the_python_examples_use_is_public() -> None:
     blocks = re.findall(r"```python\n(.*?)```", README, re.S)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     used = {
         node.attr
         for node in ast.walk(ast.parse("\n".join(blocks)))

@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Final, Literal, Protocol, get_args
+from typing import Any, Final, Literal
 
 from judgekit.answers.budget import fit
 from judgekit.answers.normalize import normalize
@@ -21,7 +20,7 @@ from judgekit.answers.reading import Answer, read_answer
 from judgekit.data.documents import Doc, Fields, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.options import Options
+from judgekit.plugins import Context, option, read_options
 from judgekit.reading.asking import Asker, settled
 from judgekit.reading.prompts import Prompt, find_prompt, load_prompt, neutral, passages
 from judgekit.spec import Spec, Value
@@ -30,7 +29,6 @@ from judgekit.wire.types import Endpoint, Outcome, Request
 __all__ = ["Answerer", "Mode", "Order", "make_answerer"]
 
 _MERGING: Final[Mapping[str, str]] = {"short": "merge", "long": "merge-long"}
-_OPTIONS: Final = ("order", "seed", "context_tokens", "mode", "closed_prompt", "merge_prompt")
 
 Order = Literal["ranked", "reversed", "shuffled"]
 """How documents stand in the prompt: best first, best last, or shuffled by a seed."""
@@ -39,17 +37,14 @@ Mode = Literal["together", "vote", "merge"]
 """All documents in one prompt; or one request per document and the answers merged, by vote or by the model."""
 
 
-class Context(Protocol):
-    """What is asked for while an answerer is being built; a labeler's context is one."""
-
-    @property
-    def fields(self) -> Fields:
-        """How documents are rendered."""
-        ...
-
-    def path(self, text: str) -> Path:
-        """Resolve the path of a file."""
-        ...
+@dataclass(frozen=True)
+class _Options:
+    order: Order = "ranked"
+    seed: int = option(0, least=0)
+    context_tokens: int | None = option(None, least=1)
+    mode: Mode = "together"
+    closed_prompt: str | None = None
+    merge_prompt: str | None = None
 
 
 @dataclass(frozen=True)
@@ -238,16 +233,16 @@ def make_answerer(
     Raises:
         UsageError: an option is unknown or makes no sense.
     """
-    given = Options(Spec("answers", tuple((options or {}).items())), _OPTIONS)
-    closed, merge = given.text("closed_prompt"), given.text("merge_prompt")
+    given = _Options(**read_options(_Options, Spec("answers", tuple((options or {}).items()))))
+    closed, merge = given.closed_prompt, given.merge_prompt
     return Answerer(
         endpoint,
         find_prompt(prompt, context.path),
         context.fields,
-        given.choice("order", "ranked", get_args(Order)),  # type: ignore[arg-type]  # one of Order
-        given.whole("seed", 0, 0),
-        given.whole("context_tokens", 0, 1) if "context_tokens" in given else None,
-        given.choice("mode", "together", get_args(Mode)),  # type: ignore[arg-type]  # one of Mode
+        given.order,
+        given.seed,
+        given.context_tokens,
+        given.mode,
         find_prompt(merge, context.path) if merge else None,
         find_prompt(closed, context.path) if closed else None,
     )

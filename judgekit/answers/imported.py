@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from judgekit.answers.normalize import trimmed
-from judgekit.answers.quality import Metric
+from judgekit.answers.quality import AnswerMetric
 from judgekit.answers.reading import Answer, stated
 from judgekit.data.documents import Queries
 from judgekit.data.records import Record, as_number, records
@@ -85,7 +85,7 @@ def completed(table: pd.DataFrame, runs: Collection[str], depths: Collection[int
     return QUALITY.check(table)
 
 
-def read_answers(path: str | Path, queries: Queries, metrics: Sequence[Metric]) -> pd.DataFrame:
+def read_answers(path: str | Path, queries: Queries, metrics: Sequence[AnswerMetric]) -> pd.DataFrame:
     """Read another system's answers and rate them, as a quality table.
 
     Args:
@@ -99,6 +99,7 @@ def read_answers(path: str | Path, queries: Queries, metrics: Sequence[Metric]) 
         UsageError: a metric asks an LLM.
     """
     source = Path(path)
+    names = [metric.name for metric in metrics]
     asking = next((m.name for m in metrics if m.endpoint is not None), None)
     if asking is not None:
         raise UsageError(f"the metric {asking} asks an LLM; answers that are read from a file are rated without one")
@@ -110,10 +111,10 @@ def read_answers(path: str | Path, queries: Queries, metrics: Sequence[Metric]) 
             raise DataError(f"query {where['query_id']!r} is not among the queries", source, record.line)
         text = trimmed(_text(record.fields["answer"]))
         answer = stated(text, text) if text else Answer("", Status.FAILED, reason="there is no answer in the file")
-        for metric in metrics:
+        for name, metric in zip(names, metrics, strict=True):
             score = metric.score(answer, query)
             value = float("nan") if score.value is None else score.value
-            row = {"metric": metric.name, "value": value, "status": score.status.value, "reason": score.reason}
+            row = {"metric": name, "value": value, "status": score.status.value, "reason": score.reason}
             counted = {"abstained": int(answer.abstained), "seems_abstained": int(answer.seems_abstained)}
             rows.append({**where, **row, "answer": text, **counted})
     return _table(rows, source)

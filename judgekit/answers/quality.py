@@ -1,35 +1,27 @@
-"""Answer quality: the protocol of answer metrics and their registry.
+"""Answer quality: what an answer metric is, and how one is found by its spelling.
 
-A metric reads an answer and the query's references and gives a value on its declared scale, or says why there is
-none. Most need nothing more; one that asks an LLM is a program as well (`Metric.requests`), over units that hold the
-query and the answer. A new metric is one file in `judgekit.answers.metrics` whose ``METRIC`` is a class with
-``names`` and ``make(spec, endpoints)``, and no edit elsewhere; a third-party one is an entry point of the group
-``judgekit.answer_metrics`` that names such a class.
+A metric gives an answer a value on its declared scale, or says why there is none. Most compare its text with the
+query's references and need nothing more; one that asks an LLM is a program as well (`AnswerMetric.requests`), over
+units that hold the query and the answer. Judgekit's own are in `judgekit.answers.metrics`; see `judgekit.plugins` for
+where others are found.
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
-from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple
 
 from judgekit.answers.reading import Answer
 from judgekit.data.documents import Query
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
-from judgekit.errors import UsageError, nearest
-from judgekit.options import About, about
-from judgekit.spec import Spec, parse
+from judgekit.errors import UsageError
+from judgekit.plugins import Context, Plugin, Registry
+from judgekit.spec import Spec, user_code
 from judgekit.wire.types import Endpoint, Outcome, Request
 
-__all__ = ["Answered", "Endpoints", "Metric", "ReferenceMetric", "Score", "catalog", "metric", "unscored"]
-
-ENTRY_POINTS = "judgekit.answer_metrics"
+__all__ = ["METRICS", "AnswerMetric", "Answered", "Score", "catalog", "metric", "unscored"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,71 +40,82 @@ class Score(NamedTuple):
     reason: str = ""
 
 
-class Metric(Protocol):
-    """An answer metric. It holds configuration and no state."""
+@dataclass(frozen=True)
+class AnswerMetric(Plugin):
+    """Base of all answer metrics: a frozen dataclass whose fields are the options of its spelling.
+
+    A metric has a ``kind``, the name in its spelling, a ``scale``, ``binary`` or ``unit``, and compares::
+
+        @dataclass(frozen=True)
+        class Brief(judgekit.AnswerMetric):
+            \"\"\"The answer is not much longer than the longest reference.\"\"\"
+            kind = "brief"
+            scale = "binary"
+            times: float = 2.0
+
+            def compare(self, text, references):
+                return len(text) <= self.times * max(map(len, references))
+
+    One that needs no references says ``needs_references = False`` and overrides `score`; one that asks an LLM overrides
+    `endpoint`, `requests` and `read`.
+    """
+
+    needs_references: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
         """The canonical spelling, which is what the column ``metric`` of the quality table holds."""
-        ...
+        return str(self.spec)
 
     @property
     def scale(self) -> Scale:
-        """``binary`` or ``unit``."""
-        ...
-
-    @property
-    def needs_references(self) -> bool:
-        """Whether the query must have reference answers."""
-        ...
+        """``binary`` or ``unit``; a class may give it as a text."""
+        raise UsageError(f'{type(self).__name__} does not say on which scale its values are, such as scale = "unit"')
 
     @property
     def endpoint(self) -> Endpoint | None:
         """The LLM that is asked, if any."""
-        ...
+        return None
+
+    def prepare(self) -> None:
+        """Check the options together and look up what they name; there is a `context` now.
+
+        Raises:
+            UsageError: the class does not say on which scale its values are.
+        """
+        self.scale  # noqa: B018 - raises where there is none
 
     def requests(self, unit: Answered, replies: Sequence[Outcome], /) -> list[Request]:
         """Return the next wave of requests; always [] for a metric that asks no LLM."""
-        ...
+        return []
 
     def read(self, unit: Answered, replies: Sequence[Outcome], /) -> Score:
         """Return the quality, once `requests` has no more to ask."""
-        ...
+        return self.score(unit.answer, unit.query)
 
     def score(self, answer: Answer, query: Query) -> Score:
-        """Return the quality without any LLM; a `UsageError` where the metric needs one."""
-        ...
-
-
-class ReferenceMetric(ABC):
-    """A metric that compares an answer with each reference and takes the best, without any LLM."""
-
-    needs_references = True
-    endpoint: Endpoint | None = None
+        """Return the quality without any LLM: abstentions are compared like any answer, missing answers have none."""
+        references = tuple(filter(self.leaves, query.answers))
+        if query.answers and not references:
+            reason = f"nothing of the reference answers of query {query.query_id!r} is left to compare"
+            return Score(None, Status.NOT_APPLICABLE, reason)
+        missing = unscored(answer, query)
+        if missing:
+            return missing
+        with user_code(lambda: f"{self.name}, query {query.query_id!r}", type(self).compare.__code__.co_filename):
+            value = float(self.compare(answer.text, references))
+        problem = self.scale.problem(value)
+        if problem:
+            raise UsageError(f"{self.name}, query {query.query_id!r}: {problem}")
+        return Score(value)
 
     def leaves(self, reference: str) -> bool:
         """Return whether there is anything in a reference that an answer can be compared with."""
         return True
 
-    @abstractmethod
     def compare(self, text: str, references: Sequence[str]) -> float:
-        """Return how good ``text`` is beside the best of the references, which are at least one; in [0, 1]."""
-
-    def requests(self, unit: Answered, replies: Sequence[Outcome], /) -> list[Request]:
-        """Return [], there is nothing to ask."""
-        return []
-
-    def read(self, unit: Answered, replies: Sequence[Outcome], /) -> Score:
-        """Return the quality of the unit's answer."""
-        return self.score(unit.answer, unit.query)
-
-    def score(self, answer: Answer, query: Query) -> Score:
-        """Return the quality: abstentions are compared like any answer, answers that are not there have none."""
-        references = tuple(filter(self.leaves, query.answers))
-        if query.answers and not references:
-            reason = f"nothing of the reference answers of query {query.query_id!r} is left to compare"
-            return Score(None, Status.NOT_APPLICABLE, reason)
-        return unscored(answer, query) or Score(self.compare(answer.text, references))
+        """Return how good ``text`` is beside the best of the references, which are at least one; on the scale."""
+        raise UsageError(f"{type(self).__name__} rates nothing: it needs compare(self, text, references) or score")
 
 
 def unscored(answer: Answer, query: Query) -> Score | None:
@@ -124,62 +127,18 @@ def unscored(answer: Answer, query: Query) -> Score | None:
     return None
 
 
-class Endpoints(Protocol):
-    """What a metric may ask for while it is being built; a labeler's context is one."""
-
-    def endpoint(self, name: str | None) -> Endpoint:
-        """Return the endpoint of that name, or the only one if ``name`` is None."""
-        ...
-
-    def path(self, text: str) -> Path:
-        """Resolve the path of a file."""
-        ...
+METRICS = Registry(AnswerMetric, "answer metric", "judgekit.answer_metrics", "judgekit.answers.metrics")
+catalog = METRICS.catalog
 
 
-MetricFactory = Callable[[Spec, "Endpoints | None"], Metric]
-"""The class method ``make`` of a metric class: reads the options of a spelling, refuses unknown ones."""
-
-
-def _metrics() -> dict[str, MetricFactory]:
-    """Return every known metric by its name; a built-in one cannot be replaced by an entry point."""
-    found = _built_in()
-    for point in entry_points(group=ENTRY_POINTS):
-        kind = point.load()
-        for name in kind.names:
-            if name in found:
-                raise UsageError(f"the answer metric {name!r} of {point.value} has the name of another one")
-            found[name] = kind.make
-    return found
-
-
-def _built_in() -> dict[str, MetricFactory]:
-    package = importlib.import_module("judgekit.answers.metrics")
-    modules = [importlib.import_module(f"{package.__name__}.{m.name}") for m in pkgutil.iter_modules(package.__path__)]
-    return {name: module.METRIC.make for module in modules for name in module.METRIC.names}
-
-
-def catalog() -> dict[str, About]:
-    """Return what each answer metric is, by its name, installed ones included."""
-    return {name: about(getattr(make, "__self__", make)) for name, make in sorted(_metrics().items())}
-
-
-def metric(spec: Spec | str, endpoints: Endpoints | None = None) -> Metric:
+def metric(spec: AnswerMetric | Spec | str, context: Context | None = None) -> AnswerMetric:
     """Build the answer metric of a spelling such as ``em``, ``rouge-l`` or ``correct(endpoint=judge)``.
 
     Args:
-        spec: the spelling.
-        endpoints: where a metric that asks an LLM finds it.
+        spec: the spelling, which may begin with a user's file, or an instance.
+        context: where a metric that asks an LLM finds it.
 
     Raises:
-        UsageError: there is no such metric, or an option is not one of its own.
+        ConfigError, UsageError: there is no such metric, or an option is not one of its own.
     """
-    spec = parse(spec) if isinstance(spec, str) else spec
-    known = _built_in()
-    if spec.name not in known:
-        known = _metrics()  # looks through all installed packages, which takes longer than building a metric
-    if spec.name not in known:
-        names = ", ".join(sorted(known))
-        raise UsageError(f"there is no answer metric {spec.name!r} (there are: {names}).{nearest(spec.name, known)}")
-    if spec.cutoff is not None:
-        raise UsageError(f"{spec}: an answer metric has no cutoff")
-    return known[spec.name](spec, endpoints)
+    return METRICS.build(spec, context)

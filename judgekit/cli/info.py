@@ -10,7 +10,7 @@ import typer
 from judgekit.cli.common import ApiKeyEnv, console
 
 if TYPE_CHECKING:
-    from judgekit.options import About
+    from judgekit.plugins import About
 
 __all__ = ["answer_metrics", "check_endpoint", "labelers", "measures", "prompts"]
 

@@ -1,50 +1,33 @@
-"""The labeler protocol, the registry, and the one place that checks "one record per asked pair".
+"""What a labeler is, and the one place that checks "one record per asked pair".
 
 A labeler is two pure functions over *units* (a query with one or more docs)::
 
     requests(unit, replies) -> list[Request]     called again with what came back, until it returns []
     label(unit, replies)    -> list[Label]
 
-One that hands on labels from a file may have a property ``imported``, (query id, doc id) -> relevance or None: the
-report then counts the relevant documents that no run retrieved.
+One that asks no LLM has ``relevance(query, doc)`` instead. It holds its options and no state; what it reads from a
+file it reads when it is built. One that hands on labels from a file may have a property ``imported``, (query id, doc
+id) -> relevance or None: the report then counts the relevant documents that no run retrieved.
 
-It holds configuration and no state, and does no I/O: a labeler that needs a file reads it when it is built.
-A new labeler is one new file in this package whose ``LABELER`` is a class with ``kind`` and ``make(spec, context)``,
-and no edit elsewhere; a third-party one is an entry point of the group ``judgekit.labelers`` that names such a class.
+Judgekit's own are the files of this package; see `judgekit.plugins` for where others are found.
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from importlib.metadata import entry_points
-from pathlib import Path
-from typing import ClassVar, Protocol, get_args, runtime_checkable
+import numbers
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Self
 
-from judgekit.data.documents import Doc, Docs, Fields, Query, Unit
+from judgekit.data.documents import Doc, Fields, Query, Unit
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
-from judgekit.errors import UsageError, nearest
-from judgekit.options import About, Options, about
-from judgekit.spec import Spec, Value, parse
+from judgekit.errors import UsageError
+from judgekit.plugins import Context, Plugin, Registry
+from judgekit.spec import user_code
 from judgekit.wire.types import Endpoint, Outcome, Request
 
-__all__ = [
-    "Context",
-    "Label",
-    "Labeler",
-    "Needs",
-    "Unit",
-    "build",
-    "catalog",
-    "checked",
-    "kinds",
-    "options",
-    "read_fields",
-    "spell_fields",
-]
+__all__ = ["LABELERS", "Context", "Label", "Labeler", "Needs", "Unit", "build", "catalog", "checked", "kinds"]
 
 
 @dataclass(slots=True)
@@ -95,109 +78,99 @@ class Needs:
         return (*self.endpoints, *self.raters)
 
 
-@runtime_checkable
-class Labeler(Protocol):
-    """See the module's docstring. ``kind`` is the registered name; ``spec`` the canonical spelling."""
+@dataclass(frozen=True)
+class Labeler(Plugin):
+    """Base of all labelers: a frozen dataclass whose fields are the options of its spelling.
 
-    kind: ClassVar[str]
+    A labeler has a ``kind``, the name in its spelling, a ``scale``, and says how relevant a document is::
 
-    @property
-    def spec(self) -> Spec:
-        """The canonical spelling: ``build(parse(str(spec)), context)`` is an equal labeler."""
-        ...
+        @dataclass(frozen=True)
+        class Longest(judgekit.Labeler):
+            \"\"\"A document is relevant if it has at least so many characters.\"\"\"
+            kind = "longest"
+            scale = "binary"
+            least: int = 10
+
+            def relevance(self, query, doc):
+                return len(doc.text) >= self.least
+
+    One that asks an LLM overrides `requests` and `label`. An option ``fields`` of the type `Fields` or None is how
+    documents are rendered.
+    """
 
     @property
     def scale(self) -> Scale:
-        """The declared scale of the labels."""
-        ...
+        """The declared scale of the labels; a class may give it as a text, ``scale = "grades:3"``."""
+        raise UsageError(f'{type(self).__name__} does not say on which scale its labels are, such as scale = "binary"')
 
     @property
     def needs(self) -> Needs:
-        """What the labeling needs and sees."""
-        ...
+        """What the labeling needs and sees; by default the LLM that the option ``endpoint`` names, if it asks one."""
+        name: str | None = getattr(self, "endpoint", None)
+        return Needs(endpoints=(self.context.endpoint(name),)) if self._asks else Needs()
+
+    @property
+    def rendering(self) -> Fields:
+        """How documents are rendered."""
+        fields: Fields | None = getattr(self, "fields", None)
+        return fields or "title+text"
+
+    @property
+    def _asks(self) -> bool:
+        return type(self).requests is not Labeler.requests
+
+    def bound(self, context: Context | None) -> Self:
+        """Return it ready for use.
+
+        How documents are rendered is left out of its spelling only where title and text are, and that is the rule of
+        the context too: a labeling's name says what its labels were made from.
+        """
+        made = self
+        if context is not None and hasattr(self, "fields"):
+            fields = self.fields or context.fields
+            made = replace(self, **{"fields": None if fields == context.fields == "title+text" else fields})
+        return super(Labeler, made).bound(context)
+
+    def prepare(self) -> None:
+        """Check the options together and look up what they name; there is a `context` now.
+
+        Raises:
+            UsageError: the class says neither what a document's relevance is nor how it is labelled.
+        """
+        if type(self).relevance is Labeler.relevance and type(self).label is Labeler.label:
+            raise UsageError(f"{type(self).__name__} labels nothing: it needs relevance(self, query, doc)")
+        self.scale  # noqa: B018 - raises where there is none
 
     def units(self, query: Query, docs: Sequence[Doc]) -> Iterable[Unit]:
-        """Cut a query's pooled docs into units; pointwise labelers make one per doc."""
-        ...
+        """Cut a query's pooled docs into units: one per doc where an LLM is asked, else all of them together."""
+        return [Unit(query, (doc,)) for doc in docs] if self._asks else [Unit(query, tuple(docs))]
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
-        """Return the next wave of requests, given the outcomes so far in order; [] when done."""
-        ...
+        """Return the next wave of requests, given the outcomes so far in order; [] when done, as at once by default."""
+        return []
 
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
-        """Return one label per doc of the unit."""
-        ...
+        """Return one label per doc of the unit; by default its `relevance`."""
+        return [self._of(unit.query, doc) for doc in unit.docs]
+
+    def relevance(self, query: Query, doc: Doc) -> float | None:
+        """Return how relevant a document is, on the labeler's scale; None where it does not apply."""
+        raise NotImplementedError
+
+    def _of(self, query: Query, doc: Doc) -> Label:
+        file = type(self).relevance.__code__.co_filename
+        with user_code(lambda: f"{self.spec}, query {query.query_id!r}, doc {doc.doc_id!r}", file):
+            value = self.relevance(query, doc)
+        if value is None:
+            reason = "does not apply to this document"
+            return Label(query.query_id, doc.doc_id, None, Status.NOT_APPLICABLE, "", reason)
+        if not isinstance(value, numbers.Real) and type(value).__module__ != "numpy":
+            raise UsageError(f"{self.spec}, query {query.query_id!r}, doc {doc.doc_id!r}: {value!r} is not a number")
+        return Label(query.query_id, doc.doc_id, float(value))
 
 
-class Context(Protocol):
-    """What a labeler may ask for while it is being built."""
-
-    @property
-    def fields(self) -> Fields:
-        """How documents are rendered unless the labeler's spelling says otherwise."""
-        ...
-
-    @property
-    def docs(self) -> Docs | None:
-        """The collection, for a labeler that has to look up documents outside of the pool; None without one."""
-        ...
-
-    def endpoint(self, name: str | None) -> Endpoint:
-        """Return the endpoint of that name, or the only one if ``name`` is None; else a `ConfigError`."""
-        ...
-
-    def path(self, text: str) -> Path:
-        """Resolve a file named in a spelling (relative to the experiment file or the working directory)."""
-        ...
-
-
-LabelerFactory = Callable[[Spec, Context], Labeler]
-"""The class method ``make`` of a labeler class: reads the options of a spelling, refuses unknown ones."""
-
-ENTRY_POINTS = "judgekit.labelers"
-
-
-def kinds() -> dict[str, LabelerFactory]:
-    """Return every known labeler by its kind: the modules of this package, then the installed entry points.
-
-    A built-in kind cannot be replaced by an entry point; that is a `UsageError`, so that a spelling always
-    means the same.
-    """
-    found = _built_in()
-    for point in entry_points(group=ENTRY_POINTS):
-        if point.name in found:
-            raise UsageError(f"the labeler {point.name!r} of {point.value} has the name of a built-in one")
-        found[point.name] = point.load().make
-    return found
-
-
-def _built_in() -> dict[str, LabelerFactory]:
-    package = importlib.import_module("judgekit.labelers")
-    modules = [importlib.import_module(f"{package.__name__}.{m.name}") for m in pkgutil.iter_modules(package.__path__)]
-    return {module.LABELER.kind: module.LABELER.make for module in modules if hasattr(module, "LABELER")}
-
-
-def catalog() -> dict[str, About]:
-    """Return what each known labeler is, by its kind; of an installed one that does not say, its docstring."""
-    return {kind: about(getattr(make, "__self__", make)) for kind, make in sorted(kinds().items())}
-
-
-def build(spec: Spec | str, context: Context) -> Labeler:
-    """Build the labeler of a spelling such as ``judge(prompt=graded)``.
-
-    Raises:
-        UsageError: the kind is unknown or an option is not one of its own.
-    """
-    spec = parse(spec) if isinstance(spec, str) else spec
-    known = _built_in()
-    if spec.name not in known:
-        known = kinds()  # looks through all installed packages, which takes longer than building a labeler
-    if spec.name not in known:
-        names = ", ".join(sorted(known))
-        raise UsageError(f"there is no labeler {spec.name!r} (there are: {names}).{nearest(spec.name, known)}")
-    if spec.cutoff is not None:
-        raise UsageError(f"{spec}: a labeler has no cutoff")
-    return known[spec.name](spec, context)
+LABELERS = Registry(Labeler, "labeler", "judgekit.labelers", "judgekit.labelers")
+build, catalog, kinds = LABELERS.build, LABELERS.catalog, LABELERS.kinds
 
 
 def checked(labeler: Labeler, unit: Unit, replies: Sequence[Outcome]) -> list[Label]:
@@ -222,26 +195,3 @@ def checked(labeler: Labeler, unit: Unit, replies: Sequence[Outcome]) -> list[La
         if problem:
             raise UsageError(f"labeler {labeler.spec}: {label} is off the scale: {problem}")
     return labels
-
-
-def options(spec: Spec, known: Iterable[str]) -> dict[str, Value]:
-    """Return the options of a spelling, all of which must be ``known``; for use in ``make``.
-
-    Raises:
-        UsageError: an option is unknown; the message suggests the nearest.
-    """
-    return dict(Options(spec, known).values)
-
-
-def read_fields(options: Options, context: Context) -> Fields:
-    """Return how documents are rendered: as the spelling says (``fields=text``), else as the context does."""
-    return options.choice("fields", context.fields, get_args(Fields))  # type: ignore[return-value]  # one of Fields
-
-
-def spell_fields(fields: Fields, default: Fields) -> dict[str, tuple[Value, Value]]:
-    """Return the option ``fields`` for `judgekit.options.spelling`.
-
-    It is left out only where title and text are rendered and that is the context's rule too: a labeling's name
-    says what its labels were made from.
-    """
-    return {"fields": (fields, "title+text" if default == "title+text" else "")}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import ClassVar, Final, Literal, Protocol, Self, get_args
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Final, Literal, Protocol
 
 import regex
 
@@ -16,10 +16,9 @@ from judgekit.data.documents import Doc, Fields, Query, render
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import DataError
-from judgekit.labelers.base import Context, Label, Needs, Unit, read_fields, spell_fields
-from judgekit.options import About, Options, spelling
-from judgekit.spec import Spec
-from judgekit.wire.types import Outcome, Request
+from judgekit.labelers.base import Label, Labeler, Needs, Unit
+from judgekit.plugins import option
+from judgekit.wire.types import Outcome
 
 __all__ = ["Containment"]
 
@@ -36,104 +35,49 @@ class _Text(Protocol):
 
 
 @dataclass(frozen=True)
-class Containment:
-    """Relevance 1 if any reference answer stands in the document's text, else 0.
+class Containment(Labeler):
+    """A reference answer stands in the document.
 
-    Not applicable to a query without reference answers, or whose answers are all classes (yes, no, SUPPORTS, …),
-    shorter than ``min_length`` or longer than ``max_words``: a class is stated nowhere, and a long answer nowhere in
-    the same words, so that 0 would say nothing about the document.
+    Relevance 1 if any reference answer stands in the document's text, else 0. Not applicable to a query without
+    reference answers, or whose answers are all classes (yes, no, SUPPORTS, …), shorter than ``min_length`` or longer
+    than ``max_words``: a class is stated nowhere, and a long answer nowhere in the same words, so that 0 would say
+    nothing about the document.
 
     Words are looked for as they are written. Where a script has no spaces, single characters are looked for, one behind
     the other, so that 京都 is also found in 東京都. Where a language changes the form of words (Finnish, Turkish) or
     attaches others to them (Arabic, Hebrew), an answer is not found in another form: a 0 there says so in its reason.
     The query's language tells, or ``language``, or else the script of the answers.
 
+    Scale: binary
+
+    Needs: reference answers (not of classes, such as yes or no, and not long ones)
+
+    Costs: nothing
+
     Attributes:
-        match: ``tokens`` as DPR evaluates, ``normalized`` whole words with their symbols, or ``regex``, where the
-            answers are patterns, as in TREC QA.
-        min_length: answers of fewer letters and digits are not looked for.
-        max_words: answers of more words are not looked for; two characters without spaces count as one.
-        classes: further answers that are classes, separated by ``|``.
-        fields: how documents are rendered.
-        language: the language of queries that name none, as a code such as ``fi``.
+        match: tokens (as DPR evaluates), normalized (whole words with their symbols) or regex (as TREC QA)
+        min_length: leave out answers with fewer letters and digits (1)
+        max_words: leave out answers with more words (20); two characters without spaces count as one
+        classes: further answers that are classes, separated by |
+        fields: text leaves the title out
+        language: code of the language of queries that name none, such as fi
     """
 
-    kind: ClassVar[str] = "containment"
-    about: ClassVar[About] = About(
-        "a reference answer stands in the document",
-        "binary",
-        "reference answers (not of classes, such as yes or no, and not long ones)",
-        "nothing",
-        {
-            "match": "tokens (as DPR evaluates), normalized (whole words with their symbols) or regex (as TREC QA)",
-            "min_length": "leave out answers with fewer letters and digits (1)",
-            "max_words": "leave out answers with more words (20)",
-            "classes": "further answers that are classes, separated by |",
-            "fields": "text leaves the title out",
-            "language": "code of the language of queries that name none, such as fi",
-        },
-    )
+    kind = "containment"
+    scale = Scale("binary")
+    needs = Needs(references=True)
     match: Match = "tokens"
-    min_length: int = 1
-    max_words: int = 20
+    min_length: int = option(1, least=1)
+    max_words: int = option(20, least=1)
     classes: str = ""
-    fields: Fields = "title+text"
+    fields: Fields | None = None
     language: str = ""
-    default_fields: Fields = field(default="title+text", compare=False, repr=False)
-    _prepared: Callable[[str], _Text] = field(init=False, compare=False, repr=False)
 
-    def __post_init__(self) -> None:
-        # A memo of a pure function, so that a document of many queries is prepared once: no state that shows.
+    @cached_property
+    def _prepared(self) -> Callable[[str], _Text]:
+        """A memo of a pure function, so that a document of many queries is prepared once: no state that shows."""
         text: Callable[[str], _Text] = WordText if self.match == "normalized" else TokenText
-        memo = lru_cache(maxsize=_CACHED_DOCS)(text)
-        object.__setattr__(self, "_prepared", memo)
-
-    @classmethod
-    def make(cls, spec: Spec, context: Context) -> Self:
-        """Build it from its spelling."""
-        options = Options(spec, cls.about.options)
-        return cls(
-            options.choice("match", "tokens", get_args(Match)),  # type: ignore[arg-type]  # one of Match
-            options.whole("min_length", 1, 1),
-            options.whole("max_words", 20, 1),
-            options.text("classes", "") if "classes" in options else "",
-            read_fields(options, context),
-            options.text("language", "") if "language" in options else "",
-            context.fields,
-        )
-
-    @property
-    def spec(self) -> Spec:
-        """The canonical spelling."""
-        return spelling(
-            self.kind,
-            {
-                "match": (self.match, "tokens"),
-                "min_length": (self.min_length, 1),
-                "max_words": (self.max_words, 20),
-                "classes": (self.classes, ""),
-                **spell_fields(self.fields, self.default_fields),
-                "language": (self.language, ""),
-            },
-        )
-
-    @property
-    def scale(self) -> Scale:
-        """Binary."""
-        return Scale("binary")
-
-    @property
-    def needs(self) -> Needs:
-        """Reference answers, and nothing else."""
-        return Needs(references=True)
-
-    def units(self, query: Query, docs: Sequence[Doc]) -> Iterable[Unit]:
-        """Return all docs of the query as one unit, so that its answers are prepared once."""
-        return [Unit(query, tuple(docs))]
-
-    def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
-        """Return []: nothing is asked."""
-        return []
+        return lru_cache(maxsize=_CACHED_DOCS)(text)
 
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
         """Return one label per doc; ``raw`` is the answer that was found.
@@ -161,7 +105,7 @@ class Containment:
         return where and f"not found as it is written; {where} may write it in another form, which is not looked for"
 
     def _find(self, query: Query, doc: Doc, phrases: Sequence[tuple[Phrase, str]], doubt: str) -> Label:
-        text = self._prepared(render(doc, self.fields))
+        text = self._prepared(render(doc, self.rendering))
         for phrase, answer in phrases:
             if text.holds(phrase):
                 return Label(query.query_id, doc.doc_id, 1.0, Status.OK, answer)
@@ -205,7 +149,7 @@ class Containment:
         return [self._search_one(query, doc, patterns) for doc in unit.docs]
 
     def _search_one(self, query: Query, doc: Doc, patterns: Sequence[regex.Pattern[str]]) -> Label:
-        text = _nfc(render(doc, self.fields))
+        text = _nfc(render(doc, self.rendering))
         for pattern in patterns:
             try:
                 found = pattern.search(text, timeout=_PATTERN_SECONDS)
@@ -224,6 +168,3 @@ def _words(answer: str) -> int:
 
 def _nfc(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text)
-
-
-LABELER = Containment

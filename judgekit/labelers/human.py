@@ -5,24 +5,23 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, Self, get_args
+from typing import Any, Final, Literal
 
-from judgekit.data.documents import Doc, Query
 from judgekit.data.labelings import Scale
 from judgekit.data.records import Record, as_number, records
 from judgekit.data.streams import head
 from judgekit.data.tables import Status
 from judgekit.data.trec import read_qrels
 from judgekit.errors import DataError
-from judgekit.labelers.base import Context, Label, Needs, Unit
-from judgekit.labelers.provenance import UNLISTED, Unlisted, as_declared, judged_queries, judgments, not_listed
-from judgekit.options import About, Options, spelling
+from judgekit.labelers.base import Label, Labeler, Needs, Unit
+from judgekit.labelers.provenance import Unlisted, as_declared, judged_queries, judgments, not_listed
+from judgekit.plugins import option
 from judgekit.spec import Spec
-from judgekit.wire.types import Outcome, Request
+from judgekit.wire.types import Outcome
 
 __all__ = ["Human", "wilson"]
 
@@ -53,8 +52,8 @@ class _Said:
 
 
 @dataclass(frozen=True)
-class Human:
-    """What people said of a document.
+class Human(Labeler):
+    """What people said of the document: grades, a ranking, or votes for the best of two or three.
 
     Three kinds of files, told apart by their columns:
 
@@ -66,82 +65,51 @@ class Human:
       ``none``. Relevance is times chosen / times shown. ``extra`` has both counts and the 95 % Wilson interval,
       ``ci_low`` to ``ci_high``.
 
+    ``extra["judged"]`` tells documents that the file does not list apart, whatever ``unlisted`` makes of them.
+
+    Scale: the grades'; grades up to the longest ranking; unit for votes
+
+    Needs: people
+
+    Costs: a judgment by a person
+
     Attributes:
-        file: the file, as spelled.
-        form: which of the three it is; ``auto`` goes by its columns.
-        declared: the scale of grades as spelled, "" to take it from the values.
-        unlisted: what a pooled document is that the file does not list, see `provenance.not_listed`.
-            ``extra["judged"]`` tells them apart anyway.
-        file_scale: the scale of the values.
-        said: what people said, per (query id, doc id).
+        file: the file with what people said
+        form: grades, ranking or votes; auto goes by the columns
+        declared: of grades, e.g. grades:3, means:5:2 or unit
+        unlisted: a document that the file does not list: judged (0 in queries that the file judges), zero or missing
     """
 
-    kind: ClassVar[str] = "human"
-    about: ClassVar[About] = About(
-        "what people said of the document: grades, a ranking, or votes for the best of two or three",
-        "the grades'; grades up to the longest ranking; unit for votes",
-        "people",
-        "a judgment by a person",
-        {
-            "file": "the file with what they said",
-            "form": "grades, ranking or votes; auto goes by the columns",
-            "scale": "of grades, e.g. grades:3, means:5:2 or unit",
-            "unlisted": UNLISTED,
-        },
-    )
+    kind = "human"
+    needs = Needs(people=True)
     file: str
     form: Form = "auto"
-    declared: str = ""
+    declared: str = option("", name="scale")
     unlisted: Unlisted = "judged"
-    file_scale: Scale = field(default=Scale("binary"), repr=False)
-    said: Mapping[Pair, _Said] = field(default_factory=dict, repr=False)
 
-    @classmethod
-    def make(cls, spec: Spec, context: Context) -> Self:
-        """Build it from its spelling; reads the file."""
-        options = Options(spec, cls.about.options)
-        name = options.required("file", "the file with what people said")
-        form = options.choice("form", "auto", get_args(Form))
-        declared = options.text("scale", "") if "scale" in options else ""
-        unlisted = options.choice("unlisted", "judged", get_args(Unlisted))
-        scale, said = _read(context.path(name), form, Scale.parse(declared) if declared else None)
-        return cls(name, form, declared, unlisted, scale, said)  # type: ignore[arg-type]  # checked by choice
+    def prepare(self) -> None:
+        """Read the file."""
+        self._file  # noqa: B018 - reads it
+
+    @cached_property
+    def _file(self) -> tuple[Scale, dict[Pair, _Said]]:
+        declared = Scale.parse(self.declared) if self.declared else None
+        return _read(self.context.path(self.file), self.form, declared)
 
     @property
-    def spec(self) -> Spec:
-        """The canonical spelling."""
-        return spelling(
-            self.kind,
-            {
-                "file": (self.file, None),
-                "form": (self.form, "auto"),
-                "scale": (self.declared, ""),
-                "unlisted": (self.unlisted, "judged"),
-            },
-        )
+    def said(self) -> Mapping[Pair, _Said]:
+        """What people said, per (query id, doc id)."""
+        return self._file[1]
 
     @property
     def scale(self) -> Scale:
         """The grades' scale; grades up to the longest ranking; ``unit`` for votes."""
-        return self.file_scale
-
-    @property
-    def needs(self) -> Needs:
-        """People."""
-        return Needs(people=True)
+        return self._file[0]
 
     @property
     def imported(self) -> Mapping[Pair, float | None]:
         """The file's relevance per (query id, doc id), as far as there is one."""
         return {pair: said.relevance for pair, said in self.said.items()}
-
-    def units(self, query: Query, docs: Sequence[Doc]) -> Iterable[Unit]:
-        """Return all docs of the query as one unit."""
-        return [Unit(query, tuple(docs))]
-
-    def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
-        """Return []: nothing is asked."""
-        return []
 
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
         """Return one label per doc."""
@@ -312,6 +280,3 @@ def _vote(chosen: int, shown: int) -> _Said:
     low, high = wilson(chosen, shown)
     extra: dict[str, float | str] = {"shown": float(shown), "chosen": float(chosen), "ci_low": low, "ci_high": high}
     return _Said(chosen / shown, Status.OK, extra)
-
-
-LABELER = Human

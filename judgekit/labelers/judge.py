@@ -5,22 +5,21 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
+from typing import Any, Literal, NamedTuple
 
-from judgekit.data.documents import Doc, Fields, Query
+from judgekit.data.documents import Fields
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.labelers.base import Context, Label, Needs, Unit, read_fields, spell_fields
-from judgekit.options import About, Options, spelling
+from judgekit.labelers.base import Label, Labeler, Needs, Unit
+from judgekit.plugins import option
 from judgekit.reading.asking import Asker, settled
 from judgekit.reading.logprobs import distribution
 from judgekit.reading.prompts import Prompt, find_prompt, neutral, passages
 from judgekit.reading.verdict import Unread
-from judgekit.spec import Spec
 from judgekit.wire.types import CONSTRAINTS, Endpoint, Failure, Outcome, Reply, Request
 
 __all__ = ["Judge"]
@@ -39,72 +38,74 @@ class _Voice(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Judge:
-    """Asks one or several LLMs with one prompt how relevant each document is.
+class Judge(Labeler):
+    """An LLM says how relevant the document is, under a prompt that declares its verdicts.
 
     The label is what the prompt file declares for the verdict: yes is 1, a grade is itself. With log-probabilities
     it is the expected relevance, and so is the mean of several voices, both taken to [0, 1] by the prompt's least
     and largest relevance. A label exists if more than half of the voices gave a verdict; a tie of a majority vote
     goes to the smaller relevance.
 
+    With ``repeats`` the label is the first verdict, so that it is the same label as without; ``extra["flips"]`` is the
+    share of the later ones that differ from it.
+
+    Scale: the prompt's (binary, grades:3:2); unit for log-probabilities and means
+
+    Needs: an LLM, or several as a jury
+
+    Costs: 1 request per voice (samples=n, repeats=n and a jury of n make n), 1 more where a reply cannot be read
+
     Attributes:
-        endpoints: the LLMs, one voice each, or ``samples`` voices.
-        prompt: a judge prompt.
-        read: the verdict from the ``text`` or from the ``logprobs`` of its tokens.
-        samples: voices per endpoint. More than one are drawn at temperature 1, unless the endpoint or
-            ``temperature`` says otherwise.
-        repeats: how often the same request is made to see whether the verdict flips. The label is the first verdict,
-            so that it is the same label as without repeats; ``extra["flips"]`` is the share of the later ones that
-            differ from it.
-        vote: how several voices become one label.
-        temperature: overrides the endpoint's and the prompt's.
-        top_logprobs: how many alternatives to ask for; some servers give at most 5.
-        fields: how documents are rendered.
-        endpoint_name, model, jury, prompt_name: as spelled.
+        endpoint: which LLM; left out where there is one
+        model: another model of that endpoint
+        jury: several endpoints, a+b+c, that vote
+        prompt: a judge prompt (binary) or the path of your own
+        read: text, or logprobs: P(yes) or the expected grade, with prompts that ask for one word
+        samples: votes per LLM (1), drawn at temperature 1 unless told otherwise
+        repeats: the same request n times: the share of flips of the verdict (1)
+        vote: majority or mean
+        temperature: of the requests
+        top_logprobs: alternatives to ask for (20); some servers give at most 5
+        fields: text leaves the title out
     """
 
-    kind: ClassVar[str] = "judge"
-    about: ClassVar[About] = About(
-        "an LLM says how relevant the document is, under a prompt that declares its verdicts",
-        "the prompt's (binary, grades:3:2); unit for log-probabilities and means",
-        "an LLM, or several as a jury",
-        "1 request per voice (samples=n, repeats=n and a jury of n make n), 1 more where a reply cannot be read",
-        {
-            "endpoint": "which LLM; left out where there is one",
-            "model": "another model of that endpoint",
-            "jury": "several endpoints, a+b+c, that vote",
-            "prompt": "a judge prompt (binary) or the path of your own",
-            "read": "text, or logprobs: P(yes) or the expected grade, with prompts that ask for one word",
-            "samples": "votes per LLM (1), drawn at temperature 1 unless told otherwise",
-            "repeats": "the same request n times: the share of flips of the verdict (1)",
-            "vote": "majority or mean",
-            "temperature": "of the requests",
-            "top_logprobs": "alternatives to ask for (20); some servers give at most 5",
-            "fields": "text leaves the title out",
-        },
-    )
-    endpoints: tuple[Endpoint, ...]
-    prompt: Prompt
-    read: Reading = "text"
-    samples: int = 1
-    repeats: int = 1
-    vote: Vote = "majority"
-    temperature: float | None = None
-    top_logprobs: int = 20
-    fields: Fields = "title+text"
-    endpoint_name: str | None = None
+    kind = "judge"
+    endpoint: str | None = None
     model: str | None = None
     jury: str | None = None
-    prompt_name: str = "binary"
-    default_fields: Fields = field(default="title+text", compare=False, repr=False)
+    prompt: str = "binary"
+    read: Reading = "text"
+    samples: int = option(1, least=1)
+    repeats: int = option(1, least=1)
+    vote: Vote = "majority"
+    temperature: float | None = option(None, least=0)
+    top_logprobs: int = option(20, least=2)
+    fields: Fields | None = None
 
-    def __post_init__(self) -> None:
-        if self.prompt.kind != "judge":
-            raise UsageError(f"{self.spec}: the prompt {self.prompt.name!r} judges no relevance ({self.prompt.kind})")
-        if self.repeats > 1 and (self.samples > 1 or len(self.endpoints) > 1):
+    def prepare(self) -> None:
+        """Look up the endpoints and the prompt, and check what goes together."""
+        if self.jury is not None and (self.endpoint is not None or self.model is not None):
+            raise UsageError(f"{self.spec}: jury names the endpoints, so endpoint and model cannot be given with it")
+        voters = len(self._endpoints)
+        if self._prompt.kind != "judge":
+            raise UsageError(f"{self.spec}: the prompt {self._prompt.name!r} judges no relevance ({self._prompt.kind})")
+        if self.repeats > 1 and (self.samples > 1 or voters > 1):
             raise UsageError(f"{self.spec}: repeats are of one verdict, so they go with neither samples nor a jury")
         if self.read == "logprobs":
             self._check_logprobs()
+
+    @cached_property
+    def _endpoints(self) -> tuple[Endpoint, ...]:
+        """The LLMs: one voice each, or ``samples`` voices."""
+        names = [self.endpoint] if self.jury is None else [part.strip() for part in self.jury.split("+")]
+        if len(set(names)) != len(names):
+            raise UsageError(f"{self.spec}: an endpoint is in the jury twice (for several votes of one say samples=n)")
+        found = (self.context.endpoint(name) for name in names)
+        return tuple(endpoint if self.model is None else replace(endpoint, model=self.model) for endpoint in found)
+
+    @cached_property
+    def _prompt(self) -> Prompt:
+        return find_prompt(self.prompt, self.context.path)
 
     def _check_logprobs(self) -> None:
         """Refuse log-probabilities that would not be those of the verdict, or not the model's own.
@@ -112,12 +113,12 @@ class Judge:
         Raises:
             UsageError: the prompt asks for more than one word, or the reply is constrained.
         """
-        if not self.prompt.output.form.one_word:
+        if not self._prompt.output.form.one_word:
             raise UsageError(
-                f"{self.spec}: log-probabilities are read from replies of one word, and the prompt {self.prompt.name!r}"
-                " asks for more; use one that asks for one word, such as binary"
+                f"{self.spec}: log-probabilities are read from replies of one word, and the prompt"
+                f" {self._prompt.name!r} asks for more; use one that asks for one word, such as binary"
             )
-        words = self.prompt.output.form.options
+        words = self._prompt.output.form.options
         for word, value in words:
             longer = [other for other, another in words if other.startswith(word) and another != value]
             if longer:
@@ -125,72 +126,21 @@ class Judge:
                     f"{self.spec}: {longer[0]!r} begins like {word!r}, so that the probability of their common token"
                     " is that of neither; use read=text"
                 )
-        for params in (self.prompt.params, *(endpoint.params for endpoint in self.endpoints)):
+        for params in (self._prompt.params, *(endpoint.params for endpoint in self._endpoints)):
             for name in CONSTRAINTS & params.keys():
                 raise UsageError(
                     f"{self.spec}: {name} constrains the reply, so that its log-probabilities would not be the model's"
                     f" own; leave {name} out of the params, or use read=text"
                 )
 
-    @classmethod
-    def make(cls, spec: Spec, context: Context) -> Self:
-        """Build it from its spelling."""
-        options = Options(spec, cls.about.options)
-        name, jury, model = options.text("endpoint"), options.text("jury"), options.text("model")
-        if jury is not None and (name is not None or model is not None):
-            raise UsageError(f"{spec}: jury names the endpoints, so endpoint and model cannot be given with it")
-        names = [name] if jury is None else [part.strip() for part in jury.split("+")]
-        if len(set(names)) != len(names):
-            raise UsageError(f"{spec}: an endpoint is in the jury twice (for several votes of one say samples=n)")
-        endpoints = tuple(context.endpoint(n) for n in names)
-        if model is not None:
-            endpoints = tuple(replace(e, model=model) for e in endpoints)
-        prompt_name = options.text("prompt", "binary")
-        return cls(
-            endpoints,
-            find_prompt(prompt_name, context.path),
-            options.choice("read", "text", get_args(Reading)),  # type: ignore[arg-type]  # one of Reading
-            options.whole("samples", 1, 1),
-            options.whole("repeats", 1, 1),
-            options.choice("vote", "majority", get_args(Vote)),  # type: ignore[arg-type]  # one of Vote
-            options.number("temperature", 0.0),
-            options.whole("top_logprobs", 20, 2),
-            read_fields(options, context),
-            name,
-            model,
-            jury,
-            prompt_name,
-            context.fields,
-        )
-
-    @property
-    def spec(self) -> Spec:
-        """The canonical spelling."""
-        return spelling(
-            self.kind,
-            {
-                "endpoint": (self.endpoint_name, None),
-                "model": (self.model, None),
-                "jury": (self.jury, None),
-                "prompt": (self.prompt_name, "binary"),
-                "read": (self.read, "text"),
-                "samples": (self.samples, 1),
-                "repeats": (self.repeats, 1),
-                "vote": (self.vote, "majority"),
-                "temperature": (self.temperature, None),
-                "top_logprobs": (self.top_logprobs, 20),
-                **spell_fields(self.fields, self.default_fields),
-            },
-        )
-
     @property
     def _voices(self) -> int:
-        return len(self.endpoints) * self.samples
+        return len(self._endpoints) * self.samples
 
     @cached_property
     def scale(self) -> Scale:
         """The prompt's; ``unit`` for expected values and means."""
-        declared = self.prompt.output.scale
+        declared = self._prompt.output.scale
         return Scale("unit") if self.read == "logprobs" or self._averaged or declared is None else declared
 
     @cached_property
@@ -200,18 +150,18 @@ class Judge:
     @cached_property
     def _relevance(self) -> Mapping[int, float]:
         """The relevance of each verdict of a text."""
-        return self._unit_scaled if self._averaged else {v: float(r) for v, r in self.prompt.output.relevance.items()}
+        return self._unit_scaled if self._averaged else {v: float(r) for v, r in self._prompt.output.relevance.items()}
 
     @property
     def needs(self) -> Needs:
         """The LLMs that are asked."""
-        return Needs(endpoints=self.endpoints, prompt=self.prompt.name)
+        return Needs(endpoints=self._endpoints, prompt=self._prompt.name)
 
     @cached_property
     def _askers(self) -> list[tuple[Asker, int]]:
         """Whom to ask, and as which sample: one entry per request of the first wave."""
         asked = []
-        for endpoint in self.endpoints:
+        for endpoint in self._endpoints:
             params: dict[str, Any] = {}
             if self.read == "logprobs":
                 params.update(logprobs=True, top_logprobs=self.top_logprobs)
@@ -219,26 +169,22 @@ class Judge:
                 params["temperature"] = self.temperature
             elif self.samples > 1 and "temperature" not in endpoint.params:
                 params["temperature"] = 1.0
-            asker = Asker(endpoint, self.prompt, params)
+            asker = Asker(endpoint, self._prompt, params)
             asked += [(asker, sample) for sample in range(self.samples * self.repeats)]
         return asked
 
     @cached_property
     def _unit_scaled(self) -> dict[int, float]:
         """The relevance of each verdict, taken to [0, 1]."""
-        relevance = self.prompt.output.relevance
+        relevance = self._prompt.output.relevance
         low, high = min(relevance.values()), max(relevance.values())
         return {verdict: (value - low) / (high - low) for verdict, value in relevance.items()}
-
-    def units(self, query: Query, docs: Sequence[Doc]) -> Iterable[Unit]:
-        """Return one unit per doc."""
-        return [Unit(query, (doc,)) for doc in docs]
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return one request per voice; then again those whose replies cannot be used, each once."""
         if len(replies) > len(self._askers):
             return []
-        values = {"question": neutral(unit.query.text), "passages": passages(unit.docs, self.fields)}
+        values = {"question": neutral(unit.query.text), "passages": passages(unit.docs, self.rendering)}
         if not replies:
             return [asker.request(values, sample=sample) for asker, sample in self._askers]
         asked = zip(self._askers, replies, strict=True)
@@ -267,7 +213,7 @@ class Judge:
     def _voice(self, outcome: Outcome, asker: Asker) -> _Voice:
         said = "" if isinstance(outcome, Failure) else outcome.text
         if self.read == "logprobs" and isinstance(outcome, Reply) and outcome.refusal is None:
-            chances = distribution(outcome, self.prompt.output.form, asker.endpoint)
+            chances = distribution(outcome, self._prompt.output.form, asker.endpoint)
             if isinstance(chances, Unread):
                 return _Voice(None, said, chances)
             return _Voice(min(1.0, max(0.0, chances.mean(self._unit_scaled))), said, mass=chances.mass)
@@ -295,6 +241,3 @@ class Judge:
         extra = {"votes": float(len(votes)), "agreement": counts[winner] / len(votes)}
         relevance = math.fsum(votes) / len(votes) if mean else winner
         return replace(label, relevance=relevance, status=Status.OK, extra=extra)
-
-
-LABELER = Judge

@@ -3,130 +3,87 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Final, Literal, Self, get_args
+from typing import Literal
 
-from judgekit.data.documents import Doc, Query
+from judgekit.data.documents import Doc
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.tables import Status
 from judgekit.data.trec import read_qrels
 from judgekit.errors import UsageError
-from judgekit.labelers.base import Context, Label, Needs, Unit
-from judgekit.options import About, Options, spelling
+from judgekit.labelers.base import Context, Label, Labeler, Needs, Unit
+from judgekit.plugins import option
 from judgekit.spec import Spec
-from judgekit.wire.types import Outcome, Request
+from judgekit.wire.types import Outcome
 
-__all__ = ["UNLISTED", "Provenance", "Unlisted", "as_declared", "judged_queries", "judgments", "not_listed"]
+__all__ = ["Provenance", "Unlisted", "as_declared", "judged_queries", "judgments", "not_listed"]
 
 Expand = Literal["none", "page", "title"]
 Unlisted = Literal["judged", "zero", "missing"]
-UNLISTED: Final = "a document that the file does not list: judged (0 in queries that the file judges), zero or missing"
 Judged = Mapping[tuple[str, str], tuple[float | None, Status]]
 """(query id, doc id) to relevance and status."""
 
 
 @dataclass(frozen=True)
-class Provenance:
-    """The relevance that a qrels file gives a document.
+class Provenance(Labeler):
+    """What existing qrels say of the document, or of its page.
 
-    A pooled document that it does not list is 0 where it judges the query at all. A query without any judgment is not
-    judged by this labeling, and not applicable.
+    A pooled document that the file does not list is 0 where it judges the query at all. A query without any judgment
+    is not judged by this labeling, and not applicable.
 
     With ``expand`` a judgment counts for all documents of the same page, as in KILT, where every passage of a
     positive page is positive: the page has the largest relevance of its documents. An id in the file that is no
     document of the collection is taken for a page id (or a title) itself.
 
+    Scale: the file's grades; binary with a threshold
+
+    Needs: a qrels file
+
+    Costs: nothing
+
     Attributes:
-        qrels: the file, as spelled.
-        expand: ``page`` goes by the documents' ``page_id``, ``title`` by their titles.
-        threshold: relevance from here on is 1, below it 0; 0 means that grades stay as they are.
-        declared: the scale as spelled (``grades:3``), "" to take it from the file.
-        unlisted: what a pooled document is that the file does not list (nor its page), see `not_listed`.
-        file_scale: the scale of the file's values.
-        judged: the file's labels.
-        pages: relevance per (query id, page), for ``expand``.
+        qrels: the file of existing judgments
+        expand: page or title: a judgment counts for all documents of the same page
+        threshold: the least grade that is 1
+        declared: of the file's values, e.g. grades:3 or means:5:2
+        unlisted: a document that the file does not list: judged (0 in queries that the file judges), zero or missing
     """
 
-    kind: ClassVar[str] = "provenance"
-    about: ClassVar[About] = About(
-        "what existing qrels say of the document, or of its page",
-        "the file's grades; binary with a threshold",
-        "a qrels file",
-        "nothing",
-        {
-            "qrels": "the file",
-            "expand": "page or title: a judgment counts for all documents of the same page",
-            "threshold": "the least grade that is 1",
-            "scale": "of the file's values, e.g. grades:3 or means:5:2",
-            "unlisted": UNLISTED,
-        },
-    )
+    kind = "provenance"
+    needs = Needs()
     qrels: str
     expand: Expand = "none"
-    threshold: int = 0
-    declared: str = ""
+    threshold: int | None = option(None, least=1)
+    declared: str = option("", name="scale")
     unlisted: Unlisted = "judged"
-    file_scale: Scale = field(default=Scale("binary"), repr=False)
-    judged: Judged = field(default_factory=dict, repr=False)
-    pages: Mapping[tuple[str, str], float] = field(default_factory=dict, repr=False)
 
-    @classmethod
-    def make(cls, spec: Spec, context: Context) -> Self:
-        """Build it from its spelling; reads the file."""
-        options = Options(spec, cls.about.options)
-        name = options.required("qrels", "the file of existing judgments")
-        declared = options.text("scale", "") if "scale" in options else ""
-        labeling = read_qrels(context.path(name), scale=Scale.parse(declared) if declared else None)
-        judged = judgments(labeling)
-        expand: Expand = options.choice("expand", "none", get_args(Expand))  # type: ignore[assignment]  # one of Expand
-        return cls(
-            name,
-            expand,
-            options.whole("threshold", 0, 1) if "threshold" in options else 0,
-            declared,
-            options.choice("unlisted", "judged", get_args(Unlisted)),  # type: ignore[arg-type]  # checked by choice
-            as_declared(labeling),
-            judged,
-            {} if expand == "none" else _pages(judged, expand, context, spec),
-        )
+    def prepare(self) -> None:
+        """Read the file, and look up the pages of its documents."""
+        self._pages  # noqa: B018 - reads the file
 
-    @property
-    def spec(self) -> Spec:
-        """The canonical spelling."""
-        return spelling(
-            self.kind,
-            {
-                "qrels": (self.qrels, None),
-                "expand": (self.expand, "none"),
-                "threshold": (self.threshold, 0),
-                "scale": (self.declared, ""),
-                "unlisted": (self.unlisted, "judged"),
-            },
-        )
+    @cached_property
+    def _file(self) -> tuple[Scale, Judged]:
+        """The scale of the file's values, and its labels."""
+        declared = Scale.parse(self.declared) if self.declared else None
+        labeling = read_qrels(self.context.path(self.qrels), scale=declared)
+        return as_declared(labeling), judgments(labeling)
+
+    @cached_property
+    def _pages(self) -> Mapping[tuple[str, str], float]:
+        """The relevance per (query id, page), where judgments are expanded."""
+        judged = self._file[1]
+        return {} if self.expand == "none" else _pages(judged, self.expand, self.context, self.spec)
 
     @property
     def scale(self) -> Scale:
         """Binary where the file holds only 0 and 1 or there is a threshold, else the file's grades."""
-        return Scale("binary") if self.threshold else self.file_scale
-
-    @property
-    def needs(self) -> Needs:
-        """Nothing but the file."""
-        return Needs()
+        return Scale("binary") if self.threshold else self._file[0]
 
     @property
     def imported(self) -> Mapping[tuple[str, str], float | None]:
         """The file's relevance per (query id, doc id), as far as there is one; 1 or 0 where there is a threshold."""
-        return {pair: self._thresholded(relevance) for pair, (relevance, _) in self.judged.items()}
-
-    def units(self, query: Query, docs: Sequence[Doc]) -> Iterable[Unit]:
-        """Return all docs of the query as one unit."""
-        return [Unit(query, tuple(docs))]
-
-    def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
-        """Return []: nothing is asked."""
-        return []
+        return {pair: self._thresholded(relevance) for pair, (relevance, _) in self._file[1].items()}
 
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
         """Return one label per doc."""
@@ -134,11 +91,11 @@ class Provenance:
 
     @cached_property
     def _queries(self) -> frozenset[str]:
-        return judged_queries((query_id, status) for (query_id, _), (_, status) in self.judged.items())
+        return judged_queries((query_id, status) for (query_id, _), (_, status) in self._file[1].items())
 
     def _label(self, query_id: str, doc: Doc) -> Label:
-        said = self.judged.get((query_id, doc.doc_id))
-        page = self.pages.get((query_id, _page(doc, self.expand))) if self.pages else None
+        said = self._file[1].get((query_id, doc.doc_id))
+        page = self._pages.get((query_id, _page(doc, self.expand))) if self._pages else None
         if said is None and page is None:
             return not_listed(query_id, doc.doc_id, self.unlisted, self._queries)
         relevance, status = said or (0.0, Status.OK)
@@ -210,6 +167,3 @@ def _pages(judged: Judged, expand: Expand, context: Context, spec: Spec) -> dict
         if page and relevance is not None:
             pages[query_id, page] = max(relevance, pages.get((query_id, page), relevance))
     return pages
-
-
-LABELER = Provenance

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Final, Literal, Self, get_args
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, Literal, Self
 
 from judgekit.answers.answerer import Answerer
-from judgekit.answers.quality import Answered, Metric, Score, metric
+from judgekit.answers.quality import Answered, AnswerMetric, Score, metric
 from judgekit.answers.reading import Answer
-from judgekit.data.documents import Doc, Fields, Query
+from judgekit.data.documents import Fields
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.labelers.base import Context, Label, Needs, Unit, read_fields, spell_fields
-from judgekit.options import About, Options, spelling
+from judgekit.labelers.base import Context, Label, Labeler, Needs, Unit
+from judgekit.plugins import option
 from judgekit.reading.asking import play, settled
 from judgekit.reading.logprobs import MalformedLogprobsError, begins
-from judgekit.reading.prompts import find_prompt
-from judgekit.spec import Spec
+from judgekit.reading.prompts import Prompt, find_prompt
+from judgekit.spec import split_file
 from judgekit.wire.types import Outcome, Reply, Request
 
 __all__ = ["Utility"]
@@ -29,13 +30,15 @@ Variant = Literal["quality", "gain", "signed-gain", "abstention", "attempt"]
 Reading = Literal["text", "logprobs"]
 
 _GAINS: Final = ("gain", "signed-gain")
+_RATED: Final = ("quality", *_GAINS)
+_QUALITY: Final = "em"
 _TOP_LOGPROBS: Final = 20
 _LEAST_WORD: Final = 3
 
 
 @dataclass(frozen=True)
-class Utility:
-    """What the downstream LLM makes of this document alone.
+class Utility(Labeler):
+    """The quality of the answer that the downstream LLM gives from this document alone (eRAG).
 
     Requests are made by the same code as those of answering end to end, so those of the answers from one document
     are the same, and are had once.
@@ -46,99 +49,76 @@ class Utility:
     * ``gain``: the quality minus that of the answer without any document, not below 0; ``signed-gain`` as it is;
     * ``abstention``: the probability that the model abstains on this document, the distraction signal of UDCG turned
       round: a document about the wrong thing on which the model does not abstain is a distractor. ``attempt`` is 1
-      minus it, so that more is better. Neither needs references.
+      minus it, so that more is better. Neither needs references. They are read from the text, 0 or 1 (or, with
+      samples, a share), or from the log-probabilities of the reply's first token.
+
+    Samples are of the same request, so the endpoint's temperature should be above 0. A label exists if more than half
+    of them do.
+
+    Scale: the metric's (binary for em and accuracy, else unit); signed for signed gains
+
+    Needs: the outcome's LLM, prompt and metric, and its reference answers; abstention and attempt need no references
+
+    Costs: 1 request, the one of answering at k = 1; gains 1 more per query; samples=n: n
 
     Attributes:
-        answerer: the downstream LLM with its prompt.
-        quality: the answer metric; None for abstention and attempt.
-        variant: see above.
-        read: for abstention and attempt: from the ``text``, 0 or 1 (or, with samples, a share), or from the
-            ``logprobs`` of the reply's first token.
-        samples: how many answers the label is the mean of. They are samples of the same request, so the endpoint's
-            temperature should be above 0. A label exists if more than half of them do.
+        endpoint: which LLM; left out where there is one
+        prompt: an answer prompt (answer-short) or the path of your own
+        quality: an answer metric (em)
+        variant: quality, gain or signed-gain (minus the closed-book quality), abstention or attempt
+        read: for abstention and attempt: text or logprobs
+        samples: answers that the label is the mean of (1)
+        context_tokens: the most tokens that the document may take
+        fields: text leaves the title out
     """
 
-    kind: ClassVar[str] = "utility"
-    about: ClassVar[About] = About(
-        "the quality of the answer that the downstream LLM gives from this document alone (eRAG)",
-        "the metric's (binary for em and accuracy, else unit); signed for signed gains",
-        "the outcome's LLM, prompt and metric, and its reference answers; abstention and attempt need no references",
-        "1 request, the one of answering at k = 1; gains 1 more per query; samples=n: n",
-        {
-            "endpoint": "which LLM; left out where there is one",
-            "prompt": "an answer prompt (answer-short) or the path of your own",
-            "quality": "an answer metric (em)",
-            "variant": "quality, gain or signed-gain (minus the closed-book quality), abstention or attempt",
-            "read": "for abstention and attempt: text or logprobs",
-            "samples": "answers that the label is the mean of (1)",
-            "context_tokens": "the most tokens that the document may take",
-            "fields": "text leaves the title out",
-        },
-    )
-    answerer: Answerer
-    quality: Metric | None
+    kind = "utility"
+    endpoint: str | None = None
+    prompt: str = "answer-short"
+    quality: str | None = None
     variant: Variant = "quality"
     read: Reading = "text"
-    samples: int = 1
-    endpoint_name: str | None = None
-    prompt_name: str = "answer-short"
-    default_fields: Fields = field(default="title+text", compare=False, repr=False)
+    samples: int = option(1, least=1)
+    context_tokens: int | None = option(None, least=1)
+    fields: Fields | None = None
 
-    @classmethod
-    def make(cls, spec: Spec, context: Context) -> Self:
-        """Build it from its spelling."""
-        options = Options(spec, cls.about.options)
-        variant = options.choice("variant", "quality", get_args(Variant))
-        read = options.choice("read", "text", get_args(Reading))
-        name, prompt_name = options.text("endpoint"), options.text("prompt", "answer-short")
-        prompt = find_prompt(prompt_name, context.path)
-        params: dict[str, Any] = {}
-        rated = variant in ("quality", *_GAINS)
-        if not rated and "quality" in options:
-            raise UsageError(f"{spec}: the variant {variant} rates no answer, so quality cannot be given with it")
-        if read == "logprobs":
-            first = prompt.output.abstain.split()[0]
-            if rated:
-                raise UsageError(f"{spec}: read=logprobs is for the variants abstention and attempt")
-            if len(first) < _LEAST_WORD:
-                raise UsageError(
-                    f"{spec}: the abstention {prompt.output.abstain!r} of the prompt cannot be told by its first token"
-                )
-            params = {"logprobs": True, "top_logprobs": _TOP_LOGPROBS}
-        answerer = Answerer(
-            context.endpoint(name),
-            prompt,
-            read_fields(options, context),
-            context_tokens=options.whole("context_tokens", 0, 1) if "context_tokens" in options else None,
-            params=params,
-        )
-        return cls(
-            answerer,
-            metric(options.text("quality", "em"), context) if rated else None,
-            variant,  # type: ignore[arg-type]  # one of Variant
-            read,  # type: ignore[arg-type]  # one of Reading
-            options.whole("samples", 1, 1),
-            name,
-            prompt_name,
-            context.fields,
-        )
+    def bound(self, context: Context | None) -> Self:
+        """Return it ready for use, with the metric's canonical spelling."""
+        made = self
+        if self.quality is not None and self.variant in _RATED and split_file(self.quality)[0] is None:
+            name = metric(self.quality, context).name
+            made = replace(self, quality=None if name == _QUALITY else name)
+        return super(Utility, made).bound(context)
 
-    @property
-    def spec(self) -> Spec:
-        """The canonical spelling."""
-        return spelling(
-            self.kind,
-            {
-                "endpoint": (self.endpoint_name, None),
-                "prompt": (self.prompt_name, "answer-short"),
-                "quality": (self.quality.name if self.quality else None, "em"),
-                "variant": (self.variant, "quality"),
-                "read": (self.read, "text"),
-                "samples": (self.samples, 1),
-                "context_tokens": (self.answerer.context_tokens, None),
-                **spell_fields(self.answerer.fields, self.default_fields),
-            },
-        )
+    def prepare(self) -> None:
+        """Look up the endpoint, the prompt and the metric, and check what goes together."""
+        rated = self.variant in _RATED
+        abstain = self._prompt.output.abstain
+        if not rated and self.quality is not None:
+            reason = f"the variant {self.variant} rates no answer, so quality cannot be given with it"
+            raise UsageError(f"{self.spec}: {reason}")
+        if self.read == "logprobs" and rated:
+            raise UsageError(f"{self.spec}: read=logprobs is for the variants abstention and attempt")
+        if self.read == "logprobs" and len(abstain.split()[0]) < _LEAST_WORD:
+            raise UsageError(f"{self.spec}: the abstention {abstain!r} of the prompt cannot be told by its first token")
+        self._answerer  # noqa: B018 - looks its endpoint up
+        self._metric  # noqa: B018 - and so does this
+
+    @cached_property
+    def _prompt(self) -> Prompt:
+        return find_prompt(self.prompt, self.context.path)
+
+    @cached_property
+    def _answerer(self) -> Answerer:
+        """The downstream LLM with its prompt."""
+        params = {"logprobs": True, "top_logprobs": _TOP_LOGPROBS} if self.read == "logprobs" else {}
+        endpoint = self.context.endpoint(self.endpoint)
+        return Answerer(endpoint, self._prompt, self.rendering, context_tokens=self.context_tokens, params=params)
+
+    @cached_property
+    def _metric(self) -> AnswerMetric | None:
+        """The answer metric; None for abstention and attempt."""
+        return metric(self.quality or _QUALITY, self.context) if self.variant in _RATED else None
 
     @property
     def scale(self) -> Scale:
@@ -147,28 +127,24 @@ class Utility:
             return Scale("signed")
         if self.variant == "gain" or self.samples > 1 or self.read == "logprobs":
             return Scale("unit")
-        return self.quality.scale if self.quality else Scale("binary")
+        return self._metric.scale if self._metric else Scale("binary")
 
     @property
     def needs(self) -> Needs:
         """The outcome's LLM and prompt, and where answers are rated its metric and the metric's references."""
-        rater = self.quality.endpoint if self.quality else None
+        rater = self._metric.endpoint if self._metric else None
         return Needs(
             references=self._needs_references,
-            endpoints=(self.answerer.endpoint,),
+            endpoints=(self._answerer.endpoint,),
             raters=() if rater is None else (rater,),
-            prompt=self.answerer.prompt.name,
-            outcome_metric=self.quality.name if self.quality else None,
-            outcome_prompt=self.answerer.prompt.name,
+            prompt=self._answerer.prompt.name,
+            outcome_metric=self._metric.name if self._metric else None,
+            outcome_prompt=self._answerer.prompt.name,
         )
 
     @property
     def _needs_references(self) -> bool:
-        return self.quality is not None and self.quality.needs_references
-
-    def units(self, query: Query, docs: Sequence[Doc]) -> Iterable[Unit]:
-        """Return one unit per doc."""
-        return [Unit(query, (doc,)) for doc in docs]
+        return self._metric is not None and self._metric.needs_references
 
     def _asked(self, unit: Unit) -> list[tuple[Unit, int]]:
         """Return what is answered, as (unit, sample): from the document, then for gains without any."""
@@ -187,30 +163,32 @@ class Utility:
             return [self._sampled(u, [], sample) for u, sample in asked]
         if len(replies) == len(asked):
             first = zip(asked, replies, strict=True)
-            again = [self._sampled(u, [r], sample) for (u, sample), r in first if self.answerer.asker(u).unsettled(r)]
+            again = [self._sampled(u, [r], sample) for (u, sample), r in first if self._answerer.asker(u).unsettled(r)]
             if again:
                 return again
-        if self.quality is None or self.quality.endpoint is None:
+        if self._metric is None or self._metric.endpoint is None:
             return []
-        return self._rated(self.quality, unit, replies)[0]
+        return self._rated(self._metric, unit, replies)[0]
 
     def _sampled(self, unit: Unit, replies: Sequence[Outcome], sample: int) -> Request:
-        request = self.answerer.requests(unit, replies)[0]
+        request = self._answerer.requests(unit, replies)[0]
         return replace(request, sample=sample) if sample else request
 
     def most(self, unit: Unit, /) -> int:
         """Return the most requests that a unit takes; a metric that asks an LLM asks at most twice about an answer."""
-        rated = 0 if self.quality is None or self.quality.endpoint is None else 1
+        rated = 0 if self._metric is None or self._metric.endpoint is None else 1
         return 2 * (1 + rated) * len(self._asked(unit))
 
     def _settled(self, unit: Unit, replies: Sequence[Outcome]) -> tuple[list[Outcome], Sequence[Outcome]]:
         """Return what became of each answer that was asked for, and the replies that follow: those of the metric."""
-        return settled(replies, [self.answerer.asker(u) for u, _ in self._asked(unit)])
+        return settled(replies, [self._answerer.asker(u) for u, _ in self._asked(unit)])
 
     def _answers(self, unit: Unit, outcomes: Sequence[Outcome]) -> list[Answer]:
-        return [self.answerer.answer(u, [outcome]) for (u, _), outcome in zip(self._asked(unit), outcomes, strict=True)]
+        return [
+            self._answerer.answer(u, [outcome]) for (u, _), outcome in zip(self._asked(unit), outcomes, strict=True)
+        ]
 
-    def _rated(self, rate: Metric, unit: Unit, replies: Sequence[Outcome]) -> tuple[list[Request], list[Score]]:
+    def _rated(self, rate: AnswerMetric, unit: Unit, replies: Sequence[Outcome]) -> tuple[list[Request], list[Score]]:
         """Return the next wave of rating the answers, or, if it is [], their qualities."""
         outcomes, replies = self._settled(unit, replies)
         scores: list[Score] = []
@@ -236,13 +214,13 @@ class Utility:
         outcomes, _ = self._settled(unit, replies)
         answers = self._answers(unit, outcomes)
         extra: dict[str, float | str] = {"answer": answers[0].text}
-        if self.quality is None:
+        if self._metric is None:
             scores = self._abstentions(answers, outcomes)
             extra["seems_abstained"] = sum(answer.seems_abstained for answer in answers)
-        elif self.quality.endpoint is None:
-            scores = [self.quality.score(answer, query) for answer in answers]
+        elif self._metric.endpoint is None:
+            scores = [self._metric.score(answer, query) for answer in answers]
         else:
-            scores = self._rated(self.quality, unit, replies)[1]
+            scores = self._rated(self._metric, unit, replies)[1]
         score = _mean(scores[: self.samples])
         if self.variant in _GAINS:
             without = _mean(scores[self.samples :])
@@ -256,7 +234,7 @@ class Utility:
 
     def _abstentions(self, answers: Sequence[Answer], outcomes: Sequence[Outcome]) -> list[Score]:
         """Return how probable it is that the model abstains, or for ``attempt`` that it does not, per sample."""
-        phrase = self.answerer.prompt.output.abstain
+        phrase = self._answerer.prompt.output.abstain
         scores: list[Score] = []
         for answer, outcome in zip(answers, outcomes, strict=True):
             if answer.status is not Status.OK:
@@ -265,7 +243,7 @@ class Utility:
             chance = float(answer.abstained)
             if self.read == "logprobs" and isinstance(outcome, Reply):
                 try:
-                    chance = begins(outcome, phrase, self.answerer.endpoint)
+                    chance = begins(outcome, phrase, self._answerer.endpoint)
                 except MalformedLogprobsError as problem:
                     scores.append(Score(None, Status.UNPARSED, str(problem)))
                     continue
@@ -291,6 +269,3 @@ def _gain(score: Score, without: Score, *, clipped: bool) -> Score:
         return without._replace(reason=f"without a document: {without.reason}")
     gain = score.value - without.value
     return Score(max(0.0, gain) if clipped else gain)
-
-
-LABELER = Utility

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from rouge_score import rouge_scorer
 
 from judgekit.answers.normalize import normalize
-from judgekit.answers.quality import Answered, Metric, catalog, metric
+from judgekit.answers.quality import Answered, AnswerMetric, catalog, metric
 from judgekit.answers.reading import Answer
 from judgekit.data.documents import Query
 from judgekit.data.tables import Status
@@ -273,6 +273,6 @@ def test_mistakes_end_in_a_sentence(spec: str, message: str) -> None:
     "spec", ["em", "f1", "accuracy", "contains", "rouge-1", "rouge-2(tokens=unicode)", "correct(endpoint=j)"]
 )
 def test_the_name_of_a_metric_builds_it_again(spec: str) -> None:
-    found: Metric = metric(spec, Here())
+    found: AnswerMetric = metric(spec, Here())
     assert found.name == spec
     assert metric(found.name, Here()) == found

@@ -18,7 +18,6 @@ from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.labelers import base
 from judgekit.labelers.base import Label, Labeler, build, checked, kinds
-from judgekit.options import spelling
 from judgekit.spec import Spec, parse
 from judgekit.wire.types import Failure, Request
 from tests.labelers.scripted import CUT, REFUSED, Here, Says, play
@@ -197,10 +196,6 @@ def test_labelers_do_no_io_but_when_they_are_built() -> None:
         tree = ast.parse(path.read_text())
         names = {n.name for node in ast.walk(tree) if isinstance(node, ast.Import) for n in node.names}
         assert not names & {"os", "socket", "subprocess", "requests", "httpx2", "aiohttp"}, path
-
-
-def test_a_spelling_is_made_without_its_defaults() -> None:
-    assert spelling("x", {"a": (1, 1), "b": (None, 2), "c": ("v", None)}) == Spec("x", (("c", "v"),))
 
 
 def test_extra_columns_are_plain_values(here: Here) -> None:

@@ -1,145 +1,303 @@
-"""A third-party labeler or answer metric is a package with an entry point, and nothing else."""
+"""A third-party labeler or answer metric is a class: in a notebook, in a file, or in a package with an entry point."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-
-MODULE = '''
-from dataclasses import dataclass
-from typing import ClassVar
-
-from judgekit.answers.quality import ReferenceMetric
-from judgekit.data.labelings import Scale
-from judgekit.labelers.base import Label, Needs, Unit, options
-from judgekit.spec import Spec
-
-
-@dataclass(frozen=True)
-class Longest:
-    """A document is relevant if it has at least so many characters."""
-
-    kind: ClassVar[str] = "longest"
-    least: int = 10
-
-    @classmethod
-    def make(cls, spec, context):
-        return cls(**options(spec, ["least"]))
-
-    spec = property(lambda self: Spec("longest", (("least", self.least),)))
-    scale = property(lambda self: Scale("binary"))
-    needs = property(lambda self: Needs())
-
-    def units(self, query, docs):
-        return [Unit(query, tuple(docs))]
-
-    def requests(self, unit, replies):
-        return []
-
-    def label(self, unit, replies):
-        return [Label(unit.query.query_id, d.doc_id, float(len(d.text) >= self.least)) for d in unit.docs]
-
-
-@dataclass(frozen=True)
-class Brief(ReferenceMetric):
-    """An answer is good if it is no longer than the longest reference."""
-
-    names: ClassVar[tuple[str, ...]] = ("NAMED",)
-    name: ClassVar[str] = "NAMED"
-    scale: ClassVar[Scale] = Scale("binary")
-
-    @classmethod
-    def make(cls, spec, endpoints):
-        return cls()
-
-    def compare(self, text, references):
-        return float(len(text) <= max(map(len, references)))
-'''
-
-PROJECT = """
-[build-system]
-requires = ["hatchling"]
-build-backend = "hatchling.build"
-
-[project]
-name = "judgekit-longest"
-version = "1.0"
-
-[project.entry-points."judgekit.labelers"]
-NAME = "judgekit_longest:Longest"
-
-[project.entry-points."judgekit.answer_metrics"]
-brief = "judgekit_longest:Brief"
-
-[tool.hatch.build.targets.wheel]
-packages = ["judgekit_longest.py"]
-only-include = ["judgekit_longest.py"]
-"""
-
-USE = """
-from pathlib import Path
-from judgekit.data.documents import Doc, Query, Unit
-from judgekit.labelers.base import build, checked, kinds
-
-class Context:
-    fields, docs = "title+text", None
-    def endpoint(self, name): raise AssertionError
-    def path(self, text): return Path(text)
-
-labeler = build("longest(least=3)", Context())
-unit = Unit(Query("q", "?"), (Doc("a", "long"), Doc("b", "x")))
-assert build(str(labeler.spec), Context()) == labeler
-from judgekit.answers.quality import catalog, metric
+import judgekit as jk
+from judgekit.answers.quality import metric
 from judgekit.answers.reading import Answer
-assert metric("brief").score(Answer("four"), Query("q", "?", ("4",))).value == 0.0
-assert "brief" in catalog()
-print("longest" in kinds(), [x.relevance for x in checked(labeler, unit, [])])
-"""
+from judgekit.data.documents import Fields, Unit
+from judgekit.data.tables import Status
+from judgekit.errors import UsageError
+from judgekit.labelers.base import Label, Needs, build, checked
+from judgekit.plugins import About, about, option
+from judgekit.spec import parse
+from judgekit.wire.types import Request
+from tests.labelers.scripted import Here, play
+
+ROOT = Path(__file__).resolve().parents[2]
+PLUGIN = ROOT / "examples/plugin"
+QUERY = jk.Query("q", "?", ("4",))
+UNIT = Unit(QUERY, (jk.Doc("a", "long"), jk.Doc("b", "x")))
 
 
-def install(tmp_path: Path, name: str, metric: str = "brief") -> Path:
-    """Install the plugin into a folder of its own, offline, with the build backend that is there."""
-    source, target = tmp_path / "plugin", tmp_path / "site"
-    source.mkdir()
-    (source / "judgekit_longest.py").write_text(MODULE.replace("NAMED", metric))
-    (source / "pyproject.toml").write_text(PROJECT.replace("NAME", name))
+# fmt: off
+@dataclass(frozen=True)
+class Longest(jk.Labeler):
+    """A document is relevant if it has at least so many characters."""
+    kind = "longest"
+    scale = "binary"
+    least: int = 10
+    def relevance(self, query, doc):  # type: ignore[no-untyped-def]  # as in a notebook
+        return len(doc.text) >= self.least
+# fmt: on
+
+
+@dataclass(frozen=True)
+class Brief(jk.AnswerMetric):
+    """The answer is no longer than the longest reference."""
+
+    kind = "brief"
+    scale = "binary"
+
+    def compare(self, text: str, references: Any) -> float:
+        return len(text) <= max(map(len, references))
+
+
+def of(labeler: jk.Labeler, unit: Unit = UNIT) -> list[float | None]:
+    return [label.relevance for label in checked(labeler.bound(Here()), unit, [])]
+
+
+# In a notebook.
+
+
+@pytest.fixture
+def collection() -> dict[str, Any]:
+    return {
+        "queries": pd.DataFrame({"query_id": ["q"], "text": ["?"], "answers": [["4"]]}),
+        "docs": pd.DataFrame({"doc_id": ["a", "b"], "text": ["long", "x"]}),
+        "runs": {"bm25": pd.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [2.0, 1.0]})},
+    }
+
+
+def test_a_class_in_a_notebook_is_a_labeler(collection: dict[str, Any], tmp_path: Path) -> None:
+    labeling = jk.label(Longest(least=3), **collection, cache=tmp_path)
+    assert labeling.name == "longest(least=3)"
+    assert str(labeling.scale) == "binary"
+    assert labeling.table.set_index("doc_id")["relevance"].to_dict() == {"a": 1.0, "b": 0.0}
+
+
+def test_fields_are_the_options_and_the_spelling_follows_from_the_defaults() -> None:
+    assert [str(one.spec) for one in (Longest(), Longest(10), Longest(3))] == ["longest", "longest", "longest(least=3)"]
+    assert about(Longest) == About(
+        "A document is relevant if it has at least so many characters", options={"least": ""}
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (Longest(least="3"), "longest.*least must be a whole number, is '3'"),  # type: ignore[arg-type]  # that is it
+        (Longest(least=2.5), "least must be a whole number, is 2.5"),  # type: ignore[arg-type]
+        (Longest(least=True), "least must be a whole number, is True"),
+        (Longest(least=None), "least must be a whole number, is None"),  # type: ignore[arg-type]
+        (Longest, "a labeler is a spelling or an instance, such as Mine"),
+        (3, "a labeler is a spelling or an instance"),
+    ],
+)
+def test_what_is_no_labeler_ends_in_a_sentence(given: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        build(given, Here())
+
+
+def test_a_class_says_what_it_lacks() -> None:
+    class Silent(jk.Labeler):
+        scale = "binary"
+
+    class Unscaled(jk.Labeler):
+        def relevance(self, query: jk.Query, doc: jk.Doc) -> float:
+            return 1.0
+
+    class Plain(jk.Labeler):
+        scale = "binary"
+        least: int = 3
+
+    with pytest.raises(UsageError, match=r"Silent labels nothing: it needs relevance"):
+        build(Silent(), Here())
+    with pytest.raises(UsageError, match="Unscaled does not say on which scale"):
+        build(Unscaled(), Here())
+    with pytest.raises(UsageError, match=r"Plain: put @dataclass\(frozen=True\) above it, so that least is an option"):
+        build(Plain(), Here())
+    with pytest.raises(UsageError, match="'stars' is not a scale"):
+        type("Starred", (jk.Labeler,), {"scale": "stars"})
+
+    @dataclass(frozen=True)
+    class Listed(jk.Labeler):
+        scale = "binary"
+        words: tuple[str, ...] = ()
+
+    with pytest.raises(UsageError, match=r"Listed: the option words is a .*; an option is a bool, int, float, str"):
+        build(Listed(), Here())
+
+
+def test_a_labeler_says_how_relevant_a_document_is_or_that_it_does_not_apply() -> None:
+    class Graded(jk.Labeler):
+        scale = "grades:3"
+
+        def relevance(self, query: jk.Query, doc: jk.Doc) -> Any:
+            return {"a": None, "b": 2, "c": 7, "d": "2", "e": 1 // len(doc.title)}[doc.doc_id] if doc.title else 1 // 0
+
+    def one(doc_id: str, title: str = "T") -> Label:
+        return checked(Graded().bound(Here()), Unit(QUERY, (jk.Doc(doc_id, "", title),)), [])[0]
+
+    assert (one("a").relevance, one("a").status) == (None, Status.NOT_APPLICABLE)
+    assert one("b").relevance == 2.0
+    with pytest.raises(UsageError, match=r"labeler graded: .* is off the scale: 7 is outside"):
+        one("c")
+    with pytest.raises(UsageError, match="graded, query 'q', doc 'd': '2' is not a number"):
+        one("d")
+    with pytest.raises(
+        UsageError, match=r"graded, query 'q', doc 'e': ZeroDivisionError: .* \(test_third_party.py, line"
+    ):
+        one("e", "")
+
+
+def test_a_labeler_that_asks_an_llm_overrides_requests_and_label() -> None:
+    @dataclass(frozen=True)
+    class Asks(jk.Labeler):
+        scale = "binary"
+        endpoint: str | None = None
+        fields: Fields | None = None
+
+        def requests(self, unit: Unit, replies: Any, /) -> list[Request]:
+            return [] if replies else [Request(self.context.endpoint(self.endpoint), b'{"model":"m"}')]
+
+        def label(self, unit: Unit, replies: Any, /) -> list[Label]:
+            return [Label(unit.query.query_id, unit.docs[0].doc_id, float(replies[0].text == "Yes"))]
+
+    asks = build(Asks("x"), Here())
+    assert [len(unit.docs) for unit in asks.units(QUERY, UNIT.docs)] == [1, 1]
+    assert asks.needs == Needs(endpoints=(Here().endpoint("x"),)), "so that its kinship with the answers is seen"
+    assert play(asks, Unit(QUERY, UNIT.docs[:1]), ["Yes"]).label.relevance == 1.0
+    assert str(build(Asks(), Here(fields="text")).spec) == "asks(fields=text)"
+    assert build(Asks(), Here(fields="text")).rendering == "text"
+
+
+def test_a_labeler_made_from_a_built_in_one_has_a_name_and_the_options_of_its_own() -> None:
+    from judgekit.labelers.judge import Judge
+
+    @dataclass(frozen=True)
+    class Strict(Judge):
+        """An LLM says so twice."""
+
+        samples: int = option(2, least=1)
+
+    strict = build(Strict(prompt="graded"), Here())
+    assert str(strict.spec) == "strict(prompt=graded)"
+    assert about(Strict).does == "An LLM says so twice"
+    assert about(Strict).options["samples"] == about(Judge).options["samples"] != ""
+
+
+def test_an_answer_metric_is_a_class_too() -> None:
+    assert metric(Brief()).score(Answer("four"), QUERY).value == 0.0
+    assert metric(Brief()).score(Answer("4"), QUERY).value == 1.0
+    assert metric(Brief()).score(Answer("4"), jk.Query("q", "?")).status is Status.NOT_APPLICABLE
+
+    class Wild(Brief):
+        def compare(self, text: str, references: Any) -> float:
+            return 1 / 0 if text == "x" else 2.0
+
+    with pytest.raises(UsageError, match="wild, query 'q': 2 is outside of the scale"):
+        metric(Wild()).score(Answer("4"), QUERY)
+    with pytest.raises(UsageError, match="wild, query 'q': ZeroDivisionError"):
+        metric(Wild()).score(Answer("x"), QUERY)
+
+
+# In a file.
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Here:
+    (tmp_path / "mine.py").write_bytes((PLUGIN / "judgekit_lengths.py").read_bytes())
+    return Here(tmp_path)
+
+
+def test_a_spelling_may_begin_with_a_file(here: Here) -> None:
+    labeler = build("mine.py:Longest(least=3)", here)
+    assert str(labeler.spec) == "longest(least=3)"
+    assert of(labeler) == [1.0, 0.0]
+    assert build("mine.py:Longest(least=3)", here) == labeler
+    assert metric("mine.py:Brief(times=3)", here).name == "brief(times=3.0)"
+    utility = build("utility(quality='mine.py:Brief')", here)
+    assert str(utility.spec) == "utility(quality='mine.py:Brief')"
+    assert build(parse(str(utility.spec)), here) == utility
+
+
+@pytest.mark.parametrize(
+    ("spelling", "message"),
+    [
+        ("mine.py:Longst", r"mine.py has no labeler 'Longst' \(there are: Longest\). Did you mean 'Longest'?"),
+        ("mine.py:Brief", r"mine.py has no labeler 'Brief'"),
+        ("other.py:Longest", "cannot read .*other.py"),
+        ("mine.py:Longest(most=1)", r"Longest\(most=1\): no option 'most' \(there are: least\)"),
+        ("mine.py:Longest@3", "has no cutoff"),
+        ("broken.py:Longest", r"broken.py: ZeroDivisionError: .* \(broken.py, line 2\)"),
+        ("named.py:Judge", "named.py: the labeler Judge has the kind of a built-in one, 'judge'"),
+    ],
+)
+def test_what_a_file_lacks_ends_in_a_sentence(spelling: str, message: str, here: Here) -> None:
+    (here.base / "broken.py").write_text("x = 1\n1 / 0\n")
+    (here.base / "named.py").write_text("import judgekit\n\nclass Judge(judgekit.Labeler):\n    scale = 'binary'\n")
+    with pytest.raises(UsageError, match=message):
+        build(spelling, here)
+
+
+# In a package.
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example, installed into a folder of its own, offline, with the build backend that is there."""
+    pytest.importorskip("hatchling", reason="building a plugin needs the build backend, hatchling")
+    pytest.importorskip("pip", reason="installing a plugin needs pip")
+    target = tmp_path_factory.mktemp("site")
     options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
-    command = [sys.executable, "-m", "pip", "install", *options, "--target", str(target), str(source)]
+    command = [sys.executable, "-m", "pip", "install", *options, "--target", str(target), str(PLUGIN)]
     subprocess.run(command, check=True, capture_output=True)
     return target
 
 
 def use(site: Path, code: str) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join([str(site), str(ROOT)])
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), str(ROOT)])}
+    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
 
 
-@pytest.fixture(autouse=True)
-def _hatchling() -> None:
-    pytest.importorskip("hatchling", reason="building a plugin needs the build backend, hatchling")
-    pytest.importorskip("pip", reason="installing a plugin needs pip")
+def test_an_installed_package_adds_a_labeler_and_a_metric(site: Path) -> None:
+    code = """
+from judgekit.answers import catalog, metric
+from judgekit.cli import main
+from judgekit.labelers import build, kinds
+labeler = build("longest(least=3)", None)
+assert build(str(labeler.spec), None) == labeler
+assert metric("brief(times=3)").name == "brief(times=3.0)" and "brief" in catalog() and "longest" in kinds()
+main(["labelers"])
+"""
+    done = use(site, code)
+    assert "longest: A document is relevant if it has at least so many characters" in done.stdout, done.stderr
+    assert "least=    the fewest characters (10)" in done.stdout
 
 
-def test_an_installed_package_adds_a_labeler_and_a_metric(tmp_path: Path) -> None:
-    done = use(install(tmp_path, "longest"), USE)
-    assert done.stdout == "True [1.0, 0.0]\n", done.stderr
-
-
-def test_an_installed_package_cannot_replace_a_built_in_one(tmp_path: Path) -> None:
-    site = install(tmp_path, "judge", "em")
-    done = use(site, USE)
-    assert "the labeler 'judge' of judgekit_longest:Longest has the name of a built-in one" in done.stderr
-    done = use(site, "from judgekit.answers.quality import catalog; catalog()")
-    assert "the answer metric 'em' of judgekit_longest:Brief has the name of another one" in done.stderr
+@pytest.mark.parametrize(
+    ("group", "name", "target", "message"),
+    [
+        ("labelers", "judge", "Longest", "the labeler 'judge' of judgekit_lengths:Longest has the name of another one"),
+        (
+            "answer_metrics",
+            "em",
+            "Brief",
+            "the answer metric 'em' of judgekit_lengths:Brief has the name of another one",
+        ),
+        ("labelers", "short", "Longest", "'short' of judgekit_lengths:Longest is not a judgekit.Labeler of that kind"),
+        ("labelers", "brief", "Brief", "'brief' of judgekit_lengths:Brief is not a judgekit.Labeler of that kind"),
+    ],
+)
+def test_an_entry_point_is_held_to_what_it_says(
+    group: str, name: str, target: str, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "judgekit_lengths.py").write_bytes((PLUGIN / "judgekit_lengths.py").read_bytes())
+    info = tmp_path / "lengths-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lengths\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(f"[judgekit.{group}]\n{name} = judgekit_lengths:{target}\n")
+    room = "labelers" if group == "labelers" else "answers"
+    done = use(tmp_path, f"from judgekit.{room} import catalog; catalog()")
+    assert message in done.stderr

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from judgekit.answers.answerer import make_answerer
-from judgekit.answers.metrics.correctness import Correctness
+from judgekit.answers.metrics import Correctness
 from judgekit.answers.quality import Answered
 from judgekit.answers.quality import metric as build_metric
 from judgekit.answers.reading import Answer

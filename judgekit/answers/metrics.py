@@ -1,0 +1,292 @@
+"""The answer metrics that judgekit has: those of SQuAD, KILT and eRAG, ROUGE, and an LLM's verdict."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Literal
+
+import regex
+from rapidfuzz.distance import LCSseq
+
+from judgekit.answers.abstention import abstains
+from judgekit.answers.normalize import normalize
+from judgekit.answers.quality import Answered, AnswerMetric, Score, unscored
+from judgekit.answers.reading import Answer
+from judgekit.answers.scripts import apart, fold, is_foreign
+from judgekit.data.documents import Query
+from judgekit.data.labelings import Scale
+from judgekit.errors import UsageError
+from judgekit.plugins import option
+from judgekit.reading.asking import Asker, settled
+from judgekit.reading.prompts import find_prompt, neutral
+from judgekit.reading.verdict import Unread
+from judgekit.wire.types import Endpoint, Outcome, Request
+
+__all__ = ["Accuracy", "Contains", "Correctness", "ExactMatch", "Rouge1", "Rouge2", "RougeL", "TokenF1"]
+
+_ASCII: Final = re.compile(r"[a-z0-9]+")
+_UNICODE: Final = regex.compile(r"[\p{L}\p{N}\p{M}]+")
+
+
+@dataclass(frozen=True)
+class ExactMatch(AnswerMetric):
+    """1 if the normalised answer is a reference, else 0.
+
+    Scale: binary
+
+    Needs: reference answers
+
+    Costs: nothing
+    """
+
+    kind = "em"
+    scale = Scale("binary")
+
+    def compare(self, text: str, references: Sequence[str]) -> float:
+        """Return 1.0 or 0.0."""
+        said = normalize(text)
+        return float(any(said == normalize(reference) for reference in references))
+
+
+@dataclass(frozen=True)
+class TokenF1(AnswerMetric):
+    """Common tokens with the best reference, as an F-measure.
+
+    Repeated tokens are counted. Where answer or reference has no token left after normalisation it is 1 if both have
+    none, else 0 (SQuAD 2.0).
+
+    Scale: unit
+
+    Needs: reference answers
+
+    Costs: nothing
+    """
+
+    kind = "f1"
+    scale = Scale("unit")
+
+    def compare(self, text: str, references: Sequence[str]) -> float:
+        """Return the F1 beside the best reference."""
+        said = normalize(text).split()
+        return max(self._f1(said, normalize(reference).split()) for reference in references)
+
+    @staticmethod
+    def _f1(said: list[str], reference: list[str]) -> float:
+        if not said or not reference:
+            return float(said == reference)
+        common = sum((Counter(said) & Counter(reference)).values())
+        return 2 * common / (len(said) + len(reference))
+
+
+@dataclass(frozen=True)
+class Accuracy(AnswerMetric):
+    """1 if the answer is the class of a reference, else 0.
+
+    Case, white space and punctuation around it do not matter.
+
+    Scale: binary
+
+    Needs: reference answers
+
+    Costs: nothing
+    """
+
+    kind = "accuracy"
+    scale = Scale("binary")
+
+    def compare(self, text: str, references: Sequence[str]) -> float:
+        """Return 1.0 or 0.0."""
+        said = self._class(text)
+        return float(any(said == self._class(reference) for reference in references))
+
+    @staticmethod
+    def _class(text: str) -> str:
+        return " ".join(text.casefold().split()).strip(" .,;:!?\"'`“”‘’()[]*")
+
+
+@dataclass(frozen=True)
+class Contains(AnswerMetric):
+    """1 if a reference stands in the answer, else 0.
+
+    Lenient towards models that answer in a sentence. Whole words, one behind the other, so that ``5`` is not in ``25``.
+    The normalisation is that of exact match; where it leaves nothing of any reference, the metric does not apply.
+
+    Scale: binary
+
+    Needs: reference answers
+
+    Costs: nothing
+    """
+
+    kind = "contains"
+    scale = Scale("binary")
+
+    def compare(self, text: str, references: Sequence[str]) -> float:
+        """Return 1.0 or 0.0."""
+        said = f" {normalize(text, whole=True)} "
+        return float(any(f" {normalize(reference, whole=True)} " in said for reference in references))
+
+    def leaves(self, reference: str) -> bool:
+        """Return whether there is a word to look for."""
+        return normalize(reference) != ""
+
+
+@dataclass(frozen=True)
+class _Rouge(AnswerMetric):
+    """ROUGE as Google's ``rouge_score`` defines it, and in other scripts on their own words.
+
+    Lower case, no stemming. The best reference counts. An answer without tokens scores 0; where no reference has any,
+    the metric does not apply.
+
+    Tokens: ``ascii`` splits at everything but a-z and 0-9; ``unicode`` takes the words of all scripts, single
+    characters where no spaces part words; ``script`` is ``unicode`` where the answer or a reference holds another
+    script than Latin, and ``ascii`` elsewhere.
+
+    Scale: unit
+
+    Needs: reference answers
+
+    Costs: nothing
+
+    Attributes:
+        tokens: ascii (as Google's rouge_score), unicode (words of all scripts) or script (as the text needs it)
+    """
+
+    scale = Scale("unit")
+    tokens: Literal["script", "ascii", "unicode"] = "script"
+
+    def compare(self, text: str, references: Sequence[str]) -> float:
+        """Return the F-measure beside the best reference."""
+        split = self._splitter(text, *references)
+        said = split(text)
+        return max(self._f_measure(said, split(reference)) for reference in references)
+
+    def leaves(self, reference: str) -> bool:
+        """Return whether a reference has a token."""
+        return bool(self._splitter(reference)(reference))
+
+    def _splitter(self, *texts: str) -> Callable[[str], list[str]]:
+        foreign = self.tokens == "unicode" or (self.tokens == "script" and any(map(is_foreign, texts)))
+        return _words if foreign else _ascii_words
+
+    def _f_measure(self, said: list[str], reference: list[str]) -> float:
+        if self.kind == "rouge-l":
+            common, total = LCSseq.similarity(said, reference), len(said) + len(reference)
+        else:
+            n = int(self.kind[-1])
+            grams = [Counter(zip(*(tokens[i:] for i in range(n)), strict=False)) for tokens in (said, reference)]
+            common, total = (grams[0] & grams[1]).total(), grams[0].total() + grams[1].total()
+        return 2 * common / total if common else 0.0
+
+
+class Rouge1(_Rouge):
+    """Common words with the best reference, as an F-measure."""
+
+    kind = "rouge-1"
+
+
+class Rouge2(_Rouge):
+    """Common word pairs with the best reference, as an F-measure."""
+
+    kind = "rouge-2"
+
+
+class RougeL(_Rouge):
+    """The longest common sequence of words with the best reference, as an F-measure."""
+
+    kind = "rouge-l"
+
+
+def _ascii_words(text: str) -> list[str]:
+    return _ASCII.findall(text.lower())
+
+
+def _words(text: str) -> list[str]:
+    folded = unicodedata.normalize("NFC", fold(text).casefold())
+    words: list[str] = _UNICODE.findall(apart(folded))
+    return words
+
+
+@dataclass(frozen=True)
+class Correctness(AnswerMetric):
+    """An LLM says whether the answer says the same as a reference.
+
+    A prompt with grades gives the grade's share of the largest one. An abstention is not correct, and nothing is
+    asked about it, unless a reference is one as well: then it may be what is right.
+
+    Scale: binary; unit for graded prompts
+
+    Needs: reference answers, an LLM
+
+    Costs: 1 request per answer, 1 more where a reply cannot be read; none for abstentions
+
+    Attributes:
+        endpoint_name: which LLM; left out where there is one
+        prompt: a correctness prompt (correctness) or the path of your own
+    """
+
+    kind = "correct"
+    endpoint_name: str | None = option(None, name="endpoint")
+    prompt: str = "correctness"
+
+    def prepare(self) -> None:
+        """Look up the endpoint and the prompt."""
+        prompt = self._asker.prompt
+        if prompt.kind != "correctness":
+            raise UsageError(f"{self.name}: the prompt {prompt.name!r} compares no answers ({prompt.kind})")
+
+    @cached_property
+    def _asker(self) -> Asker:
+        return Asker(self.context.endpoint(self.endpoint_name), find_prompt(self.prompt, self.context.path))
+
+    @property
+    def scale(self) -> Scale:
+        """``binary`` for a yes/no prompt, ``unit`` for grades."""
+        return Scale("binary" if set(self._asker.prompt.output.relevance.values()) == {0, 1} else "unit")
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The LLM that compares."""
+        return self._asker.endpoint
+
+    def requests(self, unit: Answered, replies: Sequence[Outcome], /) -> list[Request]:
+        """Return the question whether the answer is correct; again, once, if the reply cannot be used."""
+        if unscored(unit.answer, unit.query) or self._gave_up(unit) or len(replies) > 1:
+            return []
+        if replies and not self._asker.unsettled(replies[0]):
+            return []
+        references = "\n".join(neutral(" ".join(text.split())) for text in unit.query.answers)
+        values = {"question": neutral(unit.query.text), "references": references, "answer": neutral(unit.answer.text)}
+        return [self._asker.again(values, replies[0]) if replies else self._asker.request(values)]
+
+    def read(self, unit: Answered, replies: Sequence[Outcome], /) -> Score:
+        """Return the verdict, or why there is none."""
+        missing = unscored(unit.answer, unit.query)
+        if missing:
+            return missing
+        if self._gave_up(unit):
+            return Score(0.0)
+        verdict = self._asker.read(settled(replies, [self._asker])[0][0])
+        if isinstance(verdict, Unread):
+            return Score(None, verdict.status, verdict.reason)
+        relevance = self._asker.prompt.output.relevance
+        low, high = min(relevance.values()), max(relevance.values())
+        return Score((relevance[verdict.value] - low) / (high - low))
+
+    def score(self, answer: Answer, query: Query) -> Score:
+        """Refuse: this metric asks an LLM.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError(f"{self.name} asks an LLM: resolve its requests and read the replies")
+
+    @staticmethod
+    def _gave_up(unit: Answered) -> bool:
+        answer = unit.answer
+        return answer.abstained and not any(abstains(reference, answer.text) for reference in unit.query.answers)

@@ -1,1 +1,0 @@
-"""The answer metrics, one file each; see `judgekit.answers.quality`."""
