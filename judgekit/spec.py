@@ -11,7 +11,7 @@ import hashlib
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +30,7 @@ __all__ = [
     "split_file",
     "split_named",
     "user_code",
+    "with_options",
 ]
 
 Value = bool | int | float | str
@@ -256,6 +257,21 @@ def split_file(text: str) -> tuple[str | None, str]:
     """
     match = re.match(r"([^()'\"]+\.py):(?=[A-Za-z_])", text)
     return (match[1], text[match.end() :]) if match else (None, text)
+
+
+def with_options(text: str, options: Iterable[tuple[str, Value]]) -> str:
+    """Return a spelling, which may begin with a user's file, with further options.
+
+    >>> with_options("mine.py:Longest", [("least", 3)])
+    'mine.py:Longest(least=3)'
+
+    Raises:
+        UsageError: it is not a spelling, or gives one of the options itself.
+    """
+    file, rest = split_file(text)
+    given = parse(rest)
+    spelled = Spec(given.name, (*given.params, *options), given.cutoff)
+    return str(spelled) if file is None else f"{file}:{spelled}"
 
 
 def run_file(path: Path) -> ModuleType:

@@ -73,14 +73,11 @@ def label(
     from judgekit.data.outputs import check_outputs, noting_reads
     from judgekit.data.trec import missing_path, write_qrels
     from judgekit.labelers.base import build
-    from judgekit.spec import Spec, parse
+    from judgekit.spec import with_options
 
     check_target(out)
-    wanted = parse(spec)
-    if prompt is not None:
-        wanted = Spec(wanted.name, (*wanted.params, ("prompt", prompt)))
-    if language is not None:
-        wanted = Spec(wanted.name, (*wanted.params, ("language", language)))
+    given = (("prompt", prompt), ("language", language))
+    wanted = with_options(spec, [(key, value) for key, value in given if value is not None])
     runs = named(run, "--run")
     with noting_reads() as read:
         collection = stages.Collection.make(queries, docs, runs, depth, limit)

@@ -29,7 +29,7 @@ from judgekit.data.documents import Fields
 from judgekit.data.streams import read_bytes
 from judgekit.data.tables import ALL
 from judgekit.errors import ConfigError, DataError, JudgekitError, nearest
-from judgekit.spec import Spec, Value, parse
+from judgekit.spec import with_options
 from judgekit.wire.types import Endpoint
 
 __all__ = ["AnalysisConfig", "AnswersConfig", "Config", "DataConfig", "LabelerConfig", "MetricsConfig", "load"]
@@ -83,18 +83,19 @@ class PriceConfig(_Section):
 
 
 class LabelerConfig(BaseModel):
-    """``[[labelers]]``: a kind, its options, and optionally a name; the spelling is the default name."""
+    """``[[labelers]]``: a kind, its options, and optionally a name; the spelling is the default name.
+
+    A kind may be a class in a user's file, ``my_labelers.py:Longest``.
+    """
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
     kind: str
     name: str | None = None
 
     @property
-    def spec(self) -> Spec:
+    def spec(self) -> str:
         """The labeler's spelling as the user gave it (``build`` makes it canonical)."""
-        options: dict[str, Value] = dict(self.model_extra or {})
-        given = parse(self.kind)
-        return Spec(given.name, (*given.params, *options.items()))
+        return with_options(self.kind, (self.model_extra or {}).items())
 
     @model_validator(mode="after")
     def _plain_options(self) -> LabelerConfig:
