@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from judgekit.data.labelings import Scale
 from judgekit.metrics.hits import Blocks, Hits, LabelledHits, Weights, best_first, places
-from judgekit.metrics.join import Floats, Ints, block_spans, spans
+from judgekit.metrics.join import Floats, Ints, spans
 from judgekit.metrics.measures import Definition, Measure, Param, is_number
 from judgekit.spec import MAX_CUTOFF, Value
 
@@ -122,6 +122,21 @@ def f1(hits: LabelledHits, measure: Measure) -> Floats:
     return 2 * _found(hits, measure) / (_depth(hits, measure) + hits.judged.total(measure.rel))
 
 
+def _first_blocks(hits: LabelledHits, measure: Measure) -> Blocks:
+    """Return the first block with relevant documents of each cell; with ``best`` with the largest label there is."""
+
+    def find() -> Blocks:
+        blocks = hits.relevant_blocks(measure.rel)
+        return blocks.where(blocks.prior == 0)
+
+    if not measure.option("best"):
+        return hits.once(("first blocks", measure.rel), find)
+    found = hits.positive()
+    largest = np.broadcast_to(hits.judged.largest, hits.shape).reshape(-1)
+    blocks = hits.blocks(found.where(found.label >= largest[found.cell]))
+    return blocks.where(blocks.prior == 0)
+
+
 @Definition(
     "Success",
     "success (hit rate)",
@@ -135,8 +150,8 @@ def f1(hits: LabelledHits, measure: Measure) -> Floats:
 )
 def success(hits: LabelledHits, measure: Measure) -> Floats:
     cutoff = measure.cutoff or MAX_CUTOFF
-    blocks = hits.blocks(hits.relevant(measure.rel))
-    blocks = blocks.where((blocks.prior == 0) & (blocks.before < cutoff))
+    blocks = _first_blocks(hits, measure)
+    blocks = blocks.where(blocks.before < cutoff)
     out = np.zeros(hits.cells)
     out[blocks.cell] = 1
     for at in np.flatnonzero(blocks.before + blocks.size > cutoff).tolist():
@@ -179,16 +194,6 @@ def _largest_chance(size: int, drawn: int) -> Floats:
     return np.asarray((drawn / size) * np.cumprod(np.append(1, np.maximum(left - drawn + 1, 0) / left)), np.float64)
 
 
-def _first_blocks(hits: LabelledHits, measure: Measure) -> Blocks:
-    """Return the first block with relevant documents of each cell; with ``best`` with the largest label there is."""
-    found = hits.positive() if measure.option("best") else hits.relevant(measure.rel)
-    if measure.option("best"):
-        largest = np.broadcast_to(hits.judged.largest, hits.shape).reshape(-1)
-        found = found.where(found.label >= largest[found.cell])
-    blocks = hits.blocks(found)
-    return blocks.where(blocks.prior == 0)
-
-
 @Definition(
     "RR",
     "reciprocal rank",
@@ -228,45 +233,46 @@ def reciprocal_rank(hits: LabelledHits, measure: Measure) -> Floats:
     unbounded="by",
 )
 def average_precision(hits: LabelledHits, measure: Measure) -> Floats:
-    blocks = hits.once(("blocks", measure.rel), lambda: hits.blocks(hits.relevant(measure.rel)))
-    size = blocks.size
-    looked = size if measure.cutoff is None else np.clip(measure.cutoff - blocks.before, 0, size)
+    blocks = hits.relevant_blocks(measure.rel)
+    precisions = hits.once(("precisions", measure.rel), lambda: _precisions(blocks, blocks.size, blocks.hits))
+    sums = precisions.sum(measure.cutoff, (len(blocks.cell),))
     if measure.option("by") != "hits":
-        sums = _precision_sums(blocks, size, blocks.hits, looked)
         return _ratio(hits.sum(blocks.cell, sums), hits.judged.total(measure.rel))
-    whole = looked == size
-    sums = _precision_sums(blocks, size, blocks.hits, np.where(whole, looked, 0))
-    sums = hits.sum(blocks.cell, sums).reshape(-1)
-    number = hits.sum(blocks.cell, np.where(whole, blocks.hits, 0)).reshape(-1)
-    out = _ratio(sums, number)
+    cutoff = measure.cutoff or MAX_CUTOFF
+    whole = blocks.before + blocks.size <= cutoff
+    inside = hits.sum(blocks.cell, np.where(whole, sums, 0)).reshape(-1)
+    known = hits.sum(blocks.cell, np.where(whole, blocks.hits, 0)).reshape(-1)
+    out = _ratio(inside, known)
     # At most one block of a list is cut; how many relevant documents its first places hold is drawn.
-    cut, drawn = blocks.where((looked > 0) & ~whole), looked[(looked > 0) & ~whole]
+    cut = blocks.where((blocks.before < cutoff) & ~whole)
+    drawn = cutoff - cut.before
     out[cut.cell] = 0
     for held in range(int(cut.hits.max(initial=-1)) + 1):
         every = zip(cut.size.tolist(), cut.hits.tolist(), drawn.tolist(), strict=True)
         chance = np.array(
             [comb(m, held) * comb(n - m, max(t - held, 0)) * (held <= t) / comb(n, t) for n, m, t in every]
         )
-        more = _precision_sums(cut, drawn, np.full(len(drawn), held), drawn)
-        out[cut.cell] += chance * _ratio(sums[cut.cell] + more, number[cut.cell] + held)
+        more = _precisions(cut, drawn, np.full(len(drawn), held)).sum(None, (len(drawn),))
+        out[cut.cell] += chance * _ratio(inside[cut.cell] + more, known[cut.cell] + held)
     return out.reshape(hits.shape)
 
 
-def _precision_sums(blocks: Blocks, size: Ints, count: Ints, looked: Ints) -> Floats:
-    """Return per block the expected sum of precision at the ranks of its relevant documents.
+def _precisions(blocks: Blocks, size: Ints, count: Ints) -> Weights:
+    """Return, by block and rank, the expected precision where a relevant document stands there, else 0.
 
     Args:
         blocks: the blocks.
-        size: documents in each block.
-        count: relevant ones among them.
-        looked: how many places of the block count.
+        size: how many places of each block there are.
+        count: how many relevant documents stand at them.
     """
-    block = np.repeat(np.arange(len(looked)), looked)
+    if size.max(initial=1) == 1:
+        return Weights(np.arange(len(size)), blocks.before + 1, count * (blocks.prior + 1) / (blocks.before + 1))
+    block = np.repeat(np.arange(len(size)), size)
     place, size, count = places(block), size[block], count[block]
+    rank = blocks.before[block] + place
     # A place holds a relevant document with chance count / size, and then so many of the others stand before it:
     earlier = blocks.prior[block] + (place - 1) * (count - 1) / np.maximum(size - 1, 1)
-    terms = count / size * (earlier + 1) / (blocks.before[block] + place)
-    return np.asarray(np.bincount(block, terms, len(looked)), np.float64)
+    return Weights(block, rank, count / size * (earlier + 1) / rank)
 
 
 def _gain_table(text: str) -> dict[float, float]:
@@ -412,7 +418,7 @@ def ndcg(hits: LabelledHits, measure: Measure) -> Floats:
 def auc(hits: LabelledHits, measure: Measure) -> Floats:
     found = hits.relevant(measure.rel)
     before, size = hits.ties(found, of_all=True)
-    first, last = block_spans(found.cell, before)
+    first, last = hits.tied(found, of_all=True)
     total = hits.count(found.cell)
     others = hits.retrieved - total
     length, relevant = hits.of_cell(hits.retrieved, found.cell), hits.of_cell(total, found.cell)
@@ -477,7 +483,8 @@ def _err_undefined(measure: Measure, scale: Scale, averaged: bool) -> str:
     takes_largest=lambda measure: measure.option("max") is None and measure.option("prob") != "label",
 )
 def err(hits: LabelledHits, measure: Measure) -> Floats:
-    found, scales = hits.positive(), [labeling.scale for labeling in hits.join.labelings]
+    found = hits.positive() if hits.averaged else hits.positive().top(measure.cutoff)
+    scales = [labeling.scale for labeling in hits.join.labelings]
     by_label = np.array([_err_by_label(measure, scale) for scale in scales])[found.owner]
     most = np.array([measure.option("max") or scale.high for scale in scales], np.float64)[found.owner]
     chance = np.where(by_label, found.label, (np.exp2(found.label) - 1) / np.exp2(most))
@@ -542,8 +549,7 @@ def bpref(hits: LabelledHits, measure: Measure) -> Floats:
     relevant = found.label >= least[found.owner]
     # Negative labels are neither.
     other = ~relevant & (found.label >= 0)
-    before, _ = hits.ties(found)
-    first, last = block_spans(found.cell, before)
+    first, last = hits.tied(found)
     others = np.cumsum(np.append(0, other))
     above = (others[first] - others[spans(found.cell)[0]])[relevant]
     beside = (others[last] - others[first])[relevant]
@@ -551,9 +557,11 @@ def bpref(hits: LabelledHits, measure: Measure) -> Floats:
     number = hits.of_cell(total, cell)
     wrong = judged.per_group((judged.table < least[:, None]) & (judged.table >= 0))
     most = np.minimum(number, hits.of_cell(wrong, cell))
-    # Of those beside it 0, 1, … all stand above it with equal chances; no more than the relevant ones count.
-    free = np.clip(number - above, 0, beside + 1)
-    counted = (free * above + free * (free - 1) / 2 + (beside + 1 - free) * number) / (beside + 1)
+    # No more than the relevant ones count. Of those beside it 0, 1, … all stand above it with equal chances.
+    counted = np.minimum(above, number).astype(np.float64)
+    if hits.averaged:
+        free = np.clip(number - above, 0, beside + 1)
+        counted = (free * above + free * (free - 1) / 2 + (beside + 1 - free) * number) / (beside + 1)
     return _ratio(hits.sum(cell, 1 - counted / np.maximum(most, 1)), total)
 
 

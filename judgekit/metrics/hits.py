@@ -93,7 +93,7 @@ class Weights(NamedTuple):
     rank: Ints
     weight: Floats
 
-    def sum(self, cutoff: int | None, shape: tuple[int, int, int]) -> Floats:
+    def sum(self, cutoff: int | None, shape: tuple[int, ...]) -> Floats:
         """Return the sum per group over the first ``cutoff`` ranks, added in order."""
         group, weight = self.group, self.weight
         if cutoff is not None:
@@ -234,12 +234,22 @@ class LabelledHits:
             before, size = np.where(averaged, before, found.rank - 1), np.where(averaged, size, 1)
         return before, size
 
+    def tied(self, found: Hits, *, of_all: bool = False) -> tuple[Ints, Ints]:
+        """Return, per hit, the first of these hits in its block and the one behind the last; see `ties`."""
+        if not (of_all or self.averaged):
+            return np.arange(len(found.cell)), np.arange(1, len(found.cell) + 1)
+        return block_spans(found.cell, self.ties(found, of_all=of_all)[0])
+
+    def relevant_blocks(self, rel: float | None) -> Blocks:
+        """Return the blocks that hold relevant hits under a threshold."""
+        return self.once(("blocks", rel), lambda: self.blocks(self.relevant(rel)))
+
     def blocks(self, found: Hits) -> Blocks:
         """Return the blocks that hold some of the hits; runs that do not average over ties have one for each."""
         before, size = self.ties(found)
         if not self.averaged:
             return Blocks(found.cell, before, size, size, found.nth - 1, np.arange(len(before)))
-        first, last = block_spans(found.cell, before)
+        first, last = self.tied(found)
         lead = np.flatnonzero(first == np.arange(len(first)))
         prior = found.nth[lead] - 1
         return Blocks(found.cell[lead], before[lead], size[lead], (last - first)[lead], prior, lead)
