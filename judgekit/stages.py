@@ -399,6 +399,25 @@ def score_pool(
     )
 
 
+def score_bounds(
+    collection: Collection, labelings: Sequence[Labeling], measure: str, scores: pd.DataFrame
+) -> pd.DataFrame:
+    """Return the score table with columns ``low`` and ``high``: what scores may be by the labels that are missing.
+
+    They are worked out for one measure, if it has bounds at all and labels are missing; else the table stays as it is.
+    """
+    from judgekit.metrics import Measure
+
+    missing = [labeling for labeling in labelings if labeling.missing.any()]
+    try:
+        bounded = score(collection, missing, [Measure(measure)], "bounds").scores() if missing else None
+    except UsageError:
+        return scores
+    if bounded is None or not (bounded["low"] < bounded["high"]).any():
+        return scores
+    return scores.merge(bounded.drop(columns="value"), how="left", on=["labeling", "run", "measure", "query_id"])
+
+
 _FUSION: Final = 60
 
 

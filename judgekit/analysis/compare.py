@@ -129,6 +129,8 @@ def compare(
     Args:
         scores: per-query scores, columns of `SCORES`; rows with query_id ``all`` are ignored, but where a
             table has no others: then means are compared, at system level, without intervals and without a verdict.
+            Columns ``low`` and ``high`` bound the scores over all that missing labels may be (as scoring with
+            ``missing="bounds"`` gives them): then every claim holds whatever these labels are.
         quality: answer quality per query, columns of `QUALITY`; depth 0 with run ``all`` is closed book. Run, depth,
             model and metric may be left out where there is only one (`RATINGS`).
         use: what the labels are wanted for, ``choose-runs`` (with two or more runs the default) or

@@ -38,20 +38,36 @@ class Gain:
         draws: the same in every resample, spread around ``value``, shape (B,).
         without: by run, the gain among the other runs, shape (R,); NaN where fewer than two are left.
         without_draws: likewise in every resample, shape (R, B).
+        ends: the gain with the missing labels at their worst and at their best; None where none are missing.
     """
 
     value: float
     draws: Floats
     without: Floats
     without_draws: Floats
+    ends: tuple[Gain, Gain] | None = None
+
+    @property
+    def worst(self) -> Gain:
+        """The gain with the missing labels at their worst."""
+        return self.ends[0] if self.ends else self
+
+    @property
+    def best(self) -> Gain:
+        """The gain with the missing labels at their best."""
+        return self.ends[1] if self.ends else self
 
     def interval(self, confidence: float) -> tuple[float, float]:
-        """Return the percentile interval, widened to hold the value."""
-        return _percentiles(self.value, self.draws, confidence)
+        """Return the percentile interval, widened to hold the value and all that missing labels may be."""
+        low, _ = _percentiles(self.worst.value, self.worst.draws, confidence)
+        _, high = _percentiles(self.best.value, self.best.draws, confidence)
+        return min(low, self.value), max(high, self.value)
 
     def interval_without(self, run: int, confidence: float) -> tuple[float, float]:
         """Return the interval of the gain among the runs but one."""
-        return _percentiles(float(self.without[run]), self.without_draws[run], confidence)
+        low, _ = _percentiles(float(self.worst.without[run]), self.worst.without_draws[run], confidence)
+        _, high = _percentiles(float(self.best.without[run]), self.best.without_draws[run], confidence)
+        return min(low, float(self.without[run])), max(high, float(self.without[run]))
 
 
 def _percentiles(value: float, draws: Floats, confidence: float) -> tuple[float, float]:
@@ -61,7 +77,14 @@ def _percentiles(value: float, draws: Floats, confidence: float) -> tuple[float,
     return min(float(low), value), max(float(high), value)
 
 
-def decision_gain(scores: Floats, quality: Floats, weights: Floats, groups: npt.NDArray[np.intp] | None = None) -> Gain:
+def decision_gain(
+    scores: Floats,
+    quality: Floats,
+    weights: Floats,
+    groups: npt.NDArray[np.intp] | None = None,
+    *,
+    other: Floats | None = None,
+) -> Gain:
     """Return the decision gain of one labeling over some runs.
 
     Args:
@@ -69,10 +92,15 @@ def decision_gain(scores: Floats, quality: Floats, weights: Floats, groups: npt.
         quality: likewise.
         weights: how often each query is in each resample, shape (n, B).
         groups: the group of each query, shape (n,), where groups are halved rather than queries.
+        other: scores of a pair's worse run, ``scores`` being those of its better one, where missing labels leave them
+            open: of the lowest and the highest that they may be, one gives the worst case and the reverse the best.
     """
     runs, n = scores.shape
     first, second = np.triu_indices(runs, 1)
     gap, delta = scores[first] - scores[second], quality[first] - quality[second]
+    if other is not None:
+        ahead = delta.mean(axis=1, keepdims=True) > 0
+        gap = np.where(ahead, scores[first] - other[second], other[first] - scores[second])
     gap = np.where(np.abs(gap) > _TIE * np.abs(scores).max(initial=0), gap, 0.0)
     few = np.flatnonzero(np.count_nonzero(gap, axis=1) < _FEW).tolist() if groups is None else []
     exact = [_counted(gap[pair], delta[pair]) for pair in few]
@@ -217,8 +245,14 @@ def cheapest(
         margin: what may be lost against the best, in the unit of quality; replaces ``keep``.
         confidence: one-sided, of the claim.
     """
-    values = np.array([0.0, *(gain.value for gain in gains)])
-    draws = np.stack([np.zeros_like(gains[0].draws), *(gain.draws for gain in gains)]) if gains else np.zeros((1, 1))
+
+    def stacked(gains: Sequence[Gain]) -> tuple[Floats, Floats]:
+        values = np.array([0.0, *(gain.value for gain in gains)])
+        return values, np.stack([np.zeros_like(gains[0].draws), *(g.draws for g in gains)]) if gains else values[None]
+
+    # A candidate's missing labels are at their worst, those of what may be the best at their best.
+    values, draws = stacked([gain.worst for gain in gains])
+    tops, top_draws = stacked([gain.best for gain in gains])
     share, limit = (keep, 0.0) if margin is None else (1.0, margin)
 
     def worst(share: float) -> Floats:
@@ -226,8 +260,8 @@ def cheapest(
         out = np.full(len(values), -np.inf)
         for best in range(1, len(values)):
             others = [c for c in range(len(values)) if c != best]
-            losses = share * draws[best] - draws[others]
-            bound = simultaneous_upper(share * values[best] - values[others], losses, confidence, n)
+            losses = share * top_draws[best] - draws[others]
+            bound = simultaneous_upper(share * tops[best] - values[others], losses, confidence, n)
             out[others] = np.maximum(out[others], bound)
         return out
 

@@ -46,6 +46,7 @@ class Panel:
         quality: shape (R, Q), NaN where undefined.
         asked: where any labeling has a row for this measure and quality is defined, shape (R, Q).
         matched: whether the measure's cutoff is the depth, or it has none.
+        low, high: bounds of the scores over all that missing labels may be, of the same shape; None where unbounded.
     """
 
     measure: str
@@ -59,6 +60,8 @@ class Panel:
     quality: Floats
     asked: Bools
     matched: bool = True
+    low: Floats | None = None
+    high: Floats | None = None
 
     @property
     def means_only(self) -> bool:
@@ -74,7 +77,7 @@ class Panel:
     @cached_property
     def joint(self) -> tuple[int, ...]:
         """Indices of the labelings that are compared jointly."""
-        return tuple(int(i) for i in np.flatnonzero(self.cost <= LEFT_OUT_SHARE))
+        return tuple(int(i) for i in np.flatnonzero(self.cost <= LEFT_OUT_SHARE + 1e-12))
 
     def defined(self, labeling: int) -> Bools:
         """Where a labeling is looked at, shape (R, Q): the joint set, or its own if it is left out."""
@@ -104,6 +107,7 @@ class Inputs:
     warnings: list[str]
     _scores: dict[str, tuple[npt.NDArray[np.intp], Floats]] = field(repr=False)
     _lower: frozenset[str] = frozenset()
+    _bounds: dict[str, tuple[Floats, Floats]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def read(
@@ -205,6 +209,12 @@ class Inputs:
             )
             for measure, rows in score.groupby("measure", sort=True)
         }
+        bounds: dict[str, tuple[Floats, Floats]] = {}
+        if {"low", "high"} <= set(score.columns):
+            for measure, rows in score.groupby("measure", sort=True):
+                ends = rows["low"].to_numpy(dtype=np.float64), rows["high"].to_numpy(dtype=np.float64)
+                if (ends[0] < ends[1]).any():
+                    bounds[str(measure)] = ends
         settled: dict[tuple[str, str, int], Floats] = {}
         counts: dict[tuple[str, str, int], dict[str, int]] = {}
         for (metric, model, depth), rows in answer.groupby(["metric", "model", "depth"], sort=True):
@@ -219,7 +229,7 @@ class Inputs:
             book[str(metric), str(model)] = _fill(where, _settled(rows["value"].to_numpy(dtype=np.float64)), shape[2:])
         return cls(
             names, tuple(shared), tuple(sorted(coded, key=_natural)), tuple(queries), settled, book, counts, warnings,
-            coded, frozenset(lower),
+            coded, frozenset(lower), bounds,
         )  # fmt: skip
 
     @property
@@ -243,6 +253,14 @@ class Inputs:
         shape = (len(self.labelings), len(self.runs), len(self.queries))
         return _fill(where, -values if lower_is_better(measure, self._lower) else values, shape)
 
+    def _ends(self, measure: str) -> tuple[Floats, Floats] | None:
+        """Return the bounds of the scores of a measure where there are any, turned round like the scores."""
+        if measure not in self._bounds:
+            return None
+        shape = (len(self.labelings), len(self.runs), len(self.queries))
+        low, high = (_fill(self._scores[measure][0], each, shape) for each in self._bounds[measure])
+        return (-high, -low) if lower_is_better(measure, self._lower) else (low, high)
+
     def panel(self, measure: str, metric: str, model: str, depth: int) -> Panel:
         """Return the panel of a measure and a kind of quality that both exist, on the runs that have both."""
         scores = self.scores(measure)
@@ -259,9 +277,10 @@ class Inputs:
             if run not in runs
         ]
         scores, quality, asked = scores[:, keep], quality[keep], asked[keep]
+        low, high = (None, None) if (ends := self._ends(measure)) is None else (each[:, keep] for each in ends)
         return Panel(
             measure, depth, metric, model, self.labelings, runs, self.queries, scores, quality, asked,
-            cutoff_of(measure) in (None, depth),
+            cutoff_of(measure) in (None, depth), low, high,
         )  # fmt: skip
 
     def plan(

@@ -26,6 +26,8 @@ __all__ = [
 Ints = npt.NDArray[np.intp]
 
 _LEAF: Final = 64
+_FEW_LEVELS: Final = 8
+"""With no more distinct values of quality each is looked at by itself."""
 MIN_DIFFERING: Final = 20
 """Below so many queries on which two labelings differ nothing is claimed of them."""
 MIN_EACH_SIDE: Final = 5
@@ -71,8 +73,15 @@ def margins(scores: Floats, quality: Floats) -> Margins:
     _, level, alike = np.unique(quality, return_inverse=True, return_counts=True)
     untied = n - alike[level]
     order = np.argsort(scores, kind="stable")
-    favour = np.empty(n)
-    favour[order] = _favour(scores[order], quality[order])
+    if len(alike) <= _FEW_LEVELS:
+        favour = np.zeros(n)
+        for each in range(len(alike)):
+            there = scores[order[level[order] == each]]
+            below, not_above = (np.searchsorted(there, scores, side=side) for side in ("left", "right"))
+            favour += np.sign(level - each) * (below + not_above - len(there))
+    else:
+        favour = np.empty(n)
+        favour[order] = _favour(scores[order], quality[order])
     # Of the queries with another quality, those on the right side, ties in score half.
     agreement = (favour + untied) / 2
     pairs = float(untied.sum()) / 2
@@ -210,6 +219,7 @@ def better_than(
     n: int,
     freedom: npt.NDArray[np.int64],
     enough: npt.NDArray[np.bool_],
+    best: tuple[Floats, Floats] | None = None,
 ) -> Outranked:
     """Say which labelings are better than which: one bound for all pairs, from the largest of their t (max-t).
 
@@ -220,12 +230,15 @@ def better_than(
         n: queries.
         freedom: degrees of freedom per pair, shape (L, L).
         enough: whether there are queries enough for a claim about a pair, shape (L, L).
+        best: where labels are missing, the estimates and draws of a rival at its best; the others are then those at
+            their worst.
     """
     from scipy.special import ndtr, stdtrit
 
-    first, second = np.triu_indices(len(values), 1)
-    gap = values[first] - values[second]
-    moved = draws[first] - draws[second]
+    first, second = np.nonzero(~np.eye(len(values), dtype=np.bool_))
+    rivals, moved_rivals = best or (values, draws)
+    gap = values[first] - rivals[second]
+    moved = draws[first] - moved_rivals[second]
     usable = np.isfinite(moved).all(axis=0)
     moved = moved[:, usable]
     same = np.zeros((len(values), len(values)), np.bool_)
@@ -234,7 +247,7 @@ def better_than(
         return Outranked(better, same)
     error = moved.std(axis=1, ddof=1)
     still = error <= 1e-12
-    same[first[still], second[still]] = same[second[still], first[still]] = True
+    same[first[still], second[still]] = True
     if not still.all():
         live = np.flatnonzero(~still)
         largest = (np.abs(moved[live] - gap[live, None]) / error[live, None]).max(axis=0)
@@ -242,6 +255,6 @@ def better_than(
         for pair in live.tolist():
             a, b = int(first[pair]), int(second[pair])
             bound = float(stdtrit(max(int(freedom[a, b]), 1), ndtr(critical)))
-            if enough[a, b] and abs(gap[pair]) / (error[pair] * np.sqrt(n / (n - 1))) > bound:
-                better[(a, b) if gap[pair] > 0 else (b, a)] = True
-    return Outranked(better, same)
+            if enough[a, b] and gap[pair] / (error[pair] * np.sqrt(n / (n - 1))) > bound:
+                better[a, b] = True
+    return Outranked(better, same & same.T)

@@ -9,7 +9,7 @@ may be worth nothing for the first.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -17,10 +17,11 @@ import numpy as np
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.controls import TWIN
 from judgekit.analysis.gain import Cheapest, Gain, attainable_gain, cheapest, decision_gain
-from judgekit.analysis.inputs import Panel
+from judgekit.analysis.inputs import Bools, Panel
 from judgekit.analysis.intervals import MIN_DIFFERING, MIN_EACH_SIDE, Outranked, better_than
 from judgekit.analysis.levels import Estimate, Resamples
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS
+from judgekit.analysis.unknown import lowest_highest, unknown_queries
 
 __all__ = ["Found", "Gains", "Series", "Standing", "choose_runs", "find_questions"]
 
@@ -96,6 +97,7 @@ class Found:
             difference seen is the true one, as a range; None where the range has no end.
         gains: what choosing is worth (choose-runs only).
         controls: concordance of each control, with its interval.
+        unknown: by labeling, on how many queries labels are missing that leave its scores open.
     """
 
     use: str
@@ -108,6 +110,7 @@ class Found:
     needed: Mapping[str, tuple[int, int] | None] = field(default_factory=dict)
     gains: Gains | None = None
     controls: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
+    unknown: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def winner(self) -> str | None:
@@ -126,21 +129,31 @@ class Series:
         name: of the labeling or the control.
         estimate: its coefficients with their draws.
         low, high: the interval of the concordance.
-        each: per query its concordance (choose-runs), shape (n,); empty for find-questions.
+        ends: the estimate with the missing labels at their worst and at their best; None where none are missing.
     """
 
     name: str
     estimate: Estimate
     low: float
     high: float
-    each: Floats
+    ends: tuple[Estimate, Estimate] | None = None
+
+    @property
+    def worst(self) -> Estimate:
+        """The estimate with the missing labels at their worst."""
+        return self.ends[0] if self.ends else self.estimate
+
+    @property
+    def best(self) -> Estimate:
+        """The estimate with the missing labels at their best."""
+        return self.ends[1] if self.ends else self.estimate
 
 
 def _claims(series: Sequence[Series], confidence: float, minority: int | None) -> Outranked:
     """Say which series is better than which, from the draws of their concordance."""
     size = len(series)
-    n = min(one.estimate.units for one in series)
-    grouped = n < min(one.estimate.n for one in series)
+    n = min(one.worst.units for one in series)
+    grouped = n < min(one.worst.n for one in series)
     freedom, enough = np.full((size, size), n - 1), np.full((size, size), not grouped or n >= MIN_DIFFERING)
     if minority is not None:
         freedom[:] = min(max(minority, 2), n) - 1
@@ -148,13 +161,16 @@ def _claims(series: Sequence[Series], confidence: float, minority: int | None) -
     else:
         for a in range(size):
             for b in range(size):
-                gap = series[a].each - series[b].each
+                one, other = series[a].worst.each, series[b].best.each
+                gap = (one[0] if one else np.empty(0)) - (other[0] if other else np.empty(0))
                 ahead, behind = int((gap > 1e-9).sum()), int((gap < -1e-9).sum())
                 freedom[a, b] = min(ahead + behind, n) - 1
                 enough[a, b] &= ahead + behind >= MIN_DIFFERING and min(ahead, behind) >= MIN_EACH_SIDE
-    values = np.array([one.estimate.values[0] for one in series])
-    draws = np.stack([one.estimate.draws[0] for one in series])
-    return better_than(values, draws, confidence=confidence, n=n, freedom=freedom, enough=enough)
+    worst, best = (
+        (np.array([each.values[0] for each in side]), np.stack([each.draws[0] for each in side]))
+        for side in ([one.worst for one in series], [one.best for one in series])
+    )
+    return better_than(*worst, confidence=confidence, n=n, freedom=freedom, enough=enough, best=best)
 
 
 def _beats(one: Series, control: Series, confidence: float, minority: int | None) -> bool:
@@ -225,6 +241,7 @@ def _found(
         },
         worth,
         {c.name: (float(c.estimate.values[0]), c.low, c.high) for c in controls},
+        unknown_queries(panel),
     )
 
 
@@ -259,8 +276,11 @@ def choose_runs(
     where = np.all([panel.defined(one.estimate.labeling).all(axis=0) for one in series], axis=0)
     quality, weights = panel.quality[:, where], resamples.weights[where]
     queries = int(where.sum())
-    gains = {one.name: decision_gain(panel.scores[one.estimate.labeling][:, where], quality, weights) for one in series}
-    worth = Gains(decision_gain(quality, quality, weights).value, attainable_gain(quality, weights), confidence, None)
+    gains = {one.name: _gain(panel, one.estimate.labeling, where, resamples) for one in series}
+    groups = None if resamples.groups is None else resamples.groups[where]
+    worth = Gains(
+        decision_gain(quality, quality, weights, groups).value, attainable_gain(quality, weights), confidence, None
+    )
     known = sorted((o, -gains[name].value, name) for name, o in order.items() if name in gains)
     if known:
         names = [name for _, _, name in known]
@@ -282,6 +302,23 @@ def choose_runs(
         gains=gains,
         worth=worth,
     )
+
+
+def _gain(panel: Panel, labeling: int, where: Bools, resamples: Resamples) -> Gain:
+    """Return the decision gain of a labeling, with its worst and best case where labels are missing."""
+
+    def of(scores: Floats, where: Bools, other: Floats | None = None) -> Gain:
+        groups = None if resamples.groups is None else resamples.groups[where]
+        rest = None if other is None else other[labeling][:, where]
+        given = scores[labeling][:, where], panel.quality[:, where], resamples.weights[where]
+        return decision_gain(*given, groups, other=rest)
+
+    found, bounds = of(panel.scores, where), lowest_highest(panel)
+    if bounds is None:
+        return found
+    low, high = bounds
+    there = np.asarray((panel.asked & np.isfinite(low[list(panel.joint)]).all(axis=0)).all(axis=0))
+    return replace(found, ends=(of(low, there, high), of(high, there, low)))
 
 
 def find_questions(

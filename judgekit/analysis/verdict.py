@@ -105,6 +105,7 @@ def decide(
         *_shared(found, shares),
         *_planned(found),
         *_by_tau(found),
+        *_unknown(found),
         *left_out,
         f"This is about {primary}.",
     ]
@@ -264,6 +265,13 @@ def _by_tau(found: Found) -> Iterator[str]:
             f"Kendall's tau-b orders them otherwise ({', '.join(x.labeling for x in order)}): it also punishes scores"
             " that are finer than the quality."
         )
+
+
+def _unknown(found: Found) -> Iterator[str]:
+    """Yield which labelings lack labels, and what that means for the claims."""
+    lack = [f"{name!r} lacks labels on {count:,} of them" for name, count in sorted(found.unknown.items())]
+    if lack:
+        yield f"Of the questions, {', '.join(lack)}: every claim holds whatever the missing labels are."
 
 
 def _points(gain: Gain, confidence: float) -> str:

@@ -306,9 +306,10 @@ async def run_async(
     first = next(iter(prepared.answering.values()), None)
     spelled = dict(zip(config.answers.metrics, (m.name for m in first.metrics), strict=True)) if first else {}
     mix = "" if analysis.accept_mixed_models else "; ".join(session.mixed())
-    ranks = stages.control_scores(collection, str(analysis.primary))
+    primary = str(analysis.primary)
+    bounded = stages.score_bounds(collection, list(labelings.values()), primary, scores)
     comparison = compare(
-        pd.concat([scores, ranks], ignore_index=True),
+        pd.concat([bounded, stages.control_scores(collection, primary)], ignore_index=True),
         quality,
         use=analysis.use,
         primary=analysis.primary,
