@@ -410,7 +410,7 @@ def score_bounds(
 
     missing = [labeling for labeling in labelings if labeling.missing.any()]
     try:
-        bounded = score(collection, missing, [Measure(measure)], "bounds").scores() if missing else None
+        bounded = score_pool(collection, missing, [Measure(measure)], "bounds").scores() if missing else None
     except UsageError:
         return scores
     if bounded is None or not (bounded["low"] < bounded["high"]).any():

@@ -11,6 +11,9 @@ from judgekit.analysis.inputs import Inputs
 from judgekit.analysis.levels import Resamples, estimates
 from judgekit.analysis.resampling import resample_matrix
 from judgekit.analysis.unknown import extremes, unknown_queries
+from judgekit.data.labelings import Labeling, Scale
+from judgekit.metrics.measures import parse_measures
+from judgekit.stages import Collection, score_bounds, score_pool
 from tests.analysis.test_verdict import costs, world
 
 GOOD = {"own": (0.0, 1.0), "other": (1.0, 0.3)}
@@ -104,3 +107,26 @@ def test_small_scores_that_are_good_have_their_bounds_turned_round() -> None:
     plain = Inputs.read(lacking(scores, "own", 3), quality).panel("nDCG@5", "em", "m", 5)
     assert panel.low == pytest.approx(plain.low)
     assert panel.high == pytest.approx(plain.high)
+
+
+def test_scores_of_the_primary_measure_are_bounded_where_labels_are_missing_and_only_there() -> None:
+    docs = {f"d{i}": "text" for i in range(3)}
+    lists = {"a": {"d0": 3, "d1": 2, "d2": 1}, "b": {"d2": 2, "d0": 1}}
+    runs = {name: {"q1": order, "q2": order} for name, order in lists.items()}
+    collection = Collection.make({"q1": "one?", "q2": "two?"}, docs, runs, 3)
+    labels = pd.DataFrame(
+        {
+            "query_id": ["q1", "q1", "q1", "q2", "q2", "q2"],
+            "doc_id": ["d0", "d1", "d2"] * 2,
+            "relevance": [1, 0, 0, 1, None, 0],
+            "status": ["ok", "ok", "ok", "ok", "failed", "ok"],
+        }
+    )
+    lacking_one = Labeling("judge", Scale.parse("binary"), labels)
+    scores = score_pool(collection, [lacking_one], parse_measures("P@2 nDCG@2")).scores()
+    found = score_bounds(collection, [lacking_one], "P@2", scores).set_index(["measure", "run", "query_id"])
+    assert found.loc[("P@2", "a", "q2"), ["low", "high"]].tolist() == [0.5, 1.0]
+    assert found.loc[("P@2", "a", "q1"), ["low", "high"]].tolist() == [0.5, 0.5]
+    assert found.loc["nDCG@2", ["low", "high"]].isna().all(axis=None)
+    whole = Labeling("judge", Scale.parse("binary"), labels[labels["status"] == "ok"])
+    assert score_bounds(collection, [whole], "P@2", scores) is scores
