@@ -44,8 +44,8 @@ def extremes(panel: Panel, level: str) -> tuple[Panel, Panel] | None:
     joint = list(panel.joint)
     names = tuple(panel.labelings[index] for index in joint)
     low, high = (each[joint] for each in bounds)
-    worst, best = np.where(ahead, low, high), np.where(ahead, high, low)
-    return tuple(replace(panel, labelings=names, scores=each, low=None, high=None) for each in (worst, best))  # type: ignore[return-value]
+    worst = replace(panel, labelings=names, scores=np.where(ahead, low, high), low=None, high=None)
+    return worst, replace(worst, scores=np.where(ahead, high, low))
 
 
 def unknown_queries(panel: Panel) -> dict[str, int]:
