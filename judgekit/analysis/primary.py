@@ -35,12 +35,12 @@ class Primary:
     model: str
     depth: int
     use: str
-    run: str
+    run: str = ALL
 
     @property
     def level(self) -> str:
-        """The level that answers the use."""
-        return USES[self.use]
+        """The level that answers the use; of one that is unknown, as a damaged file may hold, no level's name."""
+        return USES.get(self.use, self.use)
 
     @property
     def answers(self) -> str:

@@ -23,20 +23,16 @@ from judgekit.report.model import (
     Example,
     Facts,
     LabelingInfo,
-    Primary,
     Results,
     RunFacts,
     Section,
     Spending,
-    Verdict,
 )
 from judgekit.spec import Spec
 from judgekit.wire.types import MOCK_URL, RECORDED_URL
 
 if TYPE_CHECKING:
-    from judgekit.analysis import Comparison, ModelMatrix, QueryLogCheck
-    from judgekit.analysis import Primary as Cell
-    from judgekit.analysis import Verdict as AnalysisVerdict
+    from judgekit.analysis import Comparison, ModelMatrix, Primary, QueryLogCheck, Verdict
     from judgekit.analysis.agreement import Agreement
     from judgekit.client.budget import Usage
     from judgekit.client.session import Session
@@ -218,7 +214,9 @@ def quality_means(quality: pd.DataFrame) -> pd.DataFrame:
     return QUALITY_MEANS.check(pd.DataFrame(rows))
 
 
-def _answers(stage: str, answering: stages.Answering, quality: pd.DataFrame, session: Session, cell: Cell) -> Answers:
+def _answers(
+    stage: str, answering: stages.Answering, quality: pd.DataFrame, session: Session, cell: Primary
+) -> Answers:
     answerer = answering.answerer
     rated = {metric.name: stages.rating_stage(stage, metric) for metric in answering.metrics if metric.endpoint}
     usage = sum(map(session.usage, rated.values()), session.usage(stage))
@@ -288,7 +286,7 @@ def _facts(prepared: Prepared, evaluation: Evaluation) -> Facts:
     )
 
 
-def models(prepared: Prepared, scores: pd.DataFrame, quality: pd.DataFrame, primary: Cell) -> ModelMatrix | None:
+def models(prepared: Prepared, scores: pd.DataFrame, quality: pd.DataFrame, primary: Primary) -> ModelMatrix | None:
     """Return the primary cell by the model that labels and the model that answers; None if one model answers."""
     needs = {name: labeler.needs for name, labeler in prepared.labelers.items()}
     asked = {name: [endpoint.model for endpoint in need.endpoints] for name, need in needs.items() if need.endpoints}
@@ -374,7 +372,7 @@ def _sections(comparison: Comparison, matrix: ModelMatrix | None, log: QueryLogC
         )
 
 
-def _independent(comparison: Comparison) -> list[AnalysisVerdict]:
+def _independent(comparison: Comparison) -> list[Verdict]:
     return [next(iter(verdicts.values())) for verdicts in comparison.independent.values()]
 
 
@@ -403,13 +401,10 @@ def summarise(
         answers=tuple(
             _answers(stage, answering, quality, session, primary) for stage, answering in prepared.answering.items()
         ),
-        primary=Primary(primary.measure, primary.metric, primary.level, primary.depth, primary.model),
-        verdict=Verdict(
-            headline=verdict.sentences[0],
-            details=verdict.sentences[1:],
-            best=verdict.leaders if len(verdict.ranking) > 1 else (),
-            cheapest=verdict.cheapest,
-        ),
+        primary=primary,
+        verdict=verdict.sentences,
+        leaders=verdict.leaders if len(verdict.ranking) > 1 else (),
+        cheapest=verdict.cheapest,
         facts=_facts(prepared, evaluation),
         scores=SCORES.check(evaluation.means()),
         quality=quality_means(quality),

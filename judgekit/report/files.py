@@ -17,6 +17,7 @@ from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 import numpy as np
 import pandas as pd
 
+from judgekit.analysis.primary import USES
 from judgekit.data.files import read_table, write_atomic, write_table
 from judgekit.data.outputs import is_results_folder
 from judgekit.data.tables import COMPARISON
@@ -70,7 +71,7 @@ def load(folder: str | Path) -> Results:
     if not isinstance(value, dict) or value.get("schema") != SCHEMA:
         have = value.get("schema") if isinstance(value, dict) else None
         raise DataError(f"has schema {have}, this judgekit reads {SCHEMA}: run the experiment again", path)
-    fields = {k: v for k, v in value.items() if k != "schema"}
+    fields = _as_today({k: v for k, v in value.items() if k != "schema"})
     frames: dict[str, pd.DataFrame] = {}
     for name, table in TABLES.items():
         file = Path(folder) / f"{name}.csv"
@@ -81,6 +82,19 @@ def load(folder: str | Path) -> Results:
     except _Problem as problem:
         raise DataError(str(problem), path) from None
     return results
+
+
+def _as_today(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a folder of version 0.1 under the names of today; its cell had a level where a use is."""
+    cell, verdict = fields.get("primary"), fields.get("verdict")
+    uses = {level: use for use, level in USES.items()}
+    if isinstance(cell, dict) and cell.get("level") in uses and "quality_metric" in cell:
+        rest = {k: v for k, v in cell.items() if k not in ("quality_metric", "level")}
+        fields = fields | {"primary": rest | {"metric": cell["quality_metric"], "use": uses[cell["level"]]}}
+    if isinstance(verdict, dict) and "headline" in verdict:
+        words = [verdict["headline"], *verdict.get("details", [])]
+        fields = fields | {"verdict": words, "leaders": verdict.get("best", []), "cheapest": verdict.get("cheapest")}
+    return fields
 
 
 class _Problem(Exception):

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import pandas as pd
 
+from judgekit.analysis.primary import Primary
 from judgekit.data.tables import ALL
-from judgekit.report.model import Primary, Results
+from judgekit.report.model import Results
 from judgekit.report.words import split_flags
 
 __all__ = ["HEADLINE", "Cell", "Grid", "Slice", "grids", "is_primary", "records"]
@@ -119,7 +120,7 @@ def grids(results: Results) -> list[Grid]:
     of ``results.scores``; others follow in order of appearance.
     """
     frame = results.comparison
-    here = (frame["depth"] == results.primary.depth) & (frame["quality_metric"] == results.primary.quality_metric)
+    here = (frame["depth"] == results.primary.depth) & (frame["quality_metric"] == results.primary.metric)
     # Single runs are shown for the primary cell only, and can be the bulk of the table.
     frame = frame[(frame["run"] == results.primary.run) | (here & (frame["level"] == results.primary.level))]
     parts: dict[Slice, dict[tuple[str, str], list[dict[str, Any]]]] = {}
@@ -146,7 +147,7 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 def is_primary(part: Slice, primary: Primary) -> bool:
     """Whether the slice holds the primary cell."""
     here = (part.level, part.depth, part.quality_metric)
-    wanted = (primary.level, primary.depth, primary.quality_metric)
+    wanted = (primary.level, primary.depth, primary.metric)
     return here == wanted and part.run == primary.run and primary.model in ("", part.model)
 
 

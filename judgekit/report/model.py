@@ -14,6 +14,7 @@ from typing import Final
 import pandas as pd
 
 from judgekit.analysis.differences import DIFFERENCE_COLUMNS
+from judgekit.analysis.primary import Primary
 from judgekit.data.tables import ALL, COMPARISON, SCORES, Table
 
 __all__ = [
@@ -25,12 +26,10 @@ __all__ = [
     "Example",
     "Facts",
     "LabelingInfo",
-    "Primary",
     "Results",
     "RunFacts",
     "Section",
     "Spending",
-    "Verdict",
     "settled",
 ]
 
@@ -203,42 +202,6 @@ class Answers:
 
 
 @dataclass(frozen=True, slots=True)
-class Primary:
-    """The one cell, fixed in advance, that the verdict is about.
-
-    Attributes:
-        measure: "" where each labeling's best measure is taken instead.
-        quality_metric, level, depth, model: as in the comparison table; an empty model stands for all.
-        run: ``all``, or the name of the only run.
-    """
-
-    measure: str
-    quality_metric: str
-    level: str
-    depth: int
-    model: str = ""
-    run: str = ALL
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The outcome in words.
-
-    Attributes:
-        headline: one sentence.
-        details: further sentences.
-        best: the labeling with the highest concordance and those that cannot be told apart from it; one alone is a
-            winner, none means that nothing can be said. The primary table marks them.
-        cheapest: the cheapest labeling that is not worse by more than the margin, if one was sought and found.
-    """
-
-    headline: str
-    details: tuple[str, ...] = ()
-    best: tuple[str, ...] = ()
-    cheapest: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class RunFacts:
     """One run: queries that it has, that it lacks, with a list shorter than the depth, with a tie across a cutoff."""
 
@@ -300,8 +263,9 @@ class Results:
         comparison: a `COMPARISON` table; a further column ``dataset`` splits the tables by data set.
         labelings: one entry per labeling, in the order in which they are shown.
         answers: one entry per answer model.
-        primary: the cell that the verdict is about.
-        verdict: the outcome in words.
+        primary: the cell that the verdict is about; an empty measure stands for each labeling's best one, an empty
+            model for all.
+        verdict: the outcome in words: a headline, then further sentences.
         facts: data and circumstances.
         scores: `SCORES` rows with query_id ``all``: mean score per labeling, run and measure.
         quality: a `QUALITY_MEANS` table.
@@ -315,6 +279,9 @@ class Results:
         models: the matrix label model x answer model with columns ``labeling, label_model, answer_model, same_model,
             value, ci_low, ci_high``.
         sections: further sections.
+        leaders: the labeling with the highest concordance and those that cannot be told apart from it; one alone is a
+            winner, none means that nothing can be said. The primary table marks them.
+        cheapest: the cheapest labeling that will do, if one was sought and found.
     """
 
     title: str
@@ -322,7 +289,7 @@ class Results:
     labelings: tuple[LabelingInfo, ...]
     answers: tuple[Answers, ...]
     primary: Primary
-    verdict: Verdict
+    verdict: tuple[str, ...]
     facts: Facts
     scores: pd.DataFrame = field(default_factory=SCORES.empty)
     quality: pd.DataFrame = field(default_factory=QUALITY_MEANS.empty)
@@ -335,6 +302,8 @@ class Results:
     agreement: pd.DataFrame | None = None
     models: pd.DataFrame | None = None
     sections: tuple[Section, ...] = ()
+    leaders: tuple[str, ...] = ()
+    cheapest: str | None = None
 
     def without_texts(self) -> Results:
         """Return it without a word of questions, passages, answers or replies; ids, numbers and warnings stay."""

@@ -197,7 +197,7 @@ def _differences(results: Results) -> dict[str, pd.DataFrame] | None:
     frame, primary = results.differences, results.primary
     if frame is None:
         return None
-    fixed = {"level": primary.level, "depth": primary.depth, "quality_metric": primary.quality_metric}
+    fixed = {"level": primary.level, "depth": primary.depth, "quality_metric": primary.metric}
     fixed |= {"run": primary.run, "model": primary.model, "measure": primary.measure}
     for column, value in fixed.items():
         frame = frame[frame[column] == value] if value != "" else frame

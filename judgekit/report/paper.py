@@ -88,7 +88,7 @@ def per_run(results: Results) -> PerRun | None:
         (frame["level"] == "query")
         & (frame["run"] != "all")
         & (frame["depth"] == primary.depth)
-        & (frame["quality_metric"] == primary.quality_metric)
+        & (frame["quality_metric"] == primary.metric)
     )
     if not chosen.any():
         return None

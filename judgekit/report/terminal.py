@@ -72,8 +72,8 @@ def _parts(results: Results, console: Console, *, compact: bool) -> Iterator[Ren
         yield Text.assemble(("Warning: ", "bold yellow"), clean(warning))
     if results.warnings:
         yield Text()
-    yield Text.assemble(("Verdict: ", "bold"), clean(results.verdict.headline))
-    for sentence in results.verdict.details:
+    yield Text.assemble(("Verdict: ", "bold"), clean(results.verdict[0]))
+    for sentence in results.verdict[1:]:
         yield Padding(Text(clean(sentence)), (0, 0, 0, 2)) if compact else Text("  " + clean(sentence))
 
 

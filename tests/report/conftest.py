@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from judgekit.analysis.primary import FIND_QUESTIONS, Primary
 from judgekit.data.tables import COMPARISON, SCORES
 from judgekit.report.model import (
     DETAILS,
@@ -24,12 +25,10 @@ from judgekit.report.model import (
     Example,
     Facts,
     LabelingInfo,
-    Primary,
     Results,
     RunFacts,
     Section,
     Spending,
-    Verdict,
 )
 
 RUNS = ("bm25", "dense", "rrf", "tfidf", "title-only")
@@ -199,17 +198,14 @@ def make_results(**changes: Any) -> Results:
                 Cost(1500, 2_000_000, 9_000, 0.3, request_seconds=430.0),
             ),
         ),
-        primary=Primary("nDCG@5", "em", "query", 5, "reader-small"),
-        verdict=Verdict(
+        primary=Primary("nDCG@5", "em", "reader-small", 5, FIND_QUESTIONS),
+        verdict=(
             "Under nDCG@5, erag follows exact match best: its score favours the better-answered query 79 times in 100.",
-            (
                 "It is ahead of judge by 0.118 [0.081, 0.155]; Holm-adjusted p = 0.003.",
                 "Kendall's tau-b would order the labelings in the same way.",
-                "The cheapest labeling that is not worse by more than 0.05 is erag itself.",
-            ),
-            best=("erag",),
-            cheapest="erag",
-        ),
+                "The cheapest labeling that is not worse by more than 0.05 is erag itself.",        ),
+        leaders=("erag",),
+        cheapest="erag",
         facts=Facts(
             queries=300, docs=10_768, depth=10, pool_pairs=4812,
             runs=tuple(RunFacts(run, 300 - i, i, 3 * i, 2 * i) for i, run in enumerate(RUNS)),

@@ -13,9 +13,10 @@ from markupsafe import Markup
 from rich.console import Console
 
 from judgekit import report
+from judgekit.analysis.primary import FIND_QUESTIONS, Primary
 from judgekit.data.tables import COMPARISON, SCORES
 from judgekit.report import svg, words
-from judgekit.report.model import QUALITY_MEANS, Cost, Facts, Primary, Spending, Verdict
+from judgekit.report.model import QUALITY_MEANS, Cost, Facts, Spending
 
 
 def shown(results) -> tuple[str, str]:
@@ -26,7 +27,7 @@ def shown(results) -> tuple[str, str]:
 
 def test_results_with_nothing_in_them_still_make_a_page(make_results, outline):
     results = make_results(
-        comparison=COMPARISON.empty(), labelings=(), answers=(), verdict=Verdict("Nothing can be said."), models=None,
+        comparison=COMPARISON.empty(), labelings=(), answers=(), verdict=("Nothing can be said.",), models=None,
         facts=Facts(0, 0, 0, 0), scores=SCORES.empty(), quality=QUALITY_MEANS.empty(), settings="", warnings=(),
         differences=None, agreement=None, sections=(),
     )  # fmt: skip
@@ -40,7 +41,7 @@ def test_results_with_nothing_in_them_still_make_a_page(make_results, outline):
 def test_one_labeling_one_measure_one_depth_one_run(make_results, outline):
     frame = make_results().comparison
     one = frame.query("labeling == 'judge' and measure == 'nDCG@5' and run == 'bm25' and quality_metric == 'em'")
-    primary = Primary("nDCG@5", "em", "query", 5, "reader-small", "bm25")
+    primary = Primary("nDCG@5", "em", "reader-small", 5, FIND_QUESTIONS, "bm25")
     page, text = shown(make_results(comparison=one, primary=primary))
     value = f"{one[one['coefficient'] == 'concordance']['value'].iloc[0]:.3f}"
     assert outline(page).rows[1][1].startswith(value)
@@ -119,8 +120,8 @@ def test_a_single_run_needs_no_mean_over_runs(make_results):
 
 def test_the_primary_table_marks_the_best_and_the_cheapest_labeling(make_results, outline):
     def names(best: tuple[str, ...], cheapest: str | None) -> list[str]:
-        verdict = dataclasses.replace(make_results().verdict, best=best, cheapest=cheapest)
-        return [row[0] for row in outline(report.render(make_results(verdict=verdict))).rows[1:5]]
+        page = report.render(make_results(leaders=best, cheapest=cheapest))
+        return [row[0] for row in outline(page).rows[1:5]]
 
     assert names((), None) == ["containment", "judge", "erag", "provenance"]
     assert names(("erag",), "judge") == ["containment", "judge cheapest that will do", "erag best", "provenance"]

@@ -99,7 +99,7 @@ def test_a_folder_that_is_none_of_ours_is_an_error(tmp_path: Path):
         (lambda value: value.update(colour="red"), "colour is unknown"),
         (lambda value: value.update(title=3), "title is 3, expected str"),
         (lambda value: value["facts"].update(queries="many"), "facts.queries is 'many', expected int"),
-        (lambda value: value["primary"].pop("level"), "primary: .*'level'"),
+        (lambda value: value["primary"].pop("use"), "primary: .*'use'"),
         (lambda value: value["labelings"][0].update(counts=[]), r"labelings\[0\].counts is no object"),
         (lambda value: value.update(quality={"columns": {}}), "quality is no table"),
         (lambda value: value["quality"]["rows"][0].pop(), "table quality cannot be read"),
@@ -115,6 +115,19 @@ def test_a_damaged_file_is_named_with_the_place(make_results, tmp_path: Path, ch
     with pytest.raises(DataError, match=message) as caught:
         report.load(tmp_path)
     assert caught.value.path == path
+
+
+def test_a_folder_of_the_first_version_is_read(make_results, tmp_path: Path):
+    results = make_results()
+    report.save(results, tmp_path)
+    path = tmp_path / "report.json"
+    value = json.loads(path.read_text())
+    words, leaders, cheapest = (value.pop(name) for name in ("verdict", "leaders", "cheapest"))
+    value["verdict"] = {"headline": words[0], "details": words[1:], "best": leaders, "cheapest": cheapest}
+    del value["primary"]["use"]
+    value["primary"] |= {"level": "query", "quality_metric": value["primary"].pop("metric")}
+    path.write_text(json.dumps(value))
+    assert_same(results, report.load(tmp_path))
 
 
 def test_text_that_is_no_json_is_an_error(make_results, tmp_path: Path):

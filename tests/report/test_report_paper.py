@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 
 from judgekit import report
+from judgekit.analysis.primary import FIND_QUESTIONS, Primary
 from judgekit.data.tables import COMPARISON
-from judgekit.report.model import Primary
 from judgekit.report.paper import matrix, table_1
 
 
@@ -40,7 +40,10 @@ def test_the_page_draws_the_published_table_with_data_sets_over_runs(shared: Pat
         flags="",
     )  # fmt: skip
     results = make_results(
-        comparison=COMPARISON.check(frame), primary=Primary("P", "em", "query", 50, "t5"), labelings=(), models=None
+        comparison=COMPARISON.check(frame),
+        primary=Primary("P", "em", "t5", 50, FIND_QUESTIONS),
+        labelings=(),
+        models=None,
     )
     rows = outline(report.render(results)).rows
     header = next(i for i, row in enumerate(rows) if row[:2] == ["Labeling", "Measure"] and row[2:4] == ["τ", "ρ"])
