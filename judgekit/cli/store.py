@@ -14,6 +14,8 @@ from judgekit.cli.common import Cache, Limit, console, store_path
 from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
+    from judgekit.client.batch import BatchImport
+    from judgekit.client.submission import Fetched
     from judgekit.store.replies import Store
 
 __all__ = ["batch", "cache"]
@@ -24,7 +26,10 @@ cache = typer.Typer(
     " It holds your prompts with their passages, so it is readable by you alone.",
     no_args_is_help=True,
 )
-batch = typer.Typer(help="OpenAI batch files, for batch services and for `vllm run-batch`.", no_args_is_help=True)
+batch = typer.Typer(
+    help="Ask by batches: at a batch service, or by OpenAI batch files, which `vllm run-batch` takes as well.",
+    no_args_is_help=True,
+)
 
 
 @contextmanager
@@ -211,6 +216,76 @@ def batch_export(
         _say("Replies may lead to further requests: import them, then export again.")
 
 
+@batch.command("submit")
+def batch_submit(
+    experiment: Annotated[Path, typer.Argument(help="The experiment file (TOML).")],
+    limit: Limit = None,
+    cache: Cache = None,
+) -> None:
+    """Have what the store lacks for an experiment asked as batches, by endpoints with OpenAI's batch service.
+
+    This costs money. What was submitted before and not fetched yet is not submitted again, but a run in the meantime
+    asks for it, too.
+    """
+    from judgekit.experiment.file import load
+    from judgekit.experiment.run import submit_requests
+
+    config = load(experiment)
+    found = submit_requests(config if limit is None else config.limited(limit), cache)
+    _say(
+        f"{found.requests:,} requests submitted in {len(found.files):,} batches, {found.cached:,} are in the store,"
+        f" {found.under_way:,} were submitted before"
+    )
+    if found.at_least and found.requests:
+        _say("Replies may lead to further requests: fetch them, then submit again.")
+
+
+@batch.command("status")
+def batch_status(
+    experiment: Annotated[Path, typer.Argument(help="The experiment file (TOML).")], cache: Cache = None
+) -> None:
+    """Say how far the batches are that were submitted and not fetched yet."""
+    from judgekit.experiment.run import submitted
+
+    found = submitted(experiment, cache)
+    _say(*map(_progress, found) if found else ["nothing is submitted that was not fetched"])
+
+
+@batch.command("fetch")
+def batch_fetch(
+    experiment: Annotated[Path, typer.Argument(help="The experiment file (TOML).")], cache: Cache = None
+) -> None:
+    """Import the replies of all batches that have ended. Fetch again for the others."""
+    from judgekit.experiment.run import submitted
+
+    missing = 0
+    for one in submitted(experiment, cache, take=True):
+        _say(_progress(one))
+        for found in one.imports:
+            missing += _imported(found)
+        missing += len(one.problems)
+    if missing:
+        raise typer.Exit(1)
+
+
+def _progress(one: Fetched) -> str:
+    whom = f"{one.submission.batch or one.submission.file} ({one.submission.model} at {one.endpoint.name})"
+    if one.status is None:
+        return f"{whom}: the service does not know it; `judgekit batch submit` submits it again"
+    counts = f"{one.done:,} of {len(one.submission.keys):,} done, {one.failed:,} failed"
+    return "\n  ".join([f"{whom}: {one.status}, {counts}", *one.problems])
+
+
+def _imported(found: BatchImport) -> int:
+    """Say what was imported; return how many requests have no reply."""
+    _say(f"  {found.imported:,} replies imported, {found.there:,} were there already")
+    for line, key, reason in found.failed:
+        _say(f"  line {line}: no reply to {key[:12]}: {reason}")
+    for line, key in found.unknown:
+        _say(f"  line {line}: {key[:12]} was not exported from this store")
+    return len(found.failed) + len(found.unknown)
+
+
 @batch.command("import")
 def batch_import(
     file: Annotated[list[Path], typer.Argument(help="Result files of the batch service.")], cache: Cache = None
@@ -222,11 +297,7 @@ def batch_import(
     with _store(cache, readonly=False) as store:
         for path in file:
             found = import_batch(store, path)
-            failed += len(found.failed) + len(found.unknown)
-            _say(f"{path}: {found.imported:,} replies imported, {found.there:,} were there already")
-            for line, key, reason in found.failed:
-                _say(f"  line {line}: no reply to {key[:12]}: {reason}")
-            for line, key in found.unknown:
-                _say(f"  line {line}: {key[:12]} was not exported from this store")
+            _say(f"{path}:")
+            failed += _imported(found)
     if failed:
         raise typer.Exit(1)

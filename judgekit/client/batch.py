@@ -8,7 +8,7 @@ come in any order, in several files, and partly.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
@@ -36,7 +36,9 @@ MAX_REQUESTS: Final = 50_000
 MAX_BYTES: Final = 200_000_000
 """The most bytes of one file, by OpenAI's rules."""
 
-_URL: Final = "/v1/chat/completions"
+CHAT_URL: Final = "/v1/chat/completions"
+"""What every line asks for."""
+
 _CHUNK: Final = 256
 
 U = TypeVar("U")
@@ -48,17 +50,21 @@ class BatchExport:
 
     Attributes:
         files: the files, in order; none if nothing is missing.
+        endpoints: whom each of the files asks.
         units: units that were looked at.
         requests: requests written.
         cached: requests that the store answers already.
+        under_way: requests that a batch service is answering already, which were not written.
         again: requests among those written that an earlier export wrote, too, and that have no reply yet.
         at_least: whether the replies may lead to further requests, to be exported once these are imported.
     """
 
     files: list[Path] = field(default_factory=list)
+    endpoints: list[Endpoint] = field(default_factory=list)
     units: int = 0
     requests: int = 0
     cached: int = 0
+    under_way: int = 0
     again: int = 0
     at_least: bool = False
 
@@ -94,9 +100,10 @@ class _Names:
 class _Writer:
     """Writes the lines of one endpoint and model into files that stay below the limits."""
 
-    def __init__(self, path: Path, names: _Names, stack: ExitStack, most: int, size: int) -> None:
+    def __init__(self, endpoint: Endpoint, names: _Names, stack: ExitStack, most: int, size: int) -> None:
         self.files: list[Path] = []
-        self._path = path
+        self.endpoint = endpoint
+        self._path = names.first(endpoint)
         self._names = names
         self._stack = stack
         self._most = most
@@ -107,7 +114,7 @@ class _Writer:
     def write(self, request: Request) -> None:
         line = b'{"custom_id":"%b","method":"POST","url":"%b","body":%b}\n' % (
             request.key.encode(),
-            _URL.encode(),
+            CHAT_URL.encode(),
             request.body,
         )
         full = self._lines >= self._most or self._bytes + len(line) > self._size
@@ -130,6 +137,7 @@ def export_batch(
     *,
     most: int = MAX_REQUESTS,
     size: int = MAX_BYTES,
+    under_way: Set[str] = frozenset(),
 ) -> BatchExport:
     """Write the requests that the store lacks as batch files; nothing is sent.
 
@@ -143,6 +151,7 @@ def export_batch(
         path: the first file, e.g. ``batch.jsonl``.
         most: the most requests in one file.
         size: the most bytes of one file.
+        under_way: the identities of requests that are not to be written, as a batch service is answering them.
 
     Raises:
         DataError: a file cannot be written.
@@ -158,19 +167,23 @@ def export_batch(
     names = _Names(path)
     with ExitStack() as stack:
         for lacking in missing(units, program, store.get_many, plan):
-            waiting = [_waiting(request) for request in lacking]
+            new = [request for request in lacking if request.key not in under_way]
+            result.under_way += len(lacking) - len(new)
+            waiting = [_waiting(request) for request in new]
             result.again += len(store.waiting([record.key for record in waiting]))
             store.put_many(waiting, replace=True)
-            result.requests += len(lacking)
-            for request in lacking:
+            result.requests += len(new)
+            for request in new:
                 endpoint = request.endpoint
                 whom = (endpoint.name, endpoint.identity, endpoint.model)
                 writer = writers.get(whom)
                 if writer is None:
-                    writer = writers[whom] = _Writer(names.first(endpoint), names, stack, most, size)
+                    writer = writers[whom] = _Writer(endpoint, names, stack, most, size)
                 writer.write(request)
     result.units, result.cached, result.at_least = plan.units, plan.cached, plan.at_least
-    result.files = [file for writer in writers.values() for file in writer.files]
+    for writer in writers.values():
+        result.files += writer.files
+        result.endpoints += [writer.endpoint] * len(writer.files)
     return result
 
 

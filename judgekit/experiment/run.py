@@ -30,6 +30,7 @@ from judgekit.answers.answerer import Answerer
 from judgekit.client.batch import BatchExport, export_batch
 from judgekit.client.budget import Budget
 from judgekit.client.session import Mode, Session, run_sync
+from judgekit.client.submission import Clients, Fetched, fetch, open_client, status, submit
 from judgekit.client.waves import Plan
 from judgekit.data.checks import remarks
 from judgekit.data.documents import Unit
@@ -62,6 +63,8 @@ __all__ = [
     "run",
     "run_async",
     "stage_units",
+    "submit_requests",
+    "submitted",
 ]
 
 
@@ -171,6 +174,41 @@ def export_requests(experiment: Config | str | Path, path: str | Path, cache: st
         units = chain.from_iterable(units() for units in stage_units(prepared).values())
         with closing(Store(default_store_path() if cache is None else cache)) as store:
             return export_batch(store, units, Everything(), path)
+
+
+def submit_requests(
+    experiment: Config | str | Path, cache: str | Path | None = None, *, clients: Clients = open_client
+) -> BatchExport:
+    """Have what the store lacks for an experiment asked by batch services; see `judgekit.client.submission.submit`.
+
+    Args:
+        experiment: the experiment file, or what `load` returned.
+        cache: the folder of the store.
+        clients: makes the client of an endpoint: `openai.OpenAI`, `openai.AzureOpenAI` or one of your own.
+    """
+    with noting_reads():
+        prepared = prepare(experiment, keys=clients is open_client)
+        units = chain.from_iterable(units() for units in stage_units(prepared).values())
+        endpoints = prepared.config.servers().values()
+        with closing(Store(default_store_path() if cache is None else cache)) as store:
+            return submit(store, units, Everything(), endpoints, clients)
+
+
+def submitted(
+    experiment: Config | str | Path,
+    cache: str | Path | None = None,
+    *,
+    take: bool = False,
+    clients: Clients = open_client,
+) -> list[Fetched]:
+    """Return what batch services say of an experiment's batches; with ``take``, import the replies of those that ended.
+
+    See `judgekit.client.submission.status` and `judgekit.client.submission.fetch`.
+    """
+    config = experiment if isinstance(experiment, Config) else load(experiment)
+    endpoints = config.servers().values()
+    with closing(Store(default_store_path() if cache is None else cache)) as store:
+        return (fetch if take else status)(store, endpoints, clients)
 
 
 def run(

@@ -22,12 +22,15 @@ _LAST: Final = (
 )
 """Where the last row's number stands; each may be damaged."""
 
+_KEY: Final = "CAST(key AS BLOB)"
+_TEXT: Final = "CAST(value AS BLOB)"
+
 _LEAST: Final = 64
 """Bytes that a row takes at the least, so that a damaged number of rows is not believed."""
 
 
-def rows_of_damaged(database: Path) -> Iterator[bytes]:
-    """Yield the stored text of every row, an empty one for each that cannot be read; nothing if none can be.
+def rows_of_damaged(database: Path) -> Iterator[tuple[bytes, bytes]]:
+    """Yield (key, stored text) of every row, both empty for each that cannot be read; nothing if none can be.
 
     Args:
         database: the file; the log beside it is read too. Neither is changed.
@@ -42,16 +45,16 @@ def rows_of_damaged(database: Path) -> Iterator[bytes]:
         log = database.with_name(f"{database.name}-wal")
         size = sum(path.stat().st_size for path in (database, log) if path.exists())
         parts = [(1, min(last, size // _LEAST))]
-        query = "SELECT rowid, CAST(value AS BLOB) FROM Cache WHERE rowid BETWEEN ? AND ? ORDER BY rowid"
+        query = f"SELECT rowid, {_KEY}, {_TEXT} FROM Cache WHERE rowid BETWEEN ? AND ? ORDER BY rowid"
         while parts:
             first, last = parts.pop()
             try:
-                for number, text in rows.execute(query, (first, last)):
+                for number, key, text in rows.execute(query, (first, last)):
                     first = number + 1
-                    yield text or b""
+                    yield key or b"", text or b""
             except sqlite3.DatabaseError:
                 if first < last:
                     middle = (first + last) // 2
                     parts += [(middle + 1, last), (first, middle)]
                 elif first == last:
-                    yield b""
+                    yield b"", b""

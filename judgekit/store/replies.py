@@ -26,7 +26,7 @@ import sys
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from itertools import islice
 from pathlib import Path
@@ -107,6 +107,7 @@ class TextDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
 
 
 _WAITING: Final = "batch:"
+_SUBMITTED: Final = "submitted:"
 _VALUE: Final = "CAST(value AS BLOB)"
 """Read as bytes: Python's sqlite3 refuses a whole query for one text that is not UTF-8, and quotes it."""
 
@@ -267,13 +268,14 @@ class Store:
                 (self.path / name).rename(aside / name)
         self._open()
         saved = lost = 0
-        texts = rows_of_damaged(aside / self._database.name)
-        while part := list(islice(texts, _IN)):
-            whole = []
-            for text in part:
+        rows = rows_of_damaged(aside / self._database.name)
+        while part := list(islice(rows, _IN)):
+            whole = {}
+            for key, text in part:
                 with suppress(ValueError):
-                    whole.append(Record.parse(text))
-            self._put(whole, replace=False)
+                    noted = key.startswith(_SUBMITTED.encode())
+                    whole[key.decode() if noted else _name(Record.parse(text))] = text.decode()
+            self._set(whole, replace=False)
             saved += len(whole)
             lost += len(part) - len(whole)
         told = f"{saved:,} rows were saved, {lost:,} cannot be read" if saved or lost else "no row can be read"
@@ -351,13 +353,18 @@ class Store:
 
     def _put(self, records: Sequence[Record], replace: bool) -> list[str]:
         """Store records; return the keys of those that were there already."""
-        names = {record.key if record.reply is not None else _WAITING + record.key: record for record in records}
+        names = {_name(record): record for record in records}
+        there = self._set({name: record.text() for name, record in names.items()}, replace)
+        return [names[name].key for name in there]
+
+    def _set(self, texts: Mapping[str, str], replace: bool) -> list[str]:
+        """Store texts in one transaction; return the names of those that were there already."""
         with self._lock:
             self._follow()
             store = self._cache.set if replace else self._cache.add
             try:
                 with self._cache.transact():
-                    there = [record.key for name, record in names.items() if not store(name, record.text())]
+                    there = [name for name, text in texts.items() if not store(name, text)]
             except BaseException:
                 self._cache.close()  # ends the transaction, whatever state it is in
                 raise
@@ -393,6 +400,21 @@ class Store:
         self._must_write()
         self._guarded(self._query, "VACUUM")
         self._guarded(self._query, "PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def note_submission(self, name: str, text: str) -> None:
+        """Keep a note of what was submitted to a batch service, in the place of an earlier one of that name."""
+        self._must_write()
+        self._guarded(self._set, {_SUBMITTED + name: text}, replace=True)
+
+    def forget_submission(self, name: str) -> None:
+        """Delete the note of that name."""
+        self._must_write()
+        self._guarded(self._query, "DELETE FROM Cache WHERE key = ? AND raw = 1", [_SUBMITTED + name])
+
+    def submissions(self) -> list[bytes]:
+        """Return all notes of what was submitted to a batch service."""
+        query = f"SELECT {_VALUE} FROM Cache WHERE key >= ? AND key < ? AND {_ROWS} ORDER BY key"
+        return [text for (text,) in self._guarded(self._query, query, (_SUBMITTED, _SUBMITTED + "~"))]
 
     def texts(self, prefix: str = "", *, waiting: bool = False) -> Iterator[tuple[str, bytes]]:
         """Yield (key, stored bytes) of all replies whose key starts with ``prefix``, ordered by key.
@@ -437,6 +459,10 @@ class Store:
         """Close the files."""
         with self._lock:
             self._opened.close()
+
+
+def _name(record: Record) -> str:
+    return record.key if record.reply is not None else _WAITING + record.key
 
 
 def _said(problem: Exception) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from judgekit.client.mock import MockTransport
 from judgekit.wire.types import Endpoint
 from tests.cli.conftest import Judgekit
+from tests.llm.batch_service import serving
 
 RUN = ["run", "experiment.toml", "--out", "results"]
 
@@ -72,6 +73,27 @@ def test_a_batch_goes_out_and_comes_back_and_the_run_sends_nothing(judgekit: Jud
     assert "0 sent" in again.err
     assert not any(part.split()[-2:] == ["1", "sent"] for part in again.err.splitlines())
     assert {p.name: p.read_bytes() for p in (folder / "results" / "labels").iterdir()} == online
+
+
+def test_batches_are_submitted_watched_and_fetched_and_the_run_sends_nothing(judgekit: Judgekit, folder: Path) -> None:
+    batch, rest = ("batch", "submit", "experiment.toml"), ("experiment.toml", "--cache", "store")
+    with serving() as service:
+        service.answer = lambda body: "Yes"
+        text = (folder / "experiment.toml").read_text().replace("mock:", f"{service.url}/v1")
+        (folder / "experiment.toml").write_text(text)
+        said = judgekit(*batch, "--cache", "store")
+        assert said.code == 0, said.err
+        assert "in 1 batches, 0 are in the store, 0 were submitted before" in said.out
+        assert judgekit(*batch, "--cache", "store").out.startswith("0 requests submitted")
+        assert "batch-0 (mock at local): in_progress, 0 of" in judgekit("batch", "status", *rest).out
+        for _ in range(3):  # answers lead to further requests
+            service.finish()
+            said = judgekit("batch", "fetch", *rest)
+            assert said.code == 0, said.out + said.err
+            judgekit(*batch, "--cache", "store")
+        assert "nothing is submitted" in judgekit("batch", "status", *rest).out
+    said = judgekit(*RUN, "--cache", "store")
+    assert "0 sent" in said.err
 
 
 def test_an_error_in_a_batch_result_is_told_with_its_line(judgekit: Judgekit, folder: Path) -> None:
