@@ -36,6 +36,7 @@ __all__ = [
     "QueriesFile",
     "Quiet",
     "Runs",
+    "Transport",
     "advice",
     "console",
     "endpoints",
@@ -62,6 +63,7 @@ BaseUrl = Annotated[
     typer.Option(help="OpenAI-compatible server, e.g. http://localhost:8000/v1; or mock:, which is not an LLM."),
 ]
 Model = Annotated[str | None, typer.Option(help="Model id to ask there.")]
+Transport = Annotated[Literal["http", "openai"], typer.Option(help="Client to send with: our own, or openai's.")]
 ApiKeyEnv = Annotated[str | None, typer.Option(metavar="VAR", help="Name of the variable that holds the key.")]
 Concurrency = Annotated[int, typer.Option(min=1, help="The most requests in flight at once.")]
 
@@ -95,7 +97,11 @@ def named(items: list[str], what: str) -> dict[str, Path]:
 
 
 def endpoints(
-    base_url: str | None, model: str | None, api_key_env: str | None = None, concurrency: int = 16
+    base_url: str | None,
+    model: str | None,
+    api_key_env: str | None = None,
+    concurrency: int = 16,
+    transport: Literal["http", "openai"] = "http",
 ) -> dict[str, Endpoint]:
     """Return the one endpoint that the options describe, or none.
 
@@ -108,7 +114,7 @@ def endpoints(
         return {}
     if base_url is None or model is None:
         raise UsageError("--base-url and --model belong together: an endpoint needs both")
-    return {"default": Endpoint("default", base_url, model, api_key_env, concurrency=concurrency)}
+    return {"default": Endpoint("default", base_url, model, api_key_env, concurrency=concurrency, transport=transport)}
 
 
 def store_path(cache: Path | None) -> Path:

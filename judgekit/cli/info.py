@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.cli.common import ApiKeyEnv, console
+from judgekit.cli.common import ApiKeyEnv, Transport, console
 
 if TYPE_CHECKING:
     from judgekit.plugins import About
@@ -92,6 +92,7 @@ def check_endpoint(
     base_url: Annotated[str, typer.Option(help="OpenAI-compatible server, e.g. http://localhost:8000/v1.")],
     model: Annotated[str, typer.Option(help="Model id to ask there.")],
     api_key_env: ApiKeyEnv = None,
+    transport: Transport = "http",
     timeout: Annotated[float, typer.Option(help="Seconds that one call may take.")] = 60.0,
 ) -> None:
     """Make one call each for what judgekit may need of a server, and say what works."""
@@ -102,7 +103,7 @@ def check_endpoint(
     from judgekit.reading.check import check_endpoint as check
     from judgekit.wire.types import Endpoint
 
-    endpoint = Endpoint("checked", base_url, model, api_key_env, timeout_s=timeout)
+    endpoint = Endpoint("checked", base_url, model, api_key_env, timeout_s=timeout, transport=transport)
     found = run_sync(check(endpoint))
     table = Table(box=None, pad_edge=False)
     for title in ("what", "works", "seen", "needed for"):

@@ -20,6 +20,7 @@ from judgekit.cli.common import (
     QueriesFile,
     Quiet,
     Runs,
+    Transport,
     console,
     endpoints,
     leave,
@@ -59,6 +60,7 @@ def label(
         str | None, typer.Option(help="Code of the language, e.g. fi, of queries that name none (for containment).")
     ] = None,
     api_key_env: ApiKeyEnv = None,
+    transport: Transport = "http",
     concurrency: Concurrency = 16,
     limit: Limit = None,
     cache: Cache = None,
@@ -81,7 +83,9 @@ def label(
     runs = named(run, "--run")
     with noting_reads() as read:
         collection = stages.Collection.make(queries, docs, runs, depth, limit)
-        resources = stages.Resources(endpoints(base_url, model, api_key_env, concurrency), docs=collection.docs)
+        resources = stages.Resources(
+            endpoints(base_url, model, api_key_env, concurrency, transport), docs=collection.docs
+        )
         labeler = build(wanted, resources)
     table = out.with_name(f"{out.name}.parquet")
     check_outputs(out, table, missing_path(out), manifest_path(out))
@@ -118,6 +122,7 @@ def answer(
     base_url: BaseUrl = None,
     model: Model = None,
     api_key_env: ApiKeyEnv = None,
+    transport: Transport = "http",
     concurrency: Concurrency = 16,
     limit: Limit = None,
     cache: Cache = None,
@@ -133,7 +138,7 @@ def answer(
 
     check_target(out, table=True)
     runs = named(run, "--run")
-    resources = stages.Resources(endpoints(base_url, model, api_key_env, concurrency))
+    resources = stages.Resources(endpoints(base_url, model, api_key_env, concurrency, transport))
     with noting_reads() as read:
         answering = stages.answering(resources, prompt=prompt, metrics=metric or ["em", "f1"])
         collection = stages.Collection.make(queries, docs, runs, max(depth), limit)

@@ -32,7 +32,7 @@ from judgekit.errors import UsageError
 from judgekit.progress import Event, Progress, silent
 from judgekit.store.maintenance import holds
 from judgekit.store.replies import Store
-from judgekit.wire.access import Secret, api_key
+from judgekit.wire.access import Secret
 from judgekit.wire.types import Endpoint, Failure, Origin, Outcome, Program, Reply, Request, Transport
 
 __all__ = ["Mode", "Session", "run_sync"]
@@ -288,7 +288,7 @@ class Session:
             brake=loop.executor.brake,
             negotiated=self._learned(endpoint),
             known=lambda: self._base is not None and holds(self._base, endpoint.identity, endpoint.model),
-            secret=Secret(api_key(endpoint)),
+            secret=Secret.of(endpoint),
             backoff_s=self._backoff_s,
         )
 

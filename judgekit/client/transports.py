@@ -10,23 +10,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import aiohttp
 import orjson
 from yarl import URL
 
-from judgekit.wire.access import api_key, chat_url, proxy_for, without_password
+from judgekit.wire.access import api_key, chat_url, headers_of, proxy_for, without_password
 from judgekit.wire.types import MOCK_URL, RECORDED_URL, Endpoint, NotConnectedError, TooLargeError, Transport
 
 if TYPE_CHECKING:
     import openai
 
-__all__ = ["HttpTransport", "OpenAITransport", "open_transport"]
+__all__ = ["HttpTransport", "OpenAITransport", "disconnect", "open_transport", "openai_client", "openai_headers"]
 
 
 def open_transport(endpoint: Endpoint, note: Callable[[str], None] = lambda _: None) -> Transport:
-    """Return the mock for ``mock:``, the sample's recorded replies for ``recorded:``, else HTTP.
+    """Return the mock for ``mock:``, the sample's recorded replies for ``recorded:``, else an HTTP client.
 
     Args:
         endpoint: whom to ask.
@@ -45,6 +47,8 @@ def open_transport(endpoint: Endpoint, note: Callable[[str], None] = lambda _: N
         return RecordedTransport()
     from judgekit.client.transports import HttpTransport
 
+    if endpoint.client is not None or endpoint.transport == "openai":
+        return OpenAITransport(openai_client(endpoint, note), openai_headers(endpoint))
     return HttpTransport(endpoint, note)
 
 
@@ -65,18 +69,14 @@ class HttpTransport:
             ConfigError: see `api_key` and `proxy_for`.
         """
         key = api_key(endpoint)
-        self._proxy = proxy_for(endpoint.base_url)
-        if self._proxy is not None:
-            note(
-                f"{endpoint.name} is asked through the proxy {without_password(self._proxy)}, which the environment"
-                " names (NO_PROXY excepts hosts)"
-            )
+        self._proxy = _proxy(endpoint, note)
         self._url = URL(chat_url(endpoint.base_url))
         first = URL(self._proxy) if self._proxy else self._url
         self._through = f"{'the proxy ' if self._proxy else ''}{first.host}:{first.port}"
         self._headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "judgekit"}
         if key is not None:
             self._headers["authorization"] = f"Bearer {key}"
+        self._headers |= headers_of(endpoint)
         self._client: aiohttp.ClientSession | None = None
 
     def __repr__(self) -> str:
@@ -136,12 +136,73 @@ def _why(problem: aiohttp.ClientConnectorError, place: str) -> str:
     return f"{place}: {cause.strerror or cause}"
 
 
+def _proxy(endpoint: Endpoint, note: Callable[[str], None]) -> str | None:
+    """Return the proxy for an endpoint, if there is one, and tell it."""
+    proxy = proxy_for(endpoint.base_url)
+    if proxy is not None:
+        note(
+            f"{endpoint.name} is asked through the proxy {without_password(proxy)}, which the environment"
+            " names (NO_PROXY excepts hosts)"
+        )
+    return proxy
+
+
+def openai_client(endpoint: Endpoint, note: Callable[[str], None] = lambda _: None) -> openai.AsyncOpenAI:
+    """Return the endpoint's own client, or one made from its settings; it retries nothing.
+
+    Raises:
+        ConfigError: see `api_key` and `proxy_for`.
+    """
+    import openai
+
+    if endpoint.client is not None:
+        client: openai.AsyncOpenAI = endpoint.client.with_options(max_retries=0)
+        return client
+    address = urlsplit(endpoint.base_url)
+    options: dict[str, Any] = {"follow_redirects": False, "trust_env": False, "proxy": _proxy(endpoint, note)}
+    try:
+        http = openai.DefaultAioHttpClient(**options)
+    except RuntimeError:  # the package that puts it on aiohttp, which is twice as fast, is not installed
+        http = openai.DefaultAsyncHttpxClient(**options)
+    return openai.AsyncOpenAI(
+        base_url=urlunsplit(address._replace(query="")),
+        default_query=dict(parse_qsl(address.query)),
+        api_key=api_key(endpoint) or "none",
+        http_client=http,
+        timeout=openai.Timeout(None, connect=_CONNECT_S),
+        max_retries=0,
+    )
+
+
+def openai_headers(endpoint: Endpoint) -> dict[str, str | openai.Omit]:
+    """Return the headers that openai's client is to send besides its own: no key where there is none.
+
+    Raises:
+        ConfigError: see `headers_of`.
+    """
+    import openai
+
+    keyed = endpoint.client is not None or api_key(endpoint) is not None
+    return {**({} if keyed else {"authorization": openai.Omit()}), **headers_of(endpoint)}
+
+
+async def disconnect(client: openai.AsyncOpenAI) -> None:
+    """Close the connections of a client and leave it usable: it may be the user's, and be asked in another loop."""
+    http = client._client  # the package has no public way to it
+    for transport in (http._transport, *http._mounts.values()):
+        if transport is not None:
+            await transport.aclose()
+
+
 class OpenAITransport:
     """Carries requests with a client of the openai package. Belongs to the event loop it is first used in."""
 
-    def __init__(self, client: openai.AsyncOpenAI) -> None:
-        """Use ``client``, its address and its key; the endpoint's ``base_url`` only names it."""
+    def __init__(
+        self, client: openai.AsyncOpenAI, headers: Mapping[str, str | openai.Omit] = MappingProxyType({})
+    ) -> None:
+        """Use ``client``, its address and its key, with further headers; the endpoint's ``base_url`` only names it."""
         self._client = client.with_options(max_retries=0)
+        self._headers = headers
 
     async def send(self, endpoint: Endpoint, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
         """POST the body; return (status, headers, body).
@@ -160,7 +221,9 @@ class OpenAITransport:
         model, messages = values.pop("model"), values.pop("messages")
         completions = self._client.chat.completions.with_streaming_response
         try:
-            async with completions.create(model=model, messages=messages, extra_body=values) as response:
+            async with completions.create(
+                model=model, messages=messages, extra_body=values, extra_headers=self._headers
+            ) as response:
                 data = bytearray()
                 async for part in response.iter_bytes():
                     data += part
@@ -179,5 +242,5 @@ class OpenAITransport:
             raise ConnectionError(f"the connection broke: {problem or type(problem).__name__}") from None
 
     async def aclose(self) -> None:
-        """Close the client."""
-        await self._client.close()
+        """Close all connections."""
+        await disconnect(self._client)

@@ -63,8 +63,9 @@ def _form_of(cls: type[Any], name: str) -> type[_Section]:
     for one in fields(cls):
         # TOML has lists only.
         hint = Annotated[hints[one.name], Strict(False)] if get_origin(hints[one.name]) is tuple else hints[one.name]
-        default = {} if one.default_factory is dict else ... if one.default is MISSING else one.default
-        if one.init and one.name != "name":
+        needed = one.default is MISSING or one.default == ""  # a text has to be given, where code may leave it out
+        default = {} if one.default_factory is dict else ... if needed else one.default
+        if one.init and one.name not in ("name", "client"):
             form[one.name] = (hint, default)
     return create_model(name, __base__=_Section, **form)
 

@@ -19,7 +19,7 @@ from judgekit.experiment.file import Config, load
 from judgekit.labelers.base import Labeler, build
 from judgekit.metrics import Measure, parse_measures
 from judgekit.spec import slug
-from judgekit.wire.access import api_key
+from judgekit.wire.access import Secret
 from judgekit.wire.types import Endpoint
 
 __all__ = ["Prepared", "prepare"]
@@ -97,7 +97,7 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
             raise UsageError(f"{deep} looks at more documents than data.depth pools ({config.data.depth})")
     if keys:
         for endpoint in {e.name: e for e in _endpoints(labelers, answering.values())}.values():
-            api_key(endpoint)
+            Secret.of(endpoint)
     with _located(config, "answers.ratings"):
         ratings = stages.read_ratings_of(map(config.resolve, config.answers.ratings), collection, config.answers.depths)
     texts = _read_query_log(config, collection)

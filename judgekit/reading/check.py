@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from judgekit.client.negotiation import Negotiated
-from judgekit.client.transports import open_transport
+from judgekit.client.transports import disconnect, open_transport, openai_client, openai_headers
 from judgekit.errors import nearest
 from judgekit.reading.verdict import Form, Unread, read, unfinished
-from judgekit.wire.access import Secret, api_key, proxy_for
+from judgekit.wire.access import Secret
 from judgekit.wire.jsontext import canonical, parse_json
 from judgekit.wire.responses import Accepted, Unsupported, read_response
 from judgekit.wire.types import Endpoint, NotConnectedError, Reply, Transport
@@ -62,7 +62,7 @@ class _Probe:
         self.endpoint = endpoint
         self.transport = transport
         self.negotiated = Negotiated()
-        self.secret = Secret(api_key(endpoint))
+        self.secret = Secret.of(endpoint)
 
     async def ask(self, text: str = _QUESTION, negotiate: bool = False, **params: Any) -> Reply | str:
         """Return the reply, or why there is none."""
@@ -120,19 +120,15 @@ async def check_endpoint(endpoint: Endpoint, transport: Transport | None = None)
 
 async def _models(endpoint: Endpoint, clean: Callable[[str], str]) -> Check:
     """Ask for the list of models, with openai's client, which knows the shapes and errors of that call."""
-    import httpx2
     import openai
 
-    key = api_key(endpoint)
-    proxy = proxy_for(endpoint.base_url)
-    http = httpx2.AsyncClient(follow_redirects=False, trust_env=False, proxy=proxy, timeout=endpoint.timeout_s)
-    client = openai.AsyncOpenAI(base_url=endpoint.base_url, api_key=key or "none", http_client=http, max_retries=0)
-    headers = {} if key else {"Authorization": openai.Omit()}
+    client = openai_client(endpoint).with_options(timeout=endpoint.timeout_s)
     try:
-        async with client:
-            names = [model.id async for model in client.models.list(extra_headers=headers)]
+        names = [model.id async for model in client.models.list(extra_headers=openai_headers(endpoint))]
     except openai.OpenAIError as problem:
         return Check("list of models", "no", clean(str(problem)), "nothing: it only helps to find the model id")
+    finally:
+        await disconnect(client)
     if endpoint.model in names:
         return Check("list of models", "yes", f"{endpoint.model} is one of {len(names)}")
     shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import socket
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import SplitResult, unquote_plus, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -22,6 +22,8 @@ __all__ = [
     "address_problem",
     "api_key",
     "chat_url",
+    "header_problem",
+    "headers_of",
     "key_among",
     "proxy_for",
     "variable_problem",
@@ -39,6 +41,8 @@ _KEY_NAME: Final = re.compile(
 _KEY_VALUE: Final = re.compile(r"[A-Za-z0-9]{20}")
 """As long a run of letters and digits as keys have, and names and versions have not."""
 
+_FROM_ENV: Final = "env:"
+_OUR_HEADERS: Final = frozenset({"accept", "connection", "content-length", "content-type", "host", "transfer-encoding"})
 _INSTEAD: Final = "put the key in an environment variable and name that as api_key_env"
 
 
@@ -79,6 +83,17 @@ def key_among(params: Any) -> str | None:
         return None
     own = next((name for name, value in params.items() if isinstance(value, str) and _KEY_NAME.search(name)), None)
     return own or key_among(list(params.values()))
+
+
+def header_problem(name: str, value: str) -> str | None:
+    """Return why a header of requests must not be set to a value; what may be a key is not shown."""
+    if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or name.lower() in _OUR_HEADERS:
+        return "is not a header that can be set"
+    if value.startswith(_FROM_ENV):
+        return variable_problem(value.removeprefix(_FROM_ENV))
+    if _KEY_NAME.search(name) or _KEY_VALUE.search(value):
+        return 'holds what looks like a key, and settings are stored and shown: put it in a variable, "env:NAME"'
+    return None if value.isascii() and value.isprintable() else "holds characters that no header has"
 
 
 def chat_url(base_url: str, path: str = "/chat/completions") -> str:
@@ -166,17 +181,42 @@ def api_key(endpoint: Endpoint) -> str | None:
     Raises:
         ConfigError: the variable is not set, or holds what cannot be a key. The message never shows its value.
     """
+    if endpoint.client is not None:
+        key = getattr(endpoint.client, "api_key", None)
+        return key if isinstance(key, str) and key else None
     if endpoint.api_key_env is None or endpoint.built_in:
         return None
     where = f"endpoints.{endpoint.name}.api_key_env"
-    key = os.environ.get(endpoint.api_key_env, "").strip()
-    if not key:
-        raise ConfigError(f"the environment variable {endpoint.api_key_env} is not set or empty", key=where)
-    if not (key.isascii() and key.isprintable()) or " " in key:
+    key = _variable(endpoint.api_key_env, where)
+    if " " in key:
         raise ConfigError(
             f"the environment variable {endpoint.api_key_env} holds characters that no key has", key=where
         )
     return key
+
+
+def headers_of(endpoint: Endpoint) -> dict[str, str]:
+    """Return the headers that an endpoint's requests have besides ours, by names in lower case.
+
+    Raises:
+        ConfigError: a variable is not set, or holds what cannot be a header. The message never shows its value.
+    """
+    where = f"endpoints.{endpoint.name}.headers"
+    return {
+        name.lower(): _variable(value.removeprefix(_FROM_ENV), f"{where}.{name}")
+        if value.startswith(_FROM_ENV)
+        else value
+        for name, value in ({} if endpoint.built_in else endpoint.headers).items()
+    }
+
+
+def _variable(name: str, where: str) -> str:
+    value = os.environ.get(name, "").strip()
+    if not value:
+        raise ConfigError(f"the environment variable {name} is not set or empty", key=where)
+    if not (value.isascii() and value.isprintable()):
+        raise ConfigError(f"the environment variable {name} holds characters that no key has", key=where)
+    return value
 
 
 _LEAST: Final = 12
@@ -186,27 +226,42 @@ _CUT: Final = "***"
 
 
 class Secret:
-    """A key that is cut out of what a server says. It has no readable `repr`."""
+    """Keys that are cut out of what a server says. It has no readable `repr`."""
 
-    def __init__(self, key: str | None) -> None:
-        """Guard ``key``, unless it is None or too short to be a secret."""
-        self._key = key if key is not None and len(key) >= _LEAST else ""
-        self._bytes = self._key.encode()
-        self._escaped = re.compile("".join(map(_spellings, self._key)).encode())
+    def __init__(self, *keys: str | None) -> None:
+        """Guard ``keys``, but those that are None or too short to be a secret."""
+        self._keys = sorted({key for key in keys if key is not None and len(key) >= _LEAST}, key=len, reverse=True)
+        self._bytes = [key.encode() for key in self._keys]
+        self._escaped = re.compile("|".join("".join(map(_spellings, key)) for key in self._keys).encode())
+
+    @classmethod
+    def of(cls, endpoint: Endpoint) -> Self:
+        """Return the secrets of an endpoint: its key, and the headers that come from variables.
+
+        Raises:
+            ConfigError: see `api_key` and `headers_of`.
+        """
+        named = {name.lower() for name, value in endpoint.headers.items() if value.startswith(_FROM_ENV)}
+        hidden = [value for name, value in headers_of(endpoint).items() if name in named]
+        # What follows a scheme, as in "Bearer KEY", is a secret of its own.
+        return cls(api_key(endpoint), *hidden, *(value.rpartition(" ")[2] for value in hidden))
 
     def __repr__(self) -> str:
         return "Secret()"
 
     def cut(self, text: str) -> str:
-        """Return a text without the key."""
-        return text.replace(self._key, _CUT) if self._key else text
+        """Return a text without the keys."""
+        for key in self._keys:
+            text = text.replace(key, _CUT)
+        return text
 
     def cut_response(self, data: bytes) -> bytes:
-        """Return a response body without the key, in whatever way JSON writes it; what was JSON stays JSON.
+        """Return a response body without the keys, in whatever way JSON writes them; what was JSON stays JSON.
 
         Done before anything is read of the body, so that what is live is what is stored.
         """
-        if not self._key or not (self._bytes in data or (b"\\" in data and self._escaped.search(data))):
+        plain = any(key in data for key in self._bytes)
+        if not self._keys or not (plain or (b"\\" in data and self._escaped.search(data))):
             return data
         try:
             body = parse_json(data)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Literal, Protocol, TypeVar
 
 from judgekit.data.tables import Status
 from judgekit.errors import ConfigError
-from judgekit.wire.access import address_problem, key_among, variable_problem
+from judgekit.wire.access import address_problem, header_problem, key_among, variable_problem
 from judgekit.wire.jsontext import canonical, parse_json
 
 __all__ = [
@@ -64,6 +64,9 @@ class Endpoint:
         base_url: e.g. ``http://localhost:8000/v1``; ``mock:`` and ``recorded:`` need no server.
         model: the model id that is sent.
         api_key_env: name of the environment variable that holds the key, if one is needed.
+        transport: ``http``, our own lean client, or ``openai``, the openai package's.
+        client: an ``openai.AsyncOpenAI`` (or Azure's) of your own that carries the requests; its base_url and key hold.
+        headers: further headers of each request; ``"env:NAME"`` stands for what an environment variable holds.
         revision: the user's word for the weights behind the name; a new one makes all requests new.
         namespace: stands for ``base_url`` in the identity of requests (replicas, changing ports).
         family: the user's word for related models; a judge of the answerer's family is marked.
@@ -82,8 +85,8 @@ class Endpoint:
     """
 
     name: str
-    base_url: str
-    model: str
+    base_url: str = ""
+    model: str = ""
     api_key_env: str | None = None
     namespace: str | None = None
     revision: str | None = None
@@ -97,9 +100,14 @@ class Endpoint:
     tokens_per_minute: float | None = None
     params: Mapping[str, Any] = field(default_factory=dict, hash=False)
     complete: tuple[str, ...] = ()
+    transport: Literal["http", "openai"] = "http"
+    headers: Mapping[str, str] = field(default_factory=dict, hash=False)
+    client: Any = field(default=None, repr=False)
     identity: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if self.client is not None:
+            self._check_client()
         whom = self.namespace or self.base_url.rstrip("/")
         object.__setattr__(self, "identity", f"{whom} (revision {self.revision})" if self.revision else whom)
         where = f"endpoints.{self.name}"
@@ -109,6 +117,11 @@ class Endpoint:
             problem = address_problem(self.base_url)
             if problem:
                 raise ConfigError(problem, key=f"{where}.base_url")
+        if self.transport not in ("http", "openai"):
+            raise ConfigError(f"must be 'http' or 'openai', is {self.transport!r}", key=f"{where}.transport")
+        for name, value in self.headers.items():
+            if problem := header_problem(name, value):
+                raise ConfigError(problem, key=f"{where}.headers.{name}")
         if self.api_key_env is not None and (problem := variable_problem(self.api_key_env)):
             raise ConfigError(problem, key=f"{where}.api_key_env")
         if not self.model.strip():
@@ -133,6 +146,17 @@ class Endpoint:
                 raise ConfigError(f"must be positive, is {getattr(self, name)}", key=f"{where}.{name}")
         if self.max_retries < 0:
             raise ConfigError(f"must be at least 0, is {self.max_retries}", key=f"{where}.max_retries")
+
+    def _check_client(self) -> None:
+        where = f"endpoints.{self.name}"
+        address = getattr(self.client, "base_url", None)
+        if address is None or not hasattr(self.client, "chat"):
+            raise ConfigError("must be an openai.AsyncOpenAI", key=f"{where}.client")
+        if self.base_url and self.base_url.rstrip("/") != str(address).rstrip("/"):
+            raise ConfigError("is not the address of the client, which holds: leave it out", key=f"{where}.base_url")
+        if self.api_key_env is not None:
+            raise ConfigError("the client brings a key of its own: leave this out", key=f"{where}.api_key_env")
+        object.__setattr__(self, "base_url", str(address))
 
     @property
     def max_reply_bytes(self) -> float:

@@ -117,3 +117,15 @@ def test_prices_are_read_from_a_table_and_mistakes_are_named(entry: object) -> N
     assert good.price_list() == {"m": Price(0.15, 1.0)}
     with pytest.raises(ConfigError, match=r"prices\.m"):
         parse_config({**_content(), "prices": {"m": entry}}, Path("e.toml"))
+
+
+def test_an_endpoint_names_its_transport_and_its_headers() -> None:
+    lines = 'transport = "openai"\nheaders = { X-Tenant = "env:MY_TENANT" }'
+    config = parse_config(_content(("concurrency = 64", lines)), Path("e.toml"))
+    endpoint = config.endpoints["local"]
+    assert (endpoint.transport, endpoint.headers) == ("openai", {"X-Tenant": "env:MY_TENANT"})
+    assert 'X-Tenant = "env:MY_TENANT"' in config.toml()
+    with pytest.raises(ConfigError, match=r"endpoints\.local\.headers\.Authorization"):
+        parse_config(_content(("concurrency = 64", 'headers = { Authorization = "Bearer x" }')), Path("e.toml"))
+    with pytest.raises(ConfigError, match=r"endpoints\.local\.transport"):
+        parse_config(_content(("concurrency = 64", 'transport = "curl"')), Path("e.toml"))

@@ -173,3 +173,46 @@ def test_a_key_is_found_however_json_writes_it(fault_server: Any, tmp_path: Path
     assert run.error is not None
     assert key[:4] not in str(run.error), "nor is its beginning shown, where a long message is cut"
     assert key not in repr(Secret(key))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("Authorization", "Bearer x", "looks like a key"),
+        ("api-key", "xyz", "looks like a key"),
+        ("X-Tenant", "abcdefghij0123456789", "looks like a key"),
+        ("X-Tenant", "env:sk-abcdefghij0123456789", "must be the NAME"),
+        ("X-Tenant", "a\nb", "characters that no header has"),
+        ("X Tenant", "something", "is not a header"),
+        ("Content-Type", "text/plain", "is not a header"),
+    ],
+)
+def test_a_header_that_would_store_a_key_or_break_a_request_is_refused_and_not_shown(
+    name: str, value: str, said: str
+) -> None:
+    with pytest.raises(ConfigError, match=said) as caught:
+        Endpoint("here", "http://h/v1", "m", headers={name: value})
+    assert value not in str(caught.value)
+
+
+def test_headers_from_variables_are_sent_and_cut_out_of_what_the_server_says(
+    fault_server: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", "Bearer abcdefghij0123456789")
+    headers = {"Authorization": "env:MY_TOKEN", "X-Team": "search"}
+    fault_server.answer = lambda body, seen: "I was sent abcdefghij0123456789."
+    found = Run(fault_server.base_url, ["one"], tmp_path, headers=headers)
+    assert {(h["authorization"], h["x-team"]) for h in fault_server.headers} == {
+        ("Bearer abcdefghij0123456789", "search")
+    }
+    assert found.texts == ["I was sent ***."]
+    for file in tmp_path.rglob("*"):
+        assert file.is_dir() or b"abcdefghij0123456789" not in file.read_bytes()
+    monkeypatch.delenv("MY_TOKEN")
+    with pytest.raises(ConfigError, match="MY_TOKEN is not set or empty"):
+        HttpTransport(Endpoint("here", fault_server.base_url, "m", headers=headers))
+
+
+def test_headers_do_not_change_the_identity_of_requests() -> None:
+    plain, other = (Endpoint("here", "http://h/v1", "m", headers=h) for h in ({}, {"X-Team": "search"}))
+    assert plain.identity == other.identity
