@@ -104,7 +104,7 @@ def explain(
     cache: Cache = None,
 ) -> None:
     """Say what the store knows of a request, or how it differs from the nearest one that is stored."""
-    from judgekit.store.maintenance import explain as look
+    from judgekit.store.explanation import explain as look
 
     with _store(cache, readonly=True) as store:
         found = look(store, request)

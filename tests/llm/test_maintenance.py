@@ -12,7 +12,8 @@ from judgekit.client.batch import export_batch
 from judgekit.client.mock import ScriptedTransport, error
 from judgekit.client.session import Session, run_sync
 from judgekit.errors import DataError, StoreError, UsageError
-from judgekit.store.maintenance import Difference, explain, export_store, import_store, stats, verify
+from judgekit.store.explanation import Difference, explain
+from judgekit.store.maintenance import export_store, import_store, stats, verify
 from judgekit.store.replies import Store
 from judgekit.wire.types import Endpoint
 from tests.llm.programs import Ask, collect
