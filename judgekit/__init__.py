@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from judgekit.experiment.run import plan, run
     from judgekit.labelers.base import Labeler
     from judgekit.metrics import Measure, measure
-    from judgekit.stages import answer, label, score
+    from judgekit.stages import agree, answer, label, score
     from judgekit.wire.types import Endpoint
 
 __version__ = "0.1.0"
@@ -55,6 +55,7 @@ _HOMES = {
     "Run": "data",
     "Scale": "data",
     "Status": "data",
+    "agree": "stages",
     "agreement": "analysis.agreement",
     "answer": "stages",
     "compare": "analysis",
@@ -91,6 +92,7 @@ __all__ = [
     "Run",
     "Scale",
     "Status",
+    "agree",
     "agreement",
     "answer",
     "compare",

@@ -8,7 +8,7 @@ experiment are made of.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -39,6 +39,7 @@ from judgekit.wire.types import Endpoint, Origin
 if TYPE_CHECKING:
     from pandas.api.extensions import ExtensionArray
 
+    from judgekit.analysis.agreement import Agreement
     from judgekit.client.budget import Budget
     from judgekit.client.session import Mode, Session
     from judgekit.metrics import Evaluation, Measure
@@ -654,3 +655,49 @@ def score(
         no_relevant=no_relevant,
         not_in_run=not_in_run,
     )
+
+
+def agree(
+    labelings: AsLabelings,
+    *,
+    people: str | Iterable[str] = (),
+    runs: AsRuns | None = None,
+    measures: str | Iterable[object] = "nDCG@10",
+    scales: Mapping[str, str | Scale] | None = None,
+    resamples: int = 1000,
+    seed: int = 1,
+    confidence: float = 0.95,
+) -> Agreement:
+    """Return how far labelings agree, pair by pair; needs neither queries nor answers.
+
+    Args:
+        labelings: as for `score`, two or more. Grades without a declared scale share one, up to the largest of all.
+        people: the names of those that people made: precision and recall are against these.
+        runs: also say whether the labelings order these runs alike.
+        measures: the measures of the runs, as for `score`.
+        scales: scale of a table or file by its name.
+        resamples: bootstrap resamples of the queries.
+        seed: of the resamples.
+        confidence: of the intervals.
+
+    Raises:
+        DataError, UsageError: a table, file, measure or scale makes no sense; there is one labeling.
+    """
+    from judgekit.analysis.agreement import agreement, system_agreement
+    from judgekit.metrics import evaluate
+
+    found = as_labelings(labelings, scales)
+    if len(found) < 2:
+        raise UsageError("agreement is between labelings: name two or more")
+    open_ = [each for each in found if not each.declared]
+    if open_:
+        largest = max(float(each.scale.high) for each in open_)
+        common = next(each.scale for each in open_ if float(each.scale.high) == largest)
+        found = [each if each.declared else Labeling(each.name, common, each.table) for each in found]
+    about = {"resamples": resamples, "seed": seed}
+    names = [people] if isinstance(people, str) else list(people)
+    made = agreement(found, people=names, confidence=confidence, **about)
+    if runs is None:
+        return made
+    scored = evaluate(as_runs(runs), found, measures)
+    return replace(made, system=system_agreement(scored, confidence=confidence, **about))

@@ -8,22 +8,27 @@ Cohen (1960, 1968), Krippendorff (2011), Gwet (2008, 2014).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.inputs import Panel
+from judgekit.analysis.levels import Resamples, estimates
 from judgekit.analysis.resampling import UNDEFINED_SHARE, resample_matrix
 from judgekit.analysis.threads import one_thread
 from judgekit.data.labelings import Labeling
 from judgekit.data.tables import Status
-from judgekit.errors import DataError
+from judgekit.errors import DataError, UsageError, nearest
 
-__all__ = ["AGREEMENT", "Agreement", "agreement"]
+if TYPE_CHECKING:
+    from judgekit.metrics import Evaluation
+
+__all__ = ["AGREEMENT", "Agreement", "agreement", "system_agreement"]
 
 AGREEMENT: Final[dict[str, str]] = {
     "agreement": "share of pairs with the same label",
@@ -38,6 +43,9 @@ AGREEMENT: Final[dict[str, str]] = {
     "bias": "bias index: (only the first relevant - only the second) / pairs",
     "precision": "share of the first's relevant pairs that people call relevant",
     "recall": "share of people's relevant pairs that the first calls relevant",
+    "mean_difference": "mean label of the first less that of the second",
+    "precision=G": "of the pairs that the first gives the label G, the share to which people give it too",
+    "recall=G": "of the pairs to which people give the label G, the share to which the first gives it too",
 }
 """The coefficients, each with what it is. They are taken ``on`` the labels where both labelings have the same scale,
 other than binary, and ``on`` relevance (relevant or not, from each labeling's own least relevant label on) where both
@@ -47,6 +55,11 @@ labels made by people, which are the second."""
 _MAX_VALUES: Final = 50
 """With more distinct labels only alpha_interval is worked out on the labels."""
 
+_MAX_GRADES: Final = 10
+"""With more distinct labels there are no precision and recall of each."""
+
+_SYSTEM: Final = ("first", "second", "measure", "coefficient", "value", "ci_low", "ci_high", "runs", "queries",
+                  "undefined_reason")  # fmt: skip
 _PAIR: Final = ["first", "second"]
 _TABLE: Final = ["on", "coefficient", "value", "ci_low", "ci_high", "pairs", "queries", "undefined_reason"]
 
@@ -63,11 +76,14 @@ class Agreement:
             undefined_reason``; none for labelings without a coefficient in common.
         confusion: rows ``first, second, first_label, second_label, pairs``.
         coverage: rows ``first, second, both, only_first, only_second``: pairs that have both labels or one.
+        system: with runs, rows ``first, second, measure, coefficient, value, ci_low, ci_high, runs, queries,
+            undefined_reason``: do the two order the runs alike, by their mean scores?
     """
 
     table: pd.DataFrame
     confusion: pd.DataFrame
     coverage: pd.DataFrame
+    system: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(_SYSTEM)))
 
 
 @one_thread
@@ -90,8 +106,12 @@ def agreement(
 
     Raises:
         DataError: two labelings have the same name.
+        UsageError: people are named who made none of them.
     """
     names = [labeling.name for labeling in labelings]
+    unknown = next((name for name in people if name not in names), None)
+    if unknown is not None:
+        raise UsageError(f"there is no labeling {unknown!r} (there are: {', '.join(names)}).{nearest(unknown, names)}")
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"there are two labelings named {twice!r}; name them apart")
@@ -121,6 +141,31 @@ def agreement(
     )
 
 
+@one_thread
+def system_agreement(
+    evaluation: Evaluation, *, resamples: int = 1000, seed: int = 1, confidence: float = 0.95
+) -> pd.DataFrame:
+    """Return how far every two labelings order the runs alike by their mean scores, the rows of `Agreement.system`.
+
+    Only queries count on which both labelings have scores of all runs.
+    """
+    rows: list[tuple[object, ...]] = []
+    weights = Resamples(resample_matrix(len(evaluation.query_ids), resamples, seed), seed)
+    for measure, values in zip(evaluation.measures, evaluation.values, strict=True):
+        for first, second in combinations(range(len(values)), 2):
+            pair = tuple(evaluation.labelings[each] for each in (first, second))
+            there = np.isfinite(values[second])
+            names = (pair[0],), tuple(evaluation.runs), tuple(evaluation.query_ids)
+            panel = Panel(str(measure), 0, pair[1], "", *names, values[[first]], values[second], there)
+            (found,) = estimates(panel, "system", weights)
+            for name in ("concordance", "tau_b", "rho"):
+                ends = found.interval(name, "system", confidence, weights)
+                value = float(found.values[found.names.index(name)])
+                key = (*pair, str(measure), name, value, ends.low, ends.high)
+                rows.append((*key, len(evaluation.runs), found.queries, found.reason))
+    return pd.DataFrame(rows, columns=list(_SYSTEM))
+
+
 def _obtained(labeling: Labeling) -> pd.DataFrame:
     table = labeling.table
     return table.loc[table["status"] == Status.OK.value, ["query_id", "doc_id", "relevance"]]
@@ -143,7 +188,9 @@ def _coefficients(
     looks: list[tuple[str, tuple[str, ...], Floats, Floats]] = []
     if first.scale == second.scale and first.scale.kind != "binary":
         many = len(np.unique(np.concatenate([a, b]))) > _MAX_VALUES
-        looks.append(("labels", ("alpha_interval",) if many else _ON_LABELS, a, b))
+        grades = np.unique(np.concatenate([a, b])) if against_people and len(a) else np.empty(0)
+        each = [f"{name}={g:g}" for g in (grades if len(grades) <= _MAX_GRADES else ()) for name in _PER_GRADE]
+        looks.append(("labels", ("alpha_interval",) if many else (*_ON_LABELS, *each), a, b))
     if cuts[0] is not None and cuts[1] is not None:
         names = tuple(n for n in _ON_RELEVANCE if against_people or n not in ("precision", "recall"))
         looks.append(("relevance", names, (a >= cuts[0]).astype(np.float64), (b >= cuts[1]).astype(np.float64)))
@@ -156,12 +203,14 @@ def _coefficients(
                 continue
             values = np.array([0.0, 1.0]) if on == "relevance" else np.unique(np.concatenate([one, other]))
             per_query = _per_query(name, one, other, codes, len(queries), values)
-            formula = _FORMULAS[name]
+            base, _, grade = name.partition("=")
+            formula = _PER_GRADE[base](float(grade)) if grade else _FORMULAS[name]
             value = float(formula(per_query.sum(axis=1, keepdims=True), values)[0])
             draws = formula(per_query @ weights, values)
             defined = draws[np.isfinite(draws)]
             if not np.isfinite(value):
-                row["undefined_reason"] = "both labelings are constant"
+                constant = name not in ("precision", "recall") and not grade
+                row["undefined_reason"] = "both labelings are constant" if constant else "there is no such pair"
             elif len(defined) >= (1 - UNDEFINED_SHARE) * len(draws):
                 low, high = np.quantile(defined, [(1 - confidence) / 2, (1 + confidence) / 2])
                 row |= {"ci_low": float(low), "ci_high": float(high)}
@@ -241,6 +290,29 @@ def _same(sums: Floats, values: Floats) -> Floats:
     return np.asarray(np.einsum("iib->b", _shares(sums, len(values))[0]))
 
 
+def _mean_difference(sums: Floats, values: Floats) -> Floats:
+    shares, _, _ = _shares(sums, len(values))
+    return np.asarray(np.einsum("ij,ijb->b", values[:, None] - values, shares))
+
+
+def _of_grade(axis: int) -> Callable[[float], Formula]:
+    """Return precision (axis 0: of the first's labels) or recall (axis 1) of one label."""
+
+    def of(grade: float) -> Formula:
+        def share(sums: Floats, values: Floats) -> Floats:
+            at = int(np.argmin(np.abs(values - grade)))
+            table = sums.reshape(len(values), len(values), -1)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.asarray(table[at, at] / table.take(at, axis=axis).sum(axis=0))
+
+        return share
+
+    return of
+
+
+_PER_GRADE: Final[Mapping[str, Callable[[float], Formula]]] = {"precision": _of_grade(0), "recall": _of_grade(1)}
+
+
 def _ratio(part: Sequence[int], whole: Sequence[int]) -> Formula:
     """Return a ratio of sums of the cells (neither, only second, only first, both) with these factors."""
 
@@ -264,6 +336,7 @@ _FORMULAS: Final[Mapping[str, Formula]] = {
     "bias": _ratio((0, -1, 1, 0), (1, 1, 1, 1)),
     "precision": _ratio((0, 0, 0, 1), (0, 0, 1, 1)),
     "recall": _ratio((0, 0, 0, 1), (0, 1, 0, 1)),
+    "mean_difference": _mean_difference,
 }
 _ON_LABELS: Final[tuple[str, ...]] = (
     "agreement",
@@ -274,6 +347,7 @@ _ON_LABELS: Final[tuple[str, ...]] = (
     "alpha_ordinal",
     "alpha_interval",
     "ac1",
+    "mean_difference",
 )
 _ON_RELEVANCE: Final[tuple[str, ...]] = (
     "agreement",

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from judgekit.metrics import Evaluation
 
-__all__ = ["answer", "compare", "label", "score"]
+__all__ = ["agree", "answer", "compare", "label", "score"]
 
 
 Format = Literal["table", "csv", "json"]
@@ -418,3 +418,73 @@ def _outcomes(items: list[str], scores: pd.DataFrame, quality: pd.DataFrame) -> 
                 )
         found |= {(labeling, str(model), metric) for model in set(quality["model"])}
     return found
+
+
+def agree(
+    qrels: Annotated[list[str], typer.Option("--qrels", metavar="[NAME=]FILE", help="TREC qrels; two or more.")],
+    people: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Qrels made by people: precision and recall are against them; repeat."),
+    ] = None,
+    run: Annotated[
+        list[str] | None,
+        typer.Option("--run", metavar="[NAME=]FILE", help="Say also whether they order these runs alike; repeat."),
+    ] = None,
+    measures: Annotated[str, typer.Option("--measures", "-m", help="The measures of the runs.")] = "nDCG@10",
+    scale: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=SCALE", help="Scale of a qrels file: binary, grades:3, means:5:2, unit or signed."),
+    ] = None,
+    confidence: Annotated[float, typer.Option(min=0.5, max=0.999, help="Of the intervals.")] = 0.95,
+    resamples: Annotated[int, typer.Option(min=100, max=100_000, help="Bootstrap resamples of the queries.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 1,
+    format: FormatOption = "table",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Agreement table to write (.csv or .parquet).")
+    ] = None,
+) -> None:
+    """Say how far labels agree, by kappa, alpha, AC1 and label by label; needs no answers, queries or runs."""
+    import pandas as pd
+
+    from judgekit.data.files import check_target, write_table
+    from judgekit.data.manifest import manifest_path, write_manifest
+    from judgekit.data.outputs import noting_reads
+    from judgekit.stages import agree as agree_labelings
+
+    if out is not None:
+        check_target(out, table=True)
+    files = named(qrels, "--qrels")
+    with noting_reads() as read:
+        found = agree_labelings(
+            files,
+            people=people or (),
+            runs=named(run, "--run") if run else None,
+            measures=measures,
+            scales=_scales(scale or [], files),
+            confidence=confidence,
+            resamples=resamples,
+            seed=seed,
+        )
+    system = found.system.assign(on="runs by " + found.system["measure"], pairs=found.system["runs"])
+    table = (
+        pd.concat([found.table, system[list(found.table.columns)]], ignore_index=True) if len(system) else found.table
+    )
+    if out is not None:
+        write_table(table, out)
+        write_manifest(
+            manifest_path(out), made_from({f"qrels {name}": path for name, path in files.items()}, read), [out]
+        )
+    show(table if format != "table" else table.drop(columns="undefined_reason"), format)
+    if format == "table":
+        for row in table[table["undefined_reason"] != ""].itertuples():
+            note = f"note: {row.coefficient} of {row.first} and {row.second} is undefined: {row.undefined_reason}"
+            console(stderr=True).print(note, markup=False, highlight=False)
+        if not found.confusion.empty:
+            typer.echo("")
+            show(found.confusion, format)
+        for row in found.coverage.itertuples():
+            note = (
+                f"note: {row.both:,} documents have labels of both {row.first} and {row.second}, {row.only_first:,}"
+                f" only of the first, {row.only_second:,} only of the second"
+            )
+            console(stderr=True).print(note, markup=False, highlight=False)

@@ -1,0 +1,120 @@
+"""Agreement of labels without queries, runs or answers: `jk.agree` and `judgekit agree`, against formulas of others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import judgekit as jk
+from judgekit.cli import main
+from judgekit.errors import UsageError
+
+
+def qrels(seed: int = 0, queries: int = 30, docs: int = 8) -> dict[str, dict[str, dict[str, int]]]:
+    rng = np.random.default_rng(seed)
+    people = {f"q{i:02d}": {f"d{j}": int(rng.integers(0, 4)) for j in range(docs)} for i in range(queries)}
+    judge = {q: {d: int(np.clip(g + rng.integers(-1, 3), 0, 3)) for d, g in row.items()} for q, row in people.items()}
+    return {"judge": judge, "people": people}
+
+
+def runs(made: dict[str, dict[str, dict[str, int]]]) -> dict[str, dict[str, dict[str, float]]]:
+    rng = np.random.default_rng(1)
+    return {
+        f"run{k}": {q: {d: k * g + rng.normal() for d, g in row.items()} for q, row in made["people"].items()}
+        for k in range(6)
+    }
+
+
+def pairs(made: dict[str, dict[str, dict[str, int]]]) -> tuple[np.ndarray, np.ndarray]:
+    keys = [(q, d) for q in made["people"] for d in made["people"][q]]
+    first, second = (np.array([made[name][q][d] for q, d in keys]) for name in ("judge", "people"))
+    return first, second
+
+
+def write(folder, made) -> list[str]:
+    out = []
+    for name, rows in made.items():
+        lines = [f"{q} 0 {d} {g}\n" for q, row in rows.items() for d, g in row.items()]
+        (folder / f"{name}.qrels").write_text("".join(lines))
+        out += ["--qrels", f"{name}={folder / name}.qrels"]
+    return out
+
+
+def test_every_label_has_the_precision_and_recall_of_its_definition_and_bias_is_the_mean_difference() -> None:
+    made = qrels()
+    a, b = pairs(made)
+    found = jk.agree(made, people="people", resamples=200).table
+    on = found[found["on"] == "labels"].set_index("coefficient")
+    for grade in range(4):
+        assert on.loc[f"precision={grade}", "value"] == pytest.approx(np.mean(b[a == grade] == grade))
+        assert on.loc[f"recall={grade}", "value"] == pytest.approx(np.mean(a[b == grade] == grade))
+    assert on.loc["mean_difference", "value"] == pytest.approx(np.mean(a - b))
+    assert ((on["ci_low"] <= on["value"]) & (on["value"] <= on["ci_high"])).all()
+
+
+def test_alpha_is_that_of_the_krippendorff_package() -> None:
+    krippendorff = pytest.importorskip("krippendorff")
+    made = qrels(3)
+    on = jk.agree(made, resamples=100).table.query("on == 'labels'").set_index("coefficient")["value"]
+    for level in ("nominal", "ordinal", "interval"):
+        expected = krippendorff.alpha(reliability_data=list(pairs(made)), level_of_measurement=level)
+        assert on[f"alpha_{level}"] == pytest.approx(expected)
+
+
+def test_a_label_that_one_side_never_gives_has_a_reason_instead_of_a_number() -> None:
+    found = jk.agree(
+        {"a": {"q": {"x": 1, "y": 2}}, "b": {"q": {"x": 1, "y": 1}}},
+        people=["b"],
+        scales={"a": "grades:2", "b": "grades:2"},
+        resamples=100,
+    ).table.set_index("coefficient")
+    assert np.isnan(found.loc["recall=2", "value"])
+    assert found.loc["recall=2", "undefined_reason"] == "there is no such pair"
+    assert found.loc["precision=2", "value"] == 0
+
+
+def test_grades_without_a_scale_are_compared_although_one_side_never_gives_the_largest() -> None:
+    made = qrels()
+    made["judge"] = {q: {d: min(g, 2) for d, g in row.items()} for q, row in made["judge"].items()}
+    assert "kappa_quadratic" in set(jk.agree(made, resamples=100).table["coefficient"])
+
+
+def test_the_two_may_order_the_same_runs_otherwise() -> None:
+    from scipy.stats import kendalltau, spearmanr
+
+    made = qrels()
+    found = jk.agree(made, runs=runs(made), measures="nDCG@5", resamples=200).system.set_index("coefficient")
+    scores = jk.score(runs(made), made, "nDCG@5").means()
+    first, second = (scores[scores["labeling"] == name].sort_values("run")["value"] for name in ("judge", "people"))
+    assert found.loc["tau_b", "value"] == pytest.approx(kendalltau(first, second).statistic)
+    assert found.loc["rho", "value"] == pytest.approx(spearmanr(first, second).statistic)
+    assert (found["runs"] == 6).all()
+    assert (found["queries"] == 30).all()
+    assert (found["ci_low"] <= found["value"]).all()
+
+
+def test_one_labeling_and_unknown_people_are_refused_by_name() -> None:
+    made = qrels()
+    with pytest.raises(UsageError, match="name two or more"):
+        jk.agree({"judge": made["judge"]})
+    with pytest.raises(UsageError, match="no labeling 'humans'"):
+        jk.agree(made, people=["humans"])
+
+
+def test_the_command_says_what_the_function_says(tmp_path, capsys) -> None:
+    made = qrels()
+    args = write(tmp_path, made)
+    with pytest.raises(SystemExit) as left:
+        main(["agree", *args, "--people", "people", "--resamples", "100", "--out", str(tmp_path / "a.csv")])
+    assert not left.value.code
+    said = capsys.readouterr()
+    assert "kappa_quadratic" in said.out
+    assert "240 documents have labels of both judge and people" in said.err
+    table = pd.read_csv(tmp_path / "a.csv")
+    expected = jk.agree(made, people="people", resamples=100).table
+    assert table["value"].to_list() == pytest.approx(expected["value"].to_list(), nan_ok=True)
+    with pytest.raises(SystemExit) as left:
+        main(["agree", *args[:2]])
+    assert left.value.code == 2
+    assert "name two or more" in capsys.readouterr().err
