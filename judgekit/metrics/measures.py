@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from judgekit.data.labelings import Scale
+from judgekit.data.outputs import note_read
 from judgekit.errors import UsageError, nearest
 from judgekit.metrics.hits import LabelledHits
 from judgekit.metrics.join import Floats
@@ -237,6 +238,7 @@ def parse_measures(given: str | Iterable[object], folder: Path = Path()) -> list
         file, text = split_file(str(item))
         specs = parse_many(text) if isinstance(given, str) else [_parse(item, text)]
         if file is not None:
+            note_read(folder / file)
             module = run_file(folder / file).__name__
             mine = [d.name for d in DEFINITIONS.values() if d.author[:1] == (module,)]
             if specs[0].name not in mine:

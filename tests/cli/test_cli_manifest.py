@@ -95,6 +95,76 @@ def test_a_results_folder_says_which_data_it_is_of(judgekit: Judgekit, folder: P
     assert {"scores.parquet", "labels/judge.qrels", "answers/answer-short.parquet"} <= set(content["results"])
 
 
+MINE = """
+from dataclasses import dataclass
+
+import judgekit as jk
+
+
+@dataclass(frozen=True)
+class Longest(jk.Labeler):
+    scale = "binary"
+    least: int = 10
+
+    def relevance(self, query, doc):
+        return len(doc.text) >= self.least
+"""
+METRIC = """
+import judgekit as jk
+
+
+class Brief(jk.AnswerMetric):
+    scale = "unit"
+
+    def compare(self, text, references):
+        return 1 / (1 + len(text))
+"""
+MEASURE = """
+import judgekit as jk
+
+
+@jk.measure("Second")
+def second(ranked, judged, cutoff):
+    return float(len(ranked) > 1 and ranked[1] > 0)
+"""
+
+
+def test_files_of_your_own_are_relative_to_the_experiment_and_in_its_manifest(
+    judgekit: Judgekit, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "own").mkdir()
+    for name, text in (("labelers", MINE), ("metrics", METRIC), ("measures", MEASURE)):
+        (folder / "own" / f"{name}.py").write_text(text)
+    text = (folder / "experiment.toml").read_text()
+    text = text.replace("[answers]", '[answers]\nmetrics = ["own/metrics.py:Brief", "em"]')
+    text = text.replace('measures = ["nDCG", "P"]', 'measures = ["own/measures.py:Second", "P"]')
+    text += '[[labelers]]\nkind = "own/labelers.py:Longest"\nleast = 55\n'
+    (folder / "experiment.toml").write_text(text)
+    monkeypatch.chdir(folder.parent)
+    said = judgekit("run", folder / "experiment.toml", "--out", folder / "results", "--cache", folder / "store")
+    assert said.code == 0, said.err
+    read = manifest(folder / "results/manifest.json")["inputs"]
+    hashes = {Path(role).name: source["sha256"] for role, source in read.items()}
+    for name in ("labelers.py", "metrics.py", "measures.py"):
+        assert hashes[name] == sha256(folder / "own" / name)
+    assert "longest(least=55)" in said.out
+    assert "brief" in (folder / "results/report.json").read_text()
+
+
+def test_a_command_takes_files_of_your_own(judgekit: Judgekit, folder: Path) -> None:
+    (folder / "labelers.py").write_text(MINE)
+    (folder / "metrics.py").write_text(METRIC)
+    said = judgekit("label", "labelers.py:Longest(least=55)", *DATA, "--out", "long.qrels")
+    assert said.code == 0, said.err
+    assert "longest(least=55): " in said.out
+    assert manifest(folder / "long.qrels.manifest.json")["inputs"]["labelers.py"]["sha256"] == sha256(
+        folder / "labelers.py"
+    )
+    said = judgekit("answer", *DATA, *MOCK, "--depth", "1", "--metric", "metrics.py:Brief", "--out", "quality.csv")
+    assert said.code == 0, said.err
+    assert "metrics.py" in manifest(folder / "quality.csv.manifest.json")["inputs"]
+
+
 def test_results_of_two_folders_with_different_queries_are_not_compared_in_silence(
     judgekit: Judgekit, folder: Path
 ) -> None:
