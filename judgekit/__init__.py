@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from judgekit.analysis import Comparison, compare, model_matrix, plan_queries
     from judgekit.analysis.agreement import agreement
+    from judgekit.answers.imported import read_answers
     from judgekit.answers.quality import AnswerMetric
     from judgekit.client.budget import Budget
     from judgekit.data import (
@@ -64,6 +65,7 @@ _HOMES = {
     "model_matrix": "analysis",
     "plan": "experiment.run",
     "plan_queries": "analysis",
+    "read_answers": "answers.imported",
     "read_docs": "data",
     "read_dpr": "data",
     "read_qrels": "data",
@@ -101,6 +103,7 @@ __all__ = [
     "model_matrix",
     "plan",
     "plan_queries",
+    "read_answers",
     "read_docs",
     "read_dpr",
     "read_qrels",

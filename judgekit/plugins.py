@@ -262,7 +262,7 @@ class Plugin:
         known = _options(type(self))
         values = {one.field: one.read(getattr(self, one.field), given, name) for name, one in known.items()}
         made = replace(self, **values)
-        object.__setattr__(made, "_context", context)
+        object.__setattr__(made, "_context", vars(self).get("_context") if context is None else context)
         made.prepare()
         return made
 

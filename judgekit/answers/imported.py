@@ -7,10 +7,10 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from judgekit.answers.normalize import trimmed
-from judgekit.answers.quality import AnswerMetric
+from judgekit.answers.quality import AnswerMetric, metric
 from judgekit.answers.reading import Answer, stated
-from judgekit.data.documents import Queries
+from judgekit.answers.text import trimmed
+from judgekit.data.frames import AsQueries, as_queries
 from judgekit.data.records import Record, as_number, records
 from judgekit.data.tables import QUALITY, RATINGS, Status
 from judgekit.errors import DataError, UsageError
@@ -85,34 +85,37 @@ def completed(table: pd.DataFrame, runs: Collection[str], depths: Collection[int
     return QUALITY.check(table)
 
 
-def read_answers(path: str | Path, queries: Queries, metrics: Sequence[AnswerMetric]) -> pd.DataFrame:
-    """Read another system's answers and rate them, as a quality table.
+def read_answers(
+    path: str | Path, queries: AsQueries, metrics: Sequence[str | AnswerMetric] = ("em", "f1")
+) -> pd.DataFrame:
+    """Read another system's answers and rate them, as a quality table for `judgekit.compare`.
 
     Args:
         path: CSV, TSV, JSON lines or Parquet with the columns ``run, depth, query_id, answer``; ``model`` may be
             there too. An empty answer is missing.
-        queries: the queries with their references.
-        metrics: answer metrics that ask no LLM.
+        queries: the queries with their references, as for `judgekit.label`.
+        metrics: answer metrics that ask no LLM: spellings, or your own.
 
     Raises:
         DataError: a column is missing, or a query is unknown; with file and line.
         UsageError: a metric asks an LLM.
     """
     source = Path(path)
-    names = [metric.name for metric in metrics]
-    asking = next((m.name for m in metrics if m.endpoint is not None), None)
+    known, built = as_queries(queries), [metric(one) for one in metrics]
+    named = [(one.name, one) for one in built]
+    asking = next((name for name, one in named if one.endpoint is not None), None)
     if asking is not None:
         raise UsageError(f"the metric {asking} asks an LLM; answers that are read from a file are rated without one")
     rows: list[dict[str, Any]] = []
     for record in _records(source, ("run", "depth", "query_id", "answer")):
         where = _where(record, source, "")
-        query = queries.get(where["query_id"])
+        query = known.get(where["query_id"])
         if query is None:
             raise DataError(f"query {where['query_id']!r} is not among the queries", source, record.line)
         text = trimmed(_text(record.fields["answer"]))
         answer = stated(text, text) if text else Answer("", Status.FAILED, reason="there is no answer in the file")
-        for name, metric in zip(names, metrics, strict=True):
-            score = metric.score(answer, query)
+        for name, one in named:
+            score = one.score(answer, query)
             value = float("nan") if score.value is None else score.value
             row = {"metric": name, "value": value, "status": score.status.value, "reason": score.reason}
             counted = {"abstained": int(answer.abstained), "seems_abstained": int(answer.seems_abstained)}

@@ -14,7 +14,7 @@ from typing import Final
 
 import regex
 
-from judgekit.answers.scripts import apart, fold
+from judgekit.answers.text import apart, fold
 
 __all__ = ["Phrase", "TokenText", "WordText", "token_phrase", "word_phrase"]
 
@@ -83,7 +83,7 @@ def _phrase(words: list[str], mark: str = "") -> Phrase | None:
 class TokenText:
     """A text in which answers are found as sequences of tokens, as DPR evaluates.
 
-    Case-folded and in Unicode's decomposed form (NFD), other scripts than Latin as `judgekit.answers.scripts` reads
+    Case-folded and in Unicode's decomposed form (NFD), other scripts than Latin as `judgekit.answers.text` reads
     them. ``5`` is not in ``25``, and ``C++`` is not in ``C + +b`` only because of its last token.
     """
 

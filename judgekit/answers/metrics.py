@@ -13,11 +13,9 @@ from typing import Final, Literal
 import regex
 from rapidfuzz.distance import LCSseq
 
-from judgekit.answers.abstention import abstains
-from judgekit.answers.normalize import normalize
 from judgekit.answers.quality import Answered, AnswerMetric, Score, unscored
-from judgekit.answers.reading import Answer
-from judgekit.answers.scripts import apart, fold, is_foreign
+from judgekit.answers.reading import Answer, abstains
+from judgekit.answers.text import apart, fold, is_foreign, normalize
 from judgekit.data.documents import Query
 from judgekit.data.labelings import Scale
 from judgekit.errors import UsageError

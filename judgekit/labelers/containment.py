@@ -11,7 +11,7 @@ from typing import Final, Literal, Protocol
 import regex
 
 from judgekit.answers.matching import Phrase, TokenText, WordText, token_phrase, word_phrase
-from judgekit.answers.scripts import apart, fold, inflected
+from judgekit.answers.text import apart, fold, inflected
 from judgekit.data.documents import Doc, Fields, Query, render
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
@@ -97,19 +97,22 @@ class Containment(Labeler):
             reason = "nothing of the reference answers is left to look for"
             return [Label(query.query_id, d.doc_id, None, Status.NOT_APPLICABLE, "", reason) for d in unit.docs]
         doubt = self._doubt(query, answers)
-        return [self._find(query, doc, phrases, doubt) for doc in unit.docs]
+        rendering = self.rendering
+        return [self._find(query, doc.doc_id, render(doc, rendering), phrases, doubt) for doc in unit.docs]
 
     def _doubt(self, query: Query, answers: Sequence[str]) -> str:
         """Return why an answer that is not found may stand there all the same; "" where nothing speaks for it."""
         where = inflected(query.language or self.language, tuple(answers))
         return where and f"not found as it is written; {where} may write it in another form, which is not looked for"
 
-    def _find(self, query: Query, doc: Doc, phrases: Sequence[tuple[Phrase, str]], doubt: str) -> Label:
-        text = self._prepared(render(doc, self.rendering))
+    def _find(
+        self, query: Query, doc_id: str, rendered: str, phrases: Sequence[tuple[Phrase, str]], doubt: str
+    ) -> Label:
+        text = self._prepared(rendered)
         for phrase, answer in phrases:
             if text.holds(phrase):
-                return Label(query.query_id, doc.doc_id, 1.0, Status.OK, answer)
-        return Label(query.query_id, doc.doc_id, 0.0, Status.OK, "", doubt)
+                return Label(query.query_id, doc_id, 1.0, Status.OK, answer)
+        return Label(query.query_id, doc_id, 0.0, Status.OK, "", doubt)
 
     def _answers(self, query: Query) -> tuple[list[str], str]:
         """Return the answers to look for, and the reason where there are none."""

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from judgekit.answers.abstention import abstains, seems_to_abstain
-from judgekit.answers.reading import stated
+from judgekit.answers.reading import abstains, seems_to_abstain, stated
 
 REPLIES = [json.loads(line) for line in Path(__file__).with_name("abstentions.jsonl").read_text("utf-8").splitlines()]
 """Replies to a prompt whose phrase is "unknown". ``is``: an ``abstention``, an answer that ``seems`` to be one, or an

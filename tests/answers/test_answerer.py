@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.answers.answerer import Answerer, make_answerer
-from judgekit.answers.budget import estimate_tokens, fit
+from judgekit.answers.answerer import Answerer, estimate_tokens, fit, make_answerer
 from judgekit.answers.reading import Answer
 from judgekit.data.documents import Doc, Query, Unit, render
 from judgekit.data.tables import Status

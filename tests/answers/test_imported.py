@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import judgekit as jk
 from judgekit.answers.imported import completed, read_answers, read_ratings
 from judgekit.answers.quality import metric
 from judgekit.data.documents import Query
@@ -70,6 +71,8 @@ def test_the_answers_of_another_system_are_rated(tmp_path: Path) -> None:
     assert em.loc[(3, "q1"), "status"] == "failed"
     assert em.loc[(5, "q2"), "status"] == "not_applicable"
     assert len(table) == 12
+    plain = {query_id: {"text": query.text, "answers": list(query.answers)} for query_id, query in QUERIES.items()}
+    assert jk.read_answers(tmp_path / "quality.csv", plain, ["em", "f1"]).equals(table)
 
 
 def test_the_number_0_is_an_answer(tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score import rouge_scorer
 
-from judgekit.answers.normalize import normalize
 from judgekit.answers.quality import Answered, AnswerMetric, catalog, metric
 from judgekit.answers.reading import Answer
+from judgekit.answers.text import normalize
 from judgekit.data.documents import Query
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError

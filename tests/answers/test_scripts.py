@@ -6,10 +6,9 @@ import unicodedata
 
 import pytest
 
-from judgekit.answers.normalize import normalize
 from judgekit.answers.quality import metric
 from judgekit.answers.reading import Answer
-from judgekit.answers.scripts import apart, fold
+from judgekit.answers.text import apart, fold, normalize
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.labelers.base import Label, build, checked

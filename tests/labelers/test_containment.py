@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.answers.matching import TokenText, WordText, token_phrase, word_phrase
-from judgekit.answers.normalize import normalize
+from judgekit.answers.text import normalize
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import DataError, UsageError

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from judgekit.answers.normalize import normalize
+from judgekit.answers.text import normalize
 from judgekit.client.recorded import Recording
 from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.trec import read_qrels, read_run

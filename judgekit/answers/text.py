@@ -1,4 +1,4 @@
-"""Texts in other scripts than Latin: what is the same is folded, and what is written without spaces is set apart.
+"""Texts as answers are compared: SQuAD's normalisation, what scripts write in several ways, and what a word is.
 
 Texts in Latin script are left as they are, so that results on them stay those of DPR, SQuAD and ROUGE. All that depends
 on a script is told here, by Unicode's properties of characters; only the letters that writing exchanges, the particles
@@ -8,12 +8,13 @@ of Korean and the languages that need no more than this are listed.
 from __future__ import annotations
 
 import re
+import string
 import unicodedata
 from typing import Final
 
 import regex
 
-__all__ = ["apart", "fold", "inflected", "is_foreign"]
+__all__ = ["apart", "fold", "inflected", "is_foreign", "normalize", "trimmed"]
 
 _OUTSIDE: Final = r"\u0370-\u1cff\u1f00-\u1fff\u2e80-\U0010ffff"
 _STRETCH: Final = re.compile(rf"[İı{_OUTSIDE}][{_OUTSIDE}\u00ad\u0300-\u036f\u200b-\u200f\u202a-\u202e\u2060-\u206f]*")
@@ -85,6 +86,11 @@ _CHANGING: Final = regex.compile(
 )
 """Two letters of a script whose languages change the form of words or attach others to them."""
 
+_NO_PUNCTUATION: Final = str.maketrans("", "", string.punctuation)
+_ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
+_OTHER_PUNCTUATION: Final = regex.compile(r"\p{P}+")
+_ENDS: Final = regex.compile(r"\A[\s\p{Cc}\p{Cf}]+|[\s\p{Cc}\p{Cf}]+\Z")
+
 
 def _holds_more(text: str, common: bytes) -> bool:
     """Whether the UTF-8 of a text has other bytes than ``common``: several times as fast as a regular expression."""
@@ -153,3 +159,31 @@ def inflected(language: str, texts: tuple[str, ...]) -> str:
         code = re.split("[-_]", language.strip().casefold())[0]
         return "" if code in _UNCHANGED else f"the language {language!r}"
     return "a language of this script" if any(is_foreign(t) and _CHANGING.search(t) for t in texts) else ""
+
+
+def normalize(text: str, *, whole: bool = False) -> str:
+    """Return ``text`` in lower case, without ASCII punctuation, then without English articles, white space single.
+
+    That is SQuAD's rule, and all there is to it where the text is in Latin script, but for letters that Unicode calls
+    the same (NFC, case-folding). In other scripts all punctuation goes, and `fold` says what is
+    the same, `apart` what is a word.
+
+    Args:
+        text: any text.
+        whole: keep runs of Katakana together, for looking one text up in another.
+
+    >>> normalize("The  U.S. Navy's"), normalize("「東京」。")
+    ('us navys', '東 京')
+    """
+    if text.isascii():
+        return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
+    text = unicodedata.normalize("NFC", fold(text).casefold())
+    text = _ARTICLES.sub(" ", text.translate(_NO_PUNCTUATION))
+    if is_foreign(text):
+        text = apart(_OTHER_PUNCTUATION.sub(" ", text), whole=whole)
+    return " ".join(text.split())
+
+
+def trimmed(text: str) -> str:
+    """Return ``text`` without white space and invisible characters (zero-width, direction marks) at its ends."""
+    return text.strip() if text.isascii() and text.isprintable() else _ENDS.sub("", text)
