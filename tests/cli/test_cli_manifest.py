@@ -6,10 +6,12 @@ import hashlib
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from judgekit.data.outputs import is_results_folder
+from judgekit.metrics.measures import DEFINITIONS
 from tests.cli.conftest import Judgekit
 
 MOCK = ["--base-url", "mock:", "--model", "mock", "--cache", "store"]
@@ -141,7 +143,8 @@ def test_files_of_your_own_are_relative_to_the_experiment_and_in_its_manifest(
     text += '[[labelers]]\nkind = "own/labelers.py:Longest"\nleast = 55\n'
     (folder / "experiment.toml").write_text(text)
     monkeypatch.chdir(folder.parent)
-    said = judgekit("run", folder / "experiment.toml", "--out", folder / "results", "--cache", folder / "store")
+    with patch.dict(DEFINITIONS):  # a measure that is declared is there for the whole process
+        said = judgekit("run", folder / "experiment.toml", "--out", folder / "results", "--cache", folder / "store")
     assert said.code == 0, said.err
     read = manifest(folder / "results/manifest.json")["inputs"]
     hashes = {Path(role).name: source["sha256"] for role, source in read.items()}

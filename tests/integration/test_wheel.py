@@ -14,7 +14,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SHIPPED = {"judgekit", "prompts", "tests", "notebooks", "Makefile"} | {"CHANGELOG.md", "CONTRIBUTING.md", "README.md"}
+SHIPPED = {"examples", "judgekit", "prompts", "tests", "notebooks", "Makefile"} | {
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "README.md",
+}
 FRAME = {"pyproject.toml", "LICENSE", ".gitignore"}
 JUNK = shutil.ignore_patterns("__pycache__", ".*", "*.pyc")
 
@@ -59,7 +63,7 @@ def test_the_sdist_holds_the_project_and_nothing_else(dist: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {name.partition("/")[0] for name in names} <= SHIPPED | FRAME | {"PKG-INFO"}
-    assert names >= files("judgekit") | files("prompts") | files("tests") | files("notebooks")
+    assert names >= files("judgekit") | files("prompts") | files("examples") | files("tests") | files("notebooks")
     assert sdist.stat().st_size < 5_000_000
 
 
