@@ -25,7 +25,7 @@ from judgekit.spec import slug
 from judgekit.store.records import Record
 from judgekit.store.replies import Store
 from judgekit.wire.jsontext import parse_json
-from judgekit.wire.responses import Accepted, Verdict, read_response
+from judgekit.wire.responses import Accepted, Response, read_response
 from judgekit.wire.types import Endpoint, Program, Request, tokens_used
 
 __all__ = ["BatchExport", "BatchImport", "export_batch", "import_batch"]
@@ -249,7 +249,7 @@ def _answered(record: Record, accepted: Accepted) -> Record:
 class _Result:
     line: int
     key: str
-    verdict: Verdict
+    verdict: Response
 
 
 def _results(path: Path) -> Iterator[_Result]:
@@ -272,7 +272,7 @@ def _results(path: Path) -> Iterator[_Result]:
         yield _Result(line.number, row["custom_id"], _verdict(row))
 
 
-def _verdict(row: dict[str, Any]) -> Verdict:
+def _verdict(row: dict[str, Any]) -> Response:
     response = row.get("response")
     if not isinstance(response, dict):
         return read_response(500, {}, orjson.dumps({"error": row.get("error")}))

@@ -22,7 +22,7 @@ from judgekit.client.negotiation import Negotiated
 from judgekit.errors import EndpointError, StoppedError
 from judgekit.store.records import Record
 from judgekit.wire.access import Secret
-from judgekit.wire.responses import Accepted, Complaint, Fatal, Refused, Retry, Unsupported, Verdict, read_response
+from judgekit.wire.responses import Accepted, Complaint, Fatal, Refused, Response, Retry, Unsupported, read_response
 from judgekit.wire.types import (
     RECORDED_URL,
     Endpoint,
@@ -284,7 +284,7 @@ class Client:
             self._brake.sending.discard(task)
             limiter.release()
 
-    async def _exchange(self, body: bytes, started: float, patience: Patience) -> Verdict:
+    async def _exchange(self, body: bytes, started: float, patience: Patience) -> Response:
         endpoint = self.endpoint
         silent_s, sent = self._watch.silent_s, self._watch.now()
         silence = asyncio.get_running_loop().call_later(silent_s, self._watch.tell_silence, silent_s)

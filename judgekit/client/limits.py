@@ -21,7 +21,7 @@ from typing import Final
 from judgekit.wire.responses import Retry
 from judgekit.wire.types import Endpoint
 
-__all__ = ["Limiter", "Patience", "Watch", "span"]
+__all__ = ["Limiter", "Patience", "Watch"]
 
 _START: Final = 32
 _FLOOR: Final = 1.0
@@ -75,7 +75,7 @@ class Limiter:
                 await future
             except asyncio.CancelledError:
                 if future.done() and not future.cancelled():
-                    self._leave()
+                    self.release()
                 elif future in self._waiting:
                     self._waiting.remove(future)
                 raise
@@ -84,7 +84,7 @@ class Limiter:
         try:
             await self._pace(tokens)
         except asyncio.CancelledError:
-            self._leave()
+            self.release()
             raise
         return self._clock()
 
@@ -101,9 +101,6 @@ class Limiter:
 
     def release(self) -> None:
         """Give the slot back."""
-        self._leave()
-
-    def _leave(self) -> None:
         self.active -= 1
         self._admit()
 
@@ -178,7 +175,7 @@ class Patience:
         if self.attempts < 2:
             return ""
         lasted = self._last - self._first
-        return f" (after {self.attempts} attempts{f' in {span(lasted)}' if lasted >= _TELL_EVERY_S else ''})"
+        return f" (after {self.attempts} attempts{f' in {_span(lasted)}' if lasted >= _TELL_EVERY_S else ''})"
 
 
 class Watch:
@@ -231,7 +228,7 @@ class Watch:
         lasted = now - self._failing_since
         if lasted <= self._patience_s:
             return None
-        what = f"it failed for {span(lasted)} without a single answer (patience_s is {self._endpoint.patience_s:g}"
+        what = f"it failed for {_span(lasted)} without a single answer (patience_s is {self._endpoint.patience_s:g}"
         what += ")" if self._proven() else ", and a tenth of that counts before the first answer)"
         return f"{what}: {again.reason}. Run again later: all replies so far are kept"
 
@@ -266,7 +263,7 @@ class Watch:
             ends = self._time_of_day(now - silent_s + self._endpoint.timeout_s)
             self._tell(
                 "silence",
-                f"{self._endpoint.name}: no answer for {span(silent_s)}; waits until {ends} at the latest (timeout_s)",
+                f"{self._endpoint.name}: no answer for {_span(silent_s)}; waits until {ends} at the latest (timeout_s)",
             )
 
     def left(self, patience: Patience) -> float:
@@ -291,10 +288,10 @@ class Watch:
 
 
 def _asks(again: Retry) -> str:
-    return f"asks to wait {span(again.after or 0.0)} ({again.reason})"
+    return f"asks to wait {_span(again.after or 0.0)} ({again.reason})"
 
 
-def span(seconds: float) -> str:
+def _span(seconds: float) -> str:
     """Return a length of time in words."""
     for unit, length in (("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * length:

@@ -23,9 +23,9 @@ __all__ = [
     "Complaint",
     "Fatal",
     "Refused",
+    "Response",
     "Retry",
     "Unsupported",
-    "Verdict",
     "read_response",
     "retry_after",
     "unusable",
@@ -127,12 +127,12 @@ class Fatal:
 
 
 Complaint = Retry | Refused | Unsupported | Fatal
-Verdict = Accepted | Complaint
+Response = Accepted | Complaint
 
 
 def read_response(
     status: int, headers: Mapping[str, str], data: bytes, params: Collection[str] = (), proven: bool = False
-) -> Verdict:
+) -> Response:
     """Say what a response means.
 
     Args:
@@ -202,7 +202,7 @@ def unusable(body: Any) -> str | None:
     return None
 
 
-def _completion(status: int, body: Any, data: bytes) -> Verdict:
+def _completion(status: int, body: Any, data: bytes) -> Response:
     problem = unusable(body)
     if problem is None:
         try:
