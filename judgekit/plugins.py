@@ -218,7 +218,7 @@ class Plugin:
     """A frozen dataclass whose fields are the options of its spelling.
 
     Fields are of the type bool, int, float, str or a Literal of texts, or None, which stands for not given. What is
-    made from them is no field: a `functools.cached_property`, which may ask for `context`.
+    made from them is not a field: a `functools.cached_property`, which may ask for `context`.
     """
 
     kind: ClassVar[str]

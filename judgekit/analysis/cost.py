@@ -1,4 +1,4 @@
-"""Cost beside concordance: an order by cost, and the frontier of what is not both dearer and worse."""
+"""Cost beside concordance: an order by cost, and the frontier of what is not both more expensive and worse."""
 
 from __future__ import annotations
 

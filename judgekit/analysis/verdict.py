@@ -93,7 +93,7 @@ def decide(
         other: the verdict for the other use, which may have another leader.
         obstacle: a sentence that says why there can be no verdict, or "".
     """
-    left_out = tuple(f"{name!r} is left out: {why}." for name, why in sorted(excluded.items()))
+    left_out = tuple(f"{name!r} is excluded: {why}." for name, why in sorted(excluded.items()))
     if found is None or obstacle:
         why = obstacle or "No labeling can be compared there."
         headline = f"No verdict on {primary}: {why[0].lower()}{why[1:]}"

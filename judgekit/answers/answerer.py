@@ -93,7 +93,7 @@ class Answerer:
             object.__setattr__(self, "merge_prompt", load_prompt(name))
         closed, merge = self._closed.prompt, self.merge_prompt
         if closed.kind != "answer" or "passages" in closed.placeholders:
-            raise UsageError(f"the prompt {closed.name!r} is no closed-book prompt: it shows passages")
+            raise UsageError(f"the prompt {closed.name!r} is not a closed-book prompt: it shows passages")
         if merge is not None and merge.kind != "merge":
             raise UsageError(f"the prompt {merge.name!r} does not merge answers, it is of kind {merge.kind}")
         for other in (closed, *([merge] if merge else [])):
@@ -197,7 +197,7 @@ class Answerer:
         return Asker(self.endpoint, self.merge_prompt, self.params)
 
     def _merged(self, replies: Sequence[Outcome], askers: Sequence[Asker]) -> Answer:
-        """Merge the answers per document. One that could not be had makes the whole missing: it was asked for."""
+        """Merge the answers per document. A missing one makes the whole missing: it was asked for."""
         answers, merging = self._answers(replies, askers)
         raw = json.dumps([a.raw for a in answers], ensure_ascii=False)
         missing = [a for a in answers if a.status is not Status.OK]
@@ -214,7 +214,7 @@ class Answerer:
 
 
 def _candidates(answers: Sequence[Answer]) -> list[str]:
-    """Return the distinct answers that are no abstentions, those of the best documents first."""
+    """Return the distinct answers that are not abstentions, those of the best documents first."""
     candidates: dict[str, str] = {}
     for answer in answers:
         if answer.text and not answer.abstained:

@@ -133,7 +133,7 @@ def abstains(text: str, phrase: str = "unknown") -> bool:
 
 
 def seems_to_abstain(text: str, phrase: str = "unknown") -> bool:
-    """Whether an answer that is no abstention reads like one; it is only counted, and no score depends on it."""
+    """Whether an answer that is not an abstention reads like one; it is only counted, and no score depends on it."""
     if abstains(text, phrase):
         return False
     said, own = _folded(text[:_SEEN]), _folded(phrase)

@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.exit(error.exit_code)
     except SystemExit as left:
         if left.code == 130:
-            sys.stderr.write("judgekit: interrupted; replies that have arrived are kept: the same command goes on\n")
+            sys.stderr.write("judgekit: interrupted; replies are saved: rerun to resume\n")
         raise
     except BrokenPipeError:
         # The reader of our output (head, less) went away: nothing is wrong, and nobody is left to be told.

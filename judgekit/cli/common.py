@@ -47,25 +47,27 @@ __all__ = [
     "store_path",
 ]
 
-QueriesFile = Annotated[Path, typer.Option("--queries", help="Queries: JSONL with query_id, text, answers.")]
-DocsFile = Annotated[Path, typer.Option("--docs", help="Documents: JSONL with doc_id, text, title.")]
-Runs = Annotated[list[str], typer.Option("--run", metavar="[NAME=]FILE", help="A TREC run; repeat for several.")]
+QueriesFile = Annotated[Path, typer.Option("--queries", help="File of queries: JSONL with query_id, text, answers.")]
+DocsFile = Annotated[Path, typer.Option("--docs", help="File of documents: JSONL with doc_id, text, title.")]
+Runs = Annotated[list[str], typer.Option("--run", metavar="[NAME=]FILE", help="TREC run; repeat for several.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Use only the first N queries.")]
 Cache = Annotated[
     Path | None,
-    typer.Option("--cache", envvar="JUDGEKIT_CACHE", help="Folder of the reply store (default: user cache folder)."),
+    typer.Option("--cache", envvar="JUDGEKIT_CACHE", help="Folder of the reply store (default: your cache folder)."),
 ]
 Mode = Literal["on", "off", "read-only", "refresh"]
-CacheMode = Annotated[Mode, typer.Option(help="Store: use it, leave it, write nothing to it, or ask all again.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Draw no progress.")]
+CacheMode = Annotated[Mode, typer.Option(help="Reply cache: on, off, read-only or refresh (ask everything again).")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Do not draw progress.")]
 BaseUrl = Annotated[
     str | None,
     typer.Option(help="OpenAI-compatible server, e.g. http://localhost:8000/v1; or mock:, which is not an LLM."),
 ]
-Model = Annotated[str | None, typer.Option(help="Model id to ask there.")]
+Model = Annotated[str | None, typer.Option(help="Id of the model to ask.")]
 Transport = Annotated[Literal["http", "openai"], typer.Option(help="Client to send with: our own, or openai's.")]
-ApiKeyEnv = Annotated[str | None, typer.Option(metavar="VAR", help="Name of the variable that holds the key.")]
-Concurrency = Annotated[int, typer.Option(min=1, help="The most requests in flight at once.")]
+ApiKeyEnv = Annotated[
+    str | None, typer.Option(metavar="VAR", help="Name of the environment variable that holds the key.")
+]
+Concurrency = Annotated[int, typer.Option(min=1, help="Number of requests in flight at most.")]
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -125,7 +127,7 @@ def store_path(cache: Path | None) -> Path:
 
 
 def leave(counts: Mapping[str, int], what: str, where: Path, *, asked: bool = True) -> None:
-    """Leave with exit code 1 if something could not be had, saying how much, where it is listed and what to do.
+    """Leave with exit code 1 if something is missing, saying how much, where it is listed and what to do.
 
     Args:
         counts: by status, how many; those that are excused are not counted.

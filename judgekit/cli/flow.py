@@ -18,7 +18,7 @@ __all__ = ["demo", "report", "run"]
 
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results.")]
 Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace files of the results' names that judgekit did not write.")
+    bool, typer.Option("--overwrite", help="Replace files with the results' names that judgekit did not write.")
 ]
 
 
@@ -37,20 +37,20 @@ def demo(
 
 
 def run(
-    experiment: Annotated[Path, typer.Argument(help="The experiment file (TOML).")],
+    experiment: Annotated[Path, typer.Argument(help="Experiment file (TOML).")],
     out: Out = None,
     overwrite: Overwrite = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what it would take; send nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what the run would send; send nothing.")] = False,
     limit: Limit = None,
     query_log: Annotated[
-        Path | None, typer.Option(help="Real queries, one a line: do the experiment's look like them?")
+        Path | None, typer.Option(help="File of real queries, one a line, to compare the experiment's with.")
     ] = None,
     canary: Annotated[
         int | None,
         typer.Option(
             min=1,
             metavar="PAIRS",
-            help="First ask about so many stored pairs of each labeling again, at the cost of their requests, and say"
+            help="Ask about this many stored pairs of each labeling again first, at the cost of their requests, and say"
             " how many labels differ; what is stored stays.",
         ),
     ] = None,
@@ -103,7 +103,7 @@ def run(
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="A results folder of `judgekit run`.")],
+    folder: Annotated[Path, typer.Argument(help="Results folder of `judgekit run`.")],
     no_texts: Annotated[
         bool, typer.Option("--no-texts", help="Leave questions, passages, answers and replies out of report.html.")
     ] = False,
@@ -130,7 +130,7 @@ def _show(outcome: Finished) -> None:
     out.print(f"\nresults: {outcome.folder}\nreport:  {outcome.folder / 'report.html'}", markup=False, highlight=False)
     if outcome.missing:
         err = console(stderr=True)
-        err.print("\nFinished, but not everything could be had:", markup=False)
+        err.print("\nFinished, but these are missing:", markup=False)
         for line in outcome.missing:
             err.print(f"  {line}", markup=False)
         asked, read = Counter(outcome.quality["status"]), Counter[str]()

@@ -18,7 +18,7 @@ prompts = typer.Typer(help="The prompts that judgekit ships.", no_args_is_help=T
 
 
 def measures(
-    name: Annotated[str | None, typer.Argument(help="Only this measure, with its parameters.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Show only this measure, with its parameters.")] = None,
 ) -> None:
     """List all measures: formula, source, range, what each rewards, and the scales it is defined on."""
     from judgekit.metrics import catalog, parse_measures
@@ -78,7 +78,7 @@ def prompts_list() -> None:
 
 @prompts.command("show")
 def prompts_show(
-    name: Annotated[str, typer.Argument(help="A prompt's name, or a file of your own to be checked.")],
+    name: Annotated[str, typer.Argument(help="Name of a prompt, or a file of your own to check.")],
 ) -> None:
     """Print a prompt file; copy it to write your own."""
     from judgekit.reading.prompts import load_prompt, prompt_folder
@@ -90,10 +90,10 @@ def prompts_show(
 
 def check_endpoint(
     base_url: Annotated[str, typer.Option(help="OpenAI-compatible server, e.g. http://localhost:8000/v1.")],
-    model: Annotated[str, typer.Option(help="Model id to ask there.")],
+    model: Annotated[str, typer.Option(help="Id of the model to ask.")],
     api_key_env: ApiKeyEnv = None,
     transport: Transport = "http",
-    timeout: Annotated[float, typer.Option(help="Seconds that one call may take.")] = 60.0,
+    timeout: Annotated[float, typer.Option(help="Seconds allowed for one call.")] = 60.0,
 ) -> None:
     """Make one call each for what judgekit may need of a server, and say what works."""
     from rich.markup import escape

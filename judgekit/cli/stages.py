@@ -43,21 +43,21 @@ TieRule = Literal["doc-desc", "doc-desc-32", "doc-asc", "run-order", "expected"]
 Missing = Literal["undefined", "zero", "condense", "bounds"]
 Unjudged = Literal["nonrelevant", "condense", "bounds"]
 Skip = Literal["zero", "skip"]
-FormatOption = Annotated[Format, typer.Option("--format", help="How to print.")]
+FormatOption = Annotated[Format, typer.Option("--format", help="Format of the output.")]
 
 
 def label(
-    spec: Annotated[str, typer.Argument(help="The labeler's spelling, e.g. containment or 'judge(prompt=graded)'.")],
+    spec: Annotated[str, typer.Argument(help="Labeler, e.g. containment or 'judge(prompt=graded)'.")],
     queries: QueriesFile,
     docs: DocsFile,
     run: Runs,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="QRELS", help="TREC qrels file to write.")],
-    depth: Annotated[int, typer.Option(min=1, help="How many documents per run and query to label.")] = 10,
+    depth: Annotated[int, typer.Option(min=1, help="Number of documents per run and query to label.")] = 10,
     base_url: BaseUrl = None,
     model: Model = None,
-    prompt: Annotated[str | None, typer.Option(help="A prompt's name or file (see `judgekit prompts list`).")] = None,
+    prompt: Annotated[str | None, typer.Option(help="Name or file of a prompt (see `judgekit prompts list`).")] = None,
     language: Annotated[
-        str | None, typer.Option(help="Code of the language, e.g. fi, of queries that name none (for containment).")
+        str | None, typer.Option(help="Language code, e.g. fi, for queries without a language (for containment).")
     ] = None,
     api_key_env: ApiKeyEnv = None,
     transport: Transport = "http",
@@ -112,11 +112,11 @@ def answer(
     queries: QueriesFile,
     docs: DocsFile,
     run: Runs,
-    depth: Annotated[list[int], typer.Option(min=1, help="Answer from the top DEPTH; repeat for several.")],
+    depth: Annotated[list[int], typer.Option(min=1, help="Answer from the top DEPTH documents; repeat for several.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Quality table to write (.parquet or .csv).")],
     metric: Annotated[list[str] | None, typer.Option(help="Answer metric; repeat (default: em, f1).")] = None,
     prompt: Annotated[
-        str, typer.Option(help="A prompt's name or file (see `judgekit prompts list`).")
+        str, typer.Option(help="Name or file of a prompt (see `judgekit prompts list`).")
     ] = "answer-short",
     closed_book: Annotated[bool, typer.Option(help="Also answer without any document (depth 0).")] = True,
     base_url: BaseUrl = None,
@@ -175,17 +175,19 @@ def answer(
 def score(
     run: Runs,
     qrels: Annotated[list[str], typer.Option("--qrels", metavar="[NAME=]FILE", help="TREC qrels; repeat for several.")],
-    measures: Annotated[str, typer.Option("--measures", "-m", help="E.g. 'nDCG@10 P@5 AP'.")] = "nDCG@10 AP RR P@5",
+    measures: Annotated[
+        str, typer.Option("--measures", "-m", help="Measures, e.g. 'nDCG@10 P@5 AP'.")
+    ] = "nDCG@10 AP RR P@5",
     scale: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=SCALE", help="Scale of a qrels file: binary, grades:3, means:5:2, unit or signed."),
     ] = None,
-    per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Also the value of every query.")] = False,
-    ties: Annotated[TieRule, typer.Option(help="How documents with equal scores are ordered.")] = "doc-desc",
-    missing: Annotated[Missing, typer.Option(help="What a missing label does to a query.")] = "undefined",
-    unjudged: Annotated[Unjudged, typer.Option(help="What a document without a label is.")] = "nonrelevant",
-    no_relevant: Annotated[Skip, typer.Option(help="What a query without relevant documents scores.")] = "zero",
-    not_in_run: Annotated[Skip, typer.Option(help="What a query scores that a run lacks.")] = "zero",
+    per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Show the value of every query too.")] = False,
+    ties: Annotated[TieRule, typer.Option(help="Order of documents with equal scores.")] = "doc-desc",
+    missing: Annotated[Missing, typer.Option(help="Effect of a missing label on its query.")] = "undefined",
+    unjudged: Annotated[Unjudged, typer.Option(help="Treatment of documents without a label.")] = "nonrelevant",
+    no_relevant: Annotated[Skip, typer.Option(help="Score for queries without relevant documents.")] = "zero",
+    not_in_run: Annotated[Skip, typer.Option(help="Score for queries missing from a run.")] = "zero",
     format: FormatOption = "table",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Score table to write (.parquet or .csv).")] = None,
 ) -> None:
@@ -313,7 +315,7 @@ def compare(
         list[Path],
         typer.Option(
             "--quality",
-            help="Quality table: query_id, value, and what there are several of: run, depth, model, metric; repeat.",
+            help="Quality table with query_id, value and, where there are several, run, depth, model, metric; repeat.",
         ),
     ],
     use: Annotated[
@@ -323,16 +325,16 @@ def compare(
     level: Annotated[
         list[str] | None, typer.Option(help="Show only this level: query, within-query or system; repeat.")
     ] = None,
-    measure: Annotated[list[str] | None, typer.Option(help="Only these measures; repeat.")] = None,
-    metric: Annotated[list[str] | None, typer.Option(help="Only these answer metrics; repeat.")] = None,
-    depth: Annotated[list[int] | None, typer.Option(help="Only these answer depths; repeat.")] = None,
-    primary: Annotated[str | None, typer.Option(help="The measure that the verdict is about.")] = None,
-    primary_metric: Annotated[str | None, typer.Option(help="The answer metric that it is about.")] = None,
+    measure: Annotated[list[str] | None, typer.Option(help="Compare only these measures; repeat.")] = None,
+    metric: Annotated[list[str] | None, typer.Option(help="Compare only these answer metrics; repeat.")] = None,
+    depth: Annotated[list[int] | None, typer.Option(help="Compare only these answer depths; repeat.")] = None,
+    primary: Annotated[str | None, typer.Option(help="Measure that the verdict is about.")] = None,
+    primary_metric: Annotated[str | None, typer.Option(help="Answer metric that the verdict is about.")] = None,
     by_construction: Annotated[
         list[str] | None,
         typer.Option(
             metavar="LABELING=METRIC",
-            help="A labeling that is the answers' METRIC from one document: no verdict uses it at depth 1; repeat.",
+            help="Labeling that is the answers' METRIC from one document: no verdict uses it at depth 1; repeat.",
         ),
     ] = None,
     accept_mixed_models: Annotated[
@@ -342,17 +344,19 @@ def compare(
         float, typer.Option(min=0.01, max=1, help="Share of the best labeling's gain that a cheaper one must keep.")
     ] = 0.5,
     margin_points: Annotated[
-        float | None, typer.Option(min=0, help="What a cheaper labeling may lose instead, in points of quality.")
+        float | None, typer.Option(min=0, help="Points of quality that a cheaper labeling may lose instead.")
     ] = None,
-    confidence: Annotated[float, typer.Option(help="Of the intervals and of every claim: from 0.5, below 1.")] = 0.95,
-    resamples: Annotated[int, typer.Option(min=100, max=100_000, help="Bootstrap resamples.")] = 1000,
+    confidence: Annotated[
+        float, typer.Option(help="Confidence of the intervals and of every claim: from 0.5, below 1.")
+    ] = 0.95,
+    resamples: Annotated[int, typer.Option(min=100, max=100_000, help="Number of bootstrap resamples.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 1,
     format: FormatOption = "table",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Comparison table to write (.csv or .parquet).")
     ] = None,
 ) -> None:
-    """Say how well each labeling's scores follow the quality of the answers. The tables may be anybody's."""
+    """Say how well each labeling's scores follow the quality of the answers. Any tables will do."""
     import pandas as pd
 
     from judgekit.analysis import LEVELS

@@ -213,7 +213,7 @@ def import_batch(store: Store, path: str | Path) -> BatchImport:
     """Take a result file back, in whatever order its lines are. Nothing is imported if a line is malformed.
 
     Raises:
-        DataError: the file is missing, or a line is no batch result.
+        DataError: the file is missing, or a line is not a batch result.
         StoreError: the store cannot be written to.
     """
     path = Path(path)
@@ -259,12 +259,12 @@ def _results(path: Path) -> Iterator[_Result]:
         try:
             row = parse_json(line.text)
         except ValueError as problem:
-            raise DataError(f"is no JSON: {problem}", path, line.number) from None
+            raise DataError(f"is not JSON: {problem}", path, line.number) from None
         if not isinstance(row, dict) or not isinstance(row.get("custom_id"), str):
-            raise DataError("is no line of a batch result: it has no custom_id", path, line.number)
+            raise DataError("is not a line of a batch result: it has no custom_id", path, line.number)
         if "response" not in row and "error" not in row:
             raise DataError(
-                "is no line of a batch result: it has neither a response nor an error"
+                "is not a line of a batch result: it has neither a response nor an error"
                 + (" (this is the file that was exported, not its results)" if "body" in row else ""),
                 path,
                 line.number,

@@ -75,7 +75,7 @@ def strings(values: object) -> pa.StringArray:
         values: a pandas Series, a numpy object array, an Arrow array or a sequence of str.
 
     Raises:
-        DataError: a value is missing or is no string.
+        DataError: a value is missing or is not a string.
     """
     column: Any = values if isinstance(values, pa.Array | pa.ChunkedArray) else _from_python(values)
     if isinstance(column, pa.ChunkedArray):

@@ -113,7 +113,9 @@ class Source:
                 value.encode()
             except UnicodeEncodeError as error:
                 half = ascii(value[error.start])
-                raise self.error(record, f"{name!r} holds {half}, half of a surrogate pair and no character") from error
+                raise self.error(
+                    record, f"{name!r} holds {half}, half of a surrogate pair, which is not a character"
+                ) from error
         return value
 
     def id(self, record: Record, key: str = "id") -> str:
@@ -163,7 +165,7 @@ class Source:
         try:
             return json.loads(cell)
         except (ValueError, RecursionError) as error:
-            raise self.error(record, f'{name!r} begins with "[" but is no JSON list: {cell[:60]}') from error
+            raise self.error(record, f'{name!r} begins with "[" but is not a JSON list: {cell[:60]}') from error
 
 
 def query_of(source: Source, record: Record, query_id: str) -> Query:

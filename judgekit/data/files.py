@@ -86,7 +86,7 @@ def read_table(table: Table, path: str | Path, format: str = "auto") -> pd.DataF
 def _value(value: Any, kind: str | None) -> Any:
     """Return a cell as its kind; a ValueError says why it is none."""
     if isinstance(value, str) and not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
-        raise ValueError("holds half of a surrogate pair, which is no character")
+        raise ValueError("holds half of a surrogate pair, which is not a character")
     if kind is None:
         return value
     if kind in ("id", "str"):
@@ -100,13 +100,13 @@ def _value(value: Any, kind: str | None) -> Any:
     elif isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(f"must be a number, is {kind_of(value)}")
     elif isinstance(value, str) and not _NUMBER.fullmatch(value):
-        raise ValueError(f"{value!r} is no number")
+        raise ValueError(f"{value!r} is not a number")
     else:
         number = float(value)
     if math.isinf(number):
         raise ValueError(f"{value} is infinite")
     if kind == "int" and number != math.trunc(0 if math.isnan(number) else number):
-        raise ValueError(f"{'an empty cell' if math.isnan(number) else value} is no whole number")
+        raise ValueError(f"{'an empty cell' if math.isnan(number) else value} is not a whole number")
     return number
 
 

@@ -55,7 +55,7 @@ def read_parts(table: Table, path: Path, expected: str) -> pd.DataFrame:
             with pq.ParquetFile(part) as file:  # read_table() would take a k=v in the path for a column
                 found = file.read()
         except pa.ArrowException as error:
-            raise DataError(f"is no readable Parquet file ({error}); expected {expected}", part) from error
+            raise DataError(f"is not a readable Parquet file ({error}); expected {expected}", part) from error
         except OSError as error:
             raise file_error(error, part, expected) from error
         version = int((found.schema.metadata or {}).get(_VERSION_KEY, SCHEMA_VERSION))

@@ -56,8 +56,8 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_unique)
 
 def _json_problem(error: ValueError | RecursionError) -> str:
     if isinstance(error, json.JSONDecodeError):
-        return f"is no valid JSON: {error.msg} at character {error.colno}"
-    return f"is no valid JSON: {error}" if isinstance(error, ValueError) else "is no valid JSON: nested too deeply"
+        return f"is not valid JSON: {error.msg} at character {error.colno}"
+    return f"is not valid JSON: {error}" if isinstance(error, ValueError) else "is not valid JSON: nested too deeply"
 
 
 def _object(value: Any, path: str | Path, line: int) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def _json(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
         text = read_bytes(path).decode()
     except UnicodeDecodeError as error:
         line = 1 + error.object.count(b"\n", 0, error.start)
-        raise DataError(f"is no UTF-8 text ({error.reason})", path, line) from error
+        raise DataError(f"is not UTF-8 text ({error.reason})", path, line) from error
     position, line, counted = 0, 1, 0
 
     def skip(expected: str) -> str:
@@ -130,7 +130,7 @@ def _json(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
         if not found:
             raise DataError("the JSON array ends early: the file was cut off", path, line)
         if expected and found not in expected:
-            raise DataError(f"is no valid JSON: expected {' or '.join(expected)}, found {found!r}", path, line)
+            raise DataError(f"is not valid JSON: expected {' or '.join(expected)}, found {found!r}", path, line)
         position += bool(expected)
         return found
 
@@ -145,7 +145,7 @@ def _json(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
                 value, position = _DECODER.raw_decode(text, position)
             except json.JSONDecodeError as error:
                 raise DataError(
-                    f"is no valid JSON: {error.msg} at character {error.colno}", path, error.lineno
+                    f"is not valid JSON: {error.msg} at character {error.colno}", path, error.lineno
                 ) from error
             except (ValueError, RecursionError) as error:
                 raise DataError(_json_problem(error), path, start) from error
@@ -177,7 +177,7 @@ def _delimited(delimiter: str) -> Callable[[Path, Mapping[str, Value]], Iterator
                 row = next(rows, None)
             except csv.Error as error:
                 hint = "" if quote == "none" else " (if quotes are plain characters here: quote=none)"
-                raise DataError(f"is no valid row: {error}{hint}", path, line) from error
+                raise DataError(f"is not a valid row: {error}{hint}", path, line) from error
             if row is None:
                 return
             if header is None:
@@ -207,7 +207,7 @@ def _parquet(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
                         row += 1
                         yield Record(row, fields)
         except pa.ArrowException as error:
-            raise DataError(f"is no readable Parquet file: {error}", part) from error
+            raise DataError(f"is not a readable Parquet file: {error}", part) from error
 
 
 FORMATS: Mapping[str, Callable[[Path, Mapping[str, Value]], Iterator[Record]]] = {

@@ -165,13 +165,13 @@ def open_text(path: str | Path, expected: str = "a text file") -> Iterator[io.Te
     Line ends are kept as they are. For line numbers in errors use `lines`.
 
     Raises:
-        DataError: as for `open_binary`, or the bytes are no UTF-8.
+        DataError: as for `open_binary`, or the bytes are not UTF-8.
     """
     with open_binary(path, expected) as stream:
         try:
             yield io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
         except UnicodeDecodeError as error:
-            raise DataError(f"is no UTF-8 text: {error.reason}", path) from error
+            raise DataError(f"is not UTF-8 text: {error.reason}", path) from error
 
 
 def lines(path: str | Path, expected: str = "a text file", *, ends: bool = False) -> Iterator[Line]:
@@ -181,7 +181,7 @@ def lines(path: str | Path, expected: str = "a text file", *, ends: bool = False
     ``\r\n``) are kept with ``ends``, else dropped.
 
     Raises:
-        DataError: as for `open_binary`; a line is no UTF-8 or holds a NUL character (with its number).
+        DataError: as for `open_binary`; a line is not UTF-8 or holds a NUL character (with its number).
     """
     with open_binary(path, expected) as stream:
         start = 0
@@ -189,7 +189,7 @@ def lines(path: str | Path, expected: str = "a text file", *, ends: bool = False
             try:
                 text = (raw.removeprefix(_BOM) if number == 1 else raw).decode()
             except UnicodeDecodeError as error:
-                reason = f"byte {error.start + 1} of the line is no UTF-8 ({error.reason})"
+                reason = f"byte {error.start + 1} of the line is not UTF-8 ({error.reason})"
                 raise DataError(f"{reason}; save the file as UTF-8", path, number) from error
             if "\0" in text:
                 raise DataError("holds a NUL character", path, number)

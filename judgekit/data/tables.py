@@ -69,7 +69,7 @@ class Status(StrEnum):
     REFUSED = "refused"
     """The model or a content filter declined."""
     FAILED = "failed"
-    """No usable reply was had (endpoint, time-out, context too small)."""
+    """There is no usable reply (endpoint, time-out, context too small)."""
     NOT_APPLICABLE = "not_applicable"
     """The method makes no sense for this query (containment of a yes/no answer, no reference answer, no judgment)."""
     UNASKED = "unasked"
@@ -77,7 +77,7 @@ class Status(StrEnum):
 
 
 NOT_MISSING: Final = (Status.OK.value, Status.NOT_APPLICABLE.value)
-"""Statuses of what was had, or could not be asked for: everything else is missing."""
+"""Statuses of what is there, or cannot be asked for: everything else is missing."""
 NO_FAILURE: Final = (*NOT_MISSING, Status.UNASKED.value)
 """Statuses of what did not go wrong: everything else was asked for and not obtained."""
 
@@ -156,7 +156,7 @@ class Table:
             if str(kinds) not in ("str", "string"):
                 odd = np.array([not isinstance(v, str) and not pd.isna(v) for v in column], dtype=bool)
                 if odd.any():
-                    raise fail(odd, f"{column.iloc[int(np.argmax(odd))]!r} is no string")
+                    raise fail(odd, f"{column.iloc[int(np.argmax(odd))]!r} is not a string")
             try:
                 texts = column.astype("str").fillna("")
             except UnicodeEncodeError:
@@ -176,7 +176,7 @@ class Table:
         if kind == "int":
             odd = (numbers != np.trunc(numbers)).to_numpy()
             if odd.any():
-                raise fail(odd, f"{numbers.iloc[int(np.argmax(odd))]} is no whole number")
+                raise fail(odd, f"{numbers.iloc[int(np.argmax(odd))]} is not a whole number")
             return numbers.astype("int64")
         return numbers
 

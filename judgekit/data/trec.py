@@ -79,7 +79,7 @@ def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DE
         ties: how documents with equal scores are ordered.
 
     Raises:
-        DataError: the file is missing or empty; a line does not have six columns, its score is no finite number,
+        DataError: the file is missing or empty; a line does not have six columns, its score is not a finite number,
             its document is there twice for its query (with file and line).
     """
     path = Path(path)
@@ -107,7 +107,7 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
             is then False), and a file with decimals is an error: what they mean is never guessed.
 
     Raises:
-        DataError: the file is missing or empty; a line does not have four columns, its relevance is no number or
+        DataError: the file is missing or empty; a line does not have four columns, its relevance is not a number or
             not on the scale, its pair is there twice (with file and line); decimals without a declared scale.
     """
     path = Path(path)
@@ -202,7 +202,7 @@ def _values(column: pa.Array) -> tuple[Floats, bool]:
     coded = column.dictionary_encode()
     texts = coded.dictionary.to_pylist()
     if not all(map(_NUMBER.fullmatch, texts)):
-        raise ValueError("a text is no number")
+        raise ValueError("a text is not a number")
     values = np.array([float(text) for text in texts], np.float64)
     return values[numbers(coded.indices, np.int32)], all(map(_INTEGER.fullmatch, texts))
 
@@ -227,7 +227,7 @@ def _scan(path: Path, form: _Form, problem: Callable[[str], str | None] = lambda
             raise DataError(reason, path, line.number)
         query, doc, text = words[0], words[2], words[form.place]
         if not _NUMBER.fullmatch(text) or not math.isfinite(float(text)):
-            raise DataError(f"the {form.value} {text!r} is no finite number", path, line.number)
+            raise DataError(f"the {form.value} {text!r} is not a finite number", path, line.number)
         if query == ALL:
             raise DataError(f"the query id {ALL!r} is reserved for means over queries", path, line.number)
         first = seen.setdefault((query, doc), line.number)
@@ -267,7 +267,7 @@ def _read_missing(path: Path) -> Iterator[tuple[str, str, Status]]:
         if cells[2] not in known:
             hint = nearest(cells[2], known)
             raise DataError(
-                f"{cells[2]!r} is no status of a missing label ({', '.join(known)}).{hint}", path, line.number
+                f"{cells[2]!r} is not a status of a missing label ({', '.join(known)}).{hint}", path, line.number
             )
         yield cells[0], cells[1], Status(cells[2])
 
@@ -294,7 +294,7 @@ def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = 
     """Write a labeling as a TREC qrels file, sorted by query, then doc; missing labels go to a file beside it.
 
     Labels of binary and graded labelings are written as integers, which trec_eval and ir_measures read; others
-    with all their digits. Labels that could not be had are left out, since nothing in a qrels file can stand for
+    with all their digits. Missing labels are left out, since nothing in a qrels file can stand for
     them, and listed with their status in ``NAME.missing.tsv``, which `read_qrels` reads. Where there are none, such
     a file left from before is removed.
 
@@ -305,7 +305,7 @@ def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = 
 
     Raises:
         DataError: an id holds white space, or the file cannot be written.
-        UsageError: ``min_grade`` is no number.
+        UsageError: ``min_grade`` is not a number.
     """
     if min_grade is not None and math.isnan(min_grade):
         raise UsageError("the least grade to count as relevant must be a number")

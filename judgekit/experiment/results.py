@@ -61,7 +61,7 @@ _NOTES = {
 
 
 def answering(prepared: Prepared) -> dict[str, Answering]:
-    """Return how the answers of the experiment were had, by the model's name in the quality table."""
+    """Return how the answers of the experiment were made, by the model's name in the quality table."""
     answerers = [one.answerer for one in prepared.answering.values()]
     return {answerer.endpoint.model: Answering(answerer.endpoint, answerer.prompt.name) for answerer in answerers}
 
@@ -70,7 +70,7 @@ def costs(labelers: Mapping[str, Labeler], session: Session) -> pd.DataFrame:
     """Return the standalone cost of each labeling: requests, tokens, money, request-seconds, NaN where unknown.
 
     What people were paid is unknown here, so that their labels are never taken for the cheapest. Tokens that a server
-    reported of some requests only are a lower bound, which is no cost to order by.
+    reported of some requests only are a lower bound, which is not a cost to order by.
     """
     rows = []
     for name, labeler in labelers.items():

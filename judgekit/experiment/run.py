@@ -78,7 +78,7 @@ class Finished:
         labelings: the labelings by name.
         quality, scores: the quality table, and the score table with values per query and means.
         comparison: the comparison, with its table and its verdict.
-        missing: a line for everything that could not be had; empty if all is there.
+        missing: a line for everything that is missing; empty if all is there.
         canary: a line for every labeling of which stored pairs were asked again.
     """
 

@@ -83,7 +83,7 @@ class Containment(Labeler):
         """Return one label per doc; ``raw`` is the answer that was found.
 
         Raises:
-            DataError: an answer is no regular expression, where it has to be one.
+            DataError: an answer is not a regular expression, where it has to be one.
         """
         query = unit.query
         answers, reason = self._answers(query)
@@ -143,7 +143,7 @@ class Containment(Labeler):
             try:
                 pattern = regex.compile(_nfc(answer), regex.IGNORECASE | regex.MULTILINE)
             except regex.error as error:
-                raise DataError(f"query {query.query_id!r}: {answer!r} is no regular expression: {error}") from None
+                raise DataError(f"query {query.query_id!r}: {answer!r} is not a regular expression: {error}") from None
             if not pattern.fullmatch("", timeout=_PATTERN_SECONDS):
                 patterns.append(pattern)
         if not patterns:

@@ -153,7 +153,7 @@ def _page(doc: Doc, expand: Expand) -> str:
 
 
 def _pages(judged: Judged, expand: Expand, context: Context, spec: Spec) -> dict[tuple[str, str], float]:
-    """Return the largest relevance per (query id, page) over the file's documents; "" is no page."""
+    """Return the largest relevance per (query id, page) over the file's documents; "" is not a page."""
     if context.docs is None:
         raise UsageError(f"{spec}: expand={expand} looks up the pages of documents, and there is no collection here")
     listed = sorted({doc_id for _, doc_id in judged if doc_id in context.docs})

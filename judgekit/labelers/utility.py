@@ -259,7 +259,7 @@ def _mean(scores: Sequence[Score]) -> Score:
     missing = next(score for score in scores if score.value is None)
     if len(scores) == 1:
         return missing
-    return missing._replace(reason=f"only {len(values)} of {len(scores)} answers were had: {missing.reason}")
+    return missing._replace(reason=f"only {len(values)} of {len(scores)} answers are there: {missing.reason}")
 
 
 def _gain(score: Score, without: Score, *, clipped: bool) -> Score:

@@ -62,7 +62,7 @@ def evaluate(
 
     Raises:
         UsageError: there is nothing to score, names repeat, a measure or option is unknown, a measure looks deeper
-            than ``depth``, or options cannot be had together.
+            than ``depth``, or options exclude each other.
     """
     parsed = parse_measures(measures)
     _check_options(missing=missing, unjudged=unjudged, no_relevant=no_relevant, not_in_run=not_in_run)
@@ -199,12 +199,12 @@ def _check_names(what: str, names: list[str]) -> None:
 
 def _check_bounds(measures: list[Measure], no_relevant: NoRelevant) -> None:
     if no_relevant == "skip":
-        raise UsageError("bounds are over all queries: they cannot be had with no_relevant=skip")
+        raise UsageError("bounds are over all queries, which no_relevant=skip does not allow")
     for measure in measures:
         if measure.option("gains") is not None:
-            raise UsageError(f"bounds ask for gains that grow with the labels: they cannot be had for {measure}")
+            raise UsageError(f"bounds need gains that grow with the labels, which those of {measure} do not")
         if measure.definition.author:
-            raise UsageError(f"bounds cannot be had for {measure}: nothing says how its values grow with the labels")
+            raise UsageError(f"there are no bounds for {measure}: nothing says how its values grow with the labels")
 
 
 def _looked_at(measures: list[Measure], runs: Sequence[Run], *, condensed: bool) -> int | None:

@@ -57,7 +57,7 @@ class Join:
         pair_query: per pair its query, shape (P,).
         label: per labeling and pair the label, NaN where there is none, shape (L, P).
         known: whether the labeling lists the pair at all, shape (L, P).
-        lost: whether the pair's label was asked for and not had, shape (L, P).
+        lost: whether the pair's label was asked for and is missing, shape (L, P).
         unknown_labels: whether bounds are over all labels that the pair may have, shape (L, P).
         retrieved: documents per run and query, shape (R, Q).
         hit_list, hit_rank, hit_pair: per hit its list, 1-based rank and pair, shape (H,); the hits of a list stand

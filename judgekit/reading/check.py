@@ -95,7 +95,7 @@ class _Probe:
 
 
 async def check_endpoint(endpoint: Endpoint, transport: Transport | None = None) -> list[Check]:
-    """Try an endpoint; return what works. If not even a chat completion is had, nothing further is tried.
+    """Try an endpoint; return what works. Without even a chat completion, nothing further is tried.
 
     Args:
         endpoint: whom to ask.

@@ -196,7 +196,7 @@ def load_prompt(name_or_path: str | Path) -> Prompt:
 
     Raises:
         UsageError: there is no shipped prompt of that name.
-        ConfigError: the file is missing, is no TOML or declares something that makes no sense.
+        ConfigError: the file is missing, is not TOML or declares something that makes no sense.
     """
     name = str(name_or_path)
     if isinstance(name_or_path, Path) or _is_path(name):
@@ -237,7 +237,7 @@ def _read(path: Path, name: str) -> Prompt:
         required, optional = _NEEDS[kind]
         if word not in required | optional:
             have = ", ".join(f"{{{w}}}" for w in sorted(required | optional))
-            raise reader.error(f"{{{word}}} is no placeholder of a {kind} prompt (there are: {have})", "user")
+            raise reader.error(f"{{{word}}} is not a placeholder of a {kind} prompt (there are: {have})", "user")
     for word in sorted(_NEEDS[kind][0]):
         if f"{{{word}}}" not in system + user:
             raise reader.error(f"lacks the placeholder {{{word}}}, which a {kind} prompt needs", "user")
@@ -327,7 +327,7 @@ class _Table:
         names = sorted(known)
         for key in self.entries:
             if key not in names:
-                raise self.error(f"is no key here (there are: {', '.join(names)}).{nearest(key, names)}", key)
+                raise self.error(f"is not a key here (there are: {', '.join(names)}).{nearest(key, names)}", key)
 
     def _get(self, key: str, type_: type, what: str, default: Any = None) -> Any:
         value = self.entries.get(key, default)

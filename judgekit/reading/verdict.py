@@ -1,4 +1,4 @@
-"""From a reply to its verdict: only what a prompt asked for is read, and all else is no verdict.
+"""From a reply to its verdict: only what a prompt asked for is read, and all else is not a verdict.
 
 A wrong label that looks right is worse than a missing one, and what people may write is without end. So a prompt
 declares the form of its replies (`Form`), and a reply is read by that form alone. The whole grammar, after reasoning

@@ -192,7 +192,7 @@ class Point:
 def frontier(
     key: str, points: Sequence[Point], unit: str, end_to_end: float | None, order: Mapping[str, int], description: str
 ) -> Markup:
-    """Return cost (log scale, nought apart at the left) against concordance with the frontier as steps.
+    """Return cost (log scale, zero apart at the left) against concordance with the frontier as steps.
 
     Args:
         key: prefix of the ids inside.

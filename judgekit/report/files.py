@@ -63,7 +63,7 @@ def load(folder: str | Path) -> Results:
     except FileNotFoundError:
         if is_results_folder(Path(folder)):
             raise DataError("the run was not finished: start it again, and it goes on", folder) from None
-        raise DataError(f"no {REPORT_FILE} there, so this is no results folder of judgekit", folder) from None
+        raise DataError(f"no {REPORT_FILE} there, so this is not a results folder of judgekit", folder) from None
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}; expected a results folder", folder) from error
     except (ValueError, RecursionError) as error:
@@ -133,7 +133,7 @@ def _column_values(column: pd.Series) -> list[Any]:
 
 def _frame(value: Any, where: str) -> pd.DataFrame:
     if not isinstance(value, dict) or set(value) != {"columns", "rows"}:
-        raise _Problem(f"{where} is no table")
+        raise _Problem(f"{where} is not a table")
     dtypes: dict[str, Any] = {"bool": "bool", "int": "int64", "float": "float64", "str": "str"}
     try:
         return pd.DataFrame(
@@ -149,7 +149,7 @@ def _frame(value: Any, where: str) -> pd.DataFrame:
 def _record(cls: type[Any], value: Any, where: str, **given: Any) -> Any:
     """Build the dataclass ``cls`` from a JSON object."""
     if not isinstance(value, dict):
-        raise _Problem(f"{where or 'the file'} is no object")
+        raise _Problem(f"{where or 'the file'} is not an object")
     hints = get_type_hints(cls)
     unknown = sorted(set(value) - set(hints))
     if unknown:
@@ -175,11 +175,11 @@ def _typed(hint: Any, value: Any, where: str) -> Any:
     if origin is tuple:
         items = args[:1] * len(value) if isinstance(value, list) and args[1:] == (Ellipsis,) else args
         if not isinstance(value, list) or len(value) != len(items):
-            raise _Problem(f"{where} is no list of the right length")
+            raise _Problem(f"{where} is not a list of the right length")
         return tuple(_typed(a, v, f"{where}[{i}]") for i, (a, v) in enumerate(zip(items, value, strict=True)))
     if origin is Mapping:
         if not isinstance(value, dict):
-            raise _Problem(f"{where} is no object")
+            raise _Problem(f"{where} is not an object")
         return {k: _typed(args[1], v, f"{where}.{k}") for k, v in value.items()}
     if hint is float and value is None:
         return math.nan

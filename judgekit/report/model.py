@@ -127,7 +127,7 @@ class Spending:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A label or an answer that could not be had, with the raw reply (empty if there was none)."""
+    """A missing label or answer, with the raw reply (empty if there was none)."""
 
     query_id: str
     doc_id: str
@@ -153,7 +153,7 @@ class LabelingInfo:
         counts: labels per status; every status named.
         relevant: how many labels count as relevant (None where the scale has no threshold).
         mean: mean relevance of the obtained labels.
-        examples: some labels that could not be had.
+        examples: some missing labels.
         spending: requests, tokens, money, time.
         outside_pool: relevant documents of an imported file that no run retrieved.
     """
@@ -186,7 +186,7 @@ class Answers:
         model: as in the quality and comparison tables.
         endpoint, prompt: where and how it was asked.
         counts: answers per status.
-        examples: some answers that could not be had (``doc_id`` holds the run and depth).
+        examples: some missing answers (``doc_id`` holds the run and depth).
         spending: requests, tokens, money, time; over all runs and depths, rating by an LLM included.
         at_verdict: what the answers that the verdict is about take, those from its depth, rated by its metric; None
             where it is about others.

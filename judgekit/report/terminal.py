@@ -35,7 +35,7 @@ from judgekit.report.words import (
 __all__ = ["print_tables"]
 
 WIDE = 100_000
-"""Columns of a console that is no terminal, so that nothing is ever cut or wrapped."""
+"""Columns of a console that is not a terminal, so that nothing is ever cut or wrapped."""
 
 
 def print_tables(results: Results, console: Console | None = None) -> None:

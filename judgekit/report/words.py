@@ -63,7 +63,7 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def interval(low: float, high: float, short: bool = False) -> str:
-    """Return ``[low, high]``, or "" where there is no interval; ``short`` leaves out noughts before the point.
+    """Return ``[low, high]``, or "" where there is no interval; ``short`` leaves out zeros before the point.
 
     >>> interval(0.5, 0.61), interval(-0.02, 1.0, short=True)
     ('[0.500, 0.610]', '[-.020, 1.000]')
@@ -96,7 +96,7 @@ def money(value: float | None, currency: str = "", lower_bound: bool = False) ->
 
 
 def p_value(value: float) -> str:
-    """Return a p-value with three decimals, never as nought.
+    """Return a p-value with three decimals, never as zero.
 
     >>> p_value(0.0001), p_value(0.0312), p_value(float("nan"))
     ('< 0.001', '0.031', 'undefined')

@@ -151,7 +151,7 @@ def verify(store: Store, *, repair: bool = False) -> Verification:
                 raise ValueError("it is stored under another key")
             problem = unusable(parse_json(record.reply or ""))
             if problem is not None:
-                raise ValueError(f"its reply is no chat completion: {problem}")
+                raise ValueError(f"its reply is not a chat completion: {problem}")
         except ValueError as problem:
             damaged.append((key, str(problem)))
     if repair and damaged:
@@ -185,7 +185,7 @@ def import_store(store: Store, path: str | Path) -> tuple[int, int]:
         How many were added, and how many were there already.
 
     Raises:
-        DataError: a line is no record, or a damaged one.
+        DataError: a line is not a record, or a damaged one.
         StoreError: the store cannot be written to.
     """
     path = Path(path)

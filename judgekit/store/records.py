@@ -14,7 +14,7 @@ from judgekit.wire.types import identity
 __all__ = ["RECORD_VERSION", "Record", "looked_up", "member"]
 
 RECORD_VERSION: Final = 1
-"""Of the stored text. It is no version of a table: a new column makes no stored reply unreadable."""
+"""Of the stored text. It is not a version of a table: a new column makes no stored reply unreadable."""
 
 
 def looked_up(text: bytes) -> dict[str, Any]:
@@ -98,9 +98,9 @@ class Record:
             if not (record.seconds is None or record.seconds >= 0):
                 raise TypeError(f"{record.seconds} seconds")
         except KeyError as lacking:
-            raise ValueError(f"it is no stored reply of judgekit: it lacks {lacking}") from None
+            raise ValueError(f"it is not a stored reply of judgekit: it lacks {lacking}") from None
         except (AttributeError, IndexError, TypeError, orjson.JSONDecodeError) as problem:
-            raise ValueError(f"it is no stored reply of judgekit: {problem}") from None
+            raise ValueError(f"it is not a stored reply of judgekit: {problem}") from None
         if version != RECORD_VERSION:
             raise ValueError(f"its version is {version}; this judgekit reads {RECORD_VERSION}")
         if key != record.key:

@@ -29,7 +29,7 @@ def canonical(value: Any) -> bytes:
     except TypeError as error:
         if "surrogates" in str(error):
             raise DataError(
-                "a text holds half of a surrogate pair (a broken \\ud8xx escape), so it is no text"
+                "a text holds half of a surrogate pair (a broken \\ud8xx escape), so it is not text"
             ) from None
         text = _strict(value)  # whole numbers beyond 64 bits
     if b"null" in text:

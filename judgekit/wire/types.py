@@ -187,7 +187,7 @@ def identity(endpoint: str, sample: int, body: bytes) -> str:
 
 @dataclass(init=False, slots=True)
 class Request:
-    """One chat completion to be had; a value that is not changed.
+    """A request for one chat completion; a value that is not changed.
 
     Attributes:
         endpoint: where to ask.

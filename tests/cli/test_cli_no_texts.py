@@ -20,7 +20,7 @@ FILES = ("report.html", "report.json")
 
 
 def says_secrets(body: dict[str, Any], seen: int) -> Scripted:
-    """Refuse what is about one town, in the words of the request; say of another what is no verdict, or break off."""
+    """Refuse what is about one town, in the words of the request; answer another without a verdict, or break off."""
     text = " ".join(message["content"] for message in body["messages"])
     if "Borvik" in text:
         return openai_error(400, f"refused-4410: {text[-300:]}", code="content_policy_violation")

@@ -166,7 +166,7 @@ def test_compare_is_told_which_labeling_is_the_outcome_by_construction(judgekit:
     assert "of two questions of this run, 'erag' scores the better-answered one higher 100 times" in said.out
     assert "say so with by_construction" in said.err
     said = judgekit(*common, "--by-construction", "erag=em")
-    assert "'erag' is left out: its labels are the outcome by construction" in said.out
+    assert "'erag' is excluded: its labels are the outcome by construction" in said.out
     assert "by_construction" not in said.err
     for wrong, reason in (("egar=em", "no labeling 'egar'"), ("erag=me", "no metric 'me'"), ("erag", "no labeling ''")):
         said = judgekit(*common, "--by-construction", wrong)

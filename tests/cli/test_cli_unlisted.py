@@ -52,7 +52,7 @@ def test_score_and_run_say_the_same_of_the_queries_that_the_qrels_judge(judgekit
         in told
     )
     assert "'half' lacks values for" in told
-    assert "'half' takes no part: it has no value in 50% of the cases" in told
+    assert "'half' is excluded: it has no value in 50% of the cases" in told
     assert f"half does not apply to 3 of {len(TOWNS)} queries" in _flat(said.err), "on screen before the report is"
 
     exported = judgekit("score", *DATA[4:], "--qrels", "results/labels/half.qrels", "-m", "nDCG@4")

@@ -49,8 +49,8 @@ QUERIES: list[Case] = [
     ("empty file", b"", None, "is empty; expected query records"),
     ("only empty lines", b"\n\n", None, "is empty"),
     ("no known format", b"hello\n", 1, "begins with 'hello'"),
-    ("broken JSON", Q1 + b'{"query_id": "q2", "text" "x"}\n', 2, "no valid JSON: Expecting ':' delimiter at char"),
-    ("cut off", Q1 + b'{"query_id": "q2", "te', 2, "no valid JSON: Unterminated string"),
+    ("broken JSON", Q1 + b'{"query_id": "q2", "text" "x"}\n', 2, "not valid JSON: Expecting ':' delimiter at char"),
+    ("cut off", Q1 + b'{"query_id": "q2", "te', 2, "not valid JSON: Unterminated string"),
     ("two objects in a line", Q1 + b'{"query_id": "q2", "text": "x"} {}\n', 2, "Extra data"),
     ("nested too deeply", Q1 + b"[" * 100_000 + b"\n", 2, "nested too deeply"),
     ("empty line inside", Q1 + b"\n" + obj(query_id="q2", text="x"), 2, "is empty where a JSON object"),
@@ -84,7 +84,7 @@ QUERIES: list[Case] = [
     ("half a surrogate pair", obj(id="q", text="x\ud83d"), 1, "'\\ud83d', half of a surrogate pair"),
     ("the same in an id", obj(id="q\ud83d", text="x"), 1, "half of a surrogate pair"),
     ("the same in an answer", obj(id="q", text="x", answers=["\udc00"]), 1, "half of a surrogate pair"),
-    ("no UTF-8", Q1 + b'{"query_id": "q2", "text": "caf\xe9"}\n', 2, "byte 32 of the line is no UTF-8"),
+    ("no UTF-8", Q1 + b'{"query_id": "q2", "text": "caf\xe9"}\n', 2, "byte 32 of the line is not UTF-8"),
     ("UTF-16", '{"query_id": "q1", "text": "x"}\n'.encode("utf-16"), None, "is UTF-16 text"),
     ("NUL byte", Q1 + b'{"query_id": "q2", "text": "\x00"}\n', 2, "holds a NUL character"),
     ("NUL escaped", Q1 + obj(id="q2", text="\0"), 2, "'text' holds a NUL character"),
@@ -93,11 +93,11 @@ QUERIES: list[Case] = [
     ("gzip cut off", gzip.compress(Q1 * 1000)[:-20], None, "was cut off"),
     ("gzip damaged", gzip.compress(Q1)[:-8] + b"12345678", None, "gzip data is damaged"),
     ("JSON array cut off", b'[\n{"query_id": "q1", "text": "x"},\n', 3, "the JSON array ends early"),
-    ("JSON array, broken", b'[\n{"id": "q1", "text": "x"},\n{"id": q2}]', 3, "no valid JSON: Expecting value"),
+    ("JSON array, broken", b'[\n{"id": "q1", "text": "x"},\n{"id": q2}]', 3, "not valid JSON: Expecting value"),
     ("JSON array, no comma", b'[{"query_id": "q1", "text": "x"}\n{"a": 1}]', 2, "expected , or ], found '{'"),
     ("JSON array of strings", b'[\n"q1"]', 2, "expected a JSON object, found a string"),
     ("JSON array, id twice", b'[{"id": "1", "text": "x"}, {"id": "1", "text": "y"}]', 1, "'1' is there twice"),
-    ("JSON array, no UTF-8", b'[{"id": "1", "text": "x"},\n{"id": "\xff", "text": "y"}]', 2, "is no UTF-8"),
+    ("JSON array, no UTF-8", b'[{"id": "1", "text": "x"},\n{"id": "\xff", "text": "y"}]', 2, "is not UTF-8"),
     ("text behind the JSON array", b'[{"id": "1", "text": "x"}]\n]', 2, "goes on after the end"),
     ("JSON array without elements", b"[]", None, "holds no queries"),
     ("CSV without rows", b"query_id,text\n", None, "holds no queries"),
@@ -106,14 +106,14 @@ QUERIES: list[Case] = [
     ("CSV, a cell too few", b"query_id,text\nq1\n", 2, "the header has 2 columns, this row 1"),
     ("CSV, empty line inside", b"query_id,text\n\nq1,who?\n", 2, "is empty where a row was expected"),
     ("CSV, column twice", b"query_id,text,text\nq1,a,b\n", 1, "the header names column 'text' twice"),
-    ("CSV, open quote", b'query_id,text\nq1,"who?\nq2,what?\n', 2, "no valid row: unexpected end of data"),
+    ("CSV, open quote", b'query_id,text\nq1,"who?\nq2,what?\n', 2, "not a valid row: unexpected end of data"),
     ("CSV, stray quote", b'query_id,text\nq1,"who"?\n', 2, "quote=none"),
-    ("CSV, list of answers", b'query_id,text,answers\nq1,who?,"[\'a\']"\n', 2, 'begins with "[" but is no JSON list'),
+    ("CSV, a list", b'query_id,text,answers\nq1,who?,"[\'a\']"\n', 2, 'begins with "[" but is not a JSON list'),
     ("CSV, after a quoted line end", b'query_id,text\nq1,"who\n?"\nq1,x\n', 4, "is there twice (first on line 2)"),
 ]
 
 DOCS: list[Case] = [
-    ("broken JSON", D1 + b"{\n", 2, "no valid JSON"),
+    ("broken JSON", D1 + b"{\n", 2, "not valid JSON"),
     ("id missing", D1 + obj(title="x", text="y"), 2, "this doc lacks the field 'doc_id'"),
     ("id a number", D1 + obj(doc_id=12, text="y"), 2, "ids are strings, write \"12\""),
     ("id with a space", D1 + obj(_id="a b", text="y"), 2, "'_id' 'a b' holds white space"),
@@ -123,7 +123,7 @@ DOCS: list[Case] = [
     ("title NaN", D1 + obj(doc_id="d2", text="x", title=float("nan")), 2, "must be a string, is the number nan"),
     ("title a list", D1 + obj(doc_id="d2", text="x", title=[]), 2, "'title' must be a string, is a list"),
     ("page id a number", D1 + obj(doc_id="d2", text="x", page_id=3), 2, "'page_id' is the number 3"),
-    ("no UTF-8", D1 + b'{"doc_id": "d2", "text": "\xff"}\n', 2, "is no UTF-8"),
+    ("no UTF-8", D1 + b'{"doc_id": "d2", "text": "\xff"}\n', 2, "is not UTF-8"),
     ("two texts", D1 + obj(doc_id="d2", contents="x", body="y"), 2, "has 'contents' and 'body'"),
     ("TSV without a header", b"d1\tme\nd2\tyou\n", 2, "lacks the field 'doc_id'"),
     ("TSV without rows", b"doc_id\ttext\n", None, "holds no docs"),
@@ -165,16 +165,16 @@ TABLES: list[Case] = [
     ("column missing", b"labeling,run,measure,query,value\n", None, "lacks column 'query_id' (it has: labeling, run"),
     ("column missing, hint", b"labeling,run,measure,query-id,value\n", None, "Did you mean 'query-id'?"),
     ("column twice", b"run,labeling,run,measure,query_id,value\na,b,c,d,e,1\n", 1, "names column 'run' twice"),
-    ("a word for a number", TOP + b"l,r,m,q1,0.5\nl,r,m,q2,high\n", 3, "column 'value': 'high' is no number"),
-    ("digits with underscores", TOP + b"l,r,m,q1,1_000\n", 2, "'1_000' is no number"),
-    ("infinite", TOP + b"l,r,m,q1,0.5\nl,r,m,q2,inf\n", 3, "'inf' is no number"),
+    ("a word for a number", TOP + b"l,r,m,q1,0.5\nl,r,m,q2,high\n", 3, "column 'value': 'high' is not a number"),
+    ("digits with underscores", TOP + b"l,r,m,q1,1_000\n", 2, "'1_000' is not a number"),
+    ("infinite", TOP + b"l,r,m,q1,0.5\nl,r,m,q2,inf\n", 3, "'inf' is not a number"),
     ("too large", TOP + b"l,r,m,q1,1e999\n", 2, "is infinite"),
     ("id empty", TOP + b"l,r,m,q1,0.5\nl,r,m,,0.5\n", 3, "column 'query_id': is empty"),
     ("a cell too few", TOP + b"l,r,m,q1\n", 2, "the header has 5 columns, this row 4"),
     ("a cell too many", TOP + b"l,r,P(a=1, b=2)@3,q1,1\n", 2, "the header has 5 columns, this row 6"),
     ("empty line inside", TOP + b"\nl,r,m,q1,1\n", 2, "is empty where a row was expected"),
     ("open quote", TOP + b'l,r,m,"q1,1\n', 2, "unexpected end of data"),
-    ("no UTF-8", TOP + b"l,r,m,q\xff,1\n", 2, "is no UTF-8"),
+    ("no UTF-8", TOP + b"l,r,m,q\xff,1\n", 2, "is not UTF-8"),
     ("NUL", TOP + b"l,r,m,q\0,1\n", 2, "holds a NUL character"),
     ("JSON, id a number", score(query_id=1), 1, "column 'query_id': must be a string, is the number 1"),
     ("JSON, id null", score(query_id=None), 1, "column 'query_id': must be a string, is null"),
@@ -183,7 +183,7 @@ TABLES: list[Case] = [
     ("JSON, half a surrogate pair", score(run="\ud83d"), 1, "column 'run': holds half of a surrogate pair"),
     ("JSON, the same in a further field", score(x="\ud83d"), 1, "column 'x': holds half of a surrogate pair"),
     ("JSON, further field", score() + score(x=2), 2, "has a field 'x' that earlier records lack"),
-    ("Parquet cut off", b"PAR1" + b"\0" * 40, None, "is no readable Parquet file"),
+    ("Parquet cut off", b"PAR1" + b"\0" * 40, None, "is not a readable Parquet file"),
 ]
 # fmt: on
 
@@ -238,9 +238,9 @@ def test_a_bad_table_is_an_error_with_its_line(content: bytes, line: int | None,
     [
         ({"query_id": [1]}, "column 'query_id' of the quality table holds numbers; ids and names are strings"),
         ({"query_id": [None]}, "column 'query_id' of the quality table, row 1: is empty"),
-        ({"query_id": [b"q"]}, "row 1: b'q' is no string"),
-        ({"depth": [1.5]}, "column 'depth' of the quality table, row 1: 1.5 is no whole number"),
-        ({"depth": [None]}, "row 1: nan is no whole number"),
+        ({"query_id": [b"q"]}, "row 1: b'q' is not a string"),
+        ({"depth": [1.5]}, "column 'depth' of the quality table, row 1: 1.5 is not a whole number"),
+        ({"depth": [None]}, "row 1: nan is not a whole number"),
         ({"value": ["x"]}, "column 'value' of the quality table is not numeric"),
         ({"value": [-math.inf]}, "row 1: is infinite"),
         ({"run": None}, "lacks column 'run'"),
@@ -359,5 +359,5 @@ def test_a_format_that_does_not_exist_is_wrong_usage(format: str, reason: str, t
 def test_a_told_format_is_held_to(tmp_path: Path) -> None:
     path = tmp_path / "queries"
     path.write_bytes(b"query_id,text\nq1,who?\n")
-    assert "no valid JSON" in str(fails(lambda p: read_queries(p, "jsonl"), path))
-    assert "no readable Parquet" in str(fails(lambda p: read_queries(p, "parquet"), path))
+    assert "not valid JSON" in str(fails(lambda p: read_queries(p, "jsonl"), path))
+    assert "not a readable Parquet" in str(fails(lambda p: read_queries(p, "parquet"), path))

@@ -61,7 +61,7 @@ def test_a_byte_order_mark_is_dropped_at_the_beginning_only(tmp_path: Path) -> N
 
 def test_text_that_is_no_utf8_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"caf\xe9")
-    with pytest.raises(DataError, match="is no UTF-8 text"), open_text(tmp_path / "file") as stream:
+    with pytest.raises(DataError, match="is not UTF-8 text"), open_text(tmp_path / "file") as stream:
         stream.read()
 
 

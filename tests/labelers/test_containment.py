@@ -168,7 +168,7 @@ def test_the_reason_says_why_a_pattern_is_not_looked_for() -> None:
 
 
 def test_a_broken_pattern_is_an_error_that_names_the_query() -> None:
-    with pytest.raises(DataError, match=r"query 'q': '\(' is no regular expression"):
+    with pytest.raises(DataError, match=r"query 'q': '\(' is not a regular expression"):
         label("containment(match=regex)", ["("], "x")
 
 

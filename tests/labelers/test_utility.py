@@ -170,7 +170,7 @@ def test_samples_are_averaged() -> None:
     assert played.waves[0][0].key == build("utility", Here()).requests(UNIT, [])[0].key
     assert json.loads(played.label.raw) == ["Paris", "Lyon", "Paris"]
     missing = play(labeler, UNIT, ["Paris", REFUSED, ""]).label
-    assert (missing.status, missing.reason) == (Status.REFUSED, "only 1 of 3 answers were had: the model declined")
+    assert (missing.status, missing.reason) == (Status.REFUSED, "only 1 of 3 answers are there: the model declined")
     gain = play(build("utility(variant='signed-gain', samples=2)", Here()), UNIT, ["Paris", "Paris", "Paris", "Lyon"])
     assert gain.label.relevance == 0.5
 

@@ -158,11 +158,11 @@ def test_one_endpoint_with_several_models_has_a_file_for_each_and_none_is_lost(t
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("not json", "no JSON"),
+        ("not json", "not JSON"),
         ("[]", "custom_id"),
         ('{"custom_id": "x", "body": {}}', "the file that was exported"),
         ('{"custom_id": "x"}', "neither a response nor an error"),
-        ('{"custom_id": "x", "resp', "no JSON"),
+        ('{"custom_id": "x", "resp', "not JSON"),
     ],
 )
 def test_a_malformed_line_is_named_and_nothing_is_imported(tmp_path: Path, text: str, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""Probabilities of verdicts: equal texts add up, and what is no log-probability is no verdict."""
+"""Probabilities of verdicts: equal texts add up, and what is no log-probability is not a verdict."""
 
 from __future__ import annotations
 

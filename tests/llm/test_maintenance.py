@@ -131,8 +131,8 @@ def test_a_bad_line_is_named_and_nothing_is_imported(store: Store, tmp_path: Pat
     other = Store(tmp_path / "other")
     bad_lines = {
         "{}": "lacks 'version'",
-        "[1]": "no stored reply",
-        "q1 Q0 d1 1": "no stored reply",
+        "[1]": "not a stored reply",
+        "q1 Q0 d1 1": "not a stored reply",
         text.splitlines()[0].replace("unit", "Unit"): "identity",
     }
     for bad, reason in bad_lines.items():

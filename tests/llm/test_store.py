@@ -105,7 +105,7 @@ def test_a_record_without_seconds_as_judgekit_0_1_stored_it_is_read(tmp_path: Pa
 @pytest.mark.parametrize("seconds", ["-1", '"12"', "[1]"])
 def test_seconds_that_are_no_length_of_time_are_damage(tmp_path: Path, seconds: str) -> None:
     text = record(1).text().replace('"seconds":null', f'"seconds":{seconds}')
-    with pytest.raises(ValueError, match="no stored reply"):
+    with pytest.raises(ValueError, match="not a stored reply"):
         Record.parse(text)
     fill(tmp_path, range(2))
     write(tmp_path, "UPDATE Cache SET value = ? WHERE key = ?", text, record(1).key)
@@ -198,7 +198,7 @@ def test_errors_that_were_stored_as_replies_are_asked_for_again_and_replaced(tmp
     assert store.get_many([good.key]) == {}
     assert "asked for again" in notes[0]
     assert [problem for _, problem in verify(store).damaged] == [
-        "its reply is no chat completion: an error in it: busy"
+        "its reply is not a chat completion: an error in it: busy"
     ]
     store.put_many([good])
     assert store.get_many([good.key])[good.key].raw == good.reply

@@ -143,7 +143,7 @@ def test_cleaned_text_has_no_control_characters_and_is_stable(text: str):
 
 
 @given(st.floats(allow_infinity=False))
-def test_a_number_is_never_written_as_minus_nought_or_nan(value: float):
+def test_a_number_is_never_written_as_minus_zero_or_nan(value: float):
     text = words.number(value)
     assert text != "-0.000"
     assert "nan" not in text

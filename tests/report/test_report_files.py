@@ -88,7 +88,7 @@ def test_saving_twice_gives_the_same_bytes(make_results, tmp_path: Path):
 
 
 def test_a_folder_that_is_none_of_ours_is_an_error(tmp_path: Path):
-    with pytest.raises(DataError, match="no results folder of judgekit"):
+    with pytest.raises(DataError, match="not a results folder of judgekit"):
         report.load(tmp_path)
 
 
@@ -100,10 +100,10 @@ def test_a_folder_that_is_none_of_ours_is_an_error(tmp_path: Path):
         (lambda value: value.update(title=3), "title is 3, expected str"),
         (lambda value: value["facts"].update(queries="many"), "facts.queries is 'many', expected int"),
         (lambda value: value["primary"].pop("use"), "primary: .*'use'"),
-        (lambda value: value["labelings"][0].update(counts=[]), r"labelings\[0\].counts is no object"),
-        (lambda value: value.update(quality={"columns": {}}), "quality is no table"),
+        (lambda value: value["labelings"][0].update(counts=[]), r"labelings\[0\].counts is not an object"),
+        (lambda value: value.update(quality={"columns": {}}), "quality is not a table"),
         (lambda value: value["quality"]["rows"][0].pop(), "table quality cannot be read"),
-        (lambda value: value.update(warnings="none"), "warnings is no list"),
+        (lambda value: value.update(warnings="none"), "warnings is not a list"),
     ],
 )
 def test_a_damaged_file_is_named_with_the_place(make_results, tmp_path: Path, change, message: str):
