@@ -21,7 +21,7 @@ import orjson
 from judgekit.client.batch import CHAT_URL, BatchExport, BatchImport, export_batch, import_batch
 from judgekit.errors import EndpointError, StoreError, UsageError
 from judgekit.store.replies import Store
-from judgekit.wire.access import Secret, api_key, proxy_for
+from judgekit.wire.access import Secret, api_key, headers_of, proxy_for
 from judgekit.wire.types import Endpoint, Program
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def open_client(endpoint: Endpoint) -> openai.OpenAI:
     """Return a client of openai for an endpoint, with its key and through the proxy that requests take.
 
     Raises:
-        ConfigError: see `api_key` and `proxy_for`.
+        ConfigError: see `api_key`, `headers_of` and `proxy_for`.
         UsageError: it is the mock, which has no batches.
     """
     import openai
@@ -76,7 +76,12 @@ def open_client(endpoint: Endpoint) -> openai.OpenAI:
     if endpoint.built_in:
         raise UsageError(f"endpoint {endpoint.name!r} ({endpoint.base_url}) has no batch service")
     http = openai.DefaultHttpxClient(proxy=proxy_for(endpoint.base_url), trust_env=False)
-    return openai.OpenAI(api_key=api_key(endpoint) or "none", base_url=endpoint.base_url, http_client=http)
+    return openai.OpenAI(
+        api_key=api_key(endpoint) or "none",
+        base_url=endpoint.base_url,
+        default_headers=headers_of(endpoint),
+        http_client=http,
+    )
 
 
 @contextmanager

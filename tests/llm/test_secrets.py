@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from judgekit.client.mock import Scripted, completion, error
+from judgekit.client.submission import open_client
 from judgekit.client.transports import HttpTransport
 from judgekit.errors import ConfigError
 from judgekit.wire.access import Secret
@@ -216,3 +217,9 @@ def test_headers_from_variables_are_sent_and_cut_out_of_what_the_server_says(
 def test_headers_do_not_change_the_identity_of_requests() -> None:
     plain, other = (Endpoint("here", "http://h/v1", "m", headers=h) for h in ({}, {"X-Team": "search"}))
     assert plain.identity == other.identity
+
+
+def test_batches_are_submitted_with_the_headers_of_the_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TENANT", "tenant-0123456789")
+    client = open_client(Endpoint("here", "http://h/v1", "m", headers={"X-Tenant": "env:MY_TENANT"}))
+    assert client.default_headers["x-tenant"] == "tenant-0123456789"
