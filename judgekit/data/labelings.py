@@ -24,7 +24,7 @@ from judgekit.data.columns import (
     stretches,
     strings,
 )
-from judgekit.data.tables import ALL, LABELS, Status, Table
+from judgekit.data.tables import ALL, LABELS, NOT_MISSING, Status, Table
 from judgekit.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _CODES: Final = {status.value: code for code, status in enumerate(STATUSES)}
 _OK: Final = _CODES["ok"]
 _OBTAINED: Final = Table(LABELS.name, {c: k for c, k in LABELS.columns.items() if c != "status"}, LABELS.optional)
 """The labels table where every label was obtained."""
-_NOT_APPLICABLE: Final = _CODES["not_applicable"]
+_NOT_MISSING: Final = [_CODES[status] for status in NOT_MISSING]
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,8 +266,7 @@ class Labeling:
     @property
     def missing(self) -> npt.NDArray[np.bool_]:
         """Which rows (sorted by query, then doc) are missing; not_applicable is not among them."""
-        status = self.row_status[self._sorted]
-        return np.asarray((status != _OK) & (status != _NOT_APPLICABLE), np.bool_)
+        return np.isin(self.row_status[self._sorted], _NOT_MISSING, invert=True)
 
     def counts(self) -> dict[str, int]:
         """Return how many labels have each status, every status named."""
