@@ -99,6 +99,9 @@ class Collector:
             found = estimate.interval(name, level, self.confidence, self.resamples)
             undefined = min(undefined, found.undefined)
             flags = [*common, *self.flagger.coefficient(panel, estimate, level, name, found.method)]
+            # The interval allows for the noise of the means, the value itself does not.
+            if level == "system" and found.method and value == found.low < found.high:
+                flags.append("end_of_interval")
             self.rows.append(
                 {
                     **key,

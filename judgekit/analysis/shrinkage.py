@@ -12,7 +12,7 @@ normal with mean K z and covariance K N, where K = T M^-1 (shrinkage). So each r
     K z + (K N)^(1/2) N^(-1/2) e
 
 which keeps the resamples shared by all labelings. M itself is known from few runs only: it is drawn anew for every
-resample from its inverse-Wishart posterior under Jeffreys' prior; T is M - N, kept positive. With many queries
+resample from its inverse-Wishart posterior under a prior like Jeffreys'; T is M - N, kept positive. With many queries
 the draws become those of the plain bootstrap.
 """
 
@@ -58,6 +58,9 @@ def shrunken_draws(means: Floats, deviations: Floats, queries: int, rng: np.rand
     noise = np.einsum("brv,brw->vw", deviations, deviations) / (draws * (size - 1))
     root, inverse = _root(noise)
     whitened = means @ inverse
+    # A prior |M|^-p and the likelihood of R centred rows, |M|^(-(R - 1)/2), give R - 2 + 2p - V degrees of freedom:
+    # R - 1 by Jeffreys' p = (V + 1)/2, R - 2 by p = V/2, whose heavier tails cover r of five runs in .93 instead of
+    # .90 of 600 simulated experiments (200 queries), tau of ten in .97 instead of .95 (50 queries), at equal widths.
     total = _inverse_wishart(whitened.T @ whitened, size - 2, draws, rng)
     freedom = max(queries - 1, 1)
     scale = freedom / rng.chisquare(freedom, draws)

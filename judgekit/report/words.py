@@ -38,6 +38,7 @@ MARKS: Final[dict[str, str]] = {
     "ties_at_cutoff": "t",
     "unjudged": "u",
     "few_runs": "n",
+    "end_of_interval": "⊣",
     "same_model": "m",
     "same_family": "f",
     "means_only": "a",

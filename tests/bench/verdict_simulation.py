@@ -380,6 +380,62 @@ WORLDS = (
 """The first are simulated four times as often, and at both numbers of questions."""
 
 
+COVERAGE = {
+    "query": "coverage query",
+    "one run": "coverage query, one run",
+    "within": "coverage within",
+    "gain": "coverage gain",
+    "gain difference": "coverage gain difference",
+}
+FALSE = {
+    "better, within": "within: a false 'better than'",
+    "better, query": "query: a false 'better than'",
+    "chance, within": "within: a false 'better than chance'",
+    "chance, query": "query: a false 'better than chance'",
+    "coin flip": "a false 'wins more than a coin flip'",
+    "cheapest": "a false 'cheapest that will do'",
+    "loses at most": "a false 'may lose at most'",
+}
+FOUND = {
+    "winner, within": "within: winner found",
+    "winner, query": "query: winner found",
+    "chance, within": "within: 'better than chance' found",
+    "coin flip": "'wins more than a coin flip' found",
+    "cheapest": "the cheapest that will do found",
+}
+
+
+def page(table: pd.DataFrame) -> str:
+    """Return the figures as tables in Markdown, one row per world and number of questions."""
+    out = []
+    for title, figures in (
+        ("Share of the 95 % intervals that cover the truth", COVERAGE),
+        ("Share of the experiments with a false claim (promised: at most .05)", FALSE),
+        ("Share of the experiments with a true claim (power)", FOUND),
+    ):
+        out += [f"## {title}", "", f"| world | questions | replicates | {' | '.join(figures)} |"]
+        out.append("| --- " * (3 + len(figures)) + "|")
+        for (world, n), cell in table.groupby(["world", "questions"], sort=False):
+            shares = cell.set_index("figure")["share"]
+            found = [f"{shares[name]:.3f}" if name in shares else "" for name in figures.values()]
+            if any(found):
+                out.append(f"| {world} | {n} | {cell['replicates'].max():,} | {' | '.join(found)} |")
+        out.append("")
+    return "\n".join(out)
+
+
+def summary(table: pd.DataFrame) -> str:
+    """Return the few lines of the README: the range of the shares over all cells, weighted by nothing."""
+    bounded = table[~table["world"].str.contains("left out")]
+    lines = ["| | cells | lowest | mean | highest |", "| --- | --- | --- | --- | --- |"]
+    names = {f"coverage, {name}": figure for name, figure in COVERAGE.items()}
+    names |= {f"false claim: {name}": figure for name, figure in FALSE.items()}
+    for name, figure in names.items():
+        share = bounded.loc[bounded["figure"] == figure, "share"]
+        lines.append(f"| {name} | {len(share)} | {share.min():.3f} | {share.mean():.3f} | {share.max():.3f} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--replicates", type=int, default=2000)
