@@ -100,3 +100,18 @@ def test_the_abstention_of_a_class_prompt_is_a_class_like_the_others(text: str, 
 def test_what_is_not_just_a_class_is_no_class_answer(text: str) -> None:
     answer = read(text, CLASS)
     assert (answer.text, answer.status) == ("", Status.UNPARSED)
+
+
+@pytest.mark.parametrize("token", ["</s>", "<end_of_turn>", "<｜end▁of▁sentence｜>", "[/INST]", " <pad><pad>"])
+def test_a_leaked_token_that_ends_the_turn_is_no_part_of_an_answer(token: str) -> None:
+    assert read(f"Answer: Paris{token}").text == "Paris"
+    assert read(f"unknown{token}").abstained
+    assert read(f"SUPPORTS{token}", CLASS).text == "SUPPORTS"
+    assert read(f"{token} is a token").text == f"{token} is a token".strip()
+    assert read(token).status is Status.UNPARSED
+
+
+def test_reasoning_in_an_element_of_another_name_is_no_part_of_an_answer() -> None:
+    assert read("<scratchpad>Lyon?</scratchpad>\nParis").text == "Paris"
+    assert read("<|begin_of_thought|>x<|end_of_thought|><|begin_of_solution|>Paris<|end_of_solution|>").text == "Paris"
+    assert read("<internal>Lyon").status is Status.UNPARSED

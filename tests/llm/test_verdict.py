@@ -227,7 +227,23 @@ def test_only_the_word_itself_is_read_where_one_word_is_asked_for(text: str) -> 
 @pytest.mark.parametrize(
     "piece",
     [
-        *("{", '{"a":', "[", "<think>", "</think>", "Final grade: ", " ", "\n", "yes ", "3 ", "```", "```\n", '"'),
+        *(
+            "{",
+            '{"a":',
+            "[",
+            "<think>",
+            "</think>",
+            "</s>",
+            "<|a|>",
+            "Final grade: ",
+            " ",
+            "\n",
+            "yes ",
+            "3 ",
+            "```",
+            "```\n",
+            '"',
+        ),
         *("yes, ", "\n- ", "(", "1. x\n", "*", "no\n", "final "),
     ],
 )
@@ -316,12 +332,42 @@ def test_outcomes_are_read_for_failure_and_refusal_before_their_text() -> None:
         ("analysisIt says x.assistantfinaly", "y"),
         ("analysis of y", "analysis of y"),
         ("y<|im_end|>\n<|im_start|>user\nx", "y"),
+        ("<seed:think>x</seed:think>y", "y"),
+        ("x</seed:think>y", "y"),
+        ("<|begin_of_thought|>x<|end_of_thought|>\n<|begin_of_solution|>y<|end_of_solution|>", "y"),
+        ("<scratchpad>x</scratchpad>y", "y"),
+        ("\n<Reflection>x</reflection> <analysis kind='a'>x</analysis>y", "y"),
+        ("<reflection>x</reflection>y<reflection>x</reflection>", "y"),
+        ("<internal_monologue>x</internal_monologue>y", "y"),
+        ("<internal>x", ""),
+        ("<unused94>thought\nx<unused95>y", "y"),
+        ("y <analysis>x</analysis>", "y <analysis>x</analysis>"),
+        ("<Analysis of Functions>", "<Analysis of Functions>"),
     ],
 )
 def test_reasoning_is_blanked_and_everything_keeps_its_place(text: str, rest: str) -> None:
     blanked = without_reasoning(text)
     assert blanked.strip() == rest
     assert len(blanked) == len(text)
+
+
+END_TOKENS = [
+    *("</s>", "<s>", "<end_of_turn>", "<eos>", "<|end_of_text|>", "<｜end▁of▁sentence｜>", "<|END_OF_TURN_TOKEN|>"),
+    *("<eod>", "<|eom_id|>", "[EOS]", "[/INST]", "<pad>", "<|im_end|>", "<|eot_id|>", "<|endoftext|>"),
+    *("</s></s>", " <pad> <pad>\n", "<end_of_turn>\n<eos>"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("token", END_TOKENS)
+def test_tokens_that_end_a_turn_are_no_part_of_a_reply(token: str) -> None:
+    assert without_reasoning(f"y{token}").rstrip() == "y"
+    assert read(f"Yes{token}", YES_NO) == Verdict(1)
+    assert isinstance(read(token, YES_NO), Unread)
+
+
+@pytest.mark.parametrize("text", ["y</s> x", "[EOS] y", "f <| x |> g", "<|>", "<b>", "y [1]", "<s>y", "x < y>"])
+def test_only_what_is_such_a_token_at_the_very_end_is_left_out(text: str) -> None:
+    assert without_reasoning(text) == text
 
 
 @pytest.mark.parametrize(
