@@ -164,20 +164,25 @@ def _choosing(found: Found, primary: Primary, keep: float, margin: float | None)
         return
     unit = f"{primary.metric} points"
     listed = [f"{_points(gain, gains.confidence)} by {name!r}" for name, gain in ranked]
+    best = max((gain for _, gain in ranked), key=lambda gain: gain.value)
+    # The most that can be won is an estimate too; what a labeling wins can be won.
+    most = max(gains.attainable, gains.by_answers, best.value)
+    noisy = (
+        ", less than by labels, since half of the answers are a noisy guide" if best.value > gains.by_answers else ""
+    )
     yield (
         f"Choosing by mean score from half of the questions wins, over a coin flip, in {unit}: {', '.join(listed)}."
-        f" Picking by the answers themselves wins {100 * gains.by_answers:.1f}; no choice between these runs could win"
-        f" more than about {100 * gains.attainable:.1f}."
+        f" Picking by the answers of that half wins {100 * gains.by_answers:.1f}{noisy}; the most that any choice could"
+        f" win is about {100 * most:.1f}."
     )
-    best = max((gain for _, gain in ranked), key=lambda gain: gain.value)
     name = next(name for name, gain in ranked if gain is best)
     if len(found.runs) > 2 and best.interval(gains.confidence)[0] > 0:
         worst = min(range(len(found.runs)), key=lambda run: float(best.without[run]))
         low, high = best.interval_without(worst, gains.confidence)
-        alike = ": the other runs are too alike" if low <= 0 else ""
+        alike = ": those runs are too alike" if low <= 0 else ""
         yield (
-            f"Without {found.runs[worst]!r} {name!r} wins {100 * float(best.without[worst]):.1f}"
-            f" ({100 * low:.1f} to {100 * high:.1f}){alike}."
+            f"Between the runs without {found.runs[worst]!r}, choosing by {name!r} wins"
+            f" {100 * float(best.without[worst]):.1f} ({100 * low:.1f} to {100 * high:.1f}){alike}."
         )
     will_do = (
         f"keeps at least {keep:.0%} of what the best wins"
@@ -188,8 +193,21 @@ def _choosing(found: Found, primary: Primary, keep: float, margin: float | None)
         yield f"The choice between these runs is worth less than {100 * (margin or 0):g} points: no labels are needed."
     elif gains.cheapest is not None:
         yield f"Cheapest that {will_do}: {gains.cheapest!r} (may lose at most {100 * gains.loss:.1f} points)."
+        yield from _costlier(found, gains.cheapest)
     elif any(one.order is not None for one in found.standings):
         yield f"Which is the cheapest labeling that {will_do} cannot be told from these questions."
+
+
+def _costlier(found: Found, chosen: str) -> Iterator[str]:
+    """Yield what is not shown of the labelings that cost as much as the cheapest that will do, or more."""
+    cost = {one.labeling: one.order for one in found.standings if one.order is not None}
+    alike = [name for name, order in cost.items() if order == cost[chosen] and name != chosen]
+    costlier = [name for name, order in cost.items() if order > cost[chosen] and (name, chosen) not in found.better]
+    if alike:
+        yield f"{names(alike)} {'costs' if len(alike) == 1 else 'cost'} as little as {chosen!r}."
+    if costlier:
+        does = "costs more and is" if len(costlier) == 1 else "cost more and are"
+        yield f"{names(costlier)} {does} not shown to be better than {chosen!r}."
 
 
 def _choose(found: Found) -> Iterator[str]:

@@ -138,6 +138,9 @@ class AnswersConfig(_Section):
 
     @model_validator(mode="after")
     def _some_quality(self) -> AnswersConfig:
+        twice = next((metric for metric in self.metrics if self.metrics.count(metric) > 1), None)
+        if twice is not None:
+            raise ValueError(f"metrics names {twice!r} twice")
         if not (self.metrics or self.ratings):
             raise ValueError("there is nothing to compare scores with: name metrics, or files with ratings")
         return self

@@ -396,5 +396,7 @@ async def run_async(
     # Without the report, which tells of this session's requests, and which `judgekit report` writes again.
     names = [name for name in result_files(prepared) if not name.startswith((MANIFEST, "report."))]
     write_manifest(folder / MANIFEST, inputs, [folder / name for name in names if (folder / name).exists()])
-    missing = (*([f"the verdict: {mix}"] if mix else []), *shown.missing(labelings, quality))
+    verdict = comparison.verdict
+    withheld = mix or ("" if verdict.found else verdict.headline)
+    missing = (*([f"the verdict: {withheld}"] if withheld else []), *shown.missing(labelings, quality))
     return Finished(folder, results, labelings, quality, scores, comparison, missing, asked_again)

@@ -93,6 +93,7 @@ def test_the_cheapest_that_keeps_half_of_the_gain_is_named_and_not_the_free_one_
     found = compare(*data, costs=costs(free=0, cheap=10, dear=1000), resamples=999).verdict
     assert found.cheapest == "cheap"
     assert "Cheapest that keeps at least 50% of what the best wins: 'cheap' (may lose at most" in found.text
+    assert "'dear' costs more and is not shown to be better than 'cheap'" in found.text
 
 
 def test_where_the_choice_is_worth_less_than_the_margin_no_labels_are_needed() -> None:
@@ -113,8 +114,8 @@ def test_the_run_that_carries_the_gain_is_named() -> None:
     low = scores["run"] == "tfidf"
     scores = scores.assign(value=scores["value"].mask(low, scores["value"] - 2))
     text = compare(scores, quality, resamples=999).verdict.text
-    assert "Without 'tfidf' 'own' wins" in text
-    assert "the other runs are too alike" in text
+    assert "Between the runs without 'tfidf', choosing by 'own' wins" in text
+    assert "those runs are too alike" in text
 
 
 def test_a_question_only_twin_stands_beside_the_number_that_it_takes_away() -> None:
