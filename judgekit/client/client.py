@@ -8,13 +8,13 @@ something is wrong with the settings, and the run stops.
 from __future__ import annotations
 
 import asyncio
-import random
 import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 import orjson
+from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random_exponential
 
 from judgekit.client.budget import Spending
 from judgekit.client.limits import Limiter, Patience, Watch
@@ -100,7 +100,7 @@ class Client:
         self._negotiated = negotiated
         self._known = known
         self._secret = secret or Secret(None)
-        self._backoff_s = backoff_s
+        self._wait = wait_random_exponential(multiplier=backoff_s, max=_LONGEST * backoff_s)
         self._connected = self._looked = False
         self._streak = 0
         self._signature = ""
@@ -128,19 +128,41 @@ class Client:
 
     async def _ask(self, request: Request) -> Outcome:
         patience = Patience(self.endpoint)
-        while True:
-            found = await self._attempt(request, patience)
-            if not isinstance(found, Retry):
-                return found
-            longest = min(2 ** (patience.attempts - 1), _LONGEST) * self._backoff_s
-            wait = min(random.uniform(0, longest), self._watch.left(patience))
-            seconds = max(found.after or 0.0, wait)  # some ask to wait 0 s, whatever comes
+        found = await self._attempt(request, patience)
+        if not isinstance(found, Retry):
+            return found
+        first: list[Retry] = [found]
+
+        async def attempt() -> Outcome | Retry:
+            return first.pop() if first else await self._attempt(request, patience)
+
+        def asks_again(state: RetryCallState) -> Retry | None:
+            found = state.outcome.result() if state.outcome else None
+            return found if isinstance(found, Retry) else None
+
+        def seconds(state: RetryCallState) -> float:
+            again, wait = asks_again(state), min(self._wait(state), self._watch.left(patience))
+            return max((again and again.after) or 0.0, wait)  # some ask to wait 0 s, whatever comes
+
+        def over(state: RetryCallState) -> bool:
             if self._brake.error is not None:
                 raise self._brake.error
-            if patience.over(seconds):
-                break
-            self._watch.tell_retry(found, patience)
-            await asyncio.sleep(seconds)
+            return patience.over(state.upcoming_sleep)
+
+        def tell(state: RetryCallState) -> None:
+            if (again := asks_again(state)) is not None:
+                self._watch.tell_retry(again, patience)
+
+        # tenacity comes in after a first failure only: its machinery would be a fifth of the cost of a success
+        found = await AsyncRetrying(
+            retry=retry_if_result(lambda found: isinstance(found, Retry)),
+            wait=seconds,
+            stop=over,
+            before_sleep=tell,
+            retry_error_callback=asks_again,
+        )(attempt)
+        if not isinstance(found, Retry):
+            return found
         refused = Refused(found.reason + patience.told)
         if self._proven:
             return self._fail(request, refused, found.reason, max(_LATER_ALIKE, 2 * self.endpoint.concurrency))

@@ -79,7 +79,7 @@ def test_the_resolved_file_reads_back_as_the_same_experiment() -> None:
             "answers.depths goes to 10, but data.depth pools only the top 5*raise data.depth",
         ),
         (('docs = "docs.jsonl"', ""), "[data.docs] is needed and missing"),
-        (('metrics = ["em", "f1"]', 'metrics = ["em", "f1", "em"]'), "[answers]*metrics names 'em' twice"),
+        (("[answers]", '[answers]\nmetrics = ["em", "f1", "em"]'), "[answers]*metrics names 'em' twice"),
         (("bm25 =", "all ="), "[runs]*a run cannot be named 'all'"),
         (("http://localhost", "localhost"), "[endpoints.local.base_url]*must start with http:// or https://"),
         (("concurrency = 64", "max_retries = -1"), "[endpoints.local.max_retries]"),
