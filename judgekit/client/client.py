@@ -110,6 +110,7 @@ class Client:
         )
         self._told: set[str] = set()
         self._asked = 0
+        self._without: int | None = 0
         self._watch = Watch(endpoint, lambda text: note(self._secret.cut(text)), lambda: self._proven)
 
     async def ask(self, request: Request) -> Outcome:
@@ -301,10 +302,32 @@ class Client:
             self._negotiated.replies += 1
             self._streak = 0
             limiter.succeeded()
+            if b'"top_logprobs":' in request.body:
+                self._look_for_logprobs(reply)
             return reply if kept is None else kept
         finally:
             self._brake.sending.discard(task)
             limiter.release()
+
+    def _look_for_logprobs(self, reply: Reply) -> None:
+        """Stop a run whose first replies all lack the log-probabilities that were asked for: none of them is of use.
+
+        Raises:
+            EndpointError: they do.
+        """
+        if self._without is None or reply.refusal is not None or not reply.text:
+            return
+        tops = [entry.get("top_logprobs") for entry in reply.logprobs or () if isinstance(entry, dict)]
+        if any(isinstance(top, list) and len(top) > 1 for top in tops):
+            self._without = None  # it can: a reply that lacks them is that reply's matter
+            return
+        self._without += 1
+        if self._without >= _FIRST_ALIKE:
+            raise EndpointError(
+                f"endpoint {self.endpoint.name!r} (model {self.endpoint.model!r}) gives no log-probabilities"
+                + (" of alternative tokens" if reply.logprobs else "")
+                + ", which read=logprobs needs; use read=text or another endpoint"
+            )
 
     async def _exchange(self, body: bytes, started: float, patience: Patience) -> Response:
         endpoint = self.endpoint

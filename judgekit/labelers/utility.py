@@ -243,7 +243,7 @@ class Utility(Labeler):
             chance = float(answer.abstained)
             if self.read == "logprobs" and isinstance(outcome, Reply):
                 try:
-                    chance = begins(outcome, phrase, self._answerer.endpoint)
+                    chance = begins(outcome, phrase)
                 except MalformedLogprobsError as problem:
                     scores.append(Score(None, Status.UNPARSED, str(problem)))
                     continue

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from judgekit.data.tables import Status
-from judgekit.errors import EndpointError
 from judgekit.reading.verdict import Form, Unread, read, unfinished, without_reasoning
 from judgekit.wire.types import Endpoint, Reply
 
@@ -19,10 +18,12 @@ _EDGES: Final = re.compile(r"^\W+|\W+$")
 _LEAST: Final = 3
 _IMPOSSIBLE: Final = -1e6
 """As good as no probability at all; servers write anything from -100 to minus infinity."""
+_ROUNDED: Final = 1e-3
+"""By how much servers' rounding may lift probabilities above 1."""
 
 
-class MalformedLogprobsError(EndpointError):
-    """The log-probabilities of one reply are not what the protocol says."""
+class MalformedLogprobsError(ValueError):
+    """The log-probabilities of one reply are missing, or not what the protocol says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +47,9 @@ def distribution(reply: Reply, form: Form, endpoint: Endpoint) -> Distribution |
     """Return the probabilities of the verdicts where the reply, which is one word, states its own.
 
     The token in which the stated verdict begins is looked up, and with it the alternatives that the endpoint gave
-    for that place. A token counts for the one verdict that it is or begins. Log-probabilities that are none, such as
-    ``null``, leave no verdict: without them the rest would pass for the whole.
-
-    Raises:
-        EndpointError: the reply states a verdict but comes without log-probabilities, or none of alternatives.
+    for that place. A token counts for the one verdict that it is or begins. A reply without them has no verdict, as
+    taking its text would pass off certainty as a probability; nor has one with some that are none, such as ``null``, or
+    cannot be, or are of another verdict than the text's: the rest would pass for the whole.
     """
     broken = unfinished(reply.finish_reason, endpoint.complete)
     if broken is not None:
@@ -60,7 +59,10 @@ def distribution(reply: Reply, form: Form, endpoint: Endpoint) -> Distribution |
         verdict = read(reply.text if text is None else text, form)
         if isinstance(verdict, Unread):
             return verdict
-        likely = alternatives(reply, verdict.start, endpoint)
+        stated = read(reply.text, form)
+        if isinstance(stated, Unread) or stated.value != verdict.value:
+            return Unread(Status.UNPARSED, f"the text {reply.text[:80]!r} and the tokens {text!r:.80} disagree")
+        likely = alternatives(reply, verdict.start)
     except MalformedLogprobsError as problem:
         return Unread(Status.UNPARSED, str(problem))
     chances: dict[int, float] = {}
@@ -74,25 +76,24 @@ def distribution(reply: Reply, form: Form, endpoint: Endpoint) -> Distribution |
     return Distribution({value: chance / mass for value, chance in chances.items()}, min(1.0, mass))
 
 
-def begins(reply: Reply, phrase: str, endpoint: Endpoint) -> float:
+def begins(reply: Reply, phrase: str) -> float:
     """Return the probability that the reply begins with ``phrase``, judged by its first token.
 
     A token counts if it is the phrase or at least three letters of its beginning. Reasoning in ``<think>`` tags is
     passed over.
 
     Raises:
-        EndpointError: there are no log-probabilities, or none of alternatives.
-        MalformedLogprobsError: they are not what the protocol says.
+        MalformedLogprobsError: there are no log-probabilities, none of alternatives, or not what the protocol says.
     """
     text = without_reasoning(_text(reply) or reply.text)
     wanted = _EDGES.sub("", phrase).casefold()
-    chances = alternatives(reply, len(text) - len(text.lstrip()), endpoint)
+    chances = alternatives(reply, len(text) - len(text.lstrip()))
     said = {token: _EDGES.sub("", token).casefold() for token in chances}
     least = min(_LEAST, len(wanted))
     return min(1.0, math.fsum(c for t, c in chances.items() if len(said[t]) >= least and wanted.startswith(said[t])))
 
 
-def alternatives(reply: Reply, start: int, endpoint: Endpoint) -> dict[str, float]:
+def alternatives(reply: Reply, start: int) -> dict[str, float]:
     """Return the probability of each text that could have stood where the token at ``start`` stands.
 
     Tokens that differ but have the same text are one text.
@@ -100,12 +101,9 @@ def alternatives(reply: Reply, start: int, endpoint: Endpoint) -> dict[str, floa
     Args:
         reply: the reply.
         start: offset into the joined tokens of the reply.
-        endpoint: whom to blame.
 
     Raises:
-        EndpointError: there are no log-probabilities, or none of alternatives. Taking the text instead would pass
-            off certainty as a probability.
-        MalformedLogprobsError: they are not what the protocol says.
+        MalformedLogprobsError: there are no log-probabilities, none of alternatives, or not what the protocol says.
     """
     end = 0
     found: Any = ()
@@ -117,15 +115,14 @@ def alternatives(reply: Reply, start: int, endpoint: Endpoint) -> dict[str, floa
     if not isinstance(found, (list, tuple)):
         raise _malformed("top_logprobs", found)
     if len(found) < 2:
-        raise EndpointError(
-            f"endpoint {endpoint.name!r} (model {endpoint.model!r}) gives no log-probabilities"
-            + (" of alternative tokens" if reply.logprobs else "")
-            + ", which read=logprobs needs; use read=text or another endpoint"
-        )
+        missing = "log-probabilities" + (" of alternative tokens" if reply.logprobs else "")
+        raise MalformedLogprobsError(f"the reply has no {missing}")
     chances: dict[str, float] = {}
     # The very same entry twice is a token that the server lists twice: as likely, and as the one that it took.
     for token, logprob in dict.fromkeys((_token(entry), _logprob(entry)) for entry in found):
         chances[token] = chances.get(token, 0.0) + math.exp(logprob)
+    if math.fsum(chances.values()) > 1.0 + _ROUNDED:
+        raise MalformedLogprobsError(f"the reply's probabilities add up to {math.fsum(chances.values()):.4g}, above 1")
     return chances
 
 
@@ -145,7 +142,7 @@ def _token(entry: Any) -> str:
 def _logprob(entry: Mapping[str, Any]) -> float:
     """Return the log-probability of an entry, at most 0, however servers round it."""
     logprob = entry.get("logprob")
-    if isinstance(logprob, bool) or not isinstance(logprob, (int, float)) or logprob != logprob:
+    if isinstance(logprob, bool) or not isinstance(logprob, (int, float)) or not logprob <= _ROUNDED:
         raise _malformed(f"the log-probability of the token {entry.get('token')!r}", logprob)
     return float(max(_IMPOSSIBLE, min(0.0, logprob)))
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.tables import Status
-from judgekit.errors import ConfigError, EndpointError, UsageError
+from judgekit.errors import ConfigError, UsageError
 from judgekit.labelers.base import build
 from judgekit.wire.types import Failure, Request
 from tests.labelers.scripted import CUT, DOC, OTHER, PARIS, REFUSED, Here, Says, play
@@ -264,9 +264,10 @@ def test_voices_with_log_probabilities_are_averaged() -> None:
     ],
     ids=["none", "only itself", "no alternatives"],
 )
-def test_an_endpoint_without_log_probabilities_is_an_error_and_no_fallback(says: Says) -> None:
-    with pytest.raises(EndpointError, match=r"endpoint 'only' \(model 'm'\) gives no log-probabilities"):
-        play(build("judge(read=logprobs)", Here()), UNIT, [says])
+def test_a_reply_without_log_probabilities_is_unparsed_and_no_fallback(says: Says) -> None:
+    label = play(build("judge(read=logprobs)", Here()), UNIT, [says]).label
+    assert (label.relevance, label.status, label.raw) == (None, Status.UNPARSED, "Yes")
+    assert label.reason.startswith("the reply has no log-probabilities")
 
 
 @pytest.mark.parametrize(

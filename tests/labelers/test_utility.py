@@ -11,7 +11,7 @@ import pytest
 from judgekit.answers.answerer import make_answerer
 from judgekit.data.documents import Query, Unit
 from judgekit.data.tables import Status
-from judgekit.errors import EndpointError, UsageError
+from judgekit.errors import UsageError
 from judgekit.labelers.base import build
 from judgekit.wire.types import Failure, Request
 from tests.labelers.scripted import CUT, DOC, OTHER, PARIS, REFUSED, Here, Says, play
@@ -222,10 +222,9 @@ def test_shares_of_samples_are_probabilities_too() -> None:
     assert str(labeler.scale) == "unit"
 
 
-def test_missing_log_probabilities_are_an_error_and_a_failed_reply_is_not() -> None:
+def test_missing_log_probabilities_are_unparsed_and_a_failed_reply_has_failed() -> None:
     labeler = build("utility(variant=abstention, read=logprobs)", Here())
-    with pytest.raises(EndpointError, match="no log-probabilities"):
-        play(labeler, UNIT, ["unknown"])
+    assert play(labeler, UNIT, ["unknown"]).label.status is Status.UNPARSED
     assert play(labeler, UNIT, [Failure("k", Status.FAILED, "down")]).label.status is Status.FAILED
     broken = first_token(Paris=0.5, unknown=0.25)
     broken["logprobs"]["content"][0]["top_logprobs"][0]["logprob"] = None

@@ -133,3 +133,30 @@ def test_incomplete_replies_are_kept_so_that_a_changed_list_of_what_is_complete_
     (once, sent), (twice, none), (allowed, free) = label(), label(), label(complete=(reason.upper(),))
     assert (once.status, sent, twice.status, none) == (Status.TRUNCATED, 2, Status.TRUNCATED, 0)
     assert (allowed.relevance, allowed.status, free) == (1.0, Status.OK, 0)
+
+
+PROBABLE = {"logprobs": True, "top_logprobs": 2}
+TOP = [{"token": "yes", "logprob": -0.1}, {"token": "no", "logprob": -2.4}]
+LIKELY = completion("yes", logprobs={"content": [{"token": "yes", "logprob": -0.1, "top_logprobs": TOP}]})
+
+
+def test_an_endpoint_whose_first_replies_all_lack_log_probabilities_stops_the_run(tmp_path: Path) -> None:
+    found, sent = run("yes", tmp_path, params=PROBABLE, concurrency=2)
+    assert "endpoint 'here' (model 'm') gives no log-probabilities, which read=logprobs needs" in str(found.error)
+    assert 8 <= sent <= 10
+    assert run("yes", tmp_path, UNITS[:8], params=PROBABLE)[0].error is None  # stored replies stop nothing
+
+
+def test_replies_without_log_probabilities_stop_nothing_where_others_have_them(tmp_path: Path) -> None:
+    for asked in (300, 0):
+        found, sent = run(
+            lambda body: "yes" if UNITS.index(body["messages"][0]["content"]) % 8 else LIKELY,
+            tmp_path,
+            params=PROBABLE,
+            concurrency=1,
+        )
+        assert (found.error, len(found.outcomes), sent) == (None, 300, asked)
+
+
+def test_replies_without_log_probabilities_that_nobody_asked_for_stop_nothing(tmp_path: Path) -> None:
+    assert run("yes", tmp_path, UNITS[:20])[0].error is None

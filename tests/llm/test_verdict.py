@@ -46,6 +46,14 @@ def found(text: str, form: Form) -> int | None:
 # Replies and their verdicts.
 
 
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_model_that_repeats_a_piece_of_the_prompt_has_given_no_verdict(name: str) -> None:
+    lines = load_prompt(name).user.splitlines()
+    for line in lines:
+        assert found(line, FORMS[name]) is None
+    assert found("\n".join(lines), FORMS[name]) is None
+
+
 def test_there_are_many_replies_real_and_invented_and_none_is_there_twice() -> None:
     assert len({(r["prompt"], r["reply"]) for r in REPLIES}) == len(REPLIES) >= 500
     assert Counter(r["origin"] for r in REPLIES)["real"] >= 20
