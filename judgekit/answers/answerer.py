@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, Final, Literal
 
 from judgekit.answers.reading import Answer, read_answer
-from judgekit.answers.text import normalize
+from judgekit.answers.text import comparable
 from judgekit.data.documents import Doc, Fields, Unit, render
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
@@ -206,11 +206,11 @@ class Answerer:
             return Answer("", missing[0].status, raw, reason)
         if merging:
             return self._read(settled(merging, [self._merger])[0][0], self._merger)
-        votes = Counter(normalize(a.text) for a in answers if not a.abstained)
+        votes = Counter(comparable(a.text) for a in answers if not a.abstained)
         if not votes:
             return replace(answers[0], raw=raw)
         winner = max(votes.values())
-        return replace(next(a for a in answers if votes[normalize(a.text)] == winner and not a.abstained), raw=raw)
+        return replace(next(a for a in answers if votes[comparable(a.text)] == winner and not a.abstained), raw=raw)
 
 
 def _candidates(answers: Sequence[Answer]) -> list[str]:
@@ -218,7 +218,7 @@ def _candidates(answers: Sequence[Answer]) -> list[str]:
     candidates: dict[str, str] = {}
     for answer in answers:
         if answer.text and not answer.abstained:
-            candidates.setdefault(normalize(answer.text), answer.text)
+            candidates.setdefault(comparable(answer.text), answer.text)
     return list(candidates.values())
 
 

@@ -15,7 +15,7 @@ from rapidfuzz.distance import LCSseq
 
 from judgekit.answers.quality import Answered, AnswerMetric, Score, unscored
 from judgekit.answers.reading import Answer, abstains
-from judgekit.answers.text import apart, fold, is_foreign, normalize
+from judgekit.answers.text import apart, comparable, fold, is_foreign, normalize
 from judgekit.data.documents import Query
 from judgekit.data.labelings import Scale
 from judgekit.errors import UsageError
@@ -35,6 +35,8 @@ _UNICODE: Final = regex.compile(r"[\p{L}\p{N}\p{M}]+")
 class ExactMatch(AnswerMetric):
     """1 if the normalised answer is a reference, else 0.
 
+    Where normalisation leaves nothing of a reference (``A``, ``-``), the texts as they are must be the same.
+
     Scale: binary
 
     Needs: reference answers
@@ -47,16 +49,15 @@ class ExactMatch(AnswerMetric):
 
     def compare(self, text: str, references: Sequence[str]) -> float:
         """Return 1.0 or 0.0."""
-        said = normalize(text)
-        return float(any(said == normalize(reference) for reference in references))
+        said = comparable(text)
+        return float(any(said == comparable(reference) for reference in references))
 
 
 @dataclass(frozen=True)
 class TokenF1(AnswerMetric):
     """Common tokens with the best reference, as an F-measure.
 
-    Repeated tokens are counted. Where answer or reference has no token left after normalisation it is 1 if both have
-    none, else 0 (SQuAD 2.0).
+    Repeated tokens are counted. Where answer or reference has no token left after normalisation it is exact match.
 
     Scale: unit
 
@@ -70,13 +71,13 @@ class TokenF1(AnswerMetric):
 
     def compare(self, text: str, references: Sequence[str]) -> float:
         """Return the F1 beside the best reference."""
-        said = normalize(text).split()
-        return max(self._f1(said, normalize(reference).split()) for reference in references)
+        return max(self._f1(text, reference) for reference in references)
 
     @staticmethod
-    def _f1(said: list[str], reference: list[str]) -> float:
+    def _f1(text: str, best: str) -> float:
+        said, reference = normalize(text).split(), normalize(best).split()
         if not said or not reference:
-            return float(said == reference)
+            return float(comparable(text) == comparable(best))
         common = sum((Counter(said) & Counter(reference)).values())
         return 2 * common / (len(said) + len(reference))
 

@@ -14,7 +14,7 @@ from typing import Final
 
 import regex
 
-__all__ = ["apart", "fold", "inflected", "is_foreign", "normalize", "trimmed"]
+__all__ = ["apart", "comparable", "fold", "inflected", "is_foreign", "normalize", "trimmed"]
 
 _OUTSIDE: Final = r"\u0370-\u1cff\u1f00-\u1fff\u2e80-\U0010ffff"
 _STRETCH: Final = re.compile(rf"[İı{_OUTSIDE}][{_OUTSIDE}\u00ad\u0300-\u036f\u200b-\u200f\u202a-\u202e\u2060-\u206f]*")
@@ -89,6 +89,10 @@ _CHANGING: Final = regex.compile(
 _NO_PUNCTUATION: Final = str.maketrans("", "", string.punctuation)
 _ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
 _OTHER_PUNCTUATION: Final = regex.compile(r"\p{P}+")
+_SIGN: Final = re.compile(r"(?<![^\W\u3041-\u309f])[-\u2212](?=\d)")
+"""A minus before a number, also behind a particle in Hiragana; behind other letters and digits it is a hyphen."""
+
+_AROUND: Final = " .,;:!?\"'`()[]*"
 _ENDS: Final = regex.compile(r"\A[\s\p{Cc}\p{Cf}]+|[\s\p{Cc}\p{Cf}]+\Z")
 
 
@@ -166,7 +170,7 @@ def normalize(text: str, *, whole: bool = False) -> str:
 
     That is SQuAD's rule, and all there is to it where the text is in Latin script, but for letters that Unicode calls
     the same (NFC, case-folding). In other scripts all punctuation goes, and `fold` says what is
-    the same, `apart` what is a word.
+    the same, `apart` what is a word; where a script has no spaces, a number keeps its sign.
 
     Args:
         text: any text.
@@ -178,10 +182,25 @@ def normalize(text: str, *, whole: bool = False) -> str:
     if text.isascii():
         return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
     text = unicodedata.normalize("NFC", fold(text).casefold())
+    if _holds_more(text, _SPACED_BYTES) and is_foreign(text):
+        text = _SIGN.sub(" \u2212 ", text)
     text = _ARTICLES.sub(" ", text.translate(_NO_PUNCTUATION))
     if is_foreign(text):
         text = apart(_OTHER_PUNCTUATION.sub(" ", text), whole=whole)
     return " ".join(text.split())
+
+
+def comparable(text: str) -> str:
+    """Return the text by which two answers are the same: normalised, or all but as it is where that leaves nothing.
+
+    >>> comparable("The cat."), comparable("(A)"), comparable("-")
+    ('cat', 'a', '-')
+    """
+    said = normalize(text)
+    if said:
+        return said
+    plain = " ".join(unicodedata.normalize("NFC", fold(trimmed(text)).casefold()).split())
+    return plain.strip(_AROUND) or plain
 
 
 def trimmed(text: str) -> str:

@@ -131,6 +131,23 @@ def test_what_differs_does_not(said: str, reference: str) -> None:
     assert value("em", said, reference) == 0.0
 
 
+@pytest.mark.parametrize("said", ["-5度", "−5度", "気温は-5度", "－５度"])
+def test_a_sign_before_a_number_is_kept_where_there_are_no_spaces(said: str) -> None:
+    assert value("em", said, said.replace("-", "").replace("−", "").replace("－", "")) == 0.0
+    assert value("em", said, said.replace("-", "−")) == 1.0
+    assert value("contains", said, "-5度") == 1.0
+    assert value("contains", said, "-5") == 1.0
+
+
+@pytest.mark.parametrize("said", ["2019-2020年", "ソユーズ-5号", "长征-5号", "1月-3月"])
+def test_a_hyphen_behind_a_letter_or_a_digit_is_no_sign(said: str) -> None:
+    assert value("em", said, said.replace("-", "")) == 1.0
+
+
+def test_a_picture_makes_no_other_script_of_a_latin_text() -> None:
+    assert value("em", "-5 \U0001f600", "5 \U0001f600") == 1.0  # as SQuAD has it
+
+
 def test_f1_counts_the_characters_of_scripts_without_spaces_and_parts_particles() -> None:
     assert value("f1", "富士山です", "富士山") == pytest.approx(2 * 3 / (5 + 3))
     assert value("f1", "서울은", "서울") == pytest.approx(2 / 3)
