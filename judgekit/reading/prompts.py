@@ -21,7 +21,10 @@ The reply to a judge is one word (or number), and nothing else is read, unless t
     json = "score"                    # one JSON object with the verdict under this key; or all of its keys, the
                                       # verdict's last: ["reason", "score"], the others holding texts
     line = "Final grade"              # steps, and as the last line "Final grade: 2"
-    explained = true                  # one word, and then an explanation
+    steps = ["Match", "Trust"]        # with line: lines that may be grades of their own, "Match: 3"; in all others
+                                      # above the last a number that is another verdict leaves none
+    explained = true                  # one word, and then an explanation; words that take the verdict back in a way
+                                      # of their own ("Yes. Strike that.") are not recognised, so prefer one word
 
 ``constrained = true`` has the server hold the model to one word or to the JSON object, where it can; that becomes a
 part of the request. Last, and optional, is a table of further fields of the request body::
@@ -81,7 +84,7 @@ _OURS: Final[Mapping[str, str]] = {
 """Fields of the request body that a prompt may not set, and why."""
 
 _FORMS: Final = ("json", "line", "explained")
-_VERDICT_KEYS: Final = frozenset({"type", "constrained", *_FORMS})
+_VERDICT_KEYS: Final = frozenset({"type", "constrained", "steps", *_FORMS})
 _OUTPUT_KEYS: Final[Mapping[str, frozenset[str]]] = {
     "yes/no": _VERDICT_KEYS,
     "grade": _VERDICT_KEYS | {"names", "low", "min_rel", "relevance"},
@@ -306,7 +309,10 @@ def _form(reader: _Table, options: tuple[tuple[str, int], ...], others: tuple[tu
         reader.text("line", ""),
         reader.flag("explained"),
         reader.flag("constrained"),
+        tuple(reader.texts("steps")) if "steps" in reader.entries else (),
     )
+    if form.steps and not form.label:
+        raise reader.error("are the lines above the last, so they go with line", "steps")
     if form.constrained and not (form.keys or form.one_word):
         raise reader.error("is for replies of one word or of one JSON object", "constrained")
     return form

@@ -9,7 +9,8 @@ in ``<think>`` tags or channels is gone (`without_reasoning`):
   whatever depth, and no key that has it in its name (``final_score``); its value is a verdict. Where the prompt
   declares all keys there are no others;
 * ``line``: the last line is the declared label, a colon and a verdict, ``Final grade: 2``. No line above it has the
-  label, or a word of it together with another verdict, and none is another verdict;
+  label, another scale, another verdict that is a number, or a word of the label together with another verdict, and
+  none is another verdict. A line that is a declared step, a colon and a number, ``Match: 3``, grades that step;
 * ``explained``: the first word is the verdict, set off by punctuation or the end of its line. Behind it stands no
   other verdict, no word that takes back what was said, and, unless the verdict is the lowest, no negation.
 
@@ -52,6 +53,7 @@ _NEGATION: Final = re.compile(
     r"|miss(?:es|ing)|wrong|false|un(?:clear|sure|related|helpful)|ir?relevan\w+|in(?:correct|sufficient|complete))\b"
     r"|n['’]t\b"
 )
+_SCALE: Final = re.compile(r"\bscale\b|\bout of\b|\d[- ]points?\b|(?<![\d/])\d{1,2} ?/ ?\d{1,2}(?![\d/])")
 _MANY: Final = 7
 """More grades than these are told as a range."""
 
@@ -90,6 +92,7 @@ class Form:
         label: what the last line begins with, if the reply is to consist of steps.
         explained: whether an explanation may follow the verdict.
         constrained: whether the server is told the form, so that it can hold the model to it.
+        steps: what the lines above the last one begin with; such a line may be a grade of its step.
     """
 
     options: tuple[tuple[str, int], ...] = ()
@@ -98,6 +101,7 @@ class Form:
     label: str = ""
     explained: bool = False
     constrained: bool = False
+    steps: tuple[str, ...] = ()
 
     @cached_property
     def values(self) -> Mapping[str, int]:
@@ -158,6 +162,20 @@ class Form:
         """Any of the words, wherever it stands in a case-folded text."""
         words = [r"\s+".join(map(re.escape, word.split())) for word in sorted(self.values, key=len, reverse=True)]
         return re.compile(rf"(?<!\w)(?:{'|'.join(words)})(?!\w)")
+
+    @cached_property
+    def numbered(self) -> re.Pattern[str]:
+        """The number in a list that stands before a step: ``2. Match``."""
+        return re.compile(rf"^\d+[.)] (?=(?:{self._steps}) ?:)")
+
+    @cached_property
+    def step(self) -> re.Pattern[str]:
+        """A line that grades one step and says nothing else: ``Match: 3``."""
+        return re.compile(rf"(?:\d+[.)] )?(?:{self._steps}) ?: ?\d+\.?")
+
+    @cached_property
+    def _steps(self) -> str:
+        return "|".join(re.escape(_plain(step)) for step in self.steps) or "(?!)"
 
 
 def _is_number(word: str) -> bool:
@@ -260,11 +278,22 @@ def _last_line(text: str, form: Form) -> Verdict | None:
         return None
     parts = set(re.findall(r"\w+", label))
     for line in lines:
-        rivals = {form.values[_plain(word)] for word in form.word.findall(line)} - {value}
-        named = parts & set(re.findall(r"\w+", line)) or form.values.get(line.removesuffix(".")) in rivals
-        if label in line or (rivals and named):
+        if label in line or _other_scale(line, form):
+            return None
+        if form.step.fullmatch(line):
+            continue
+        text = form.numbered.sub("", line)
+        rivals = {word for word in map(_plain, form.word.findall(text)) if form.values[word] != value}
+        named = parts & set(re.findall(r"\w+", text)) or text.removesuffix(".") in rivals
+        if rivals and (named or any(map(_is_number, rivals))):
             return None
     return Verdict(value)
+
+
+def _other_scale(line: str, form: Form) -> bool:
+    """Whether a line speaks of a scale with a number that is none of the form's."""
+    numbers = [number for number in re.findall(r"\d+", line) if number not in form.values]
+    return bool(numbers and any(map(_is_number, form.values)) and _SCALE.search(line))
 
 
 def _first_word(text: str, form: Form) -> Verdict | None:

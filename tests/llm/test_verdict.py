@@ -46,6 +46,22 @@ def found(text: str, form: Form) -> int | None:
 # Replies and their verdicts.
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("Overall: 1", "I would give 1.", "Weighing match and trust gives 0.", "On a scale of 0 to 10:", "Out of 5,"),
+        *("Match: full. Overall: 1", "Relevance: 2", "On a 5-point scale:", "Match: 3/10", "2. Overall: good"),
+    ],
+)
+def test_a_second_grade_or_another_scale_above_the_last_line_leaves_no_verdict(line: str) -> None:
+    assert found(f"{line}\nFinal grade: 3", GRADE) is None
+
+
+@pytest.mark.parametrize("line", ["Match: 2", "**Trust:** 1.", "2. Match: all", "2) Match: 1", "Trust: points to 2013"])
+def test_declared_steps_may_have_grades_and_numbers_of_their_own(line: str) -> None:
+    assert found(f"{line}\nFinal grade: 3", GRADE) == 3
+
+
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_model_that_repeats_a_piece_of_the_prompt_has_given_no_verdict(name: str) -> None:
     lines = load_prompt(name).user.splitlines()
