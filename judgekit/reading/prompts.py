@@ -21,8 +21,8 @@ The reply to a judge is one word (or number), and nothing else is read, unless t
     json = "score"                    # one JSON object with the verdict under this key; or all of its keys, the
                                       # verdict's last: ["reason", "score"], the others holding texts
     line = "Final grade"              # steps, and as the last line "Final grade: 2"
-    steps = ["Match", "Trust"]        # with line: lines that may be grades of their own, "Match: 3"; in all others
-                                      # above the last a number that is another verdict leaves none
+    steps = ["Match", "Trust"]        # with line: what each line above the last begins with; such a line may be a
+                                      # grade of its own, "Match: 3"
     explained = true                  # one word, and then an explanation; words that take the verdict back in a way
                                       # of their own ("Yes. Strike that.") are not recognised, so prefer one word
 

@@ -10,7 +10,8 @@ in ``<think>`` tags or channels is gone (`without_reasoning`):
   declares all keys there are no others;
 * ``line``: the last line is the declared label, a colon and a verdict, ``Final grade: 2``. No line above it has the
   label, another scale, another verdict that is a number, or a word of the label together with another verdict, and
-  none is another verdict. A line that is a declared step, a colon and a number, ``Match: 3``, grades that step;
+  none is another verdict. Where the prompt declares its steps, each line above begins with one of them; a line that
+  is a step, a colon and a number, ``Match: 3``, grades that step;
 * ``explained``: the first word is the verdict, set off by punctuation or the end of its line. Behind it stands no
   other verdict, no word that takes back what was said, and, unless the verdict is the lowest, no negation.
 
@@ -92,7 +93,7 @@ class Form:
         label: what the last line begins with, if the reply is to consist of steps.
         explained: whether an explanation may follow the verdict.
         constrained: whether the server is told the form, so that it can hold the model to it.
-        steps: what the lines above the last one begin with; such a line may be a grade of its step.
+        steps: what every line above the last one begins with; such a line may be a grade of its step.
     """
 
     options: tuple[tuple[str, int], ...] = ()
@@ -172,6 +173,11 @@ class Form:
     def step(self) -> re.Pattern[str]:
         """A line that grades one step and says nothing else: ``Match: 3``."""
         return re.compile(rf"(?:\d+[.)] )?(?:{self._steps}) ?: ?\d+\.?")
+
+    @cached_property
+    def stepped(self) -> re.Pattern[str]:
+        """A line that begins with one of the steps."""
+        return re.compile(rf"(?:\d+[.)] |[-•] )?(?:{self._steps}) ?:")
 
     @cached_property
     def _steps(self) -> str:
@@ -276,6 +282,8 @@ def _last_line(text: str, form: Form) -> Verdict | None:
     value = form.values.get(said.removesuffix(".").strip())
     if colon.strip() or value is None:
         return None
+    if form.steps and not all(map(form.stepped.match, lines)):
+        return None  # what is none of the steps may take the last line back: "It should not be"
     parts = set(re.findall(r"\w+", label))
     for line in lines:
         if label in line or _other_scale(line, form):

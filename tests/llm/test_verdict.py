@@ -407,3 +407,19 @@ def test_only_what_is_such_a_token_at_the_very_end_is_left_out(text: str) -> Non
 def test_reasoning_is_not_read(text: str, value: int | None, start: int) -> None:
     verdict = read(text, YES_NO)
     assert (verdict == Verdict(value, start)) if value is not None else isinstance(verdict, Unread)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "If the question meant the film:",
+        "I cannot give a",
+        "It should not be",
+        "Do not write",
+        "Intent: the date.\nMatch: the passage gives it.\nTrust: good.\nIt should not be",
+    ],
+)
+def test_a_line_that_is_none_of_the_declared_steps_may_take_the_last_line_back(before: str) -> None:
+    form = load_prompt("graded").output.form
+    assert isinstance(read(f"{before}\nFinal grade: 3", form), Unread)
+    assert read("Intent: the date.\nMatch: the passage gives it.\nTrust: good.\nFinal grade: 3", form) == Verdict(3)
