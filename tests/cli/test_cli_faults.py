@@ -205,5 +205,6 @@ def test_answers_that_read_like_abstentions_are_scored_and_counted_on_screen_and
         experiment.replace('name = "judge"\nkind = "judge"', 'kind = "containment(match=normalized)"')
     )
     said = judgekit("run", "experiment.toml", "--out", "results", "--cache", "store")
-    assert said.code == 0, said.err
+    assert said.code == 1, "with every answer wrong there is nothing to tell runs apart by"
+    assert "the verdict: No verdict" in said.err
     assert "n 6, 6 scored that read like abstentions" in (folder / "results" / "report.html").read_text()
