@@ -7,7 +7,7 @@ in ``<think>`` tags or channels is gone (`without_reasoning`):
 * any form: the whole reply, without markup, is a verdict: ``Yes``, ``**2**.``;
 * ``json``: the whole reply is one JSON object (code fences are stripped) in which the declared key occurs once, at
   whatever depth, and no key that has it in its name (``final_score``); its value is a verdict. Where the prompt
-  declares all keys there are no others;
+  declares all keys there are no others, and the verdict's comes last;
 * ``line``: the last line is the declared label, a colon and a verdict, ``Final grade: 2``. No line above it has the
   label, another scale, another verdict that is a number, or a word of the label together with another verdict, and
   none is another verdict. Where the prompt declares its steps, each line above begins with one of them; a line that
@@ -256,21 +256,26 @@ def _object(text: str, form: Form) -> Verdict | None:
 
     fenced = _FENCED.fullmatch(text)
     try:
-        found = json.loads(fenced["body"] if fenced else text.strip(_BLANK), object_pairs_hook=noted)
+        body = fenced["body"] if fenced else text.strip(_BLANK)
+        found = json.loads(body, object_pairs_hook=noted, parse_float=_exact)
     except (ValueError, RecursionError):
         return None
     *others, key = (key.casefold() for key in form.keys)
     if not isinstance(found, dict) or [name for name in names if key in name and name not in others] != [key]:
         return None
-    if others and not found.keys() <= {*others, key}:
-        return None
+    if others and (not found.keys() <= {*others, key} or next(reversed(found)) != key):
+        return None  # a reason behind its verdict may take it back
     verdict = found.get(key)
-    if isinstance(verdict, float) and verdict.is_integer():
-        verdict = int(verdict)
     if not isinstance(verdict, (str, int)):
         return None
     value = form.values.get(_plain(str(verdict)))  # a truth value is True or False
     return None if value is None else Verdict(value)
+
+
+def _exact(number: str) -> int | str:
+    """Return a number with a point as a whole one if it is written as such, ``2.0``; else its text, no verdict."""
+    whole, _, rest = number.partition(".")
+    return int(whole) if rest and not rest.strip("0") else number
 
 
 def _last_line(text: str, form: Form) -> Verdict | None:

@@ -423,3 +423,18 @@ def test_a_line_that_is_none_of_the_declared_steps_may_take_the_last_line_back(b
     form = load_prompt("graded").output.form
     assert isinstance(read(f"{before}\nFinal grade: 3", form), Unread)
     assert read("Intent: the date.\nMatch: the passage gives it.\nTrust: good.\nFinal grade: 3", form) == Verdict(3)
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ('{"reason": "p", "score": 2.0}', 2),
+        ('{"reason": "p", "score": 2e-400}', None),
+        ('{"reason": "p", "score": 0.99999999999999999999}', None),
+        ('{"reason": "p", "score": 20e-1}', None),
+        ('{"score": 3, "reason": "On reflection the right score is 0."}', None),
+    ],
+)
+def test_a_json_verdict_is_a_whole_number_as_written_and_comes_last(said: str, value: int | None) -> None:
+    found = read(said, load_prompt("graded-json").output.form)
+    assert found == Verdict(value) if value is not None else isinstance(found, Unread)
