@@ -278,9 +278,8 @@ def choose_runs(
     queries = int(where.sum())
     gains = {one.name: _gain(panel, one.estimate.labeling, where, resamples) for one in series}
     groups = None if resamples.groups is None else resamples.groups[where]
-    worth = Gains(
-        decision_gain(quality, quality, weights, groups).value, attainable_gain(quality, weights), confidence, None
-    )
+    by_answers = decision_gain(quality, quality, weights, groups).value
+    worth = Gains(by_answers, attainable_gain(quality, weights), confidence)
     known = sorted((o, -gains[name].value, name) for name, o in order.items() if name in gains)
     if known:
         names = [name for _, _, name in known]
@@ -288,7 +287,7 @@ def choose_runs(
             [gains[name] for name in names], resamples.units(where), keep=keep, margin=margin, confidence=confidence
         )
         name = None if chosen.labeling is None else "" if chosen.labeling < 0 else names[chosen.labeling]
-        worth = Gains(worth.by_answers, worth.attainable, confidence, name, chosen.loss)
+        worth = replace(worth, cheapest=name, loss=chosen.loss)
     return _found(
         CHOOSE_RUNS,
         panel,

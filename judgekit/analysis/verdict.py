@@ -195,7 +195,7 @@ def _choosing(found: Found, primary: Primary, keep: float, margin: float | None)
         yield f"Cheapest that {will_do}: {gains.cheapest!r} (may lose at most {100 * gains.loss:.1f} points)."
         yield from _costlier(found, gains.cheapest)
     elif any(one.order is not None for one in found.standings):
-        yield f"Which is the cheapest labeling that {will_do} cannot be told from these questions."
+        yield f"These questions do not show which is the cheapest labeling that {will_do}."
 
 
 def _costlier(found: Found, chosen: str) -> Iterator[str]:
