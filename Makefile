@@ -15,13 +15,13 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest
 
 check: $(VENV)/.dev
-	$(BIN)/ruff check judgekit tests notebooks
-	$(BIN)/ruff format --check judgekit tests notebooks
+	$(BIN)/ruff check judgekit tests benchmarks notebooks
+	$(BIN)/ruff format --check judgekit tests benchmarks notebooks
 	$(BIN)/mypy
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m pip install -q --group bench
-	$(BIN)/python -m pytest -m bench -s tests/bench
+	$(BIN)/python -m pytest -m bench -s benchmarks
 
 clean:
 	rm -rf $(VENV) dist build judgekit-demo

@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.servers import fault_server
+
+__all__ = ["fault_server"]  # a fixture is found where its name is
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # A busy machine is no failure.

@@ -1,7 +1,7 @@
 """Where the intervals were seen to cover less than 93 % or more than 97 %, by simulation.
 
-The grid and the generator are in ``tests/bench/coverage_simulation.py``, the measured figures of all cells in
-``tests/bench/coverage.csv``; this module holds the summary that is looked up at run time.
+The grid and the generator are in ``benchmarks/coverage_simulation.py``, the measured figures of all cells in
+``benchmarks/coverage.csv``; this module holds the summary that is looked up at run time.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import pytest
 from judgekit.analysis.coverage import OFF, uncovered
 from judgekit.analysis.primary import USES
 
-SCRIPT = Path(__file__).resolve().parent.parent / "bench" / "coverage_simulation.py"
+SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "coverage_simulation.py"
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_what_is_flagged_is_what_was_measured(simulation):
 
 def test_the_readme_says_what_was_measured(simulation):
     measured = pd.read_csv(SCRIPT.with_name("coverage.csv"))
-    readme = (SCRIPT.parents[2] / "README.md").read_text()
+    readme = (SCRIPT.parents[1] / "README.md").read_text()
     for (level, runs), part in measured.groupby(["level", "runs"]):
         where = level if level == "query" else f"{level}, {runs} runs"
         within = part["coverage"].between(0.93, 0.97).mean()
@@ -72,7 +72,7 @@ def verdicts():
 
 def test_the_texts_say_what_was_measured_of_the_verdict(verdicts):
     measured = pd.read_csv(SCRIPT.with_name("verdict.csv"))
-    root = SCRIPT.parents[2]
+    root = SCRIPT.parents[1]
     assert verdicts.page(measured) in (root / "docs" / "statistics.md").read_text()
     assert verdicts.summary(measured) in (root / "README.md").read_text()
 

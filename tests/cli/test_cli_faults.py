@@ -15,9 +15,7 @@ import pytest
 
 from judgekit.client.mock import Scripted, completion
 from tests.cli.conftest import Judgekit
-from tests.llm.conftest import FaultServer, fault_server, openai_error
-
-__all__ = ["fault_server"]  # a fixture is found where its name is
+from tests.servers import FaultServer, openai_error
 
 LABEL = ["label", "judge", "--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--depth", 3]
 Answer = Callable[[dict[str, Any], int], Scripted | str | bytes]

@@ -11,9 +11,7 @@ import pyarrow.parquet as pq
 
 from judgekit.client.mock import Scripted, completion
 from tests.cli.conftest import Judgekit
-from tests.llm.conftest import FaultServer, fault_server
-
-__all__ = ["fault_server"]  # a fixture is found where its name is
+from tests.servers import FaultServer
 
 EXPERIMENT = """
 [data]

@@ -11,9 +11,7 @@ import pytest
 from judgekit.client.mock import Scripted, completion
 from tests.cli.conftest import TOWNS, Judgekit
 from tests.cli.test_cli_models import as_model, experiment
-from tests.llm.conftest import FaultServer, fault_server, openai_error
-
-__all__ = ["fault_server"]  # a fixture is found where its name is
+from tests.servers import FaultServer, openai_error
 
 SECRETS = [*TOWNS, "bridge", "masons", "harbour-7731", "refused-4410"]
 FILES = ("report.html", "report.json")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from judgekit.client.mock import MockTransport
 from judgekit.wire.types import Endpoint
+from tests.batch_service import serving
 from tests.cli.conftest import Judgekit
-from tests.llm.batch_service import serving
 
 RUN = ["run", "experiment.toml", "--out", "results"]
 

@@ -10,7 +10,7 @@ from judgekit.client.session import run_sync
 from judgekit.errors import EndpointError
 from judgekit.reading.check import check_endpoint
 from judgekit.wire.types import Endpoint
-from tests.llm.programs import Run
+from tests.programs import Run
 
 UNITS = [f"unit {i:02}" for i in range(12)]
 

@@ -15,7 +15,7 @@ from judgekit.data.trec import read_run
 from judgekit.errors import EndpointError
 from judgekit.reading.check import check_endpoint
 from judgekit.wire.types import Endpoint, Failure, Reply
-from tests.llm.programs import Run
+from tests.programs import Run
 
 MODEL = "minilm-l6-reader"
 

@@ -13,9 +13,7 @@ from judgekit.client.session import run_sync
 from judgekit.errors import EndpointError
 from judgekit.sample.record import record
 from judgekit.wire.types import Endpoint, Reply, chat
-from tests.llm.conftest import FaultServer, fault_server
-
-__all__ = ["fault_server"]
+from tests.servers import FaultServer
 
 EXPERIMENT = """
 [data]

@@ -1,0 +1,90 @@
+"""How fast containment labels, as a ratio to a plain substring loop over the same pairs in the same process.
+
+The pairs are those of the real data where they are there, else made up. The plain loop is what one would write: render
+the document, lower its case, look for each lower-case answer.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from judgekit.data.documents import Doc, Docs, Fields, Query, render
+from judgekit.data.pool import pool
+from judgekit.data.readers import read_docs, read_queries
+from judgekit.data.trec import read_run
+from judgekit.labelers.base import build
+from judgekit.wire.types import Endpoint
+
+Pairs = list[tuple[Query, list[Doc]]]
+
+
+@dataclass
+class Context:
+    fields: Fields = "title+text"
+    docs: Docs | None = None
+
+    def endpoint(self, name: str | None) -> Endpoint:
+        raise LookupError(name)
+
+    def path(self, text: str) -> Path:
+        return Path(text)
+
+
+def real(folder: Path, depth: int) -> Pairs:
+    queries, docs = read_queries(folder / "queries.jsonl"), read_docs(folder / "docs.jsonl")
+    runs = [read_run(path) for path in sorted((folder / "runs").glob("*.trec"))]
+    return [(queries[q], docs.get(ids)) for q, ids in pool(runs, queries, depth).items()]
+
+
+def made_up(queries: int, depth: int) -> Pairs:
+    chance = random.Random(1)
+    words = ["".join(chance.choices("etaoinshrdlu", k=chance.randint(2, 9))) for _ in range(5000)]
+    docs = [Doc(f"d{i}", " ".join(chance.choices(words, k=100)), "A title") for i in range(5000)]
+    asked = [Query(f"q{i}", "?", (" ".join(chance.choices(words, k=2)), chance.choice(words))) for i in range(queries)]
+    return [(query, chance.sample(docs, depth)) for query in asked]
+
+
+def plain(pairs: Pairs) -> Iterator[bool]:
+    for query, docs in pairs:
+        for doc in docs:
+            text = render(doc).lower()
+            yield any(answer.lower() in text for answer in query.answers)
+
+
+def labelled(pairs: Pairs, spec: str) -> Iterator[bool]:
+    labeler = build(spec, Context())
+    for query, docs in pairs:
+        for unit in labeler.units(query, docs):
+            for label in labeler.label(unit, ()):
+                yield label.relevance == 1.0
+
+
+def rate(run: Callable[[], Iterator[bool]], pairs: int) -> tuple[float, int]:
+    """Return pairs per second, the best of three, and how many are relevant."""
+    best, found = float("inf"), 0
+    for _ in range(3):
+        begun = time.perf_counter()
+        found = sum(run())
+        best = min(best, time.perf_counter() - begun)
+    return pairs / best, found
+
+
+@pytest.mark.bench
+def test_containment_beside_a_plain_substring_loop() -> None:
+    data = Path(os.environ.get("JUDGEKIT_SHARED", Path(__file__).resolve().parents[2] / "shared")) / "data/dev"
+    pairs = real(data, 50) if data.is_dir() else made_up(500, 50)
+    count = sum(len(docs) for _, docs in pairs)
+    base, found = rate(lambda: plain(pairs), count)
+    print(f"\n{count:,} {'real' if data.is_dir() else 'made-up'} pairs")
+    print(f"plain substring loop            {base:>9,.0f} pairs/s          {found:,} relevant")
+    for spec in ("containment", "containment(match=normalized)"):
+        speed, found = rate(lambda spec=spec: labelled(pairs, spec), count)  # type: ignore[misc]  # binds the loop's value
+        print(f"{spec:31} {speed:>9,.0f} pairs/s  {speed / base:.2f} x  {found:,} relevant")
+        assert speed > base / 10

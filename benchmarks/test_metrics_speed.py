@@ -1,0 +1,55 @@
+"""The speed that the metrics engine promises, as ratios to the tools of the field measured in the same run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.metrics_speed import OURS, TOOLS, compare, cpu, make
+
+pytest.importorskip("ranx", reason="a peer of the benchmark: pip install --group bench")
+pytestmark = pytest.mark.bench
+
+
+@pytest.mark.parametrize(
+    ("size", "suffix", "factors"),
+    [
+        ("S", "", {"pytrec_eval": 6, "ranx": 18, "ir_measures": 27}),
+        ("S", "_frames", {"pytrec_eval": 15, "ranx": 28, "ir_measures": 100}),
+        ("L", "", {"pytrec_eval": 5, "ranx": 5.5, "ir_measures": 12}),
+    ],
+)
+def test_scoring_is_many_times_as_fast_as_the_peers(
+    tmp_path: Path, size: str, suffix: str, factors: dict[str, float]
+) -> None:
+    found = compare(size, tmp_path, tuple(tool + suffix for tool in TOOLS))
+    ours = found[f"judgekit{suffix}"]
+    for peer, factor in factors.items():
+        assert found[peer + suffix]["best"] >= factor * ours["best"], peer
+    if size == "L":
+        assert ours["peak"] <= found["pytrec_eval"]["peak"] / 2
+
+
+def test_a_cold_process_costs_no_more_than_pytrec_evals(tmp_path: Path) -> None:
+    make("S", tmp_path)
+    runs = [f"--run={path}" for path in sorted(tmp_path.glob("*.trec"))]
+    qrels = [f"--qrels={path}" for path in sorted(tmp_path.glob("*.qrels"))]
+    ours = [sys.executable, "-m", "judgekit", "score", *runs, *qrels, "--measures", OURS]
+    theirs = [sys.executable, "-m", "benchmarks.metrics_speed", "once", "pytrec_eval", str(tmp_path)]
+    spent = {name: min(cpu(command) for _ in range(5)) for name, command in (("ours", ours), ("theirs", theirs))}
+    print(f"\ncold: judgekit score {spent['ours']:.2f} s, pytrec_eval {spent['theirs']:.2f} s")
+    assert spent["ours"] <= spent["theirs"]
+
+
+def test_help_and_import_answer_at_once() -> None:
+    nothing = min(cpu([sys.executable, "-c", "pass"]) for _ in range(5))
+    imported = min(cpu([sys.executable, "-c", "import judgekit"]) for _ in range(5))
+    helped = min(cpu([sys.executable, "-m", "judgekit", "--help"]) for _ in range(5))
+    print(f"\npython -c pass {nothing:.3f} s, import judgekit {imported:.3f} s, judgekit --help {helped:.3f} s")
+    assert imported <= 3 * nothing + 0.02
+    assert helped <= 0.4
+    heavy = "import judgekit, sys; assert not {'numpy', 'pandas', 'pyarrow', 'openai'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", heavy], check=True)

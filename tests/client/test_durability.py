@@ -1,0 +1,241 @@
+"""Nothing lost, nothing paid twice: killed processes, two at once, folders that cannot be written to, full disks."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgekit.client.mock import Scripted, ScriptedTransport, completion
+from judgekit.client.session import Session, run_sync
+from judgekit.errors import StoreError
+from judgekit.store.records import Record
+from judgekit.store.replies import Store
+from judgekit.wire.jsontext import parse_json
+from judgekit.wire.types import Endpoint
+from tests.programs import Ask, Run, collect
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+UNITS = [f"unit {i:04}" for i in range(240)]
+CONCURRENCY = 8
+
+
+class Parent:
+    """A process that forks the children of `tests/client/killed.py`."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-m", "tests.client.killed"]
+        self.process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def start(self, base_url: str, folder: Path, out: str = "out.txt") -> int:
+        """Start a child; return its process id."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        files = [str(folder / name) for name in ("store", "acknowledged", out)]
+        self.process.stdin.write(" ".join([base_url, *files, str(len(UNITS)), str(CONCURRENCY)]) + "\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+    def wait(self) -> int:
+        """Return how the child ended."""
+        assert self.process.stdout is not None
+        return int(self.process.stdout.readline())
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def parents() -> Iterator[list[Parent]]:
+    """Two processes that fork children."""
+    made = [Parent(), Parent()]
+    yield made
+    for parent in made:
+        parent.close()
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def stored_texts(folder: Path) -> set[str]:
+    """Return the user messages of all stored requests."""
+    store = Store(folder / "store", readonly=True)
+    found = {parse_json(Record.parse(text).body)["messages"][0]["content"] for _, text in store.texts()}
+    store.close()
+    return found
+
+
+@pytest.mark.parametrize("rounds", [10, pytest.param(50, marks=pytest.mark.many)])
+def test_a_killed_run_loses_nothing_it_acknowledged_and_repeats_only_what_was_in_flight(
+    fault_server: Any, tmp_path: Path, parents: list[Parent], rounds: int
+) -> None:
+    last, killing = f"{UNITS[-1]} 1", True
+
+    def answer(body: dict[str, Any], seen: int) -> Scripted:
+        """Hold back the last reply, so that no child ends before it is killed, however late that is."""
+        text = body["messages"][0]["content"]
+        return completion(text.upper(), delay_s=60 if killing and text == last else 0.01)
+
+    fault_server.answer = answer
+    rng = random.Random(rounds)
+    out, log = tmp_path / "out.txt", tmp_path / "acknowledged"
+    parent = parents[0]
+    for _ in range(rounds):
+        child = parent.start(fault_server.base_url, tmp_path)
+        enough = len(fault_server.seen) + rng.randint(1, 3 * len(UNITS) // rounds)
+        while len(fault_server.seen) < enough and last not in fault_server.texts():
+            time.sleep(0.001)
+        time.sleep(rng.uniform(0, 0.01))
+        os.kill(child, signal.SIGKILL)
+        assert parent.wait() == -signal.SIGKILL
+        assert {text for unit in lines(log) for text in (unit, f"{unit} 1")} <= stored_texts(tmp_path)
+        assert not out.exists()
+    killing = False
+    parent.start(fault_server.base_url, tmp_path)
+    assert parent.wait() == 0
+    sent = Counter(fault_server.texts())
+    assert set(sent) == stored_texts(tmp_path)
+    assert len(sent) == 2 * len(UNITS)
+    assert sent.total() - len(sent) <= rounds * CONCURRENCY
+    print(f"{rounds} kills, 0 entries lost, {sent.total() - len(sent)} of {sent.total()} requests sent again")
+    fault_server.seen.clear()
+    parent.start(fault_server.base_url, tmp_path, "again.txt")
+    assert parent.wait() == 0
+    assert not fault_server.seen
+    (tmp_path / "undisturbed").mkdir()
+    parent.start(fault_server.base_url, tmp_path / "undisturbed")
+    assert parent.wait() == 0
+    whole = (tmp_path / "undisturbed" / "out.txt").read_bytes()
+    assert out.read_bytes() == whole
+    assert (tmp_path / "again.txt").read_bytes() == whole
+
+
+def test_two_processes_share_one_store(fault_server: Any, tmp_path: Path, parents: list[Parent]) -> None:
+    # replies differ from call to call, and yet both processes end with the same ones
+    fault_server.answer = lambda body, seen: completion(f"answer {len(fault_server.seen)}", delay_s=0.005)
+    for number, parent in enumerate(parents):
+        parent.start(fault_server.base_url, tmp_path, f"{number}.txt")
+    assert [parent.wait() for parent in parents] == [0, 0]
+    assert (tmp_path / "0.txt").read_bytes() == (tmp_path / "1.txt").read_bytes()
+    store = Store(tmp_path / "store")
+    assert store.count() == 2 * len(UNITS)
+    assert store.check() == "ok"
+    store.close()
+
+
+@pytest.fixture
+def unwritable(tmp_path: Path) -> Iterator[Path]:
+    """A folder with a filled store that cannot be written to, not even by root."""
+    folder = tmp_path / "locked"
+    transport = ScriptedTransport("yes")
+    with Session(folder, transports=lambda _: transport) as session:
+        run_sync(collect(session, UNITS[:20], Ask(Endpoint("here", "http://h/v1", "m"))))
+    if os.geteuid() == 0:
+        command, undo = ["mount", "--bind", "-o", "ro", str(folder), str(folder)], ["umount", str(folder)]
+        if subprocess.run(command, check=False, capture_output=True).returncode:
+            pytest.skip("needs a read-only mount, which root may not make here")
+        yield folder
+        subprocess.run(undo, check=True)
+    else:
+        folder.chmod(0o555)
+        (folder / "cache.db").chmod(0o444)
+        yield folder
+        folder.chmod(0o755)
+
+
+def test_a_folder_that_cannot_be_written_to_is_a_sentence_and_can_still_be_read(unwritable: Path) -> None:
+    with pytest.raises(StoreError, match=r"cannot be written to .*--cache-mode read-only"):
+        Session(unwritable)
+    transport = ScriptedTransport("no")
+    found = Run("http://h/v1", UNITS[:30], unwritable, session={"mode": "read-only", "transports": lambda _: transport})
+    assert found.error is None
+    assert found.texts == ["no"] * 10 + ["yes"] * 20
+    assert (found.usage.cached, found.usage.sent) == (20, 10)
+
+
+def test_what_is_new_is_kept_for_the_session_only_when_reading(tmp_path: Path) -> None:
+    transport = ScriptedTransport("yes")
+    program = Ask(Endpoint("here", "http://h/v1", "m"))
+    Store(tmp_path).close()
+    for mode in ("read-only", "off"):
+        transport.sent.clear()
+        with Session(tmp_path, mode, transports=lambda _: transport) as session:  # type: ignore[arg-type]
+            run_sync(collect(session, UNITS, program, "one"))
+            run_sync(collect(session, UNITS, program, "other"))
+            assert session.usage("other").cached == len(UNITS)
+        assert len(transport.sent) == len(UNITS)
+    store = Store(tmp_path)
+    assert store.count() == 0
+    store.close()
+
+
+def test_refreshing_asks_everything_once_more_and_stores_it(tmp_path: Path) -> None:
+    program = Ask(Endpoint("here", "http://h/v1", "m"))
+    for answer, mode, sent in (("old", "on", 240), ("new", "refresh", 240), ("newer", "on", 0)):
+        transport = ScriptedTransport(answer)
+        with Session(tmp_path, mode, transports=lambda _, t=transport: t) as session:  # type: ignore[arg-type]
+            run_sync(collect(session, UNITS, program, "one"))
+            again = run_sync(collect(session, UNITS, program, "other"))
+        assert len(transport.sent) == sent
+    assert {o.text for outcomes in again.values() for o in outcomes} == {"new"}  # type: ignore[union-attr]
+
+
+def test_a_full_disk_stops_the_run_and_keeps_what_was_stored(fault_server: Any, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
+    if os.geteuid() == 0 and subprocess.run(mount, check=False, capture_output=True).returncode == 0:
+        try:
+            _fill_up(fault_server, disk / "store")
+        finally:
+            subprocess.run(["umount", "-l", str(disk)], check=True)
+    else:
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, before[1]))
+        try:
+            _fill_up(fault_server, disk / "store")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+            signal.signal(signal.SIGXFSZ, handler)
+
+
+def _fill_up(server: Any, store: Path) -> None:
+    server.answer = lambda body, seen: "yes " * 1000
+    run = Run(server.base_url, UNITS, store, concurrency=4)
+    assert isinstance(run.error, StoreError)
+    assert "is full" in str(run.error) or "cannot be used" in str(run.error)
+    assert run.error.exit_code == 3
+    assert 5 < len(run.outcomes) < len(UNITS)
+    found = Store(store, readonly=True)
+    assert found.count() == len(run.outcomes)
+    found.close()
+
+
+def test_a_corrupted_store_is_moved_aside_and_the_run_goes_on(fault_server: Any, tmp_path: Path) -> None:
+    Run(fault_server.base_url, UNITS, tmp_path)
+    data = bytearray((tmp_path / "cache.db").read_bytes())
+    middle = len(data) // 2 // 4096 * 4096
+    data[middle : middle + 8192] = bytes(8192)
+    (tmp_path / "cache.db").write_bytes(data)
+    again = Run(fault_server.base_url, UNITS, tmp_path)
+    assert again.error is None
+    assert again.texts == ["yes"] * len(UNITS)
+    assert again.usage.cached > 200
+    assert len(fault_server.seen) == len(UNITS) + again.usage.sent
+    assert list(tmp_path.glob("damaged-*/cache.db"))

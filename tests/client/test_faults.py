@@ -1,0 +1,306 @@
+"""Every fault of a server, over real sockets: what the user sees, what is sent again, and that nothing is lost."""
+
+from __future__ import annotations
+
+import shlex
+import ssl
+import subprocess
+import threading
+import time
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from judgekit.client.mock import Scripted, completion, error
+from judgekit.data.tables import Status
+from judgekit.errors import ConfigError, EndpointError
+from judgekit.wire.types import Failure
+from tests.programs import Run
+
+UNITS = [f"unit {i:02}" for i in range(40)]
+
+
+def fails_once(fault: Scripted | bytes) -> Any:
+    return lambda body, seen: fault if seen == 0 else "yes"
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        error(500, "The server had an error."),
+        error(408, "Request timeout."),
+        Scripted(502, b"<html><title>502 Bad Gateway</title></html>"),
+        Scripted(200, b"<html><body>Please log in</body></html>"),
+        Scripted(200, completion("yes").body[:80]),
+        Scripted(200, b""),
+        Scripted(200, b"[]"),
+        Scripted(200, b'{"choices": []}'),
+        Scripted(200, b'{"error": {"message": "upstream is busy", "code": 502}}'),
+        completion("yes").body[:60],
+    ],
+    ids=["500", "408", "502 html", "html", "truncated", "empty", "array", "no choices", "error in 200", "dropped"],
+)
+def test_what_may_heal_is_tried_again_and_never_stored(fault_server: Any, fault: Any, tmp_path: Path) -> None:
+    fault_server.answer = fails_once(fault)
+    run = Run(fault_server.base_url, UNITS[:5], tmp_path)
+    assert run.error is None
+    assert run.texts == ["yes"] * 5
+    assert len(fault_server.seen) == 10
+    assert (run.usage.incurred.requests, run.usage.standalone.requests, run.usage.failed) == (10, 5, 0)
+    assert any("trying again after" in note for note in run.notes)
+    again = Run(fault_server.base_url, UNITS[:5], tmp_path)
+    assert again.texts == ["yes"] * 5
+    assert len(fault_server.seen) == 10
+
+
+def test_what_does_not_heal_fails_its_unit_and_is_asked_again_by_the_next_run(
+    fault_server: Any, tmp_path: Path
+) -> None:
+    fault_server.answer = lambda body, seen: error(500, "boom") if body["messages"][0]["content"] == UNITS[3] else "yes"
+    run = Run(fault_server.base_url, UNITS, tmp_path, max_retries=2)
+    failure = run.outcomes[UNITS[3]]
+    assert isinstance(failure, Failure)
+    assert (failure.status, failure.reason) == (Status.FAILED, "500: boom (after 3 attempts)")
+    assert len(run.outcomes) == 40
+    assert (run.usage.sent, run.usage.failed, run.usage.incurred.requests) == (39, 1, 42)
+    fault_server.answer = lambda body, seen: "yes"
+    fault_server.seen.clear()
+    again = Run(fault_server.base_url, UNITS, tmp_path)
+    assert again.texts == ["yes"] * 40
+    assert fault_server.texts() == [UNITS[3]]
+
+
+def test_no_retries_means_none(fault_server: Any) -> None:
+    fault_server.answer = lambda body, seen: error(500, "boom")
+    run = Run(fault_server.base_url, UNITS[:3], max_retries=0)
+    assert len(fault_server.seen) == 3
+    assert run.texts == ["failed: 500: boom"] * 3
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (error(401, "Incorrect API key provided."), "401: Incorrect API key provided."),
+        (error(403, "Your country is not supported."), "403: Your country is not supported."),
+        (error(404, "The model `m` does not exist.", code="model_not_found"), "404: The model `m` does not exist."),
+        (error(400, "Unknown model: m"), "400: Unknown model: m"),
+        (error(402, "Pay first."), "402: Pay first."),
+        (error(429, "You exceeded your current quota.", code="insufficient_quota"), "current quota"),
+        (Scripted(301, b"", {"location": "https://elsewhere.example/v1"}), "redirects to https://elsewhere.example/v1"),
+        (Scripted(405, b"<h1>Method Not Allowed</h1>"), "405: Method Not Allowed"),
+        (error(429, "Daily limit.", headers={"retry-after": "86400"}), "asks to wait 24 hours"),
+    ],
+    ids=["401", "403", "404", "400", "402", "quota", "301", "405", "long wait"],
+)
+def test_what_cannot_heal_stops_at_once_with_the_servers_words(fault_server: Any, fault: Any, words: str) -> None:
+    fault_server.answer = lambda body, seen: fault
+    run = Run(fault_server.base_url, UNITS)
+    assert isinstance(run.error, EndpointError)
+    assert words in str(run.error)
+    assert run.error.exit_code == 3
+    assert len(fault_server.seen) <= 16
+
+
+def test_a_key_that_is_revoked_on_the_way_stops_the_run_and_keeps_what_was_paid_for(
+    fault_server: Any, tmp_path: Path
+) -> None:
+    fault_server.answer = lambda body, seen: error(401, "Revoked.") if len(fault_server.seen) > 20 else "yes"
+    run = Run(fault_server.base_url, UNITS, tmp_path, concurrency=4)
+    assert "Revoked." in str(run.error)
+    assert len(run.outcomes) == 20
+    fault_server.answer = lambda body, seen: "yes"
+    again = Run(fault_server.base_url, UNITS, tmp_path)
+    assert (again.usage.cached, again.usage.sent) == (20, 20)
+
+
+def test_replies_in_flight_when_a_run_must_stop_are_waited_for_and_kept(fault_server: Any, tmp_path: Path) -> None:
+    def answer(body: dict[str, Any], seen: int) -> Scripted:
+        if body["messages"][0]["content"] == UNITS[5]:
+            return error(401, "Revoked.")
+        return completion("yes", delay_s=0.3)
+
+    fault_server.answer = answer
+    run = Run(fault_server.base_url, UNITS, tmp_path, concurrency=10)
+    assert "Revoked." in str(run.error)
+    fault_server.answer = lambda body, seen: "yes"
+    again = Run(fault_server.base_url, UNITS, tmp_path)
+    assert again.usage.cached == 9
+
+
+@pytest.mark.parametrize("status", [500, 400])
+def test_a_run_whose_first_requests_all_fail_alike_stops_whatever_the_status(fault_server: Any, status: int) -> None:
+    # one popular proxy answers 500 to a missing key, and 400 to an unknown model
+    fault_server.answer = lambda body, seen: error(status, "No api key passed in.")
+    run = Run(fault_server.base_url, UNITS, max_retries=2)
+    assert isinstance(run.error, EndpointError)
+    assert "No api key passed in." in str(run.error)
+    assert len(fault_server.seen) < 40 * 3
+    assert not run.outcomes or len(run.outcomes) < 40
+
+
+def test_a_run_whose_first_requests_all_fail_stops_however_the_words_vary(fault_server: Any) -> None:
+    fault_server.answer = lambda body, seen: error(500, f"Include the request ID req_{uuid4()} in your report.")
+    run = Run(fault_server.base_url, UNITS, max_retries=2)
+    assert isinstance(run.error, EndpointError)
+    assert len(fault_server.seen) < 40 * 3
+    cut = completion("yes").body
+    fault_server.answer = lambda body, seen: Scripted(200, cut[: 10 + len(fault_server.seen) % 20])
+    assert isinstance(Run(fault_server.base_url, UNITS, max_retries=2).error, EndpointError)
+
+
+def test_a_server_that_goes_down_for_good_stops_the_run(fault_server: Any) -> None:
+    units = [f"unit {i}" for i in range(300)]
+    fault_server.answer = lambda body, seen: error(500, "Out of memory.") if len(fault_server.seen) > 50 else "yes"
+    run = Run(fault_server.base_url, units, max_retries=1, concurrency=4)
+    assert "20 requests in a row failed alike" in str(run.error)
+    assert "Out of memory." in str(run.error)
+    assert len(run.outcomes) >= 50
+
+
+def test_a_prompt_that_is_too_long_fails_for_its_unit_alone(fault_server: Any) -> None:
+    said = "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens."
+    fault_server.answer = lambda body, seen: (
+        error(400, said, code="context_length_exceeded", param="messages")
+        if body["messages"][0]["content"] in UNITS[:9]
+        else "yes"
+    )
+    run = Run(fault_server.base_url, UNITS)
+    assert run.error is None
+    assert run.texts == [f"failed: 400: {said}"] * 9 + ["yes"] * 31
+    assert len(fault_server.seen) == 40
+
+
+def test_a_filtered_prompt_is_refused_for_its_unit_alone(fault_server: Any) -> None:
+    fault_server.answer = lambda body, seen: error(400, "The prompt was flagged.", code="content_filter")
+    run = Run(fault_server.base_url, UNITS[:2])
+    assert run.texts == ["refused: 400: The prompt was flagged."] * 2
+
+
+def test_a_complaint_after_successes_is_about_that_request_alone(fault_server: Any) -> None:
+    fault_server.answer = lambda body, seen: (
+        error(400, "Invalid unicode.") if body["messages"][0]["content"] == UNITS[30] else "yes"
+    )
+    run = Run(fault_server.base_url, UNITS, concurrency=2)
+    assert run.error is None
+    assert run.texts == ["failed: 400: Invalid unicode."] + ["yes"] * 39
+
+
+def test_empty_and_cut_off_replies_are_replies(fault_server: Any, tmp_path: Path) -> None:
+    answers = {UNITS[0]: completion(""), UNITS[1]: completion(None), UNITS[2]: completion("ye", finish_reason="length")}
+    fault_server.answer = lambda body, seen: answers[body["messages"][0]["content"]]
+    for _ in range(2):
+        run = Run(fault_server.base_url, UNITS[:3], tmp_path)
+        assert [run.outcomes[u].text for u in UNITS[:3]] == ["", "", "ye"]  # type: ignore[union-attr]
+        assert run.outcomes[UNITS[2]].finish_reason == "length"  # type: ignore[union-attr]
+    assert len(fault_server.seen) == 3
+
+
+@pytest.mark.parametrize("after", [{"retry-after": "1"}, {"retry-after-ms": "700"}, {"retry-after": "DATE"}])
+def test_the_wait_that_a_server_asks_for_is_kept_and_told(fault_server: Any, after: dict[str, str]) -> None:
+    def answer(body: dict[str, Any], seen: int) -> Scripted | str:
+        # HTTP dates have whole seconds: two seconds ahead are between one and two
+        headers = {k: formatdate(time.time() + 2, usegmt=True) if v == "DATE" else v for k, v in after.items()}
+        return error(429, "Slow down.", headers=headers) if len(fault_server.seen) == 1 else "yes"
+
+    fault_server.answer = answer
+    run = Run(fault_server.base_url, UNITS[:6], concurrency=1)
+    assert run.texts == ["yes"] * 6
+    pause = fault_server.times[1] - fault_server.times[0]
+    assert (0.65 if "retry-after-ms" in after else 0.95) < pause < 60
+    assert len(fault_server.seen) == 7
+    waits = [note for note in run.notes if "asks to wait" in note]
+    assert len(waits) == 1
+
+
+@pytest.mark.parametrize("after", ["0", "-1", "0.001", "Wed, 21 Oct 2015 07:28:00 GMT"])
+def test_a_server_that_asks_to_wait_no_time_is_not_hammered(fault_server: Any, after: str) -> None:
+    def answer(body: dict[str, Any], seen: int) -> Scripted | str:
+        busy = fault_server.times[-1] - fault_server.times[0] < 0.5
+        return error(429, "Slow down.", headers={"retry-after": after}) if busy else "yes"
+
+    fault_server.answer = answer
+    run = Run(fault_server.base_url, UNITS[:3], concurrency=1)
+    assert run.error is None
+    assert run.texts == ["yes"] * 3
+    assert len(fault_server.seen) < 40
+
+
+def test_being_throttled_lowers_concurrency_and_fails_nothing(fault_server: Any) -> None:
+    # more than three at a time are too many for this server
+    def answer(body: dict[str, Any], seen: int) -> Scripted:
+        if fault_server.active > 3:
+            return error(429, "Too many.", headers={"retry-after-ms": "20"})
+        return completion("yes", delay_s=0.01)
+
+    fault_server.answer = answer
+    units = [f"unit {i}" for i in range(200)]
+    run = Run(fault_server.base_url, units, concurrency=64, max_retries=3)
+    assert run.error is None
+    assert run.texts == ["yes"] * 200
+    assert len(fault_server.seen) < 500
+
+
+def test_a_timeout_starts_when_the_request_goes_not_while_it_waits_for_a_slot(fault_server: Any) -> None:
+    fault_server.answer = lambda body, seen: completion("yes", delay_s=0.5)
+    run = Run(fault_server.base_url, UNITS[:6], concurrency=1, timeout_s=2.5, max_retries=0)
+    assert run.texts == ["yes"] * 6
+    assert fault_server.most_active == 1
+
+
+def test_a_slow_answer_times_out_and_is_tried_again(fault_server: Any) -> None:
+    fault_server.answer = lambda body, seen: completion("yes", delay_s=3600 if seen == 0 else 0.0)
+    run = Run(fault_server.base_url, UNITS[:3], timeout_s=0.5, max_retries=100)
+    assert run.texts == ["yes"] * 3
+    assert any("no answer within 0.5 s" in note for note in run.notes)
+
+
+def test_a_connection_that_was_never_made_says_how_to_check_it() -> None:
+    run = Run("http://127.0.0.1:9/v1", UNITS)
+    assert isinstance(run.error, EndpointError)
+    assert "curl http://127.0.0.1:9/v1/models" in str(run.error)
+    assert "Is the server running" in str(run.error)
+    run = Run("http://no-such-host.invalid/v1", UNITS)
+    assert "no-such-host.invalid" in str(run.error)
+
+
+def test_an_untrusted_certificate_is_refused(tmp_path: Path) -> None:
+    command = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 1 -subj /CN=localhost"
+        " -addext subjectAltName=DNS:localhost"
+    )
+    made = subprocess.run(shlex.split(command), cwd=tmp_path, capture_output=True, check=False)
+    if made.returncode:
+        pytest.skip("needs openssl to make a certificate")
+    reached: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            reached.append(self.path)
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        run = Run(f"https://localhost:{server.server_port}/v1", UNITS[:3])
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert "certificate" in str(run.error)
+    assert not reached
+
+
+def test_a_missing_key_is_said_before_anything_is_sent(fault_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    run = Run(fault_server.base_url, UNITS, api_key_env="NO_SUCH_KEY")
+    assert isinstance(run.error, ConfigError)
+    assert "NO_SUCH_KEY is not set" in str(run.error)
+    assert not fault_server.seen

@@ -1,0 +1,150 @@
+"""Which model answered: one labeling is made by one model, or it is said that it is not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from judgekit.analysis import compare
+from judgekit.client.mock import Scripted, ScriptedTransport, completion
+from judgekit.client.origins import origin
+from judgekit.client.session import Session, run_sync
+from judgekit.data.documents import Doc, MemoryDocs, Query
+from judgekit.data.runs import Run
+from judgekit.labelers.base import build
+from judgekit.stages import Collection, Resources, label_pool
+from judgekit.wire.types import Endpoint, Reply, chat
+from tests.programs import Ask, collect
+
+HERE = Endpoint("here", "http://h/v1", "judge")
+UNITS = [f"unit {i}" for i in range(20)]
+
+
+def said(text: str, **fields: object) -> Scripted:
+    """Return a completion that names its model and its fingerprint."""
+    return Scripted(200, json.dumps({**json.loads(completion(text).body), **fields}).encode())
+
+
+def resolve(store: Path | None, units: list[str], program: Ask, *, stage: str = "label a", **fields: object) -> Session:
+    transport = ScriptedTransport(lambda body: said("Yes", **fields))
+    with Session(store, transports=lambda _: transport) as session:
+        run_sync(collect(session, units, program, stage))
+    return session
+
+
+def test_replies_of_two_models_under_one_name_are_a_mix(tmp_path: Path) -> None:
+    first = resolve(tmp_path, UNITS[:5], Ask(HERE), model="judge-2026-01", system_fingerprint="fp_a")
+    assert (first.mixed(), first.notes) == ([], [])
+    second = resolve(tmp_path, UNITS, Ask(HERE), model="judge-2026-09", system_fingerprint="fp_b")
+    sentence = (
+        "label a: the replies of the endpoint 'here' come from 2 models, although 'judge' alone was asked for:"
+        " judge-2026-01 (5), judge-2026-09 (15)"
+    )
+    assert second.mixed() == [sentence]
+    assert second.notes == [sentence]
+    again = resolve(tmp_path, UNITS, Ask(HERE))
+    assert again.mixed() == [sentence]  # from the store alone, too
+
+
+@pytest.mark.parametrize("silent", [{}, {"model": None}, {"model": 7, "system_fingerprint": ["x"]}, {"model": ""}])
+def test_a_reply_that_names_no_model_is_no_evidence_of_another_one(tmp_path: Path, silent: dict[str, Any]) -> None:
+    resolve(tmp_path, UNITS[:5], Ask(HERE), **silent)
+    assert resolve(tmp_path, UNITS, Ask(HERE), model="judge-2026-09").notes == []
+
+
+def test_several_fingerprints_of_one_model_are_told_and_are_no_mix(tmp_path: Path) -> None:
+    resolve(tmp_path, UNITS[:5], Ask(HERE), model="m", system_fingerprint="fp_a")
+    session = resolve(tmp_path, UNITS, Ask(HERE), model="m", system_fingerprint="fp_b")
+    assert session.mixed() == []
+    (note,) = session.notes
+    assert "2 fingerprints: fp_a (5), fp_b (15)" in note
+
+
+def test_a_model_that_changes_between_two_labelings_is_told_and_is_no_mix(tmp_path: Path) -> None:
+    resolve(tmp_path, UNITS, Ask(HERE), model="judge-2026-01")
+    transport = ScriptedTransport(lambda body: said("Yes", model="judge-2026-09"))
+    with Session(tmp_path, transports=lambda _: transport) as session:
+        run_sync(collect(session, UNITS, Ask(HERE), "label a"))
+        run_sync(collect(session, UNITS, Ask(HERE, temperature=1), "label b"))
+        assert session.mixed() == []
+        (note,) = session.notes
+    assert note == (
+        "label b: the replies of the endpoint 'here' come from judge-2026-09, those of earlier stages from"
+        " judge-2026-01"
+    )
+
+
+DOCS = MemoryDocs(Doc(f"d{i}", f"passage {i}") for i in range(3))
+RUN = Run.from_frame(pd.DataFrame({"query_id": ["q"] * 3, "doc_id": ["d0", "d1", "d2"], "score": [3.0, 2.0, 1.0]}), "a")
+COLLECTION = Collection.make({"q": Query("q", "When?")}, DOCS, [RUN], 3)
+
+
+def labels(script: Any, spelling: str, *endpoints: Endpoint) -> tuple[pd.DataFrame, Session]:
+    resources = Resources({e.name: e for e in endpoints}, docs=DOCS)
+    with Session(transports=lambda _: ScriptedTransport(script)) as session:
+        return run_sync(label_pool(build(spelling, resources), COLLECTION, session)).table, session
+
+
+def test_every_label_names_the_model_and_the_fingerprint_behind_it() -> None:
+    def script(body: dict[str, Any]) -> Scripted:
+        late = "passage 2" in body["messages"][-1]["content"]
+        return said("Yes", model="m-2" if late else "m-1", system_fingerprint="fp_b" if late else "fp_a")
+
+    table, session = labels(script, "judge", HERE)
+    found = {row.doc_id: (row.reply_model, row.fingerprint) for row in table.itertuples()}
+    assert found == {"d0": ("m-1", "fp_a"), "d1": ("m-1", "fp_a"), "d2": ("m-2", "fp_b")}
+    assert len(session.mixed()) == 1
+
+
+def test_a_jury_of_two_models_is_no_mix() -> None:
+    there = Endpoint("there", "http://t/v1", "other")
+    table, session = labels(lambda body: said("Yes", model=f"{body['model']}-1"), "judge(jury=here+there)", HERE, there)
+    assert set(table["reply_model"]) == {"judge-1; other-1"}
+    assert (session.mixed(), session.notes) == ([], [])
+
+
+def test_labels_without_an_llm_have_no_such_columns() -> None:
+    table, _ = labels("Yes", "containment")
+    assert "reply_model" not in table.columns
+
+
+def test_the_origin_of_a_label_from_several_replies_names_each_once() -> None:
+    key = chat(HERE, []).key
+    replies = [
+        Reply(key, said("Yes", model=model, system_fingerprint=mark).body.decode())
+        for model, mark in (("a", "x"), ("b", None), ("a", "y"), ("a", "x"))
+    ]
+    assert origin(replies) == ("a; b", "x; y")
+    assert origin([]) == ("", "")
+
+
+def tables(origins: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return scores and quality of two runs on twelve queries, the answers being by these models in turn."""
+    scores, quality = [], []
+    for i in range(12):
+        for j, run in enumerate(("a", "b")):
+            good = float((i + j) % 3 > 0)
+            scores.append(("judge", run, "P@1", f"q{i}", good))
+            quality.append((run, 1, "m", f"q{i}", "f1", (good + i % 2) / 2, origins[i % len(origins)]))
+    return (
+        pd.DataFrame(scores, columns=["labeling", "run", "measure", "query_id", "value"]),
+        pd.DataFrame(quality, columns=["run", "depth", "model", "query_id", "metric", "value", "reply_model"]),
+    )
+
+
+def test_answers_of_two_models_under_one_name_get_no_verdict_until_that_is_accepted() -> None:
+    scores, mix = tables(["m-1", "m-2"])
+    refused = compare(scores, mix, resamples=100)
+    assert refused.verdict.found is None
+    assert "come from 2 models: m-1 (12), m-2 (12)" in refused.verdict.headline
+    accepted = compare(scores, mix, resamples=100, accept_mixed_models=True)
+    assert accepted.verdict.ranking == ("judge",)
+    assert any("come from 2 models" in warning for warning in accepted.warnings)
+    for one in (["m-1"], [""], ["m-1", ""]):
+        found = compare(scores, tables(one)[1], resamples=100)
+        assert found.verdict.ranking == ("judge",)
+        assert not any("models" in warning for warning in found.warnings)

@@ -1,0 +1,162 @@
+"""A run that ended can be run again, whatever failed in it: only what is missing is asked for, and nothing stops it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgekit.client.mock import Scripted, ScriptedTransport, completion, error
+from judgekit.client.session import Session, run_sync
+from judgekit.data.documents import Doc, Query, Unit
+from judgekit.data.tables import Status
+from judgekit.errors import EndpointError
+from judgekit.labelers.base import Label, build, checked
+from judgekit.wire.types import Endpoint, Failure, Outcome, Request
+from tests.labelers.scripted import Here
+from tests.programs import Ask, Run, collect, texts
+
+UNITS = [f"unit {i:03}" for i in range(300)]
+URL = "http://server.example/v1"
+UNIT = Unit(Query("q", "Which city?"), (Doc("d", "It is Paris."),))
+
+TOO_LONG = error(400, "This model's maximum context length is 10 tokens.", code="context_length_exceeded")
+FLAGGED = error(400, "The prompt was flagged.", code="content_filter")
+STRANGE = error(400, "Input contains characters that cannot be processed.")
+
+
+def run(script: Any, store: Path, units: Sequence[str] = UNITS, **options: Any) -> tuple[Run, int]:
+    transport = ScriptedTransport(script)
+    session = {"transports": lambda _: transport, "backoff_s": 0.001}
+    return Run(URL, units, store, session=session, **options), len(transport.sent)
+
+
+def fails(fault: Scripted, bad: Callable[[int], bool]) -> Any:
+    return lambda body: fault if bad(UNITS.index(body["messages"][0]["content"])) else "yes"
+
+
+@pytest.mark.parametrize("fault", [TOO_LONG, FLAGGED, STRANGE], ids=["too long", "flagged", "strange"])
+@pytest.mark.parametrize("count", [1, 100])
+def test_requests_that_are_never_taken_fail_alone_however_often_a_run_is_repeated(
+    fault: Scripted, count: int, tmp_path: Path
+) -> None:
+    # spread, so that a first run sees that the endpoint works
+    bad = [3 * i + 2 for i in range(count)]
+    for again in range(3):
+        found, sent = run(fails(fault, lambda i: i in bad), tmp_path, concurrency=2)
+        assert found.error is None
+        assert (found.usage.failed, sent) == (count, count if again else 300)
+
+
+def test_the_store_proves_an_endpoint_although_none_of_its_replies_is_needed(tmp_path: Path) -> None:
+    run("yes", tmp_path, UNITS[:5])
+    found, _ = run(STRANGE, tmp_path, UNITS[5:45])
+    assert found.error is None
+    assert {type(outcome) for outcome in found.outcomes.values()} == {Failure}
+
+
+def test_another_models_replies_prove_nothing(tmp_path: Path) -> None:
+    run("yes", tmp_path, UNITS[:5], model="other")
+    found, sent = run(STRANGE, tmp_path, UNITS[5:])
+    assert isinstance(found.error, EndpointError)
+    assert sent <= 32
+
+
+def test_requests_that_are_too_long_stop_a_run_in_which_nothing_ever_worked(tmp_path: Path) -> None:
+    found, sent = run(TOO_LONG, tmp_path)
+    assert "50 requests in a row failed alike" in str(found.error)
+    assert sent < 100
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        error(401, "Incorrect API key provided."),
+        error(404, "The model `m` does not exist.", code="model_not_found"),
+        error(400, "API key not valid. Please pass a valid API key."),
+        error(400, "Unknown model: m"),
+        error(400, "m is being moved", param="model"),
+    ],
+)
+def test_wrong_settings_stop_a_later_run_at_once_as_they_stop_the_first(fault: Scripted, tmp_path: Path) -> None:
+    run("yes", tmp_path, UNITS[:100])
+    found, sent = run(fault, tmp_path)
+    assert isinstance(found.error, EndpointError)
+    assert sent <= 32
+
+
+def test_an_endpoint_that_takes_nothing_any_more_stops_a_later_run(tmp_path: Path) -> None:
+    units = [f"unit {i}" for i in range(1000)]
+    run("yes", tmp_path, units[:20])
+    found, sent = run(error(400, "The tenant is closed."), tmp_path, units)
+    assert "200 requests in a row failed alike" in str(found.error)
+    assert sent < 300
+
+
+class Twice:
+    """Asks once more, with more room."""
+
+    def requests(self, unit: str, replies: Sequence[Outcome], /) -> list[Request]:
+        ask = Ask(Endpoint("here", URL, "m"), max_tokens=8192 if replies else 1024)
+        return [] if len(replies) > 1 else ask.requests(unit, ())
+
+
+def test_more_room_that_a_server_does_not_have_fails_alone(tmp_path: Path) -> None:
+    said = "max_tokens is too large: 8192. It must be less than or equal to 4096."
+    transport = ScriptedTransport(lambda body: error(400, said) if body.get("max_tokens") == 8192 else "yes")
+    for _ in range(3):
+        with Session(tmp_path, transports=lambda _: transport) as session:
+            found = run_sync(collect(session, UNITS[:60], Twice()))  # type: ignore[arg-type]  # a program like Ask
+        assert [texts(found[unit]) for unit in UNITS[:60]] == [["yes", f"failed: 400: {said}"]] * 60
+        assert session.notes == []
+    assert len(transport.sent) == 60 + 3 * 60
+
+
+@pytest.mark.parametrize("reason", ["Finished", "max_output_tokens", "network_error", "length"])
+def test_incomplete_replies_are_kept_so_that_a_changed_list_of_what_is_complete_costs_nothing(
+    reason: str, tmp_path: Path
+) -> None:
+    def label(**params: Any) -> tuple[Label, int]:
+        transport = ScriptedTransport(completion("Yes", finish_reason=reason))
+        labeler = build("judge", Here(**params))
+
+        async def outcomes(session: Session) -> list[Outcome]:
+            (found,) = [outcomes async for _, outcomes in session.resolve([UNIT], labeler, "s")]
+            return found
+
+        with Session(tmp_path, transports=lambda _: transport) as session:
+            found = run_sync(outcomes(session))
+        return checked(labeler, UNIT, found)[0], len(transport.sent)
+
+    (once, sent), (twice, none), (allowed, free) = label(), label(), label(complete=(reason.upper(),))
+    assert (once.status, sent, twice.status, none) == (Status.TRUNCATED, 2, Status.TRUNCATED, 0)
+    assert (allowed.relevance, allowed.status, free) == (1.0, Status.OK, 0)
+
+
+PROBABLE = {"logprobs": True, "top_logprobs": 2}
+TOP = [{"token": "yes", "logprob": -0.1}, {"token": "no", "logprob": -2.4}]
+LIKELY = completion("yes", logprobs={"content": [{"token": "yes", "logprob": -0.1, "top_logprobs": TOP}]})
+
+
+def test_an_endpoint_whose_first_replies_all_lack_log_probabilities_stops_the_run(tmp_path: Path) -> None:
+    found, sent = run("yes", tmp_path, params=PROBABLE, concurrency=2)
+    assert "endpoint 'here' (model 'm') gives no log-probabilities, which read=logprobs needs" in str(found.error)
+    assert 8 <= sent <= 10
+    assert run("yes", tmp_path, UNITS[:8], params=PROBABLE)[0].error is None  # stored replies stop nothing
+
+
+def test_replies_without_log_probabilities_stop_nothing_where_others_have_them(tmp_path: Path) -> None:
+    for asked in (300, 0):
+        found, sent = run(
+            lambda body: "yes" if UNITS.index(body["messages"][0]["content"]) % 8 else LIKELY,
+            tmp_path,
+            params=PROBABLE,
+            concurrency=1,
+        )
+        assert (found.error, len(found.outcomes), sent) == (None, 300, asked)
+
+
+def test_replies_without_log_probabilities_that_nobody_asked_for_stop_nothing(tmp_path: Path) -> None:
+    assert run("yes", tmp_path, UNITS[:20])[0].error is None

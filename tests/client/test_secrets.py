@@ -1,0 +1,225 @@
+"""Keys appear nowhere, and nothing but the configured endpoint is ever contacted."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgekit.client.mock import Scripted, completion, error
+from judgekit.client.submission import open_client
+from judgekit.client.transports import HttpTransport
+from judgekit.errors import ConfigError
+from judgekit.wire.access import Secret
+from judgekit.wire.types import Endpoint, Reply
+from tests.programs import Run
+
+KEY = "sk-VERY-secret-0123456789"
+UNITS = [f"unit {i:02}" for i in range(12)]
+
+
+@pytest.fixture
+def key(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("TEST_KEY", KEY)
+    return KEY
+
+
+def everything(run: Run, folder: Path) -> str:
+    """Return all that a run left: files, messages, errors, reprs."""
+    files = b"".join(p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()).decode("utf-8", "replace")
+    return files + repr(run.outcomes) + repr(run.events) + f"{run.error!r} {run.error}" + repr(run.endpoint)
+
+
+def test_the_key_goes_to_the_endpoint_and_nowhere_else(
+    fault_server: Any, tmp_path: Path, key: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.DEBUG)
+
+    def answer(body: dict[str, Any], seen: int) -> Scripted | str:
+        sent = fault_server.headers[-1]["authorization"]
+        if body["messages"][0]["content"] == UNITS[0]:
+            return completion(f"you sent {sent}")
+        if body["messages"][0]["content"] == UNITS[1]:
+            return error(400, f"context length exceeded by {sent}")
+        return error(500, f"bad {sent}") if seen == 0 else "yes"
+
+    fault_server.answer = answer
+    run = Run(fault_server.base_url, UNITS, tmp_path, api_key_env="TEST_KEY", concurrency=1)
+    assert {h["authorization"] for h in fault_server.headers} == {f"Bearer {key}"}
+    assert len(run.outcomes) == len(UNITS)
+    fault_server.answer = lambda body, seen: error(401, f"Incorrect API key provided: {key}.")
+    stopped = Run(fault_server.base_url, ["further"], tmp_path, api_key_env="TEST_KEY")
+    assert "Incorrect API key provided: ***." in str(stopped.error)
+    captured = capfd.readouterr()
+    for text in (everything(run, tmp_path), everything(stopped, tmp_path), captured.out, captured.err, caplog.text):
+        assert key not in text
+
+
+def test_no_key_is_sent_unless_it_is_named(fault_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    Run(fault_server.base_url, UNITS)
+    assert all("authorization" not in headers for headers in fault_server.headers)
+
+
+def test_a_transport_shows_no_key(key: str) -> None:
+    transport = HttpTransport(Endpoint("e", "http://h/v1", "m", api_key_env="TEST_KEY"))
+    assert key not in repr(transport)
+
+
+def test_a_value_that_is_no_key_is_refused_without_being_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_KEY", "two words\nand a line")
+    with pytest.raises(ConfigError) as caught:
+        HttpTransport(Endpoint("e", "http://h/v1", "m", api_key_env="TEST_KEY"))
+    assert "two words" not in str(caught.value)
+
+
+def test_white_space_around_a_key_is_cut_off(fault_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_KEY", f"{KEY}\n")
+    Run(fault_server.base_url, UNITS[:1], api_key_env="TEST_KEY")
+    assert fault_server.headers[0]["authorization"] == f"Bearer {KEY}"
+
+
+def test_only_the_configured_endpoint_is_contacted(
+    fault_server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contacted: list[Any] = []
+
+    def watch(event: str, arguments: tuple[Any, ...]) -> None:
+        if active and event in ("socket.connect", "socket.getaddrinfo", "socket.sendto", "socket.gethostbyname"):
+            contacted.append((event, arguments[1] if event == "socket.connect" else arguments[:2]))
+
+    active = True
+    sys.addaudithook(watch)
+    # what a careless client would follow: a proxy, a redirect
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://proxy.invalid:3128")
+    fault_server.answer = lambda body, seen: (
+        Scripted(302, b"", {"location": "http://elsewhere.invalid/"})
+        if len(fault_server.seen) == 12
+        else completion("yes")
+    )
+    run = Run(fault_server.base_url, [*UNITS, "one more"], tmp_path, concurrency=1)
+    active = False
+    port = int(fault_server.base_url.rsplit(":", 1)[1].split("/")[0])
+    assert "redirects" in str(run.error)
+    assert contacted
+    assert set(contacted) <= {("socket.connect", ("127.0.0.1", port)), ("socket.getaddrinfo", ("127.0.0.1", port))}
+
+
+def test_the_audit_above_sees_connections() -> None:
+    seen: list[Any] = []
+    active = True
+    sys.addaudithook(lambda event, arguments: seen.append(arguments) if active and event == "socket.connect" else None)
+
+    async def connect() -> None:
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen()
+            _, writer = await asyncio.open_connection(*listener.getsockname())
+            writer.close()
+            await writer.wait_closed()
+
+    asyncio.run(connect())
+    active = False
+    assert seen
+
+
+def live_and_replayed(server: Any, store: Path, said: Scripted) -> list[Reply]:
+    """Return the reply to one request as it came, and as it is replayed, sent once."""
+    server.answer = lambda body, seen: said
+    runs = [Run(server.base_url, UNITS[:1], store, api_key_env="TEST_KEY") for _ in range(2)]
+    assert len(server.seen) == 1
+    replies = [run.outcomes[UNITS[0]] for run in runs]
+    assert all(isinstance(reply, Reply) for reply in replies)
+    return replies  # type: ignore[return-value]  # checked above
+
+
+@pytest.mark.parametrize("dummy", ["x", "1", "message", "EMPTY", "test", "none", "sk-1234", "choices"])
+def test_a_key_that_is_too_short_for_a_secret_changes_no_reply(
+    dummy: str, fault_server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEST_KEY", dummy)
+    text = f"an axe, a box and 1 test message of {dummy}"
+    live, replayed = live_and_replayed(fault_server, tmp_path, completion(text))
+    assert live.text == replayed.text == text
+
+
+@pytest.mark.parametrize("secret", [KEY, 'sk-"quoted"/and\\more', "123456789012345", "finish_reason"])
+def test_a_key_that_a_server_echoes_is_cut_out_of_the_live_reply_as_of_the_stored_one(
+    secret: str, fault_server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEST_KEY", secret)
+    said = completion(f"You sent Bearer {secret}.\n", logprobs={"content": [{"logprob": -0.123456789012345}]})
+    live, replayed = live_and_replayed(fault_server, tmp_path, said)
+    assert live.text == "You sent Bearer ***.\n"
+    for kept in (live, replayed):
+        assert (kept.text, kept.logprobs, kept.usage) == (live.text, [{"logprob": -0.123456789012345}], live.usage)
+        assert secret not in kept.json["choices"][0]["message"]["content"]
+    if secret != "123456789012345":
+        assert secret not in everything(Run(fault_server.base_url, UNITS[:1], tmp_path), tmp_path)
+
+
+def test_a_key_is_found_however_json_writes_it(fault_server: Any, tmp_path: Path, key: str) -> None:
+    escaped = key.replace("-", "\\u002d").replace("V", "\\u0056")
+    said = f'{{"choices": [{{"message": {{"content": "Key: {escaped}"}}, "finish_reason": "stop"}}]}}'
+    live, replayed = live_and_replayed(fault_server, tmp_path, Scripted(200, said.encode()))
+    assert live.text == replayed.text == "Key: ***"
+    fault_server.answer = lambda body, seen: error(401, f"{'x' * 290} {key}")
+    run = Run(fault_server.base_url, ["further"], tmp_path, api_key_env="TEST_KEY")
+    assert run.error is not None
+    assert key[:4] not in str(run.error), "nor is its beginning shown, where a long message is cut"
+    assert key not in repr(Secret(key))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("Authorization", "Bearer x", "looks like a key"),
+        ("api-key", "xyz", "looks like a key"),
+        ("X-Tenant", "abcdefghij0123456789", "looks like a key"),
+        ("X-Tenant", "env:sk-abcdefghij0123456789", "must be the NAME"),
+        ("X-Tenant", "a\nb", "characters that no header has"),
+        ("X Tenant", "something", "is not a header"),
+        ("Content-Type", "text/plain", "is not a header"),
+    ],
+)
+def test_a_header_that_would_store_a_key_or_break_a_request_is_refused_and_not_shown(
+    name: str, value: str, said: str
+) -> None:
+    with pytest.raises(ConfigError, match=said) as caught:
+        Endpoint("here", "http://h/v1", "m", headers={name: value})
+    assert value not in str(caught.value)
+
+
+def test_headers_from_variables_are_sent_and_cut_out_of_what_the_server_says(
+    fault_server: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", "Bearer abcdefghij0123456789")
+    headers = {"Authorization": "env:MY_TOKEN", "X-Team": "search"}
+    fault_server.answer = lambda body, seen: "I was sent abcdefghij0123456789."
+    found = Run(fault_server.base_url, ["one"], tmp_path, headers=headers)
+    assert {(h["authorization"], h["x-team"]) for h in fault_server.headers} == {
+        ("Bearer abcdefghij0123456789", "search")
+    }
+    assert found.texts == ["I was sent ***."]
+    for file in tmp_path.rglob("*"):
+        assert file.is_dir() or b"abcdefghij0123456789" not in file.read_bytes()
+    monkeypatch.delenv("MY_TOKEN")
+    with pytest.raises(ConfigError, match="MY_TOKEN is not set or empty"):
+        HttpTransport(Endpoint("here", fault_server.base_url, "m", headers=headers))
+
+
+def test_headers_do_not_change_the_identity_of_requests() -> None:
+    plain, other = (Endpoint("here", "http://h/v1", "m", headers=h) for h in ({}, {"X-Team": "search"}))
+    assert plain.identity == other.identity
+
+
+def test_batches_are_submitted_with_the_headers_of_the_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TENANT", "tenant-0123456789")
+    client = open_client(Endpoint("here", "http://h/v1", "m", headers={"X-Tenant": "env:MY_TENANT"}))
+    assert client.default_headers["x-tenant"] == "tenant-0123456789"

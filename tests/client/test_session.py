@@ -1,0 +1,205 @@
+"""Sessions: waves, sharing, usage, plans, modes, loops."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgekit.client.budget import Budget
+from judgekit.client.mock import ScriptedTransport, error
+from judgekit.client.session import Session, run_sync
+from judgekit.data.documents import Doc, Query, Unit
+from judgekit.errors import BudgetError, EndpointError, UsageError
+from judgekit.labelers.base import build
+from judgekit.progress import Event
+from judgekit.wire.types import Endpoint, Failure, Outcome, Request
+from tests.labelers.scripted import Here
+from tests.programs import Ask, collect, texts
+
+HERE = Endpoint("here", "http://127.0.0.1:1/v1", "m")
+
+
+UNITS = [f"unit {i}" for i in range(700)]
+
+
+def test_every_unit_comes_back_with_its_outcomes_and_a_second_run_sends_nothing(tmp_path: Path) -> None:
+    transport = ScriptedTransport(lambda body: body["messages"][-1]["content"].upper())
+    for sent, cached in ((700, 0), (0, 700)):
+        with Session(tmp_path, transports=lambda _: transport) as session:
+            got = run_sync(collect(session, UNITS, Ask(HERE)))
+            usage = session.usage("s")
+        assert {u: texts(o) for u, o in got.items()} == {u: [u.upper()] for u in UNITS}
+        assert (usage.sent, usage.cached, usage.incurred.requests) == (sent, cached, sent)
+        assert usage.standalone.requests == 700
+        assert usage.standalone.completion_tokens == 1400
+    assert len(transport.sent) == 700
+
+
+def test_later_waves_see_the_outcomes_of_earlier_ones(tmp_path: Path) -> None:
+    transport = ScriptedTransport(lambda body: body["messages"][-1]["content"])
+    for _ in range(2):
+        with Session(tmp_path, transports=lambda _: transport) as session:
+            got = run_sync(collect(session, UNITS[:5], Ask(HERE, 3)))
+        assert {u: texts(o) for u, o in got.items()} == {u: [u, f"{u} 1", f"{u} 2"] for u in UNITS[:5]}
+    assert len(transport.sent) == 15
+
+
+def test_one_request_of_two_programs_at_the_same_time_is_sent_once() -> None:
+    transport = ScriptedTransport("yes")
+
+    async def both(session: Session) -> None:
+        await asyncio.gather(collect(session, UNITS, Ask(HERE), "one"), collect(session, UNITS, Ask(HERE), "other"))
+
+    with Session(transports=lambda _: transport) as session:
+        run_sync(both(session))
+        assert len(transport.sent) == 700
+        assert session.usage("one").standalone == session.usage("other").standalone
+        assert session.usage("one").incurred.requests + session.usage("other").incurred.requests == 700
+
+
+def test_a_plan_says_how_much_it_may_become_and_what_was_asked_again_is_counted(tmp_path: Path) -> None:
+    labeler = build("judge(samples=2, temperature=1)", Here())
+    units = [Unit(Query(f"q{i}", f"Which {i}?"), (Doc("d", "This."),)) for i in range(5)]
+
+    def script(body: dict[str, Any]) -> str:
+        return "Yes" if "Yes or No only." in json.dumps(body["messages"]) else "Perhaps."
+
+    async def labels(session: Session) -> None:
+        async for _ in session.resolve(units, labeler, "judge"):
+            pass
+
+    for planned in ((10, 0, 20), (20, 20, 20)):  # a replay is counted as well
+        with Session(tmp_path, transports=lambda _: ScriptedTransport(script)) as session:
+            plan = session.plan(units, labeler)
+            assert (plan.requests, plan.cached, plan.up_to) == planned
+            run_sync(labels(session))
+            assert (session.usage("judge").again, session.usage("judge").standalone.requests) == (10, 20)
+
+
+def test_a_plan_counts_what_is_missing_and_sends_nothing(tmp_path: Path) -> None:
+    transport = ScriptedTransport("yes")
+    with Session(tmp_path, transports=lambda _: transport) as session:
+        run_sync(collect(session, UNITS[:3], Ask(HERE)))
+        plan = session.plan([*UNITS, *UNITS], Ask(HERE))
+    assert (plan.units, plan.requests, plan.cached, plan.at_least) == (1400, 700, 3, False)
+    assert plan.prompt_tokens > 697 * 10
+    assert len(transport.sent) == 3
+
+
+def test_one_failed_request_fails_its_unit_alone() -> None:
+    def script(body: dict) -> object:  # type: ignore[type-arg]
+        if body["messages"][-1]["content"] == "unit 3":
+            return error(400, "This model's maximum context length is 10 tokens.", code="context_length_exceeded")
+        return "yes"
+
+    with Session(transports=lambda _: ScriptedTransport(script)) as session:  # type: ignore[arg-type]
+        got = run_sync(collect(session, UNITS[:10], Ask(HERE)))
+        usage = session.usage("s")
+    assert isinstance(got["unit 3"][0], Failure)
+    assert "maximum context length" in got["unit 3"][0].reason
+    assert (usage.sent, usage.failed) == (9, 1)
+
+
+def test_a_wrong_key_stops_the_run_with_the_servers_words() -> None:
+    transport = ScriptedTransport(error(401, "Incorrect API key provided."))
+    with Session(transports=lambda _: transport) as session, pytest.raises(EndpointError, match="Incorrect API key"):
+        run_sync(collect(session, UNITS, Ask(HERE)))
+    assert len(transport.sent) <= 16
+
+
+def test_the_budget_stops_the_run_and_what_was_paid_for_is_kept(tmp_path: Path) -> None:
+    transport = ScriptedTransport("yes")
+    with (
+        Session(tmp_path, budget=Budget(max_requests=5), transports=lambda _: transport) as session,
+        pytest.raises(BudgetError, match="5 requests"),
+    ):
+        run_sync(collect(session, UNITS, Ask(HERE)))
+    assert len(transport.sent) == 5
+    with Session(tmp_path, transports=lambda _: transport) as session:
+        assert session.plan(UNITS, Ask(HERE)).cached == 5
+
+
+def test_it_works_under_a_running_loop_and_across_several(tmp_path: Path) -> None:
+    transports: list[ScriptedTransport] = []
+
+    def make(_: Endpoint) -> ScriptedTransport:
+        transports.append(ScriptedTransport("yes"))
+        return transports[-1]
+
+    async def notebook(session: Session) -> int:
+        return len(run_sync(collect(session, UNITS[:10], Ask(HERE))))
+
+    with Session(tmp_path, transports=make) as session:
+        assert asyncio.run(notebook(session)) == 10
+        for end in (20, 30):
+            assert len(asyncio.run(collect(session, UNITS[:end], Ask(HERE)))) == end
+    assert [len(t.sent) for t in transports] == [10, 10, 10]
+    assert all(t.closed == 1 for t in transports)
+
+
+def test_leaving_a_loop_before_its_end_closes_everything_and_keeps_what_came(tmp_path: Path) -> None:
+    transports: list[ScriptedTransport] = []
+
+    def make(_: Endpoint) -> ScriptedTransport:
+        transports.append(ScriptedTransport("yes"))
+        return transports[-1]
+
+    async def leave() -> None:
+        async with Session(tmp_path, transports=make) as session:
+            async for _ in session.resolve(UNITS, Ask(HERE), "s"):
+                break
+
+    async def fail() -> None:
+        async with Session(tmp_path, transports=make) as session:
+            async for _ in session.resolve(UNITS, Ask(HERE), "s"):
+                raise ZeroDivisionError
+
+    run_sync(leave())
+    with pytest.raises(ZeroDivisionError):
+        run_sync(fail())
+    with Session(tmp_path) as session:
+        assert session.plan(UNITS, Ask(HERE)).cached >= 2
+    assert all(transport.closed for transport in transports)
+
+
+def test_progress_is_told_with_what_was_sent_and_cached(tmp_path: Path) -> None:
+    events: list[Event] = []
+    with Session(tmp_path, transports=lambda _: ScriptedTransport("yes"), progress=events.append) as session:
+        run_sync(collect(session, UNITS[:300], Ask(HERE), "one"))
+        run_sync(collect(session, UNITS, Ask(HERE), "other"))
+    assert events[-1] == Event("other", 700, 700, 400, 300, 0)
+    one = [event for event in events if event.stage == "one"]
+    assert one[-1] == Event("one", 300, 300, 300, 0, 0)
+    assert [event.done for event in one] == sorted(event.done for event in one)
+
+
+def test_an_unknown_mode_is_refused() -> None:
+    with pytest.raises(UsageError, match="read-only"):
+        Session(mode="sometimes")  # type: ignore[arg-type]
+
+
+def test_requests_go_out_in_the_order_of_the_units() -> None:
+    transport = ScriptedTransport("yes")
+    with Session(transports=lambda _: transport) as session:
+        run_sync(collect(session, UNITS, Ask(HERE)))
+    assert [body["messages"][0]["content"] for body in transport.sent] == UNITS
+
+
+def test_one_program_may_ask_several_endpoints() -> None:
+    ends = [Endpoint(name, f"http://{name}/v1", "m", concurrency=2) for name in ("a", "b")]
+
+    class Both:
+        def requests(self, unit: str, replies: Sequence[Outcome], /) -> list[Request]:
+            return [] if replies else [r for end in ends for r in Ask(end).requests(unit, ())]
+
+    sent = {end.name: ScriptedTransport(f"from {end.name}") for end in ends}
+    with Session(transports=lambda end: sent[end.name]) as session:
+        got = run_sync(collect(session, UNITS[:50], Both()))  # type: ignore[arg-type]
+        totals = session.totals()
+    assert {tuple(texts(outcomes)) for outcomes in got.values()} == {("from a", "from b")}
+    assert {name: usage.sent for name, usage in totals.items()} == {"a": 50, "b": 50}

@@ -1,0 +1,192 @@
+"""Money and budgets: standalone and incurred apart, failures counted, unknown prices unknown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.client.budget import Amount, Budget, Price
+from judgekit.client.mock import Scripted, ScriptedTransport, completion, error
+from judgekit.client.waves import Distinct
+from judgekit.errors import BudgetError, UsageError
+from judgekit.wire.types import Endpoint
+from tests.programs import Run
+
+UNITS = [f"unit {i:02}" for i in range(30)]
+URL = "http://server.example/v1"
+
+
+def run(script: Any, store: Path | None = None, units: list[str] = UNITS, **options: Any) -> tuple[Run, int]:
+    transport = ScriptedTransport(script)
+    session = {"transports": lambda _: transport, "backoff_s": 0.001, **options.pop("session", {})}
+    return Run(URL, units, store, session=session, **options), len(transport.sent)
+
+
+def test_standalone_and_incurred_are_separate_columns(tmp_path: Path) -> None:
+    prices = {"m": Price(1_000_000, 2_000_000)}
+    run("yes it is", tmp_path, UNITS[:20], session={"prices": prices})
+    again, sent = run("yes it is", tmp_path, session={"prices": prices})
+    assert sent == 10
+    assert again.usage.standalone == Amount(30, 30, 90, 30 + 180)
+    assert again.usage.incurred == Amount(10, 10, 30, 10 + 60)
+    assert (again.usage.sent, again.usage.cached, again.usage.failed) == (10, 20, 0)
+    assert again.totals["here"].incurred == again.usage.incurred
+    assert again.usage.wall_s > 0
+
+
+def test_request_seconds_are_stored_with_the_replies_and_survive_running_again(tmp_path: Path) -> None:
+    slow = completion("yes it is", delay_s=0.02)
+    first, sent = run(slow, tmp_path, UNITS[:10])
+    assert (sent, first.usage.standalone.untimed) == (10, 0)
+    assert first.usage.standalone.seconds >= 10 * 0.02, "requests that run at the same time count each"
+    again, sent = run(slow, tmp_path, UNITS[:10])
+    assert sent == 0
+    assert again.usage.standalone.seconds == pytest.approx(first.usage.standalone.seconds)
+    assert again.usage.incurred.seconds == 0
+
+
+def test_replaying_a_recording_takes_no_time_that_would_be_the_models(tmp_path: Path) -> None:
+    transport = ScriptedTransport("yes")
+    found = Run("recorded:", UNITS[:3], tmp_path, session={"transports": lambda _: transport})
+    assert (found.usage.standalone.requests, found.usage.standalone.untimed) == (3, 3)
+
+
+def test_the_seconds_of_failed_attempts_are_incurred_only() -> None:
+    found, _ = run([Scripted(500, b"{}", delay_s=0.05), "yes"], units=UNITS[:1])
+    assert found.usage.incurred.seconds >= found.usage.standalone.seconds + 0.05
+
+
+def test_failed_attempts_count_with_the_tokens_the_server_reported() -> None:
+    cut = b'{"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}'
+    found, _ = run([Scripted(200, cut), error(500, "x"), "yes"], units=UNITS[:1])
+    assert found.usage.incurred == Amount(3, 8, 4, None, unreported=1)
+    assert found.usage.standalone == Amount(1, 1, 1, None)
+
+
+def test_an_unknown_price_is_unknown_and_a_price_by_endpoint_name_wins() -> None:
+    assert run("yes")[0].usage.standalone.money is None
+    prices = {"m": Price(0, 0), "here": Price(0, 1_000_000)}
+    assert run("yes", session={"prices": prices})[0].usage.standalone.money == 30
+
+
+def test_a_budget_of_requests_is_kept_to_the_letter_retries_included() -> None:
+    found, sent = run(lambda body: error(500, "x"), session={"budget": Budget(max_requests=7)}, max_retries=9)
+    assert isinstance(found.error, BudgetError)
+    assert sent == 7
+    assert found.usage.incurred.requests == 7
+
+
+def test_a_budget_of_nothing_replays_and_sends_nothing(tmp_path: Path) -> None:
+    run("yes", tmp_path, UNITS[:20])
+    found, sent = run("yes", tmp_path, session={"budget": Budget(max_requests=0)})
+    assert sent == 0
+    assert isinstance(found.error, BudgetError)
+    assert len(found.outcomes) == 20
+    whole, sent = run("yes", tmp_path, UNITS[:20], session={"budget": Budget(max_requests=0)})
+    assert (whole.error, sent) == (None, 0)
+
+
+def test_a_budget_of_tokens_stops_before_it_would_be_exceeded() -> None:
+    found, sent = run("yes", session={"budget": Budget(max_tokens=100)}, concurrency=1, params={"max_tokens": 50})
+    assert isinstance(found.error, BudgetError)
+    assert "100 tokens" in str(found.error)
+    used = found.usage.incurred.prompt_tokens + found.usage.incurred.completion_tokens
+    assert used <= 100
+    assert sent > 10, "what was estimated is given back when the server says what was used"
+
+
+SILENT = Scripted(200, b'{"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]}')
+
+
+def test_budgets_bind_where_a_server_reports_no_tokens_and_that_is_said_once() -> None:
+    prices = {"m": Price(1000, 1000)}
+    for budget in (Budget(max_tokens=1000), Budget(max_cost=1.0)):
+        session = {"budget": budget, "prices": prices}
+        found, sent = run(SILENT, session=session, concurrency=2, params={"max_tokens": 100})
+        assert isinstance(found.error, BudgetError)
+        # about 25 tokens of prompt and 100 of room each
+        assert sent == len(found.outcomes) == 8
+        assert found.usage.incurred == Amount(8, 0, 0, 0.0, unreported=8), "what is reported stays honest"
+        assert len([note for note in found.notes if "reports no tokens" in note]) == 1
+
+
+def test_limits_of_0_send_nothing() -> None:
+    prices = {"m": Price(1000, 1000)}
+    for budget in (Budget(max_tokens=0), Budget(max_cost=0.0)):
+        found, sent = run("yes", session={"budget": budget, "prices": prices}, concurrency=8)
+        assert isinstance(found.error, BudgetError)
+        assert sent == 0
+
+
+def test_estimates_of_requests_in_flight_are_waited_for_and_stop_nothing() -> None:
+    slow = completion("yes it is", delay_s=0.01)
+    prices = {"m": Price(1000, 1000)}
+    for budget in (Budget(max_tokens=4 * 30 + 130), Budget(max_cost=0.001 * (4 * 30 + 130))):
+        # 4 tokens are reported of each of 30 requests, while 8 at a time might take 125 each.
+        session = {"budget": budget, "prices": prices}
+        found, sent = run(slow, session=session, concurrency=8, params={"max_tokens": 100})
+        assert (found.error, sent) == (None, 30)
+
+
+def test_what_may_have_been_paid_for_counts_until_it_is_known() -> None:
+    cut = Scripted(200, b'{"choices": [{"mess')
+    session = {"budget": Budget(max_tokens=300)}
+    found, sent = run(cut, units=UNITS[:1], session=session, params={"max_tokens": 100})
+    assert isinstance(found.error, BudgetError)
+    assert sent == 2
+
+
+def test_a_limit_of_tokens_per_minute_binds_where_a_server_reports_no_tokens() -> None:
+    found, _ = run(SILENT, units=UNITS[:5], tokens_per_minute=60_000, params={"max_tokens": 100})
+    assert found.seconds > 0.4, "1,000 tokens a second, about 125 a request"
+
+
+def test_a_failed_attempt_without_tokens_gives_its_estimate_back() -> None:
+    fault = error(500, "x")
+    found, sent = run(
+        [*[fault] * 4, "yes"], units=UNITS[:1], session={"budget": Budget(max_tokens=150)}, params={"max_tokens": 100}
+    )
+    assert (found.texts, sent) == (["yes"], 5)
+
+
+def test_a_cost_limit_stops_the_run_and_needs_a_price() -> None:
+    budget = {"budget": Budget(max_cost=0.05)}
+    found, _ = run("yes", session={**budget, "prices": {"m": Price(1000, 1000)}}, concurrency=1)
+    assert isinstance(found.error, BudgetError)
+    money = found.usage.incurred.money
+    assert money is not None
+    assert 0 < money <= 0.05
+    found, sent = run("yes", session=budget)
+    assert isinstance(found.error, UsageError)
+    assert sent == 0
+
+
+def test_requests_in_flight_count_against_the_budget() -> None:
+    found, sent = run("yes", session={"budget": Budget(max_requests=20)}, concurrency=16)
+    assert isinstance(found.error, BudgetError)
+    assert sent == len(found.outcomes) == 20
+
+
+def test_an_empty_budget_is_no_budget() -> None:
+    assert not Budget()
+    assert Budget(max_requests=0)
+
+
+@given(st.lists(st.lists(st.integers(0, 50)), max_size=20), st.integers(1, 8))
+def test_distinct_keys_are_counted_as_a_set_would(batches: list[list[int]], recent: int) -> None:
+    distinct, reference = Distinct(recent), set()
+    for batch in batches:
+        expected = []
+        for number in batch:
+            expected.append(number not in reference)
+            reference.add(number)
+        assert distinct.add([f"{number:016x}{'0' * 48}" for number in batch]) == expected
+    assert len(distinct) == len(reference)
+
+
+def test_an_endpoint_shows_no_secret() -> None:
+    assert "KEY_NAME" in repr(Endpoint("e", "http://h/v1", "m", api_key_env="KEY_NAME"))

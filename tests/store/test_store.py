@@ -1,0 +1,538 @@
+"""The store: text only, nothing lost, nothing executed, damage noticed."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import diskcache
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.errors import StoreError, UsageError
+from judgekit.store.explanation import explain
+from judgekit.store.maintenance import export_store, stats, verify
+from judgekit.store.records import Record, looked_up
+from judgekit.store.replies import Store, TextDisk, default_store_path
+from judgekit.wire.types import identity
+
+
+def record(number: int, size: int = 300, endpoint: str = "http://e/v1") -> Record:
+    body = f'{{"model":"m","messages":[{{"content":"{number:0{size}}","role":"user"}}]}}'
+    reply = f'{{"choices":[{{"message":{{"content":"é {number}"}}}}]}}'
+    return Record(identity(endpoint, 0, body.encode()), endpoint, 0, body, None, reply, (number, 1), 1.5)
+
+
+def fill(path: Path, numbers: range, size: int = 300) -> list[Record]:
+    records = [record(n, size) for n in numbers]
+    store = Store(path)
+    for start in range(0, len(records), 100):
+        store.put_many(records[start : start + 100])
+    store.close()
+    return records
+
+
+def write(path: Path, statement: str, *values: object) -> None:
+    """Change a store's rows as a broken disk or another program might."""
+    with closing(sqlite3.connect(path / "cache.db")) as rows, rows:
+        rows.execute(statement, values)
+
+
+def read(path: Path, records: list[Record], **options: object) -> list[Record]:
+    """Return those records that the store gives back."""
+    store = Store(path, **options)  # type: ignore[arg-type]
+    found = store.get_many([r.key for r in records])
+    store.close()
+    for r in records:
+        assert r.key not in found or found[r.key].raw == r.reply
+    return [r for r in records if r.key in found]
+
+
+def test_what_was_stored_is_there_after_reopening(tmp_path: Path) -> None:
+    records = fill(tmp_path, range(1500))
+    assert read(tmp_path, records) == records
+    assert read(tmp_path, [record(9999)]) == []
+
+
+counts = st.integers(0, 2**53)
+
+
+times = st.floats(0, 1e9)
+
+
+@given(
+    st.text(),
+    st.integers(0, 99),
+    st.none() | st.text(),
+    st.text(),
+    st.none() | st.tuples(counts, counts),
+    st.none() | times,
+)
+def test_every_record_parses_back(
+    body: str, sample: int, sent: str | None, reply: str, usage: tuple[int, int] | None, seconds: float | None
+) -> None:
+    whole = Record(identity("e", sample, body.encode()), "e", sample, body, sent, reply, usage, 0.25, seconds)
+    assert Record.parse(whole.text()) == whole
+    assert Record.parse(whole.text().replace("\n", "")) == whole
+    for text in (whole.text(), whole.text().replace("\n", "")):
+        row = looked_up(text.encode())
+        assert (row["key"], row["reply"], row["time"], row["seconds"]) == (whole.key, reply, 0.25, seconds)
+
+
+def test_a_record_without_seconds_as_judgekit_0_1_stored_it_is_read(tmp_path: Path) -> None:
+    text = record(1).text().replace('"seconds":null,', "")
+    assert "seconds" not in text
+    assert Record.parse(text) == record(1)
+    fill(tmp_path, range(2))
+    write(tmp_path, "UPDATE Cache SET value = ? WHERE key = ?", text, record(1).key)
+    store = Store(tmp_path)
+    assert store.get_many([record(1).key])[record(1).key].seconds is None
+    store.close()
+
+
+@pytest.mark.parametrize("seconds", ["-1", '"12"', "[1]"])
+def test_seconds_that_are_no_length_of_time_are_damage(tmp_path: Path, seconds: str) -> None:
+    text = record(1).text().replace('"seconds":null', f'"seconds":{seconds}')
+    with pytest.raises(ValueError, match="not a stored reply"):
+        Record.parse(text)
+    fill(tmp_path, range(2))
+    write(tmp_path, "UPDATE Cache SET value = ? WHERE key = ?", text, record(1).key)
+    assert read(tmp_path, [record(0), record(1)]) == [record(0)]
+
+
+@pytest.mark.parametrize(
+    "change", [("Yes", "Yex"), ("user", "usor"), ('"sample":0', '"sample":1'), ('"version":1', '"version":2')]
+)
+def test_a_changed_record_is_noticed(change: tuple[str, str]) -> None:
+    body = '{"messages":[{"content":"user"}]}'
+    text = Record(identity("e", 0, body.encode()), "e", 0, body, None, "Yes", None, 1.0).text()
+    with pytest.raises(ValueError, match=r"checksum|identity|version"):
+        Record.parse(text.replace(*change, 1))
+
+
+def test_nothing_is_dropped_beyond_the_size_limit(tmp_path: Path) -> None:
+    Store(tmp_path).close()
+    cache = diskcache.Cache(str(tmp_path), disk=TextDisk)
+    assert (cache.eviction_policy, cache.size_limit, cache.cull_limit) == ("none", 2**62, 0)
+    cache.reset("size_limit", 4096)
+    cache.reset("cull_limit", 10)
+    store = Store(tmp_path)
+    cache.set("further", "text")
+    cache.close()
+    records = [record(n) for n in range(3000)]
+    for start in range(0, 3000, 100):
+        store.put_many(records[start : start + 100])
+    assert store.count() == 3000
+    store.close()
+    assert read(tmp_path, records) == records
+
+
+class _Bomb:
+    def __reduce__(self) -> tuple[object, ...]:
+        return (os.mkdir, (os.environ["BOMB"],))
+
+
+def test_a_crafted_row_runs_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BOMB", str(tmp_path / "exploded"))
+    records = fill(tmp_path / "store", range(3))
+    rows = sqlite3.connect(tmp_path / "store" / "cache.db")
+    bomb = pickle.dumps(_Bomb())
+    rows.execute("UPDATE Cache SET mode = 4, value = ? WHERE key = ?", (bomb, records[0].key))
+    rows.execute("UPDATE Cache SET value = ? WHERE key = ?", (bomb, records[1].key))
+    rows.execute("INSERT INTO Cache (key, raw, mode, value) VALUES (?, 0, 1, 'x')", (bomb,))
+    rows.commit()
+    rows.close()
+    assert read(tmp_path / "store", records) == records[2:]
+    store = Store(tmp_path / "store")
+    cache = diskcache.Cache(str(tmp_path / "store"), disk=TextDisk)
+    for access in (lambda: cache.get(records[0].key), lambda: list(cache), lambda: cache.get(records[1].key)):
+        with pytest.raises(StoreError, match="pickled"):
+            access()
+    cache.close()
+    assert [key for key, _ in store.texts()] == [r.key for r in records[1:]] or store.count() == 2
+    store.put_many(records)
+    assert len(store.get_many([r.key for r in records])) == 3
+    store.close()
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_only_text_goes_in(tmp_path: Path) -> None:
+    disk = TextDisk(str(tmp_path))
+    for key in (b"x", 1, None, ("a",)):
+        with pytest.raises(TypeError, match="text"):
+            disk.put(key)
+    with pytest.raises(TypeError, match="text"):
+        disk.store({"a": 1}, False)
+
+
+def test_a_reply_that_is_there_stays_unless_it_is_replaced(tmp_path: Path) -> None:
+    first = record(1)
+    other = Record(first.key, first.endpoint, 0, first.body, None, '{"choices":[{"message":{}}]}', None, 2.0)
+    store = Store(tmp_path)
+    assert store.put_many([first]) == {}
+    assert store.put_many([other])[first.key].raw == first.reply
+    assert store.get_many([first.key])[first.key].raw == first.reply
+    store.put_many([other], replace=True)
+    assert store.get_many([first.key])[first.key].raw == other.reply
+    store.close()
+
+
+def test_errors_that_were_stored_as_replies_are_asked_for_again_and_replaced(tmp_path: Path) -> None:
+    good = record(1)
+    error = replace(good, reply='{"error":{"message":"busy"},"choices":[{"message":{"content":"Yes"}}]}')
+    notes: list[str] = []
+    store = Store(tmp_path, note=notes.append)
+    store.put_many([error])
+    assert store.get_many([good.key]) == {}
+    assert "asked for again" in notes[0]
+    assert [problem for _, problem in verify(store).damaged] == [
+        "its reply is not a chat completion: an error in it: busy"
+    ]
+    store.put_many([good])
+    assert store.get_many([good.key])[good.key].raw == good.reply
+    store.close()
+
+
+def damage(path: Path, kind: str) -> None:
+    data = bytearray(path.read_bytes())
+    rng = random.Random(kind)
+    if kind == "header":
+        data[:100] = rng.randbytes(100)
+    elif kind == "first pages":
+        data[: 4 * 4096] = rng.randbytes(4 * 4096)
+    elif kind == "middle":
+        middle = len(data) // 2 // 4096 * 4096
+        data[middle : middle + 8192] = rng.randbytes(8192)
+    elif kind == "cut off":
+        del data[len(data) // 2 :]
+    elif kind == "inner pages":
+        for at in range(4096, len(data), 4096):
+            if data[at] in (0x02, 0x05):
+                data[at : at + 12] = rng.randbytes(12)
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("size", [300, 9000])
+@pytest.mark.parametrize(("kind", "least"), [("middle", 385), ("cut off", 150), ("inner pages", 0)])
+def test_a_damaged_file_is_moved_aside_its_whole_rows_are_saved_and_the_others_are_counted(
+    tmp_path: Path, kind: str, least: int, size: int
+) -> None:
+    records = fill(tmp_path, range(400), size)
+    damage(tmp_path / "cache.db", kind)
+    notes: list[str] = []
+    kept = read(tmp_path, records, note=notes.append)
+    assert len(kept) >= least
+    assert "was damaged" in notes[0]
+    assert f"{len(kept)} rows were saved, {400 - len(kept)} cannot be read" in notes[0]
+    assert list(tmp_path.glob("damaged-*/cache.db"))
+    fill(tmp_path, range(400), size)
+    assert read(tmp_path, records) == records
+
+
+@pytest.mark.parametrize("kind", ["header", "first pages"])
+def test_a_file_that_sqlite_cannot_read_at_all_is_moved_aside_unchanged(tmp_path: Path, kind: str) -> None:
+    records = fill(tmp_path, range(400))
+    damage(tmp_path / "cache.db", kind)
+    damaged = (tmp_path / "cache.db").read_bytes()
+    notes: list[str] = []
+    assert read(tmp_path, records, note=notes.append) == []
+    assert "no row can be read" in notes[0]
+    assert ".recover" in notes[0]
+    assert [path.read_bytes() for path in tmp_path.glob("damaged-*/cache.db")] == [damaged]
+    fill(tmp_path, range(400))
+    assert read(tmp_path, records) == records
+
+
+def test_rows_are_saved_whose_numbers_have_gaps_and_records_that_wait(tmp_path: Path) -> None:
+    records = fill(tmp_path, range(600))
+    store = Store(tmp_path)
+    store.put_many([replace(record(n), reply=None) for n in range(1000, 1100)])
+    store.forget([r.key for r in records[:300]])
+    store.recover("malformed, says the test")
+    assert store.count() == 300
+    assert store.count(waiting=True) == 100
+    store.close()
+    assert read(tmp_path, records) == records[300:]
+
+
+def test_what_lies_in_the_log_of_a_killed_process_is_saved_too(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from tests.store.test_store import *;"
+        "store = Store(sys.argv[1]); store.put_many([record(n) for n in range(200)]); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+    assert (tmp_path / "cache.db-wal").stat().st_size > 0
+    data = bytearray((tmp_path / "cache.db").read_bytes())
+    data[:200] = bytes(200)
+    (tmp_path / "cache.db").write_bytes(data)
+    records = [record(n) for n in range(200)]
+    assert read(tmp_path, records) == records
+
+
+def test_a_row_that_is_damaged_inside_is_asked_for_again(tmp_path: Path) -> None:
+    records = fill(tmp_path, range(5))
+    rows = sqlite3.connect(tmp_path / "cache.db")
+    rows.execute("UPDATE Cache SET value = replace(value, 'é 2', 'é 3') WHERE key = ?", (records[2].key,))
+    rows.execute("UPDATE Cache SET value = substr(value, 1, 50) WHERE key = ?", (records[3].key,))
+    rows.commit()
+    rows.close()
+    notes: list[str] = []
+    assert read(tmp_path, records, note=notes.append) == [records[i] for i in (0, 1, 4)]
+    assert len(notes) == 1
+    assert "damaged replies" in notes[0]
+    fill(tmp_path, range(5))
+    assert read(tmp_path, records) == records
+
+
+NOT_UTF8 = "Passage confidentielle: l'\u00e9t\u00e9".encode("latin-1")
+
+
+ODD_VALUES = {
+    "text that is not UTF-8": "CAST(x'7BE9E97D' AS TEXT)",
+    "a whole record that is not UTF-8": "CAST(x'7BE9' || substr(CAST(value AS BLOB), 2) AS TEXT)",
+    "bytes": "x'00FFE9'",
+    "nothing": "NULL",
+    "a number": "3.5",
+    "an empty text": "''",
+    "a long text": "replace(hex(zeroblob(3000000)), '0', 'e')",
+}
+
+
+@pytest.mark.parametrize("kind", ODD_VALUES)
+def test_a_row_with_an_odd_value_is_asked_for_again_and_locks_no_other(tmp_path: Path, kind: str) -> None:
+    records = fill(tmp_path, range(5))
+    write(tmp_path, f"UPDATE Cache SET value = {ODD_VALUES[kind]} WHERE key = ?", records[2].key)
+    for readonly in (True, False):
+        notes: list[str] = []
+        assert read(tmp_path, records, readonly=readonly, note=notes.append) == [records[i] for i in (0, 1, 3, 4)]
+        assert len(notes) == 1
+        assert "damaged replies" in notes[0]
+    store = Store(tmp_path)
+    assert export_store(store, tmp_path / "elsewhere" / "replies.jsonl") == 4
+    assert (stats(store).replies, stats(store).damaged) == (4, 1)
+    assert [key for key, _ in verify(store, repair=True).damaged] == [records[2].key]
+    assert verify(store).ok
+    store.put_many(records)
+    store.close()
+    assert read(tmp_path, records) == records
+
+
+@pytest.mark.parametrize("column", ["store_time = NULL", "mode = 4", "mode = NULL", "access_time = 'x'"])
+def test_a_reply_is_stored_in_the_place_of_a_damaged_row(tmp_path: Path, column: str) -> None:
+    records = fill(tmp_path, range(3))
+    write(tmp_path, f"UPDATE Cache SET value = 'x', {column} WHERE key = ?", records[1].key)
+    fill(tmp_path, range(3))
+    assert read(tmp_path, records) == records
+
+
+@pytest.mark.parametrize("first", [b"", b"\xff", b"a\xe9", b"\xc3\x28"])
+def test_a_key_that_is_not_utf8_is_found_told_and_deleted(tmp_path: Path, first: bytes) -> None:
+    records = fill(tmp_path, range(5))
+    name = first + records[2].key.encode()[len(first) + (not first) :] + b"\xe9" * (not first)
+    write(tmp_path, "UPDATE Cache SET key = CAST(? AS TEXT) WHERE key = ?", name, records[2].key)
+    assert read(tmp_path, records) == [records[i] for i in (0, 1, 3, 4)]
+    store = Store(tmp_path)
+    assert stats(store).damaged == 1
+    ((shown, problem),) = verify(store, repair=True).damaged
+    assert "\\x" in shown or "\\udc" in shown
+    assert shown.isascii()
+    assert problem == "it is stored under another key"
+    assert verify(store).ok
+    store.close()
+
+
+def test_keys_of_other_types_are_left_alone(tmp_path: Path) -> None:
+    records = fill(tmp_path, range(3))
+    for key in (b"\xe9" * 64, 7, None, 2.5):
+        write(tmp_path, "INSERT INTO Cache (key, raw, mode, value) VALUES (?, 1, 1, ?)", key, NOT_UTF8)
+    store = Store(tmp_path)
+    assert (stats(store).replies, stats(store).damaged) == (3, 0)
+    assert verify(store).ok
+    store.close()
+    assert read(tmp_path, records) == records
+
+
+def test_settings_that_are_not_utf8_lock_nothing(tmp_path: Path) -> None:
+    records = fill(tmp_path, range(3))
+    write(tmp_path, "UPDATE Settings SET value = CAST(? AS TEXT)", NOT_UTF8)
+    assert read(tmp_path, records, readonly=True) == records
+    assert read(tmp_path, records) == records
+
+
+def test_no_message_shows_what_is_stored(tmp_path: Path) -> None:
+    records = fill(tmp_path, range(3))
+    write(tmp_path, "UPDATE Cache SET value = CAST(? AS TEXT) WHERE key = ?", NOT_UTF8, records[1].key)
+    notes: list[str] = []
+    store = Store(tmp_path, note=notes.append)
+    store.get_many([r.key for r in records])
+    told = [*notes, str(verify(store)), str(stats(store))]
+    with pytest.raises(UsageError) as problem:
+        explain(store, records[1].key)
+    store.close()
+    assert not any("confiden" in text for text in [*told, str(problem.value)])
+
+
+def test_a_damaged_row_that_waits_for_a_batch_is_exported_again(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    waiting = [replace(record(n), reply=None) for n in range(3)]
+    store.put_many(waiting)
+    write(tmp_path, "UPDATE Cache SET value = CAST(? AS TEXT) WHERE key = ?", NOT_UTF8, f"batch:{waiting[1].key}")
+    assert set(store.waiting([r.key for r in waiting])) == {waiting[0].key, waiting[2].key}
+    store.close()
+
+
+def rights(path: Path) -> dict[str, int]:
+    """Return the rights of a folder and of all that lies in it, whatever their names."""
+    names = {str(p.relative_to(path)): p for p in (path, *path.rglob("*"))}
+    return {name: stat.S_IMODE(p.stat().st_mode) for name, p in names.items()}
+
+
+@pytest.fixture
+def usual_umask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("usual_umask")
+def test_a_store_is_for_its_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "store"
+    store = Store(path)
+    store.put_many([record(1)])
+    assert rights(path) == {".": 0o700, "cache.db": 0o600, "cache.db-wal": 0o600, "cache.db-shm": 0o600}
+    store.close()
+    damage(path / "cache.db", "header")
+    fill(path, range(3))
+    found = rights(path)
+    assert len(found) >= 4
+    assert all(mode == (0o700 if name == "." or name[-1].isdigit() else 0o600) for name, mode in found.items()), found
+
+
+def as_judgekit_0_1_made_it(path: Path) -> list[Record]:
+    records = fill(path, range(3))
+    write(path, "PRAGMA user_version = 0")
+    (path / "damaged-20260101-000000").mkdir()
+    (path / "damaged-20260101-000000" / "cache.db").write_bytes(b"SQLite")
+    for place in (path, *path.rglob("*")):
+        place.chmod(0o755 if place.is_dir() else 0o644)
+    return records
+
+
+def test_a_store_of_an_earlier_version_is_taken_from_others_when_it_is_opened(tmp_path: Path) -> None:
+    records = as_judgekit_0_1_made_it(tmp_path / "store")
+    before = rights(tmp_path / "store")
+    assert read(tmp_path / "store", records, readonly=True) == records
+    assert rights(tmp_path / "store").items() >= before.items()
+    assert read(tmp_path / "store", records) == records
+    assert all(not mode & 0o077 for mode in rights(tmp_path / "store").values())
+
+
+def test_a_folder_that_holds_other_files_keeps_its_rights_and_so_do_they(tmp_path: Path) -> None:
+    as_judgekit_0_1_made_it(tmp_path / "store")
+    for name in ("notes.txt", "cache.dbx"):
+        (tmp_path / "store" / name).write_text("mine")
+        (tmp_path / "store" / name).chmod(0o644)
+    Store(tmp_path / "store").close()
+    found = rights(tmp_path / "store")
+    assert (found["."], found["notes.txt"], found["cache.dbx"], found["cache.db"]) == (0o755, 0o644, 0o644, 0o600)
+
+
+def test_a_store_that_its_owner_opened_to_a_group_stays_open(tmp_path: Path) -> None:
+    Store(tmp_path / "store").close()
+    (tmp_path / "store").chmod(0o770)
+    (tmp_path / "store" / "cache.db").chmod(0o660)
+    store = Store(tmp_path / "store")
+    store.put_many([record(1)])
+    assert rights(tmp_path / "store") == {
+        ".": 0o770,
+        "cache.db": 0o660,
+        "cache.db-wal": 0o660,
+        "cache.db-shm": 0o660,
+    }
+    store.close()
+
+
+def test_rights_that_cannot_be_changed_stop_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = as_judgekit_0_1_made_it(tmp_path / "store")
+
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError("not yours")
+
+    monkeypatch.setattr(Path, "chmod", refused)
+    assert read(tmp_path / "store", records) == records
+
+
+def test_two_processes_share_a_store(tmp_path: Path) -> None:
+    code = (
+        "import sys; from tests.store.test_store import *;"
+        "start = int(sys.argv[2]); store = Store(sys.argv[1]);"
+        "[store.put_many([record(n)]) for n in range(start, start + 300)]; store.close()"
+    )
+    children = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path), str(n)]) for n in (0, 150)]
+    assert [child.wait() for child in children] == [0, 0]
+    records = [record(n) for n in range(450)]
+    assert read(tmp_path, records) == records
+
+
+def test_a_process_follows_when_another_one_moved_the_file_aside(tmp_path: Path) -> None:
+    one, other = Store(tmp_path), Store(tmp_path)
+    other.put_many([record(1)])
+    one.recover("malformed, says the test")
+    other.put_many([record(2)])
+    assert len(one.get_many([record(1).key, record(2).key])) == 2
+    one.close()
+    other.close()
+
+
+def test_a_store_that_was_deleted_meanwhile_is_made_again(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s")
+    store.put_many([record(1)])
+    shutil.rmtree(tmp_path / "s")
+    store.put_many([record(2)])
+    assert set(store.get_many([record(1).key, record(2).key])) == {record(2).key}
+    store.close()
+
+
+def test_reading_only_changes_nothing(tmp_path: Path) -> None:
+    records = fill(tmp_path, range(10))
+    before = {p.name: (p.stat().st_mtime_ns, p.stat().st_size) for p in tmp_path.iterdir()}
+    time.sleep(0.01)
+    store = Store(tmp_path, readonly=True)
+    assert len(store.get_many([r.key for r in records])) == 10
+    with pytest.raises(StoreError, match="reading only"):
+        store.put_many(records)
+    store.close()
+    after = {p.name: (p.stat().st_mtime_ns, p.stat().st_size) for p in tmp_path.iterdir()}
+    assert after["cache.db"] == before["cache.db"]
+
+
+def test_a_store_to_be_read_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no store"):
+        Store(tmp_path / "nowhere", readonly=True)
+
+
+def test_a_file_in_the_place_of_the_folder_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot be"):
+        Store(tmp_path / "file")
+
+
+def test_the_store_lies_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JUDGEKIT_CACHE", str(tmp_path))
+    assert default_store_path() == tmp_path
+    monkeypatch.delenv("JUDGEKIT_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "x"))
+    if sys.platform.startswith("linux"):
+        assert default_store_path() == tmp_path / "x" / "judgekit"
