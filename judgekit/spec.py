@@ -1,8 +1,8 @@
 """The one spelling of measures and labelers: ``name(key=value, ...)@cutoff``.
 
-``nDCG@10``, ``P(rel=2)@5`` and ``judge(prompt=graded)`` are at once command-line arguments, column values,
-dictionary keys and (as slugs) file names. The law ``parse(str(x)) == x`` holds for every `Spec`.
-The measure names and keys are those of ir_measures, of whose grammar this one is a superset.
+``nDCG@10``, ``P(rel=2)@5``, ``R@2000t`` (2,000 tokens) and ``judge(prompt=graded)`` are at once command-line
+arguments, column values, dictionary keys and (as slugs) file names. The law ``parse(str(x)) == x`` holds for every
+`Spec`. The measure names and keys are those of ir_measures, of whose grammar this one is a superset.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 _MAPPING = re.compile(r"\{[^{}]*\}")
 """A mapping such as ``{0:0,1:1}``, as ir_measures writes gains; it is kept as text."""
 _LOOSE = re.compile(r"[^,()'\"\s=][^,()'\"=]*")
+_DIGITS = re.compile(r"\d+")
+_OF = re.compile(r"[tc]")
 _WORDS: dict[str, bool] = {"True": True, "true": True, "False": False, "false": False}
 _ESCAPES = {"n": "\n", "t": "\t"}
 
@@ -56,11 +58,13 @@ class Spec:
         name: ``nDCG``, ``judge``, …
         params: (key, value) pairs, sorted by key; values are bool, int, float or str.
         cutoff: the number behind ``@``, at least 1, or None.
+        of: what the cutoff counts: documents (""), or what is shown of them in tokens (``t``) or characters (``c``).
     """
 
     name: str
     params: tuple[tuple[str, Value], ...] = ()
     cutoff: int | None = None
+    of: str = ""
 
     def __post_init__(self) -> None:
         keys = [key for key, _ in self.params]
@@ -75,12 +79,12 @@ class Spec:
         return dict(self.params)
 
     def at(self, cutoff: int | None) -> Spec:
-        """Return the same spelling with another cutoff."""
+        """Return the same spelling with another cutoff, in documents."""
         return Spec(self.name, self.params, cutoff)
 
     def __str__(self) -> str:
         params = f"({', '.join(f'{k}={_write(v)}' for k, v in self.params)})" if self.params else ""
-        return f"{self.name}{params}" + ("" if self.cutoff is None else f"@{self.cutoff}")
+        return f"{self.name}{params}" + ("" if self.cutoff is None else f"@{self.cutoff}{self.of}")
 
 
 def _write(value: Value) -> str:
@@ -141,13 +145,13 @@ class _Reader:
                     self.skip()
                 elif not self.text.startswith(")", self.pos):
                     raise self.fail("',' or ')'")
-        cutoff = None
+        cutoff, of = None, ""
         if self.literal("@"):
-            digits = self.take(re.compile(r"\d+"))
+            digits = self.take(_DIGITS)
             if digits is None or len(digits) > 12 or not 1 <= int(digits) <= MAX_CUTOFF:
                 raise self.fail(f"a cutoff from 1 to {MAX_CUTOFF:,}")
-            cutoff = int(digits)
-        return Spec(name, tuple(params.items()), cutoff)
+            cutoff, of = int(digits), self.take(_OF) or ""
+        return Spec(name, tuple(params.items()), cutoff, of)
 
     def value(self) -> Value:
         quote = self.text[self.pos : self.pos + 1]
@@ -270,7 +274,7 @@ def with_options(text: str, options: Iterable[tuple[str, Value]]) -> str:
     """
     file, rest = split_file(text)
     given = parse(rest)
-    spelled = Spec(given.name, (*given.params, *options), given.cutoff)
+    spelled = Spec(given.name, (*given.params, *options), given.cutoff, given.of)
     return str(spelled) if file is None else f"{file}:{spelled}"
 
 

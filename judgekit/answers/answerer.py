@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 
 from judgekit.answers.reading import Answer, read_answer
 from judgekit.answers.text import comparable
-from judgekit.data.documents import Doc, Fields, Unit, render
+from judgekit.data.documents import BYTES_PER_TOKEN, Doc, Fields, Unit, estimate_tokens, render
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.plugins import Context, option, read_options
@@ -25,9 +25,8 @@ from judgekit.reading.prompts import Prompt, find_prompt, load_prompt, neutral, 
 from judgekit.spec import Spec, Value
 from judgekit.wire.types import Endpoint, Outcome, Request
 
-__all__ = ["Answerer", "Fitted", "Mode", "Order", "estimate_tokens", "fit", "make_answerer"]
+__all__ = ["Answerer", "Fitted", "Mode", "Order", "fit", "make_answerer"]
 
-_BYTES_PER_TOKEN: Final = 4
 _LEAST: Final = 16
 """A document of which fewer tokens than this would be left is dropped."""
 
@@ -260,14 +259,6 @@ class Fitted:
     cut_tokens: int = 0
 
 
-def estimate_tokens(text: str) -> int:
-    """Return about how many tokens a text has: one per four bytes of UTF-8, begun ones counted.
-
-    The same rule as for the cost before paying; no tokenizer is known for an endpoint that is only an address.
-    """
-    return -(-len(text.encode()) // _BYTES_PER_TOKEN)
-
-
 def fit(docs: Sequence[Doc], fields: Fields, tokens: int | None) -> Fitted:
     """Return the documents that fit into ``tokens``, best first; None means no limit.
 
@@ -294,8 +285,8 @@ def fit(docs: Sequence[Doc], fields: Fields, tokens: int | None) -> Fitted:
 def _shorten(doc: Doc, fields: Fields, tokens: int) -> Doc | None:
     """Return the document cut to ``tokens`` at a word's end, or None where less than `_LEAST` would be left."""
     head = len(render(doc, fields).encode()) - len(doc.text.encode())
-    room = tokens * _BYTES_PER_TOKEN - head
-    if room < _LEAST * _BYTES_PER_TOKEN:
+    room = tokens * BYTES_PER_TOKEN - head
+    if room < _LEAST * BYTES_PER_TOKEN:
         return None
     text = doc.text.encode()[: room + 1].decode(errors="ignore")
     words = text.rsplit(maxsplit=1)

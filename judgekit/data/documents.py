@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from judgekit.errors import DataError
 
-__all__ = ["Doc", "Docs", "Fields", "MemoryDocs", "Queries", "Query", "Unit", "render"]
+__all__ = [
+    "BYTES_PER_TOKEN",
+    "Doc",
+    "Docs",
+    "Fields",
+    "MemoryDocs",
+    "Queries",
+    "Query",
+    "Unit",
+    "estimate_tokens",
+    "render",
+]
 
+BYTES_PER_TOKEN: Final = 4
 Fields = Literal["title+text", "text"]
 
 
@@ -29,12 +41,19 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Doc:
-    """A passage that can be retrieved."""
+    """A passage that can be retrieved.
+
+    Attributes:
+        page_id: the page that it was cut out of.
+        start, end: where on that page it stands: its first character from 0, and the one behind its last.
+    """
 
     doc_id: str
     text: str
     title: str = ""
     page_id: str | None = None
+    start: int | None = None
+    end: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +119,11 @@ def render(doc: Doc, fields: Fields = "title+text") -> str:
     if fields == "text" or not doc.title:
         return doc.text
     return f"{doc.title}\n{doc.text}"
+
+
+def estimate_tokens(text: str) -> int:
+    """Return about how many tokens a text has: one per four bytes of UTF-8, begun ones counted.
+
+    The same rule as for the cost before paying; no tokenizer is known for an endpoint that is only an address.
+    """
+    return -(-len(text.encode()) // BYTES_PER_TOKEN)

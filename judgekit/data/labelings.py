@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -262,6 +262,11 @@ class Labeling:
             return rows if "status" in rows else LABELS.check(rows.assign(status=self.status))
         columns = {"query_id": self.query_ids, "doc_id": self.doc_ids}
         return LABELS.check(pd.DataFrame({**columns, "relevance": self.relevance, "status": self.status}))
+
+    def columns(self, *names: str) -> list[list[Any] | None]:
+        """Return further columns that the labeling was built from, in the order of its rows; None for absent ones."""
+        given = self._columns or {}
+        return [given[name].tolist() if name in given else None for name in names]
 
     @property
     def missing(self) -> npt.NDArray[np.bool_]:

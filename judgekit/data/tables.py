@@ -199,10 +199,12 @@ def _printable(value: Any) -> Any:
 
 RUN: Final = Table("run", {"query_id": "id", "doc_id": "id", "score": "float"}, {})
 PAIRS: Final = Table("pairs", {"query_id": "id", "doc_id": "id"}, {})
+SPAN: Final = {"page_id": "str", "start": "float", "end": "float"}
+"""Columns that say where on its page a document stands, in characters; "" and NaN where nobody says it."""
 LABELS: Final = Table(
     "labels",
     {"query_id": "id", "doc_id": "id", "relevance": "float", "status": "str"},
-    {"raw": "str", "reason": "str", "reply_model": "str", "fingerprint": "str"},
+    {"raw": "str", "reason": "str", "reply_model": "str", "fingerprint": "str", **SPAN, "evidence": "str"},
 )
 SCORES: Final = Table(
     "scores",

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Literal, get_args
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final, Literal, get_args
 
 import numpy as np
 
+from judgekit.data.documents import Docs, Fields
 from judgekit.data.labelings import Labeling
 from judgekit.data.ordering import Ties
 from judgekit.data.runs import Run
+from judgekit.data.spans import spans_of
 from judgekit.errors import UsageError, nearest
+from judgekit.metrics.evidence import by_evidence, shown
 from judgekit.metrics.hits import Drop, LabelledHits
-from judgekit.metrics.join import Bools, Floats, Join
+from judgekit.metrics.join import Bools, Floats, Ints, Join
 from judgekit.metrics.measures import Measure, parse_measures
 from judgekit.metrics.results import Evaluation
-from judgekit.spec import Spec
+
+_FEW: Final = 0.05
 
 __all__ = ["Missing", "NoRelevant", "NotInRun", "Unjudged", "evaluate"]
 
@@ -41,6 +46,8 @@ def evaluate(
     unjudged: Unjudged = "nonrelevant",
     no_relevant: NoRelevant = "zero",
     not_in_run: NotInRun = "zero",
+    docs: Docs | None = None,
+    fields: Fields = "title+text",
 ) -> Evaluation:
     """Score runs with labelings.
 
@@ -59,6 +66,9 @@ def evaluate(
         unjudged: what a document without any label is.
         no_relevant: what a query without relevant documents scores.
         not_in_run: what a query scores that a run lacks.
+        docs: the collection, which tells how much of it fits into a budget (``R@2000t``), and where documents stand
+            whose labels do not say it (``unit=evidence``).
+        fields: how documents are rendered, for budgets.
 
     Raises:
         UsageError: there is nothing to score, names repeat, a measure or option is unknown, a measure looks deeper
@@ -101,7 +111,8 @@ def evaluate(
     if missing == "undefined":
         blank |= join.missing
     values, low, high = [], [], []
-    computer = _Computer(join, missing, unjudged)
+    join.shown |= _shown(join, parsed, docs, fields)
+    computer = _Computer(join, missing, unjudged, docs)
     for measure in parsed:
         bad = np.array([(labeling.name, str(measure)) in reasons for labeling in labelings])
         undefined = blank[:, None, :] | bad[:, None, None]
@@ -118,7 +129,8 @@ def evaluate(
             low.append(below)
             high.append(above)
         values.append(value)
-    warnings = [*_warnings(parsed, labelings, bounds=bounds), *_disjoint(join)]
+    warnings = [*_warnings(parsed, labelings, bounds=bounds), *_disjoint(join), *_unfilled(join, depth)]
+    warnings += _spanless(join, parsed, docs)
     low_high = (np.array(low), np.array(high)) if bounds else None
     return Evaluation(join, parsed, np.array(values), reasons, warnings, low_high)
 
@@ -126,12 +138,12 @@ def evaluate(
 class _Computer:
     """Computes measures on the labelled hits that the options ask for, making each kind of them once."""
 
-    def __init__(self, join: Join, missing: Missing, unjudged: Unjudged) -> None:
-        self._join = join
+    def __init__(self, join: Join, missing: Missing, unjudged: Unjudged, docs: Docs | None) -> None:
+        self._join, self._docs = join, docs
         self._drop: Drop = "missing" if missing == "condense" else "nothing"
         self._condensed = unjudged == "condense"
         self._table: Floats = np.where(join.lost, 0, join.label) if missing == "zero" else join.label
-        self._made: dict[tuple[str, Drop], LabelledHits] = {}
+        self._made: dict[tuple[str, Drop, object], LabelledHits] = {}
         self.unknown: Bools = np.zeros((join.shape[0], join.shape[2]), np.bool_)
         labeling, pair = np.nonzero(join.unknown_labels)
         self.unknown[labeling, join.pair_query[pair]] = True
@@ -139,12 +151,14 @@ class _Computer:
     def hits(self, measure: Measure, filled: str = "") -> LabelledHits:
         """Return the hits that a measure looks at, unknown labels filled with the ``high``, ``low`` or ``worst``."""
         drop: Drop = "unlabelled" if self._condensed or measure.option("judged_only") else self._drop
-        if (filled, drop) not in self._made:
+        key = filled, drop, measure.budget
+        if key not in self._made:
             table = self._table
             if filled:
                 table = np.where(self._join.unknown_labels, self._end(filled, drop)[:, None], table)
-            self._made[filled, drop] = LabelledHits(self._join, table, drop=drop)
-        return self._made[filled, drop]
+            join = self._join if measure.budget is None else self._join.first(self._join.shown[measure.budget])
+            self._made[key] = LabelledHits(join, table, drop=drop)
+        return self._made[key]
 
     def _end(self, filled: str, drop: Drop) -> Floats:
         """Return the largest label that may be, the lowest, or the worst, by labeling."""
@@ -157,7 +171,10 @@ class _Computer:
 
     def values(self, measure: Measure, asked: Bools) -> Floats:
         """Return the measure's values, shape (L, R, Q), those asked for at least."""
-        return measure.definition.compute(self.hits(measure).asking(asked), measure)
+        hits = self.hits(measure).asking(asked)
+        if measure.by_evidence:
+            hits, measure = by_evidence(hits, measure, self._docs)
+        return measure.definition.compute(hits, measure)
 
     def bounds(self, measure: Measure) -> tuple[Floats, Floats]:
         """Return bounds of a measure over all labels that the unknown ones may have.
@@ -203,6 +220,8 @@ def _check_bounds(measures: list[Measure], no_relevant: NoRelevant) -> None:
     for measure in measures:
         if measure.option("gains") is not None:
             raise UsageError(f"bounds need gains that grow with the labels, which those of {measure} do not")
+        if measure.by_evidence:
+            raise UsageError(f"there are no bounds for {measure}: unknown labels may make or join units of evidence")
         if measure.definition.author:
             raise UsageError(f"there are no bounds for {measure}: nothing says how its values grow with the labels")
 
@@ -224,11 +243,59 @@ def _undefined(measure: Measure, labeling: Labeling, *, averaged: bool) -> str:
     if scale.kind == "signed" and needs in ("binary", "amount"):
         return f"{name} is not defined on signed labels, and {whose} are gains that may be negative"
     if needs == "binary" and scale.min_rel is None and measure.rel is None and not measure.option("best"):
-        example = Spec(name, (*measure.spec.params, ("rel", 0.5)), measure.cutoff)
+        example = replace(measure.spec, params=(*measure.spec.params, ("rel", 0.5)))
         return (
             f"{name} needs to know which documents are relevant, and {whose} do not say it: give rel=, as in {example}"
         )
+    if averaged and (measure.by_evidence or measure.budget):
+        return f"{measure} is not known over the orders of tied documents: break ties by a rule"
+    if measure.by_evidence and measure.option("ideal") == "retrieved":
+        return f"{measure} has no ideal of the retrieved: what a document adds depends on what stands above it"
     return measure.definition.undefined(measure, scale, averaged)
+
+
+def _shown(join: Join, measures: list[Measure], docs: Docs | None, fields: Fields) -> dict[tuple[int, str], Ints]:
+    """Return by budget how many documents of each list it shows."""
+    budgets = {measure.budget: measure for measure in measures if measure.budget}
+    if budgets and docs is None:
+        raise UsageError(f"{next(iter(budgets.values()))} needs the documents, to know how long they are: give docs")
+    return {budget: shown(join, budget, docs, fields) for budget in budgets} if docs is not None else {}
+
+
+def _unfilled(join: Join, depth: int | None) -> Iterator[str]:
+    """Yield which runs end before a budget does."""
+    for (most, of), count in join.shown.items():
+        for run, all_shown in zip(join.runs, (count >= join.retrieved) & (join.retrieved > 0), strict=True):
+            if all_shown.mean() > _FEW:
+                hint = f" (they are cut to the depth of {depth})" if depth is not None else ""
+                yield (
+                    f"the lists of {run.name} end before @{most}{of} is filled in {all_shown.sum():,} of"
+                    f" {len(join.query_ids):,} queries{hint}: a deeper run would show more"
+                )
+
+
+def _spanless(join: Join, measures: list[Measure], docs: Docs | None) -> Iterator[str]:
+    """Yield which labelings do not say where relevant documents stand, of each of which evidence is counted once.
+
+    Raises:
+        UsageError: none does.
+    """
+    asked = next((measure for measure in measures if measure.by_evidence), None)
+    if asked is None:
+        return
+    lacking = {}
+    for labeling, (rows, pair), label in zip(join.labelings, join.labelled, join.label, strict=True):
+        relevant = rows[label[pair] > 0]
+        known = len(np.unique(spans_of(labeling, relevant, docs).row))
+        lacking[labeling.name] = len(relevant) - known, len(relevant)
+    if all(without == of for without, of in lacking.values()) and any(of for _, of in lacking.values()):
+        raise UsageError(
+            f"{asked} needs to know where documents stand, and none says it: give docs with page_id, start and end"
+            " (judgekit chunks finds them)"
+        )
+    for name, (without, of) in lacking.items():
+        if without:
+            yield f"{name}: {without:,} of {of:,} relevant documents have no span; each counts as evidence of its own"
 
 
 def _disjoint(join: Join) -> list[str]:

@@ -26,11 +26,20 @@ from judgekit.metrics.join import Floats, Ints, spans
 from judgekit.metrics.measures import Definition, Measure, Param, is_number
 from judgekit.spec import MAX_CUTOFF, Value
 
-__all__ = []
+__all__ = ["gains_of"]
 
 _MAPPING: Final = re.compile(r"\{?-?[\d.]+:-?[\d.]+(?:,-?[\d.]+:-?[\d.]+)*\}?")
 _REL: Final = Param("least label that counts as relevant; by default what the labeling declares", valid=is_number)
 _JUDGED_ONLY: Final = Param("leave documents without a label out of the lists first", False, (False, True))
+_UNIT: Final = {
+    "unit": Param("count documents, or evidence (once, in however many it stands)", "doc", ("doc", "evidence")),
+    "overlap": Param(
+        "share of the shorter span that two documents with the same evidence have in common",
+        0.5,
+        valid=lambda value: is_number(value) and 0 < float(value) <= 1,
+        expected="a number above 0, at most 1",
+    ),
+}
 _BINARY: Final = {"rel": _REL, "judged_only": _JUDGED_ONLY}
 _GAINS: Final = {
     "dcg": Param("gain of a label: itself (log2), or 2^label - 1 (exp-log2)", "log2", ("log2", "exp-log2")),
@@ -40,6 +49,7 @@ _GAINS: Final = {
         expected="{label:gain,...}",
     ),
     "judged_only": _JUDGED_ONLY,
+    **_UNIT,
 }
 
 
@@ -81,6 +91,7 @@ def _depth(hits: LabelledHits, measure: Measure) -> Ints:
     on="the mean label of the top k",
     params={
         **_BINARY,
+        **_UNIT,
         "by": Param("divide by k, or by the number retrieved where that is smaller", "k", ("k", "retrieved")),
     },
     aliases=("Precision",),
@@ -101,7 +112,7 @@ def precision(hits: LabelledHits, measure: Measure) -> Floats:
     formula="relevant in the top k / all relevant",
     source="trec_eval recall",
     rewards="finding all there is, for research where a missed document hurts",
-    params=_BINARY,
+    params={**_BINARY, **_UNIT},
     aliases=("Recall",),
 )
 def recall(hits: LabelledHits, measure: Measure) -> Floats:
@@ -145,7 +156,7 @@ def _first_blocks(hits: LabelledHits, measure: Measure) -> Blocks:
     rewards="one good document within reach, for an assistant that needs a single right passage",
     needs="label",
     on="the largest label of the top k",
-    params=_BINARY,
+    params={**_BINARY, **_UNIT},
     aliases=("Hit", "Hits", "HitRate", "Hit_Rate", "HitRatio", "Hit_Ratio", "HR"),
 )
 def success(hits: LabelledHits, measure: Measure) -> Floats:
@@ -203,6 +214,7 @@ def _largest_chance(size: int, drawn: int) -> Floats:
     on=" or best=",
     params={
         **_BINARY,
+        **_UNIT,
         "best": Param("only documents with the largest label of their query count", False, (False, True)),
     },
     aliases=("MRR", "recip_rank", "reciprocal_rank"),
@@ -227,6 +239,7 @@ def reciprocal_rank(hits: LabelledHits, measure: Measure) -> Floats:
     rewards="finding all relevant documents, early ones first",
     params={
         **_BINARY,
+        **_UNIT,
         "by": Param("divide by all relevant, or by the relevant in the top k (hits)", "relevant", ("relevant", "hits")),
     },
     aliases=("MAP", "average_precision"),
@@ -285,7 +298,7 @@ def _gain_table(text: str) -> dict[float, float]:
     return {float(label): float(gain) for label, gain in cells}
 
 
-def _gains(measure: Measure, labels: Floats) -> Floats:
+def gains_of(measure: Measure, labels: Floats) -> Floats:
     """Return the gains that a measure makes of labels."""
     if measure.option("gains") is not None:
         mapping = _gain_table(str(measure.option("gains")))
@@ -299,7 +312,7 @@ def _gained(hits: LabelledHits, measure: Measure) -> Hits:
     """Return the hits with a positive gain, their labels replaced by the gains."""
     mapped = measure.option("gains") is not None
     found = hits.labelled() if mapped else hits.positive()
-    found = replace(found, label=_gains(measure, found.label))
+    found = replace(found, label=gains_of(measure, found.label))
     return found.where(found.label > 0) if mapped else found
 
 
@@ -368,7 +381,7 @@ def _ideal(hits: LabelledHits, measure: Measure) -> Floats:
     def best() -> Weights:
         mapped = measure.option("gains") is not None
         group, label = hits.groups(~np.isnan(hits.table)) if mapped else hits.positive_groups()
-        gain = _gains(measure, label)
+        gain = gains_of(measure, label)
         if mapped:
             group, gain = group[gain > 0], gain[gain > 0]
         return _discounted(best_first(group, gain))
@@ -484,9 +497,8 @@ def _err_undefined(measure: Measure, scale: Scale, averaged: bool) -> str:
 )
 def err(hits: LabelledHits, measure: Measure) -> Floats:
     found = hits.positive() if hits.averaged else hits.positive().top(measure.cutoff)
-    scales = [labeling.scale for labeling in hits.join.labelings]
-    by_label = np.array([_err_by_label(measure, scale) for scale in scales])[found.owner]
-    most = np.array([measure.option("max") or scale.high for scale in scales], np.float64)[found.owner]
+    by_label = np.array([_err_by_label(measure, scale) for scale in hits.scales])[found.owner]
+    most = np.array([measure.option("max") or scale.high for scale in hits.scales], np.float64)[found.owner]
     chance = np.where(by_label, found.label, (np.exp2(found.label) - 1) / np.exp2(most))
     cutoff = measure.cutoff or MAX_CUTOFF
     blocks = hits.blocks(found)
@@ -582,6 +594,7 @@ def bpref(hits: LabelledHits, measure: Measure) -> Floats:
             expected="a number between 0 and 1",
         ),
         **_BINARY,
+        **_UNIT,
     },
 )
 def rbp(hits: LabelledHits, measure: Measure) -> Floats:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
+from judgekit.data.labelings import Scale
 from judgekit.metrics.join import Bools, Floats, Ints, Join, block_spans
 
 __all__ = ["Blocks", "Drop", "Hits", "LabelledHits", "Weights", "best_first", "places"]
@@ -109,33 +110,44 @@ class LabelledHits:
         join: the join.
         shape: numbers of labelings, runs and queries (L, R, Q).
         table: the label of each pair, NaN where there is none, shape (L, P).
+        drop: which documents have left the lists.
         retrieved: documents per list, without those left out, shape (1 or L, R, Q).
         averaged: whether any run takes the expected value over the orders of tied documents.
         asked: the cells whose values are asked for, shape (L, R, Q).
+        scales: what the labels mean, per labeling.
     """
 
-    def __init__(self, join: Join, table: Floats | None = None, *, drop: Drop = "nothing") -> None:
+    def __init__(
+        self,
+        join: Join,
+        table: Floats | None = None,
+        *,
+        drop: Drop = "nothing",
+        scales: Sequence[Scale] | None = None,
+    ) -> None:
         """Put the labels on the hits.
 
         Args:
             join: the join.
             table: the label of each pair, NaN where there is none, shape (L, P); those of the join by default.
             drop: leave documents with a missing label, or all without a label, out of the lists.
+            scales: what the labels mean, per labeling; what the labelings declare by default.
         """
         self.join, self.shape, self.averaged = join, join.shape, bool(join.averaged.any())
         self.asked: Bools = np.broadcast_to(True, self.shape)
         self._judged: LabelledHits | None = None
+        self.scales = [labeling.scale for labeling in join.labelings] if scales is None else list(scales)
         self.table: Floats = join.label if table is None else table
         self.retrieved: Ints = join.retrieved[None, :, :]
         self._rank: Ints = join.hit_rank[None, :]
         self._stays: Bools | None = None
         self._memory: dict[Hashable, Any] = {}
-        self._drop: Drop = drop
+        self.drop: Drop = drop
         if drop == "nothing":
             return
         if drop == "unlabelled":
             # A negative grade says that a document was not judged; trec_eval treats it so, and a gain may be negative.
-            least = np.array([-np.inf if x.scale.kind == "signed" else 0 for x in join.labelings])
+            least = np.array([-np.inf if x.kind == "signed" else 0 for x in self.scales])
             self._stays = moved = np.take(self.table >= least[:, None], join.hit_pair, axis=1)
         else:
             moved = np.take(join.lost, join.hit_pair, axis=1)
@@ -223,12 +235,12 @@ class LabelledHits:
             return found.rank - 1, np.ones_like(found.rank)
         blocks, hit = self.join.blocks, found.hit
         before, size = blocks.before[hit], blocks.size[hit]
-        if self._drop != "nothing":
+        if self.drop != "nothing":
             row = found.owner
             start, first, last = self.join.lists[0][hit], blocks.first[hit], blocks.last[hit]
             above: Ints = self._moved[row, first] - self._moved[row, start]
             inside: Ints = self._moved[row, last] - self._moved[row, first]
-            before, size = (above, inside) if self._drop == "unlabelled" else (before - above, size - inside)
+            before, size = (above, inside) if self.drop == "unlabelled" else (before - above, size - inside)
         if not of_all:
             averaged = self.join.averaged[self.join.hit_list[hit] // self.shape[2]]
             before, size = np.where(averaged, before, found.rank - 1), np.where(averaged, size, 1)
@@ -274,7 +286,7 @@ class LabelledHits:
         """Return the least relevant label per labeling, shape (L,); NaN where nothing says which it is."""
         if rel is not None:
             return np.full(self.shape[0], float(rel))
-        declared = (labeling.scale.min_rel for labeling in self.join.labelings)
+        declared = (scale.min_rel for scale in self.scales)
         return np.array([np.nan if least is None else float(least) for least in declared])
 
     def relevant(self, rel: float | None) -> Hits:
@@ -301,7 +313,7 @@ class LabelledHits:
 
     def _is_positive(self, least: Floats) -> bool:
         """Return whether to be relevant is to have a label above 0, which many measures ask for."""
-        return bool((least == 1).all()) and all(labeling.scale.integral for labeling in self.join.labelings)
+        return bool((least == 1).all()) and all(scale.integral for scale in self.scales)
 
     def _count_groups(self, group: Ints) -> Ints:
         return np.bincount(group, minlength=math.prod(self.group_shape)).reshape(self.group_shape)

@@ -7,6 +7,7 @@ whose pair some labeling lists.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import repeat
@@ -58,6 +59,8 @@ class Join:
         label: per labeling and pair the label, NaN where there is none, shape (L, P).
         known: whether the labeling lists the pair at all, shape (L, P).
         lost: whether the pair's label was asked for and is missing, shape (L, P).
+        labelled: per labeling its rows of these queries and the pair of each, shapes (N,).
+        shown: by budget, how many documents of each list it shows, shape (R, Q).
         unknown_labels: whether bounds are over all labels that the pair may have, shape (L, P).
         retrieved: documents per run and query, shape (R, Q).
         hit_list, hit_rank, hit_pair: per hit its list, 1-based rank and pair, shape (H,); the hits of a list stand
@@ -87,6 +90,7 @@ class Join:
         self.runs, self.labelings, self.query_ids = runs, labelings, query_ids
         self.shape = len(labelings), len(runs), len(query_ids)
         place = {q: i for i, q in enumerate(query_ids)}
+        self.shown: dict[tuple[int, str], Ints] = {}
         self._runs = [_Rows(run, place, depth) for run in runs]
         keys = self._join_labels(place)
         self.unknown_labels: Bools = self.lost if missing_unknown else np.zeros_like(self.lost)
@@ -100,7 +104,7 @@ class Join:
         self._pair_docs = self.labelings[0].row_docs.slice(0, 0)
         self._pair_row = self.pair_query = np.empty(0, np.int64)
         before: Labeling | None = None
-        found: list[tuple[Ints, Ints]] = []
+        self.labelled: list[tuple[Ints, Ints]] = []
         for number, labeling in enumerate(self.labelings):
             if before is None or not _same_pairs(labeling, before):
                 at = _places(labeling.row_queries, place)
@@ -110,7 +114,7 @@ class Join:
                 pair = self._pairs(keys, labeling, query, rows)
                 keys = np.append(keys, labeling.row_keys[rows[pair >= len(keys)]])
             before = labeling
-            found.append((rows, pair))
+            self.labelled.append((rows, pair))
             self.listed[number, at[at >= 0]] = True
             status = labeling.row_status[rows]
             if (status != _OK).any():
@@ -118,7 +122,7 @@ class Join:
                 self.missing[number, query[(status != _OK) & (status != _EXCUSED)]] = True
         self.label = np.full((count, len(keys)), np.nan)
         self.known, self.lost = np.zeros((2, count, len(keys)), np.bool_)
-        for number, (labeling, (rows, pair)) in enumerate(zip(self.labelings, found, strict=True)):
+        for number, (labeling, (rows, pair)) in enumerate(zip(self.labelings, self.labelled, strict=True)):
             columns = _compact(pair)
             self.label[number, columns] = labeling.row_relevance[_compact(rows)]
             self.known[number, columns] = True
@@ -195,6 +199,20 @@ class Join:
         )
         self.unknown_labels[:, known] |= ~self.known[:, known]
         return out
+
+    def first(self, count: Ints) -> Join:
+        """Return the join of the first documents of each list, given how many, shape (R, Q)."""
+        inside = np.flatnonzero(self.hit_rank <= count.reshape(-1)[self.hit_list])
+        other = copy.copy(self)
+        other.hit_list, other.hit_rank, other.hit_pair = (
+            x[inside] for x in (self.hit_list, self.hit_rank, self.hit_pair)
+        )
+        other.retrieved = np.minimum(self.retrieved, count)
+        ends = np.searchsorted(other.hit_list // self.shape[2], np.arange(1, len(self.runs)))
+        other._hit_rows = np.split(np.concatenate(self._hit_rows)[inside], ends)
+        for name in ("lists", "blocks"):
+            other.__dict__.pop(name, None)
+        return other
 
     @cached_property
     def lists(self) -> tuple[Ints, Ints]:

@@ -169,8 +169,21 @@ class Measure:
 
     @property
     def cutoff(self) -> int | None:
-        """How many documents from the top the measure looks at; None for all."""
-        return self.spec.cutoff
+        """How many documents from the top the measure looks at; None for all, and where a `budget` says it."""
+        return None if self.spec.of else self.spec.cutoff
+
+    @property
+    def budget(self) -> tuple[int, str] | None:
+        """How many tokens (``t``) or characters (``c``) of documents are shown, where that is the cutoff: (2000, "t").
+
+        Documents are shown whole, from the top; the first that does not fit ends the list.
+        """
+        return (self.spec.cutoff, self.spec.of) if self.spec.of and self.spec.cutoff else None
+
+    @property
+    def by_evidence(self) -> bool:
+        """Whether it counts evidence once, in however many documents it stands; see `judgekit.metrics.evidence`."""
+        return self.option("unit") == "evidence"
 
     @property
     def definition(self) -> Definition:
@@ -275,7 +288,7 @@ def _meant(spec: Spec) -> Spec | None:
     if key not in names:
         return None
     name, params = names[key]
-    return Spec(name, tuple((dict(params) | dict(spec.params)).items()), cutoff)
+    return Spec(name, tuple((dict(params) | dict(spec.params)).items()), cutoff, spec.of)
 
 
 def _canonical(given: Spec) -> Spec:

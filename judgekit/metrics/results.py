@@ -178,23 +178,28 @@ class Evaluation:
         number, query, rank = join.ties
         first_tie = np.full(join.retrieved.shape, np.iinfo(np.int64).max)
         np.minimum.at(first_tie, (number, query), rank)
-        by_cutoff: dict[int | None, tuple[Ints, Ints, Ints]] = {}
+        by_cutoff: dict[object, tuple[Ints, Ints, Ints]] = {}
         by_rel: dict[float | None, Ints] = {}
         for measure in self.measures:
-            k, least = measure.cutoff, measure.rel
+            k, least = _end(measure), measure.rel
             if k not in by_cutoff:
-                last = np.iinfo(np.int64).max - 1 if k is None else k
+                last = np.iinfo(np.int64).max - 1 if measure.cutoff is None else measure.cutoff
+                inside = judged[:, :, min(last, judged.shape[2] - 1)]
+                ends = np.broadcast_to(last, join.retrieved.shape)
+                if measure.budget:
+                    ends = join.shown[measure.budget]
+                    inside = _judged_within(join, ends)
                 across = np.zeros(join.retrieved.shape, np.bool_)
-                across[number[rank == k], query[rank == k]] = True
-                looked = (scored * np.minimum(join.retrieved, last)).sum(2)
-                unjudged = looked - judged[:, :, min(last, judged.shape[2] - 1)]
-                by_cutoff[k] = (scored & across).sum(2), (scored & (first_tie <= last)).sum(2), unjudged
+                at_end = rank == ends[number, query]
+                across[number[at_end], query[at_end]] = True
+                unjudged = (scored * np.minimum(join.retrieved, ends)).sum(2) - inside
+                by_cutoff[k] = (scored & across).sum(2), (scored & (first_tie <= ends)).sum(2), unjudged
             if least not in by_rel:
                 by_rel[least] = (known & no_relevant(least)).sum(2)
         return {
-            "ties_across": [by_cutoff[m.cutoff][0] for m in self.measures],
-            "ties_inside": [by_cutoff[m.cutoff][1] for m in self.measures],
-            "unjudged": [by_cutoff[m.cutoff][2] for m in self.measures],
+            "ties_across": [by_cutoff[_end(m)][0] for m in self.measures],
+            "ties_inside": [by_cutoff[_end(m)][1] for m in self.measures],
+            "unjudged": [by_cutoff[_end(m)][2] for m in self.measures],
             "no_relevant": [by_rel[m.rel] for m in self.measures],
         }
 
@@ -206,6 +211,19 @@ def _judged_by_rank(join: Join) -> Ints:
     place = join.hit_list // queries * ranks + join.hit_rank
     counts = [np.bincount(place[known[join.hit_pair]], minlength=runs * ranks) for known in join.known]
     return np.cumsum(np.array(counts).reshape(labelings, runs, ranks), axis=2)
+
+
+def _end(measure: Measure) -> object:
+    """Return where a measure stops looking: a number of documents, a budget, or nowhere."""
+    return measure.budget or measure.cutoff
+
+
+def _judged_within(join: Join, last: Ints) -> Ints:
+    """Return how many documents a labeling lists among the first so many, shape (R, Q), of all lists, shape (L, R)."""
+    runs = join.hit_list // join.shape[2]
+    inside = join.hit_rank <= last.reshape(-1)[join.hit_list]
+    counts = [np.bincount(runs[inside & known[join.hit_pair]], minlength=join.shape[1]) for known in join.known]
+    return np.array(counts)
 
 
 def _named(names: list[str], codes: Ints) -> pd.Series:

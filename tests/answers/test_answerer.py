@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.answers.answerer import Answerer, estimate_tokens, fit, make_answerer
+from judgekit.answers.answerer import Answerer, fit, make_answerer
 from judgekit.answers.reading import Answer
-from judgekit.data.documents import Doc, Query, Unit, render
+from judgekit.data.documents import Doc, Query, Unit, estimate_tokens, render
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.reading.prompts import load_prompt

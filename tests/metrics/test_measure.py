@@ -18,7 +18,7 @@ def values_of(definition: Definition, key: str) -> st.SearchStrategy[Value]:
         return st.sampled_from(param.choices)
     if key == "gains":
         return st.sampled_from(["{0:0,1:5}", "0:-1,2:1.5"])
-    return st.sampled_from([0.5]) if key == "p" else st.one_of(st.integers(1, 99), st.floats(0.1, 9))
+    return st.sampled_from([0.5]) if key in ("p", "overlap") else st.one_of(st.integers(1, 99), st.floats(0.1, 9))
 
 
 @st.composite
@@ -27,7 +27,7 @@ def measures(draw: st.DrawFn) -> Measure:
     keys = draw(st.lists(st.sampled_from(sorted(definition.params)), unique=True)) if definition.params else []
     params = tuple((key, draw(values_of(definition, key))) for key in keys)
     cutoff = draw(st.one_of(st.none(), st.integers(1, 2000))) if definition.cutoff else None
-    return Measure(Spec(definition.name, params, cutoff))
+    return Measure(Spec(definition.name, params, cutoff, draw(st.sampled_from(["", "t", "c"])) if cutoff else ""))
 
 
 @given(measures())

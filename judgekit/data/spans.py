@@ -1,0 +1,112 @@
+"""Where documents stand on their pages, where the evidence in them stands, and which of them share it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from judgekit.data.documents import Doc, Docs
+from judgekit.data.labelings import Labeling
+
+__all__ = ["TITLE", "Spans", "evidence_of", "placed", "sharing", "spans_of"]
+
+Ints = npt.NDArray[np.int64]
+
+TITLE: Final = (-1, 0)
+"""The span of evidence that stands in the title of a page, which all its documents show."""
+
+
+class Spans(NamedTuple):
+    """Stretches of pages; several of one row where its evidence stands in several places."""
+
+    row: Ints
+    """Whose it is: any numbers."""
+    page: Ints
+    """A number for the page."""
+    start: Ints
+    """Its first character on the page, from 0."""
+    end: Ints
+    """The character behind its last one."""
+
+
+def placed(doc: Doc) -> bool:
+    """Return whether a document says where it stands."""
+    return doc.page_id is not None and doc.start is not None and doc.end is not None
+
+
+def evidence_of(text: str) -> list[tuple[int, int]]:
+    """Return the spans that a label's column ``evidence`` names: ``title 120-127 340-347``.
+
+    Raises:
+        ValueError: it names something else.
+    """
+    found = []
+    for word in text.split():
+        start, _, end = word.partition("-")
+        found.append(TITLE if word == "title" else (int(start), int(end)))
+    return found
+
+
+def spans_of(labeling: Labeling, rows: Ints, docs: Docs | None = None) -> Spans:
+    """Return where the evidence of some rows of a labeling stands; nothing of those of which nobody says it.
+
+    That is where the labeler found it (column ``evidence``), else the document's span, which stands in the labeling's
+    columns ``page_id, start, end`` or in the collection.
+    """
+    pages: dict[str, int] = {}
+    found = [(row, pages.setdefault(page, len(pages)), a, b) for row, page, a, b in _spans_of(labeling, rows, docs)]
+    columns = np.array(found, np.int64).reshape(-1, 4).T
+    return Spans(*columns)
+
+
+def _spans_of(labeling: Labeling, rows: Ints, docs: Docs | None) -> Iterator[tuple[int, str, int, int]]:
+    columns = labeling.columns("page_id", "start", "end", "evidence")
+    for number, row in enumerate(rows.tolist()):
+        page, start, end, evidence = (None if column is None else column[row] for column in columns)
+        if not page and docs is not None:
+            doc = docs.get([labeling.row_docs[row].as_py()])[0]
+            page, start, end = doc.page_id, doc.start, doc.end
+        if page and start is not None and end is not None and start == start:
+            for a, b in evidence_of(evidence or "") or [(start, end)]:
+                yield number, page, int(a), int(b)
+
+
+def sharing(spans: Spans, group: Ints, overlap: float) -> Ints:
+    """Return for every row, shape (N,), a row of those that it shares evidence with: one for all of a connected group.
+
+    Two rows of a group share evidence if spans of theirs on one page overlap by at least ``overlap`` of the shorter.
+
+    Args:
+        spans: the spans; their rows are 0 to N - 1. A row without any shares nothing.
+        group: per row what has to be equal, such as the query.
+        overlap: a share of the shorter span, above 0.
+    """
+    pages = int(spans.page.max(initial=0)) + 1
+    place = group[spans.row] * pages + spans.page
+    order = np.lexsort((spans.start, place))
+    row, place, start, end = (x[order] for x in (spans.row, place, spans.start, spans.end))
+    length = end - start
+    edges: list[tuple[Ints, Ints]] = []
+    one, step = np.arange(len(row)), 0
+    while len(one):
+        # What begins behind a span's end does not overlap it, nor does anything that begins later.
+        step += 1
+        one = one[one + step < len(row)]
+        near = (place[one + step] == place[one]) & (start[one + step] < end[one])
+        one = one[near]
+        other = one + step
+        common = np.minimum(end[one], end[other]) - start[other]
+        enough = common >= overlap * np.minimum(length[one], length[other])
+        edges.append((row[one[enough]], row[other[enough]]))
+    least, before = np.arange(len(group)), None
+    one, other = (np.concatenate(x) for x in zip(*edges, strict=True)) if edges else (one, one)
+    while before is None or not np.array_equal(least, before):
+        before = least.copy()
+        low = np.minimum(least[one], least[other])
+        np.minimum.at(least, one, low)
+        np.minimum.at(least, other, low)
+        least = least[least]
+    return least

@@ -1,0 +1,271 @@
+"""Evidence counts once, in however many documents it stands; and lists are cut where a prompt is full."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit.data.documents import Doc, MemoryDocs
+from judgekit.data.labelings import Labeling, Scale
+from judgekit.data.ordering import Ties
+from judgekit.data.runs import Run
+from judgekit.errors import UsageError
+from judgekit.metrics import Measure, evaluate
+from tests.metrics.material import EVERY, Case, cases, labeling_of, run_of, scored_run
+
+COUNTED = ("nDCG", "DCG", "R", "AP", "RR", "Success", "P", "RBP")
+"""The measures that know units of evidence."""
+PAGES = {"a": "p:0-100", "a1": "p:0-60", "a2": "p:40-100", "b": "p:200-300", "c": "q:0-100"}
+
+
+def collection(spans: dict[str, str] = PAGES, text: str = "word") -> MemoryDocs:
+    """Return docs from spans such as ``page:0-100``."""
+    docs = []
+    for doc_id, span in spans.items():
+        page, _, where = span.partition(":")
+        start, _, end = where.partition("-")
+        docs.append(Doc(doc_id, text, "", page, int(start), int(end)))
+    return MemoryDocs(docs)
+
+
+def value(measure: str, ranked: str, labels: dict[str, float], scale: str = "grades:3", **options: object) -> float:
+    options = {"docs": collection()} | options
+    return float(evaluate([run_of(q=ranked)], [labeling_of(scale, q=labels)], [measure], **options).values.item())
+
+
+@pytest.mark.parametrize(
+    ("measure", "ranked", "labels", "expected"),
+    [
+        # a1 and a2 lie in a, and so share evidence with it; b stands elsewhere on the page, c on another one.
+        ("R(unit=evidence)@1", "a1 a2 a b c", {"a": 1, "a1": 1, "a2": 1, "b": 1}, 1 / 2),
+        ("R(unit=evidence)@3", "a1 a2 a b c", {"a": 1, "a1": 1, "a2": 1, "b": 1}, 1 / 2),
+        ("R(unit=evidence)@4", "a1 a2 a b c", {"a": 1, "a1": 1, "a2": 1, "b": 1}, 1),
+        ("R@4", "a1 a2 a b c", {"a": 1, "a1": 1, "a2": 1, "b": 1}, 1),
+        ("P(unit=evidence)@4", "a1 a2 a b c", {"a": 1, "a1": 1, "a2": 1, "b": 1}, 2 / 4),
+        ("AP(unit=evidence)", "a1 a2 a b c", {"a": 1, "a1": 1, "a2": 1, "b": 1}, (1 + 2 / 4) / 2),
+        ("RR(unit=evidence)", "c a1 a2", {"a": 1, "a1": 1, "a2": 1}, 1 / 2),
+        ("Success(unit=evidence)@2", "c a1 a2", {"a": 1, "a1": 1, "a2": 1}, 1),
+        ("RBP(unit=evidence, rel=1, p=0.5)", "a1 a2 b", {"a": 1, "a1": 1, "a2": 1, "b": 1}, 0.5 + 0.125),
+        # Without a to join them, a1 and a2 share a third of each: two units, unless a third is enough.
+        ("R(unit=evidence)@1", "a1 a2", {"a1": 1, "a2": 1}, 1 / 2),
+        ("R(overlap=0.3, unit=evidence)@1", "a1 a2", {"a1": 1, "a2": 1}, 1),
+        # What is not relevant joins nothing.
+        ("R(unit=evidence)@1", "a1 a2", {"a": 0, "a1": 1, "a2": 1}, 1 / 2),
+        # The second showing gains what its label exceeds the first one's.
+        ("DCG(unit=evidence)", "a1 a a2", {"a": 3, "a1": 1, "a2": 2}, 1 + 2 / math.log2(3)),
+        ("DCG(dcg='exp-log2', unit=evidence)", "a1 a", {"a": 3, "a1": 1}, 1 + 6 / math.log2(3)),
+        ("nDCG(unit=evidence)@2", "a a1 b", {"a": 3, "a1": 3, "b": 1}, 3 / (3 + 1 / math.log2(3))),
+        ("nDCG(unit=evidence)", "a b", {"a": 3, "a1": 2, "a2": 1, "b": 1}, 1),
+    ],
+)
+def test_worked_examples(measure: str, ranked: str, labels: dict[str, float], expected: float) -> None:
+    assert value(measure, ranked, labels) == pytest.approx(expected, abs=1e-12)
+
+
+def test_units_hold_within_one_query_and_one_labeling() -> None:
+    run = run_of(q1="a1 a2", q2="a1 a2")
+    both = labeling_of("binary", "both", q1={"a": 1, "a1": 1, "a2": 1}, q2={"a1": 1, "a2": 1})
+    whole = labeling_of("binary", "whole", q1={"a": 1}, q2={"a": 1})
+    found = evaluate([run], [both, whole], "R(unit=evidence)@1", docs=collection()).values
+    np.testing.assert_array_equal(found[0, :, 0], [[1, 0.5], [0, 0]])
+
+
+def test_the_evidence_that_a_labeler_found_counts_instead_of_the_document() -> None:
+    rows = [
+        ("a1", "p", 0, 60, "45-50"),
+        ("a2", "p", 40, 100, "45-50"),
+        ("b", "p", 200, 300, "210-215 280-285"),
+        ("c", "p", 270, 400, "title 390-395"),
+        ("d", "p", 500, 600, "title"),
+    ]
+    frame = pd.DataFrame(
+        [("q", d, 1.0, "ok", *rest) for d, *rest in rows],
+        columns=["query_id", "doc_id", "relevance", "status", "page_id", "start", "end", "evidence"],
+    )
+    labeling = Labeling("containment", Scale("binary"), frame)
+    # a1 and a2 hold one answer; b and c one each, c and d the title: {a1, a2}, {b}, {c, d}.
+    found = evaluate([run_of(q="a1 a2 b c d")], [labeling], "R(unit=evidence)@1 R(unit=evidence)@3 P(unit=evidence)@5")
+    assert found.values.ravel().tolist() == pytest.approx([1 / 3, 2 / 3, 3 / 5])
+
+
+spans_strategy = st.builds(
+    lambda page, start, length: f"{page}:{start}-{start + length}",
+    st.sampled_from("pq"),
+    st.integers(0, 60),
+    st.integers(1, 60),
+)
+
+
+@st.composite
+def placed_cases(draw: st.DrawFn) -> tuple[Case, MemoryDocs]:
+    case = draw(cases(scales=("binary", "grades:3", "grades:3:2", "means:3"), least_labels=1, tied=False))
+    ids = sorted({*case.scores, *case.labels, "again"})
+    return case, collection({doc_id: draw(spans_strategy) for doc_id in ids})
+
+
+def score(case: Case, measures: str | list[str], docs: MemoryDocs | None, scores: dict[str, float] | None = None):
+    run = scored_run(q=case.scores if scores is None else scores)
+    return evaluate([run], [case.labeling()], measures, query_ids=["q"], docs=docs).values.ravel()
+
+
+@settings(max_examples=60, deadline=None)
+@given(placed_cases())
+def test_units_agree_with_a_slow_account_of_them(made: tuple[Case, MemoryDocs]) -> None:
+    case, docs = made
+    least = case.scale.min_rel or 1
+    found = score(case, "nDCG(unit=evidence)@5 R(unit=evidence)@5 P(unit=evidence)@5 AP(unit=evidence)", docs)
+    by_gain, binary = (_units(case, docs, at) for at in (1e-9, least))
+    ranked = case.ranked()
+    best = sorted((max(case.labels[d] for d in unit) for unit in by_gain), reverse=True)
+    ideal = sum(g / math.log2(i + 2) for i, g in enumerate(best[:5]))
+    dcg, shown = 0.0, {}
+    for i, d in enumerate(ranked[:5]):
+        unit = next((u for u in by_gain if d in u), frozenset([d]))
+        gain = max(case.labels.get(d, 0) - shown.get(unit, 0), 0)
+        dcg += gain / math.log2(i + 2)
+        shown[unit] = shown.get(unit, 0) + gain
+    firsts, seen = [], set()
+    for d in ranked:
+        unit = next((u for u in binary if d in u), None)
+        firsts.append(unit is not None and unit not in seen)
+        seen.add(unit)
+    total = max(len(binary), 1)
+    expected = [
+        dcg / ideal if ideal else 0,
+        sum(firsts[:5]) / total,
+        sum(firsts[:5]) / 5,
+        sum(sum(firsts[: i + 1]) / (i + 1) for i, first in enumerate(firsts) if first) / total,
+    ]
+    assert found.tolist() == pytest.approx(expected, abs=1e-12)
+
+
+def _units(case: Case, docs: MemoryDocs, least: float) -> list[frozenset[str]]:
+    """Return the connected groups, joined one after another."""
+    units: list[set[str]] = []
+    for doc in docs.get([d for d, label in case.labels.items() if label >= least]):
+        met = [u for u in units if any(_share(doc, other) for other in docs.get(sorted(u)))]
+        units = [u for u in units if u not in met] + [set().union({doc.doc_id}, *met)]
+    return [frozenset(u) for u in units]
+
+
+def _share(one: Doc, other: Doc) -> bool:
+    common = min(one.end, other.end) - max(one.start, other.start)  # type: ignore[type-var, operator]
+    shorter = min(one.end - one.start, other.end - other.start)  # type: ignore[operator]
+    return one.page_id == other.page_id and common >= shorter / 2
+
+
+@settings(max_examples=60, deadline=None)
+@given(placed_cases(), st.data())
+def test_a_second_showing_earns_nothing_and_at_the_end_changes_nothing(
+    made: tuple[Case, MemoryDocs], data: st.DataObject
+) -> None:
+    case, docs = made
+    ranked = case.ranked()
+    if not ranked:
+        return
+    first = data.draw(st.sampled_from(ranked))
+    label = case.labels.get(first, 0)
+    shown = docs.get([first])[0]
+    others = [d for d in docs if d.doc_id not in ("again", first)]
+    twin = MemoryDocs([*others, shown, Doc("again", "word", "", shown.page_id, shown.start, shown.end)])
+    labelled = Case(case.scores, {**case.labels, "again": min(label, case.scale.high)}, case.scale)
+    longer = case.scores | {"again": min(case.scores.values()) - 1}
+    measures = [f"{name}(unit=evidence)" for name in COUNTED] + ["P(unit=evidence)@3", "nDCG(unit=evidence)@3"]
+    measures.remove("P(unit=evidence)")  # it divides by the number retrieved
+    np.testing.assert_array_equal(score(labelled, measures, twin, longer), score(labelled, measures, twin))
+    # The label being there already, the same evidence in further documents changes no ideal either.
+    if label > 0:
+        np.testing.assert_array_equal(score(labelled, measures, twin), score(case, measures, docs))
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases(least_labels=1, tied=False))
+def test_without_overlap_the_values_are_those_of_documents_bit_for_bit(case: Case) -> None:
+    ids = sorted({*case.scores, *case.labels})
+    docs = collection({doc_id: f"p:{100 * i}-{100 * i + 100}" for i, doc_id in enumerate(ids)})
+    whole = [Measure(m) for m in EVERY.replace(", ", ",").split() if Measure(m).definition.params.keys() >= {"unit"}]
+    whole = [m for m in whole if m.option("ideal") != "retrieved"]
+    units = [Measure(str(m).replace(m.name, f"{m.name}(unit=evidence)", 1).replace(")(", ", ")) for m in whole]
+    np.testing.assert_array_equal(score(case, units, docs), score(case, whole, None))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_evidence_recall_at_a_budget_does_not_depend_on_where_a_page_is_cut(data: st.DataObject) -> None:
+    length = data.draw(st.integers(20, 80))
+    answers = [(a, a + 3) for a in data.draw(st.lists(st.integers(0, length - 3), min_size=1, max_size=4))]
+    docs: list[Doc] = []
+    runs: list[Run] = []
+    rows: list[tuple[object, ...]] = []
+    for name in ("one", "two"):
+        # No cut goes through an answer, or the answer stands in no document.
+        possible = [c for c in range(1, length) if not any(a < c < b for a, b in answers)]
+        cuts = data.draw(st.lists(st.sampled_from(possible), unique=True)) if possible else []
+        bounds = [0, *sorted(cuts), length]
+        made = [Doc(f"{name}-{a}", "x" * (b - a), "", "page", a, b) for a, b in pairwise(bounds)]
+        order = data.draw(st.permutations(made))
+        runs.append(run_of(name, q=" ".join(d.doc_id for d in order)))
+        docs += made
+        for doc in made:
+            inside = [f"{a}-{b}" for a, b in answers if doc.start <= a and b <= doc.end]  # type: ignore[operator]
+            span = ("page", doc.start, doc.end, " ".join(inside))
+            rows.append(("q", doc.doc_id, float(bool(inside)), "ok", *span))
+    columns = ["query_id", "doc_id", "relevance", "status", "page_id", "start", "end", "evidence"]
+    labeling = Labeling("containment", Scale("binary"), pd.DataFrame(rows, columns=columns))
+    measure = f"R(unit=evidence)@{length}c"
+    assert evaluate(runs, [labeling], measure, docs=MemoryDocs(docs)).values.ravel().tolist() == [1, 1]
+
+
+def test_a_budget_shows_whole_documents_until_one_does_not_fit() -> None:
+    docs = MemoryDocs([Doc(d, "x" * n) for d, n in {"a": 40, "b": 40, "c": 80, "d": 1}.items()])
+    labels = {"a": 1, "b": 1, "c": 1, "d": 1}
+    for budget, recall in (("9t", 0), ("10t", 1 / 4), ("39t", 2 / 4), ("40t", 3 / 4), ("80c", 2 / 4), ("1000t", 1)):
+        assert value(f"R@{budget}", "a b c d", labels, docs=docs) == recall
+        assert value(f"Success@{budget}", "a b c d", labels, docs=docs) == float(recall > 0)
+    # Precision divides by what is shown, and whoever needs the whole list beside it gets it.
+    assert value("P@80c", "a b c d", {"a": 1}, docs=docs) == 1 / 2
+    both = evaluate([run_of(q="a b c d")], [labeling_of(q=labels)], "R@80c R R@1", docs=docs)
+    assert both.values.ravel().tolist() == [2 / 4, 1, 1 / 4]
+    assert both.notes["unjudged"].tolist() == [0, 0, 0]
+    assert any("before" in w for w in evaluate([run_of(q="a")], [labeling_of(q=labels)], "R@80c", docs=docs).warnings)
+
+
+@pytest.mark.parametrize(
+    ("measure", "options", "expected"),
+    [
+        ("R@10t", {"docs": None}, "needs the documents"),
+        ("nDCG(unit=evidence)", {"docs": None}, "none says it"),
+        ("nDCG(unit=evidence)", {"missing": "bounds"}, "there are no bounds"),
+        ("nDCG(unit=pages)", {}, "unit is one of doc, evidence"),
+        ("nDCG(unit=evidence, overlap=0)", {}, "a number above 0, at most 1"),
+        ("F1(unit=evidence)", {}, "no parameter 'unit'"),
+        ("R@0t", {}, "a cutoff from 1"),
+        ("R@10x", {}, "cannot read"),
+    ],
+)
+def test_what_cannot_be_counted_is_said(measure: str, options: dict[str, object], expected: str) -> None:
+    with pytest.raises(UsageError, match=expected):
+        value(measure, "a b", {"a": 1, "b": 1}, **options)
+
+
+def test_orders_of_tied_documents_and_ideals_of_the_retrieved_are_refused() -> None:
+    run = scored_run(ties=Ties.EXPECTED, q={"a": 1, "b": 1})
+    docs = collection()
+    found = evaluate([run], [labeling_of(q={"a": 1})], "R(unit=evidence) R@9c", docs=docs)
+    assert np.isnan(found.values).all()
+    assert all("tied documents" in reason for reason in found.reasons.values())
+    other = evaluate([run_of(q="a")], [labeling_of(q={"a": 1})], "nDCG(unit=evidence, ideal=retrieved)", docs=docs)
+    assert "no ideal of the retrieved" in next(iter(other.reasons.values()))
+
+
+def test_a_document_without_a_span_is_evidence_of_its_own_and_is_counted() -> None:
+    docs = MemoryDocs([*collection(), Doc("x", "word"), Doc("y", "word", "", "p")])
+    found = evaluate([run_of(q="a x y")], [labeling_of(q={"a": 1, "x": 1, "y": 1})], "R(unit=evidence)@2", docs=docs)
+    assert found.values.item() == 2 / 3
+    assert "2 of 3 relevant documents have no span" in found.warnings[0]
