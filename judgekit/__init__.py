@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from judgekit.analysis import Comparison, compare, model_matrix, plan_queries
     from judgekit.analysis.agreement import agreement
-    from judgekit.answers.imported import read_answers
     from judgekit.answers.quality import AnswerMetric
     from judgekit.client.budget import Budget
     from judgekit.data import (
@@ -65,7 +64,6 @@ _HOMES = {
     "model_matrix": "analysis",
     "plan": "experiment.run",
     "plan_queries": "analysis",
-    "read_answers": "answers.imported",
     "read_docs": "data",
     "read_dpr": "data",
     "read_qrels": "data",
@@ -103,7 +101,6 @@ __all__ = [
     "model_matrix",
     "plan",
     "plan_queries",
-    "read_answers",
     "read_docs",
     "read_dpr",
     "read_qrels",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -18,7 +18,7 @@ import pandas as pd
 
 from judgekit.analysis.controls import LENGTH, RETRIEVER
 from judgekit.answers.answerer import Answerer, make_answerer
-from judgekit.answers.imported import completed, read_ratings
+from judgekit.answers.imported import Imported, completed, read_answers, read_ratings
 from judgekit.answers.quality import Answered, AnswerMetric, Score
 from judgekit.answers.quality import metric as answer_metric
 from judgekit.client.origins import origin
@@ -29,7 +29,7 @@ from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.outputs import note_read
 from judgekit.data.pool import pool
 from judgekit.data.runs import Run
-from judgekit.data.tables import ALL, LABELS, QUALITY, SCORES, Status
+from judgekit.data.tables import ALL, LABELS, QUALITY, RATINGS, SCORES, UNDECLARED, Status
 from judgekit.errors import ConfigError, UsageError, nearest
 from judgekit.labelers.base import Label, Labeler, build, checked
 from judgekit.progress import Progress, silent
@@ -57,9 +57,11 @@ __all__ = [
     "at_depths",
     "check_references",
     "control_scores",
+    "import_answers",
     "label",
     "label_pool",
     "label_units",
+    "rate_imported",
     "rating_stage",
     "read_ratings_of",
     "score",
@@ -150,7 +152,9 @@ class Collection:
         return sum(map(len, self.pairs.values()))
 
 
-def read_ratings_of(files: Iterable[Path], collection: Collection, depths: Sequence[int]) -> pd.DataFrame | None:
+def read_ratings_of(
+    files: Iterable[Path], collection: Collection, depths: Sequence[int], model: str = UNDECLARED
+) -> pd.DataFrame | None:
     """Read ratings of answers about the collection's runs; those about other queries are left out.
 
     Returns:
@@ -161,7 +165,7 @@ def read_ratings_of(files: Iterable[Path], collection: Collection, depths: Seque
         DataError, UsageError: a file cannot be read, or is about a run that the collection lacks.
     """
     runs = {run.name for run in collection.runs}
-    tables = [completed(read_ratings(file), runs, depths) for file in files]
+    tables = [completed(read_ratings(file, model=model), runs, depths) for file in files]
     if not tables:
         return None
     table = pd.concat(tables, ignore_index=True)
@@ -236,10 +240,20 @@ _Asked = tuple[str, int]
 
 @dataclass(frozen=True)
 class Answering:
-    """How queries are answered end to end, and how the answers are rated."""
+    """How queries are answered end to end, by our prompt or elsewhere, and how the answers are rated."""
 
-    answerer: Answerer
+    answerer: Answerer | Imported
     metrics: tuple[AnswerMetric, ...]
+
+    @property
+    def model(self) -> str:
+        """Who answers, as the quality table names it."""
+        return self.answerer.model if isinstance(self.answerer, Imported) else self.answerer.endpoint.model
+
+    @property
+    def asking(self) -> list[AnswerMetric]:
+        """The metrics that ask an LLM."""
+        return [metric for metric in self.metrics if metric.endpoint is not None]
 
 
 def answering(
@@ -259,13 +273,41 @@ def answering(
     return Answering(answerer, tuple(answer_metric(name, resources) for name in metrics))
 
 
-def check_references(collection: Collection, answering: Answering) -> None:
+def import_answers(
+    source: str | Path | pd.DataFrame,
+    queries: Queries,
+    resources: Resources,
+    metrics: Sequence[str | AnswerMetric],
+    *,
+    runs: Sequence[str] = (),
+    depths: Sequence[int] = (),
+    answered_by: str | None = None,
+    limited: bool = False,
+) -> list[Answering]:
+    """Read what an application answered, by model, each with the metrics that rate it; see `read_answers`.
+
+    Raises:
+        DataError, UsageError: it is not such a table, or cannot be rated.
+    """
+    found = read_answers(source, queries, runs=runs, depths=depths, answered_by=answered_by, limited=limited)
+    built = tuple(answer_metric(name, resources) for name in metrics)
+    made = [Answering(one, built) for one in found]
+    for one in made:
+        check_references(queries, one)
+    return made
+
+
+def check_references(queries: Queries, answering: Answering) -> None:
     """Refuse to pay for answers that cannot be rated.
 
     Raises:
         UsageError: every metric compares answers with reference answers, and no query has any.
     """
-    if all(m.needs_references for m in answering.metrics) and not any(q.answers for q in collection.queries.values()):
+    if (
+        answering.metrics
+        and all(m.needs_references for m in answering.metrics)
+        and not any(q.answers for q in queries.values())
+    ):
         names = ", ".join(m.name for m in answering.metrics)
         raise UsageError(f"answers are compared with reference answers ({names}), and no query has any")
 
@@ -313,6 +355,8 @@ async def answer_runs(
 ) -> pd.DataFrame:
     """Answer every query from the top k documents of every run, for every depth k, and say how good the answers are.
 
+    Imported answers are only rated.
+
     Returns:
         The quality table, sorted by run, depth, query and metric: one row per run, depth, query and metric, with
         the answer, whether it abstains or only reads as if it did, and how many estimated tokens did not fit into
@@ -322,6 +366,8 @@ async def answer_runs(
         StoppedError: the endpoint or the budget ended the run; the replies so far are in the store.
     """
     answerer = answering.answerer
+    if isinstance(answerer, Imported):
+        return QUALITY.check(await rate_imported([answering], session, stage))
     asked = answer_units(collection, depths, closed_book)
     units = units_to_answer(collection, asked)
     found: dict[Answered, list[tuple[_Asked, Origin]]] = {}
@@ -331,6 +377,24 @@ async def answer_runs(
         found.setdefault(answered, []).extend((one, origin(outcomes)) for one in lists)
         for depth in {depth for _, depth in lists}:
             session.book(at_depth(stage, depth), answerer.endpoint, outcomes)
+    return QUALITY.check(await _rated(answering, found, session, stage))
+
+
+async def rate_imported(imported: Sequence[Answering], session: Session, stage: str = "answer") -> pd.DataFrame:
+    """Return imported answers with their quality; without the columns run and depth where their table had none."""
+    tables = [QUALITY.empty()]
+    for one in imported:
+        assert isinstance(one.answerer, Imported)  # as `import_answers` made it
+        found = {answered: [(asked, ("", "")) for asked in at] for answered, at in one.answerer.found.items()}
+        tables.append(await _rated(one, found, session, stage))
+    table = pd.concat(tables[1:] or tables, ignore_index=True)
+    return RATINGS.check(table.drop(columns=[c for c in ("run", "depth") if len(table) and table[c].isna().all()]))
+
+
+async def _rated(
+    answering: Answering, found: Mapping[Answered, Sequence[tuple[_Asked, Origin]]], session: Session, stage: str
+) -> pd.DataFrame:
+    """Return answers with their quality by every metric, sorted."""
     rows: list[dict[str, object]] = []
     for metric in answering.metrics:
         name = metric.name
@@ -341,7 +405,7 @@ async def answer_runs(
                     {
                         "run": run,
                         "depth": depth,
-                        "model": answerer.endpoint.model,
+                        "model": answering.model,
                         "query_id": answered.query.query_id,
                         "metric": name,
                         "value": np.nan if score.value is None else score.value,
@@ -356,7 +420,7 @@ async def answer_runs(
                     }
                 )
     keys = ["run", "depth", "query_id", "metric"]
-    return QUALITY.check(pd.DataFrame(rows).sort_values(keys, ignore_index=True) if rows else QUALITY.empty())
+    return pd.DataFrame(rows).sort_values(keys, ignore_index=True) if rows else QUALITY.empty()
 
 
 async def _rate(
@@ -488,7 +552,7 @@ def with_session(
     return run_sync(inside())
 
 
-def _resources(endpoints: Endpoint | Iterable[Endpoint] | None, fields: Fields, docs: Docs) -> Resources:
+def _resources(endpoints: Endpoint | Iterable[Endpoint] | None, fields: Fields, docs: Docs | None) -> Resources:
     given = [endpoints] if isinstance(endpoints, Endpoint) else list(endpoints or ())
     odd = next((one for one in given if not isinstance(one, Endpoint)), None)
     if odd is not None:
@@ -554,57 +618,64 @@ def label(
 def answer(
     *,
     queries: AsQueries,
-    docs: AsDocs,
-    runs: AsRuns,
-    depths: int | Sequence[int],
-    endpoints: Endpoint | Sequence[Endpoint],
+    docs: AsDocs | None = None,
+    runs: AsRuns | None = None,
+    depths: int | Sequence[int] = (),
+    endpoints: Endpoint | Sequence[Endpoint] = (),
     endpoint: str | None = None,
     prompt: str = "answer-short",
     metrics: str | AnswerMetric | Sequence[str | AnswerMetric] = ("em", "f1"),
     fields: Fields = "title+text",
     closed_book: bool = True,
+    imported: str | Path | pd.DataFrame | None = None,
+    answered_by: str | None = None,
     cache: str | Path | None = None,
     mode: Mode = "on",
     budget: Budget | None = None,
     progress: Progress = silent,
 ) -> pd.DataFrame:
-    """Answer every query from the top k documents of every run, and say how good the answers are.
+    """Answer every query from the top k documents of every run, or take what answered them, and say how good that is.
 
     Args:
         queries: as for `label`.
-        docs: as for `label`.
+        docs: as for `label`; like the next two not needed for imported answers.
         runs: as for `label`.
         depths: the numbers of documents k, or one.
-        endpoints: the LLM, or several.
+        endpoints: the LLM, or several; or your own application, see `Endpoint`.
         endpoint: name of the endpoint that answers, if there are several.
         prompt: name or path of an answer prompt.
         metrics: answer metrics, e.g. ``["em", "f1"]``, ``"em"``, ``"mine.py:Brief"`` or your own `AnswerMetric`.
         fields: how documents are rendered.
         closed_book: also answer without any document (depth 0, run ``all``).
+        imported: what your application answered, a file or a DataFrame ``query_id, answer`` and, where there are
+            several, ``run, depth, model``; nothing else is answered then.
+        answered_by: the model that gave these, so that labels of the same model are marked.
         cache: folder of the reply store; the user's cache folder by default.
         mode: ``on``, ``off``, ``read-only`` or ``refresh``.
         budget: where to stop.
         progress: called with events.
 
     Returns:
-        The quality table: ``run, depth, model, query_id, metric, value, answer, status, …``.
+        The quality table: ``run, depth, model, query_id, metric, value, answer, status, …``; of imported answers
+        without run and depth where nothing says them.
 
     Raises:
         ConfigError, DataError, UsageError, StoppedError: as for `label`.
     """
     wanted = sorted({depths} if isinstance(depths, int) else set(depths))
-    if not wanted:
-        raise UsageError("there is no depth to answer at")
-    collection = Collection.make(queries, docs, runs, wanted[-1])
     named = [metrics] if isinstance(metrics, str | AnswerMetric) else metrics
-    made = answering(_resources(endpoints, fields, collection.docs), endpoint=endpoint, prompt=prompt, metrics=named)
-    return with_session(
-        lambda session: answer_runs(made, collection, wanted, session, closed_book=closed_book),
-        cache=cache,
-        mode=mode,
-        budget=budget,
-        progress=progress,
-    )
+    if imported is not None:
+        resources, asked = _resources(endpoints, fields, None), as_queries(queries)
+        names = [run.name for run in as_runs(runs)] if runs is not None else []
+        made = import_answers(imported, asked, resources, named, runs=names, depths=wanted, answered_by=answered_by)
+        work: Callable[[Session], Awaitable[pd.DataFrame]] = partial(rate_imported, made)
+    else:
+        if docs is None or runs is None or not wanted:
+            raise UsageError("answering needs docs, runs and depths; or imported=, what your application answered")
+        collection = Collection.make(queries, docs, runs, wanted[-1])
+        one = answering(_resources(endpoints, fields, collection.docs), endpoint=endpoint, prompt=prompt, metrics=named)
+        work = partial(answer_runs, one, collection, wanted, closed_book=closed_book)
+    return with_session(work, cache=cache, mode=mode, budget=budget, progress=progress)
 
 
 def score(

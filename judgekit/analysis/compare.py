@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -24,7 +24,7 @@ from judgekit.analysis.resampling import resample_matrix
 from judgekit.analysis.threads import one_thread
 from judgekit.analysis.verdict import Verdict
 from judgekit.client.origins import mixed_answers
-from judgekit.data.tables import ALL, COMPARISON
+from judgekit.data.tables import ALL, COMPARISON, UNDECLARED
 from judgekit.errors import DataError, UsageError
 from judgekit.progress import Event, Progress, silent
 
@@ -233,7 +233,10 @@ def compare(
 
     def verdicts(model: str) -> dict[str, Verdict]:
         shares = {n: shared(need, answering.get(model), cell.metric) for n, need in needs.items()}
-        return work.verdicts(price, shares, keep=keep, margin=margin, model=model, obstacle=obstacle)
+        made = work.verdicts(price, shares, keep=keep, margin=margin, model=model, obstacle=obstacle)
+        if model != UNDECLARED or (needs and not any(need.asked for need in needs.values())):
+            return made
+        return {use: replace(one, details=(*one.details, _UNDECLARED)) for use, one in made.items()}
 
     made = verdicts(cell.model)
     used = {endpoint.model for need in needs.values() for endpoint in need.asked}
@@ -255,6 +258,12 @@ def compare(
         independent={model: verdicts(model) for model in apart[:1]},
         settings={"resamples": resamples, "seed": seed, "confidence": confidence, "keep": keep},
     )
+
+
+_UNDECLARED: Final = (
+    "Which model answered is not declared (answered_by, or a column 'model'): labels that the same model made cannot be"
+    " marked."
+)
 
 
 def _groups(queries: Sequence[str], groups: Mapping[str, str]) -> npt.NDArray[np.intp]:

@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from judgekit.data.tables import UNDECLARED
+
 if TYPE_CHECKING:
     from judgekit.labelers.base import Needs
     from judgekit.wire.types import Endpoint
@@ -18,11 +20,11 @@ class Answering:
     """How the answers of one model were had.
 
     Attributes:
-        endpoint: where they were asked for.
+        endpoint: where they were asked for; the model's name alone where they were imported.
         prompt: with which answer prompt.
     """
 
-    endpoint: Endpoint
+    endpoint: Endpoint | str
     prompt: str
 
 
@@ -53,9 +55,10 @@ def same_by_construction(
 
 def kinship(need: Needs, how: Answering) -> str:
     """Return ``same model`` or ``same family`` where any LLM that a labeling asks is that of the answers, else ""."""
-    if any(endpoint.model == how.endpoint.model for endpoint in need.asked):
+    model = how.endpoint if isinstance(how.endpoint, str) else how.endpoint.model
+    if any(_same(one, how.endpoint) or one.model == model != UNDECLARED for one in need.asked):
         return "same model"
-    family = how.endpoint.family
+    family = None if isinstance(how.endpoint, str) else how.endpoint.family
     return "same family" if family is not None and any(endpoint.family == family for endpoint in need.asked) else ""
 
 
@@ -78,5 +81,5 @@ def shared(need: Needs, how: Answering | None, metric: str) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else ""
 
 
-def _same(one: Endpoint, other: Endpoint) -> bool:
-    return (one.identity, one.model) == (other.identity, other.model)
+def _same(one: Endpoint, other: Endpoint | str) -> bool:
+    return not isinstance(other, str) and (one.identity, one.model) == (other.identity, other.model)

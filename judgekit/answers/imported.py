@@ -1,35 +1,101 @@
-"""Answer quality from elsewhere: thumbs, human ratings, and another system's answers."""
+"""Answers and their quality from elsewhere: what an application answered, what people or other tools think of it."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, ClassVar, Final
 
-from judgekit.answers.quality import AnswerMetric, metric
+import pandas as pd
+
+from judgekit.answers.quality import Answered
 from judgekit.answers.reading import Answer, stated
 from judgekit.answers.text import trimmed
-from judgekit.data.frames import AsQueries, as_queries
-from judgekit.data.records import Record, as_number, records
-from judgekit.data.tables import QUALITY, RATINGS, Status
-from judgekit.errors import DataError, UsageError
-from judgekit.spec import Spec
+from judgekit.data.documents import Queries
+from judgekit.data.files import read_table
+from judgekit.data.tables import ANSWERS, QUALITY, RATINGS, UNDECLARED, Status, Table
+from judgekit.errors import DataError
+from judgekit.reading.reasoning import without_reasoning
 
-if TYPE_CHECKING:
-    import pandas as pd
+__all__ = ["Imported", "completed", "named", "read_answers", "read_ratings"]
 
-__all__ = ["completed", "named", "read_answers", "read_ratings"]
-
-_THUMBS: Final = {
-    **dict.fromkeys(("up", "yes", "true", "good", "right", "correct", "👍", "+"), 1.0),
-    **dict.fromkeys(("down", "no", "false", "bad", "wrong", "incorrect", "👎", "-"), 0.0),
-}
-_MODEL: Final = "imported"
 _METRIC: Final = "rating"
 
 
-def read_ratings(path: str | Path, metric: str = _METRIC) -> pd.DataFrame:
+@dataclass(frozen=True)
+class Imported:
+    """The answers of one model that an application gave, as read from a table.
+
+    Attributes:
+        model: who answered, `UNDECLARED` where nobody said.
+        found: the answers, each with the (run, depth) that it was given for; None where the table does not say.
+    """
+
+    model: str
+    found: Mapping[Answered, Sequence[tuple[Any, Any]]]
+    endpoint: ClassVar[None] = None
+
+
+def read_answers(
+    source: str | Path | pd.DataFrame,
+    queries: Queries,
+    *,
+    runs: Collection[str] = (),
+    depths: Collection[int] = (),
+    answered_by: str | None = None,
+    limited: bool = False,
+) -> list[Imported]:
+    """Read what an application answered, by model.
+
+    As with answers of our own, reasoning and leaked end tokens are left out of what it says. An empty answer is
+    missing, and so is that to a query which the table leaves out.
+
+    Args:
+        source: CSV, TSV, JSON lines or Parquet, or a DataFrame, with ``query_id, answer`` and, where there are several,
+            ``run, depth, model``.
+        queries: the queries.
+        runs: the runs that there are, if they are known: any other is an error, and the only one need not be named.
+        depths: likewise the numbers of documents.
+        answered_by: the model that answered, where the table does not say.
+        limited: whether the queries are only some, so that answers to others are left out.
+
+    Raises:
+        DataError: it is not such a table, or is about an unknown query, run or depth.
+    """
+    path = None if isinstance(source, pd.DataFrame) else source
+    table = ANSWERS.check(source) if isinstance(source, pd.DataFrame) else read_table(ANSWERS, source)
+    if answered_by is not None and "model" in table.columns and set(table["model"]) - {answered_by}:
+        reason = f"has a column 'model', which says otherwise than answered_by = {answered_by!r}: leave one of them out"
+        raise DataError(reason, path)
+    table = _placed(_filled(table, "model", answered_by or UNDECLARED), runs, depths, path)
+    places = [column for column in ("run", "depth") if column in table.columns]
+    table = table.drop_duplicates(["model", *places, "query_id", "answer"])  # as beside several metrics
+    _check_unique(table, ["model", *places, "query_id"], "answers", path)
+    unknown = ~table["query_id"].isin(list(queries))
+    if unknown.any() and not (limited and not unknown.all()):
+        raise DataError(f"query {table['query_id'][unknown].iloc[0]!r} is not among the queries", path)
+    made = []
+    for model, rows in table[~unknown].groupby("model"):
+        found: dict[Answered, list[tuple[Any, Any]]] = {}
+        answers: dict[tuple[Any, Any], dict[str, str]] = {}
+        for row in rows.to_dict("records"):
+            answers.setdefault((row.get("run"), row.get("depth")), {})[row["query_id"]] = row["answer"]
+        for asked, texts in answers.items():
+            for query_id, query in queries.items():
+                found.setdefault(Answered(query, _answer(texts.get(query_id))), []).append(asked)
+        made.append(Imported(str(model), found))
+    return made
+
+
+def _answer(raw: str | None) -> Answer:
+    if raw is None:
+        return Answer("", Status.UNASKED, reason="the imported answers leave this query out")
+    text = trimmed(without_reasoning(raw))
+    return stated(text, raw) if text else Answer("", Status.FAILED, raw, "the imported answer is empty")
+
+
+def read_ratings(path: str | Path, metric: str = _METRIC, model: str = UNDECLARED) -> pd.DataFrame:
     """Read how good the answers were in the eyes of people or of another tool, as a quality table.
 
     Args:
@@ -37,29 +103,30 @@ def read_ratings(path: str | Path, metric: str = _METRIC) -> pd.DataFrame:
             as ``up``, ``down``, ``yes``, ``no``, ``good``, ``bad``; an empty one is missing. ``run``, ``depth``,
             ``metric``, ``model`` and ``answer`` may be there too, see `completed`.
         metric: the metric's name where the file has none.
+        model: who answered, where the file does not say.
 
     Raises:
         DataError: a column is missing or a value makes no sense; with file and line.
     """
-    source = Path(path)
-    rows: list[dict[str, Any]] = []
-    for record in _records(source, ("query_id", "value")):
-        value, reason = record.fields["value"], ""
-        if value is None or (isinstance(value, str) and not value.strip()):
-            number, reason = float("nan"), "not rated"
-        else:
-            number = _number(value, record, source)
-        status = Status.UNASKED if reason else Status.OK
-        rows.append({**_where(record, source, metric), "value": number, "status": status.value, "reason": reason})
-    return _table(rows, source)
+    table = named(read_table(RATINGS, path), metric, model)
+    if "status" not in table.columns:
+        unrated = table["value"].isna()
+        status = unrated.map({True: Status.UNASKED.value, False: Status.OK.value}).astype("str")
+        table = table.assign(status=status, reason=unrated.map({True: "not rated", False: ""}).astype("str"))
+    keys = [key for key in ("run", "depth", "query_id", "metric", "model") if key in table.columns]
+    _check_unique(table, keys, "values", path)
+    return table.sort_values(keys, ignore_index=True)
 
 
-def named(table: pd.DataFrame) -> pd.DataFrame:
+def named(table: pd.DataFrame, metric: str = _METRIC, model: str = UNDECLARED) -> pd.DataFrame:
     """Return a table of ratings with a model and a metric where it has no such columns."""
-    for column, name in (("model", _MODEL), ("metric", _METRIC)):
-        if column not in table.columns:
-            table = table.assign(**dict[str, Any]({column: name}))
-    return table
+    return _filled(_filled(table, "model", model), "metric", metric)
+
+
+def _filled(table: pd.DataFrame, column: str, name: str) -> pd.DataFrame:
+    """Return a table with a name in every row of a column, which may be absent."""
+    texts = table[column].where(table[column] != "", name) if column in table.columns else name
+    return table.assign(**dict[str, Any]({column: texts}))
 
 
 def completed(table: pd.DataFrame, runs: Collection[str], depths: Collection[int]) -> pd.DataFrame:
@@ -75,112 +142,40 @@ def completed(table: pd.DataFrame, runs: Collection[str], depths: Collection[int
     """
     table = named(RATINGS.check(table))
     for column, known, what in (("run", runs, "runs"), ("depth", depths, "depths")):
-        if column not in table.columns:
-            if len(known) != 1:
-                have = ", ".join(map(str, sorted(known, key=str))) or "none"
-                raise DataError(
-                    f"the quality table lacks column {column!r}, and the {what} are {have}: say which each row is about"
-                )
-            table = table.assign(**dict[str, Any]({column: next(iter(known))}))
+        table = _only(table, column, known, what, QUALITY)
     return QUALITY.check(table)
 
 
-def read_answers(
-    path: str | Path, queries: AsQueries, metrics: Sequence[str | AnswerMetric] = ("em", "f1")
+def _placed(
+    table: pd.DataFrame, runs: Collection[str], depths: Collection[int], path: str | Path | None
 ) -> pd.DataFrame:
-    """Read another system's answers and rate them, as a quality table for `judgekit.compare`.
-
-    Args:
-        path: CSV, TSV, JSON lines or Parquet with the columns ``run, depth, query_id, answer``; ``model`` may be
-            there too. An empty answer is missing.
-        queries: the queries with their references, as for `judgekit.label`.
-        metrics: answer metrics that ask no LLM: spellings, or your own.
-
-    Raises:
-        DataError: a column is missing, or a query is unknown; with file and line.
-        UsageError: a metric asks an LLM.
-    """
-    source = Path(path)
-    known, built = as_queries(queries), [metric(one) for one in metrics]
-    named = [(one.name, one) for one in built]
-    asking = next((name for name, one in named if one.endpoint is not None), None)
-    if asking is not None:
-        raise UsageError(f"the metric {asking} asks an LLM; answers that are read from a file are rated without one")
-    rows: list[dict[str, Any]] = []
-    for record in _records(source, ("run", "depth", "query_id", "answer")):
-        where = _where(record, source, "")
-        query = known.get(where["query_id"])
-        if query is None:
-            raise DataError(f"query {where['query_id']!r} is not among the queries", source, record.line)
-        text = trimmed(_text(record.fields["answer"]))
-        answer = stated(text, text) if text else Answer("", Status.FAILED, reason="there is no answer in the file")
-        for name, one in named:
-            score = one.score(answer, query)
-            value = float("nan") if score.value is None else score.value
-            row = {"metric": name, "value": value, "status": score.status.value, "reason": score.reason}
-            counted = {"abstained": int(answer.abstained), "seems_abstained": int(answer.seems_abstained)}
-            rows.append({**where, **row, "answer": text, **counted})
-    return _table(rows, source)
+    """Return answers with the run and the depth that they are about, as far as these are known, and checked."""
+    for column, known, what in (("run", runs, "runs"), ("depth", depths, "depths")):
+        if known:
+            table = _only(table, column, known, what, ANSWERS)
+            odd = table[column][~table[column].isin([*known, 0] if column == "depth" else list(known))]
+            if len(odd):
+                have = ", ".join(map(str, known))
+                raise DataError(f"holds answers of {column} {odd.iloc[0]!s}, and the {what} are {have}", path)
+    return table
 
 
-def _records(path: Path, columns: Sequence[str]) -> list[Record]:
-    expected = f"a table with the columns {', '.join(columns)}"
-    found = list(records(path, Spec("auto"), expected)[1])
-    for record in found:
-        lacking = next((c for c in columns if c not in record.fields), None)
-        if lacking is not None:
-            have = ", ".join(map(str, record.fields))
-            raise DataError(f"lacks {lacking!r} (it has: {have}); expected {expected}", path, record.line)
-    return found
+def _only(table: pd.DataFrame, column: str, known: Collection[Any], what: str, kind: Table) -> pd.DataFrame:
+    """Return a table with a column that it may lack: then it is the only thing that it can be."""
+    if column in table.columns:
+        return table
+    if len(known) != 1:
+        have = ", ".join(map(str, sorted(known, key=str))) or "none"
+        raise DataError(
+            f"the {kind.name} table lacks column {column!r}, and the {what} are {have}: say which each row is about"
+        )
+    return table.assign(**dict[str, Any]({column: next(iter(known))}))
 
 
-def _where(record: Record, path: Path, metric: str) -> dict[str, Any]:
-    """Return the columns of the quality table that say what was answered."""
-    fields = record.fields
-    where: dict[str, Any] = {}
-    for key in ("run", "query_id"):
-        if key in fields:
-            if not isinstance(fields[key], str) or not fields[key]:
-                raise DataError(f"{key} must be a text, is {fields[key]!r}", path, record.line)
-            where[key] = fields[key]
-    if "depth" in fields:
-        depth = as_number(fields["depth"])
-        if not (depth.is_integer() and depth >= 0):
-            raise DataError(f"depth must be a whole number from 0 up, is {fields['depth']!r}", path, record.line)
-        where["depth"] = int(depth)
-    return where | {
-        "model": str(fields.get("model") or _MODEL),
-        "metric": str(fields.get("metric") or metric),
-        "answer": _text(fields.get("answer")),
-    }
-
-
-def _text(value: Any) -> str:
-    """Return a cell as text; the number 0 is one, nothing is none."""
-    return "" if value is None else str(value)
-
-
-def _number(value: Any, record: Record, path: Path) -> float:
-    if isinstance(value, str):
-        word = _THUMBS.get(value.strip().casefold())
-        if word is not None:
-            return word
-    rating = as_number(value)
-    if not math.isfinite(rating):
-        raise DataError(f"value must be a number or a word such as up or down, is {value!r}", path, record.line)
-    return rating
-
-
-def _table(rows: Sequence[dict[str, Any]], path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    if not rows:
-        return QUALITY.empty()
-    table = RATINGS.check(pd.DataFrame(rows))
-    keys = [key for key in ("run", "depth", "query_id", "metric", "model") if key in table.columns]
-    table = table.sort_values(keys, ignore_index=True)
+def _check_unique(table: pd.DataFrame, keys: list[str], what: str, path: str | Path | None) -> None:
+    if "depth" in keys and (table["depth"] < 0).any():
+        raise DataError(f"depth is a number of documents from 0 up, not {table['depth'].min()}", path)
     twice = table.duplicated(keys)
     if twice.any():
         told = ", ".join(f"{key} {table.loc[twice, key].iloc[0]!s}" for key in keys)
-        raise DataError(f"there are two values for {told}", path)
-    return table
+        raise DataError(f"there are two {what} for {told}", path)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -33,6 +35,7 @@ from judgekit.errors import UsageError, nearest
 if TYPE_CHECKING:
     import pandas as pd
 
+    from judgekit.client.session import Session
     from judgekit.metrics import Evaluation
 
 __all__ = ["agree", "answer", "compare", "label", "score"]
@@ -110,10 +113,26 @@ def label(
 
 def answer(
     queries: QueriesFile,
-    docs: DocsFile,
-    run: Runs,
-    depth: Annotated[list[int], typer.Option(min=1, help="Answer from the top DEPTH documents; repeat for several.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Quality table to write (.parquet or .csv).")],
+    docs: Annotated[Path | None, typer.Option(help="File of documents: JSONL with doc_id, text, title.")] = None,
+    run: Annotated[
+        list[str] | None, typer.Option("--run", metavar="[NAME=]FILE", help="TREC run; repeat for several.")
+    ] = None,
+    depth: Annotated[
+        list[int] | None, typer.Option(min=1, help="Answer from the top DEPTH documents; repeat for several.")
+    ] = None,
+    imported: Annotated[
+        Path | None,
+        typer.Option(
+            "--import",
+            metavar="FILE",
+            help="Answer nothing: take what your application answered, a table with query_id, answer and, where there"
+            " are several, run, depth, model.",
+        ),
+    ] = None,
+    answered_by: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="The model that gave the imported answers.")
+    ] = None,
     metric: Annotated[list[str] | None, typer.Option(help="Answer metric; repeat (default: em, f1).")] = None,
     prompt: Annotated[
         str, typer.Option(help="Name or file of a prompt (see `judgekit prompts list`).")
@@ -129,36 +148,52 @@ def answer(
     cache_mode: CacheMode = "on",
     quiet: Quiet = False,
 ) -> None:
-    """Answer every query from the top k documents of every run, and say how good the answers are."""
+    """Answer every query from the top k documents of every run, and say how good the answers are.
+
+    With --import the answers are your application's, and --docs, --run and --depth are not needed.
+    """
     from judgekit import stages
     from judgekit.data.files import check_target, write_table
     from judgekit.data.manifest import manifest_path, write_manifest
     from judgekit.data.outputs import check_outputs, noting_reads
+    from judgekit.data.readers import read_queries
     from judgekit.data.tables import Status
 
     check_target(out, table=True)
-    runs = named(run, "--run")
+    runs = named(run or [], "--run")
+    given = {"--docs": docs, "--run": runs, "--depth": depth}
+    lacking = [name for name, value in given.items() if not value]
+    if imported is None and lacking:
+        raise UsageError(f"answering needs {', '.join(lacking)}; or --import FILE, with what your application answered")
+    if imported is None and answered_by is not None:
+        raise UsageError("--answered-by is about imported answers: give them with --import FILE")
     resources = stages.Resources(endpoints(base_url, model, api_key_env, concurrency, transport))
+    metrics, depths = metric or ["em", "f1"], sorted(set(depth or ()))
     with noting_reads() as read:
-        answering = stages.answering(resources, prompt=prompt, metrics=metric or ["em", "f1"])
-        collection = stages.Collection.make(queries, docs, runs, max(depth), limit)
+        if imported is not None:
+            asked = dict(islice(read_queries(queries).items(), limit))
+            made = stages.import_answers(
+                imported, asked, resources, metrics, runs=list(runs), depths=depths, answered_by=answered_by,
+                limited=limit is not None,
+            )  # fmt: skip
+            work: Callable[[Session], Awaitable[pd.DataFrame]] = partial(stages.rate_imported, made)
+        else:
+            assert docs is not None  # checked above
+            answering = stages.answering(resources, prompt=prompt, metrics=metrics)
+            collection = stages.Collection.make(queries, docs, runs, max(depths), limit)
+            work = partial(stages.answer_runs, answering, collection, depths, closed_book=closed_book)
     check_outputs(out, manifest_path(out))
-    inputs = made_from({"queries": queries, "docs": docs, **{f"run {name}": path for name, path in runs.items()}}, read)
+    named_inputs = {"queries": queries, **({"docs": docs} if docs else {})}
+    inputs = made_from(named_inputs | {f"run {name}": path for name, path in runs.items()}, read)
 
     with progress(quiet) as draw:
-        table = stages.with_session(
-            lambda session: stages.answer_runs(
-                answering, collection, sorted(set(depth)), session, closed_book=closed_book
-            ),
-            cache=cache,
-            mode=cache_mode,
-            progress=draw,
-        )
+        table = stages.with_session(work, cache=cache, mode=cache_mode, progress=draw)
     write_table(table, out)
     write_manifest(manifest_path(out), inputs, [out])
-    means = table.groupby(["run", "depth", "metric"])["value"].mean().unstack()
+    places = [name for name in ("run", "depth", "model", "metric") if name in table.columns]
+    means = table.groupby(places)["value"].mean().unstack()
     console().print(f"{means.round(4).to_string()}\n\nquality: {out}", markup=False, highlight=False)
-    each = table.drop_duplicates(["run", "depth", "query_id"])
+    each = table.drop_duplicates([name for name in ("run", "depth", "model", "query_id") if name in table.columns])
     if each["seems_abstained"].any():
         note = (
             f"note: {each['seems_abstained'].sum():,} of {len(each):,} answers read like abstentions, in other words"
@@ -361,11 +396,11 @@ def compare(
 
     from judgekit.analysis import LEVELS
     from judgekit.analysis import compare as compare_tables
-    from judgekit.answers.imported import named
+    from judgekit.answers.imported import read_ratings
     from judgekit.data.files import check_target, read_table, write_table
     from judgekit.data.manifest import manifest_path, write_manifest
     from judgekit.data.outputs import noting_reads
-    from judgekit.data.tables import RATINGS, SCORES
+    from judgekit.data.tables import SCORES
 
     for name in level or ():
         if name not in LEVELS:
@@ -374,7 +409,7 @@ def compare(
         check_target(out, table=True)
     with noting_reads() as read:
         found = pd.concat([read_table(SCORES, path) for path in scores], ignore_index=True)
-        answers = pd.concat([named(read_table(RATINGS, path)) for path in quality], ignore_index=True)
+        answers = pd.concat([read_ratings(path) for path in quality], ignore_index=True)
     inputs = made_from({}, read)
     comparison = compare_tables(
         found,

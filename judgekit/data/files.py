@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from judgekit.data.parts import TableWriter, read_parts
 from judgekit.data.records import kind_of, records, sniff
 from judgekit.data.streams import lines, open_atomic, open_text, read_bytes, write_atomic
-from judgekit.data.tables import Table
+from judgekit.data.tables import CELLS, Table
 from judgekit.errors import DataError, UsageError
 from judgekit.spec import parse
 
@@ -89,6 +89,10 @@ def _value(value: Any, kind: str | None) -> Any:
         raise ValueError("holds half of a surrogate pair, which is not a character")
     if kind is None:
         return value
+    or_word = " or a word such as up or down" if kind == "rating" else ""
+    if kind in CELLS:
+        plain, kind = CELLS[kind]
+        value = plain(value)
     if kind in ("id", "str"):
         if not (isinstance(value, str) or (value is None and kind == "str")):
             raise ValueError(f"must be a string, is {kind_of(value)}")
@@ -100,7 +104,7 @@ def _value(value: Any, kind: str | None) -> Any:
     elif isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(f"must be a number, is {kind_of(value)}")
     elif isinstance(value, str) and not _NUMBER.fullmatch(value):
-        raise ValueError(f"{value!r} is not a number")
+        raise ValueError(f"{value!r} is not a number{or_word}")
     else:
         number = float(value)
     if math.isinf(number):

@@ -7,7 +7,7 @@ tool means the same everywhere. Column names are those of ir_measures.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALL",
+    "ANSWERS",
+    "CELLS",
     "COMPARISON",
     "LABELS",
     "NOT_MISSING",
@@ -35,6 +37,7 @@ __all__ = [
     "RUN",
     "SCHEMA_VERSION",
     "SCORES",
+    "UNDECLARED",
     "Status",
     "Table",
     "id_problem",
@@ -45,6 +48,9 @@ SCHEMA_VERSION: Final = 1
 
 ALL: Final = "all"
 """Reserved id: as query_id the mean over queries, as run the mean over runs (or about all runs together)."""
+
+UNDECLARED: Final = "undeclared"
+"""The model of answers of which nobody said who gave them, so that labels of the same model cannot be marked."""
 
 _UNFIT: Final = re.compile(r"[\s\0]")
 
@@ -76,6 +82,26 @@ class Status(StrEnum):
     """Nobody was asked (a document that people did not see, an answer that they did not rate), and that is missing."""
 
 
+_THUMBS: Final = {
+    **dict.fromkeys(("up", "yes", "true", "good", "right", "correct", "👍", "+"), 1.0),
+    **dict.fromkeys(("down", "no", "false", "bad", "wrong", "incorrect", "👎", "-"), 0.0),
+}
+
+
+def _rating(cell: Any) -> Any:
+    if isinstance(cell, str):
+        return _THUMBS.get(cell.strip().casefold(), cell)
+    return float(cell) if isinstance(cell, bool) else cell
+
+
+def _text(cell: Any) -> Any:
+    """Return a number as text: 0 is an answer."""
+    return str(cell) if isinstance(cell, bool | int | float) and cell == cell else cell
+
+
+CELLS: Final[Mapping[str, tuple[Callable[[Any], Any], str]]] = {"rating": (_rating, "float"), "text": (_text, "str")}
+"""Kinds of columns whose cells people write in several ways: what makes them a plain kind, and which."""
+
 NOT_MISSING: Final = (Status.OK.value, Status.NOT_APPLICABLE.value)
 """Statuses of what is there, or cannot be asked for: everything else is missing."""
 NO_FAILURE: Final = (*NOT_MISSING, Status.UNASKED.value)
@@ -87,7 +113,7 @@ class Table:
     """A table's name and its columns with their kinds.
 
     Kinds are ``id`` (a string that is never empty), ``str`` (absent is ""), ``int`` and ``float`` (absent is NaN;
-    never infinite).
+    never infinite), ``rating`` (a float, or a word such as up or down) and ``text`` (a string, or a number as one).
     """
 
     name: str
@@ -144,6 +170,10 @@ class Table:
         def fail(bad: npt.ArrayLike, reason: str) -> DataError:
             return DataError(f"{where}, row {int(np.argmax(bad)) + 1}: {reason}", path)
 
+        if kind in CELLS:
+            plain, kind = CELLS[kind]
+            if kind == "str" or not pd.api.types.is_numeric_dtype(column.dtype):
+                column = column.map(plain)
         if kind in ("id", "str"):
             if _in_arrow(column):
                 empty = byte_lengths(pa.array(column)) == 0 if kind == "id" else np.zeros(0)
@@ -184,7 +214,7 @@ class Table:
         """Return the table without rows."""
         import pandas as pd
 
-        dtypes = {"id": "str", "str": "str", "int": "int64", "float": "float64"}
+        dtypes = {"id": "str", "str": "str", "text": "str", "int": "int64", "float": "float64", "rating": "float64"}
         return pd.DataFrame({c: pd.Series([], dtype=dtypes[k]) for c, k in self.columns.items()})
 
 
@@ -225,10 +255,12 @@ QUALITY: Final = Table(
 )
 RATINGS: Final = Table(
     QUALITY.name,
-    {"query_id": "id", "value": "float"},
-    {"run": "id", "depth": "int", "model": "str", "metric": "id", **QUALITY.optional},
+    {"query_id": "id", "value": "rating"},
+    {"run": "id", "depth": "int", "model": "str", "metric": "str", **QUALITY.optional},
 )
 """A quality table as people keep one: what there is only one of need not stand in every row."""
+ANSWERS: Final = Table("answers", {"query_id": "id", "answer": "text"}, {"run": "id", "depth": "int", "model": "str"})
+"""What an application answered; likewise."""
 COMPARISON: Final = Table(
     "comparison",
     {

@@ -27,7 +27,7 @@ from pydantic import (
 from judgekit.client.budget import Price
 from judgekit.data.documents import Fields
 from judgekit.data.streams import read_bytes
-from judgekit.data.tables import ALL
+from judgekit.data.tables import ALL, UNDECLARED
 from judgekit.errors import ConfigError, DataError, JudgekitError, nearest
 from judgekit.spec import with_options
 from judgekit.wire.types import Endpoint
@@ -111,11 +111,15 @@ class LabelerConfig(BaseModel):
 class AnswersConfig(_Section):
     """``[answers]``: end-to-end answering from the top k documents of each run.
 
-    Several endpoints answer one after the other; the verdict is about the answers of the first. ``ratings`` are
-    files with what people or another tool think of answers; without any metric nothing is answered, and quality is
-    those ratings alone. ``options`` are those of `judgekit.answers.answerer.make_answerer`.
+    Several endpoints answer one after the other; the verdict is about the answers of the first. ``import`` is a file
+    with what an application answered, and ``answered_by`` the model that did; then only endpoints that are named
+    answer, too. ``ratings`` are files with what people or another tool think of answers; without any metric nothing is
+    answered, and quality is those ratings alone. ``options`` are those of
+    `judgekit.answers.answerer.make_answerer`.
     """
 
+    imported: str | None = Field(default=None, alias="import")
+    answered_by: Annotated[str, Field(min_length=1)] = UNDECLARED
     endpoint: str | list[str] | None = None
     prompt: str = "answer-short"
     depths: Annotated[list[Positive], Field(min_length=1)] = [5]
@@ -127,6 +131,8 @@ class AnswersConfig(_Section):
     @property
     def endpoints(self) -> list[str | None]:
         """The names of the endpoints that answer; None stands for the only one."""
+        if self.endpoint is None and self.imported is not None:
+            return []
         return list(self.endpoint) if isinstance(self.endpoint, list) else [self.endpoint]
 
     @field_validator("endpoint")
@@ -238,7 +244,7 @@ class Config(_Section):
         if (
             isinstance(answers, dict)
             and answers.get("ratings")
-            and not {"endpoint", "prompt", "metrics"} & set(answers)
+            and not {"endpoint", "prompt", "metrics", "import"} & set(answers)
         ):
             return {**content, "answers": {**answers, "metrics": []}}
         return content
@@ -284,7 +290,7 @@ class Config(_Section):
 
     def toml(self) -> str:
         """Return the file with every default written out."""
-        return tomli_w.dumps(_without_none(self.model_dump(mode="json")))
+        return tomli_w.dumps(_without_none(self.model_dump(mode="json", by_alias=True)))
 
 
 def _without_none(value: Any) -> Any:
@@ -345,7 +351,7 @@ def _speak(error: ValidationError, path: Path) -> ConfigError:
     kind = problem["type"]
     if kind == "extra_forbidden":
         section = _SECTIONS.get(location[0], Config) if len(location) > 1 else Config
-        known = [name for name in section.model_fields if name != "path"]
+        known = [one.alias or name for name, one in section.model_fields.items() if name != "path"]
         what = "table or key" if len(location) == 1 else "key"
         return ConfigError(
             f"there is no such {what} (there are: {', '.join(known)}).{nearest(location[-1], known)}", path, key

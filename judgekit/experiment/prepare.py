@@ -12,8 +12,10 @@ import pandas as pd
 from judgekit import stages
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS
 from judgekit.analysis.querylog import check_sizes
+from judgekit.answers.imported import Imported
 from judgekit.data.readers import read_column, read_queries
 from judgekit.data.streams import is_json, lines
+from judgekit.data.tables import UNDECLARED
 from judgekit.errors import ConfigError, UsageError, nearest
 from judgekit.experiment.file import Config, load
 from judgekit.labelers.base import Labeler, build
@@ -33,8 +35,8 @@ class Prepared:
         config: the experiment file, with the primary cell filled in.
         collection: queries, documents, runs and pool.
         labelers: the labelers by name.
-        answering: the answerer and the answer metrics, by the name of the stage; the verdict is about the first. None
-            where all quality is ratings.
+        answering: the answerer (or what was imported) and the answer metrics, by the name of the stage; the verdict is
+            about the first. None where all quality is ratings.
         measures: the measures, at every answer depth where they have no cutoff of their own.
         ratings: what people or other tools think of answers, a quality table, or None.
         query_log: texts of real queries, to be compared with the experiment's, or None.
@@ -89,7 +91,7 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
             raise ConfigError(reason, config.path, "labelers")
         labelers[name] = labeler
     with _located(config, "answers"):
-        answering = _answering(config, resources)
+        answering = _answering(config, resources, collection)
     with _located(config, "metrics.measures"):
         measures = stages.at_depths(parse_measures(config.metrics.measures, config.path.parent), config.answers.depths)
         deep = next((m for m in measures if (m.cutoff or 0) > config.data.depth), None)
@@ -99,37 +101,52 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
         for endpoint in {e.name: e for e in _endpoints(labelers, answering.values())}.values():
             Secret.of(endpoint)
     with _located(config, "answers.ratings"):
-        ratings = stages.read_ratings_of(map(config.resolve, config.answers.ratings), collection, config.answers.depths)
+        files = map(config.resolve, config.answers.ratings)
+        ratings = stages.read_ratings_of(files, collection, config.answers.depths, config.answers.answered_by)
     texts = _read_query_log(config, collection)
     groups = None
     if config.analysis.groups is not None:
         with _located(config, "analysis.groups"):
             groups = read_column(config.resolve(config.data.queries), config.analysis.groups)
-    config = _with_primary(config, measures, ratings)
+    config = _with_primary(config, measures, ratings, next(iter(answering.values()), None))
     if ratings is not None:
         with _located(config, "answers.ratings"):
             _check_ratings(ratings, config, answering.values())
     if config.analysis.primary_metric in config.answers.metrics:
         with _located(config, "answers.metrics"):
-            stages.check_references(collection, next(iter(answering.values())))
+            stages.check_references(collection.queries, next(iter(answering.values())))
     return Prepared(config, collection, labelers, answering, tuple(measures), ratings, texts, groups)
 
 
-def _answering(config: Config, resources: stages.Resources) -> dict[str, stages.Answering]:
-    """Build one answerer per endpoint, none where there is no metric to rate its answers with.
+def _answering(
+    config: Config, resources: stages.Resources, collection: stages.Collection
+) -> dict[str, stages.Answering]:
+    """Build one answerer per imported model and endpoint, none where there is no metric to rate its answers with.
 
     Their models must differ, for tables tell answers apart by them.
     """
     answers = config.answers
     if not answers.metrics:
         return {}
-    built = [
+    built = []
+    if answers.imported is not None:
+        built = stages.import_answers(
+            config.resolve(answers.imported),
+            collection.queries,
+            resources,
+            answers.metrics,
+            runs=[run.name for run in collection.runs],
+            depths=answers.depths,
+            answered_by=None if answers.answered_by == UNDECLARED else answers.answered_by,
+            limited=config.data.limit is not None,
+        )
+    built += [
         stages.answering(
             resources, endpoint=name, prompt=answers.prompt, metrics=answers.metrics, options=answers.options
         )
         for name in answers.endpoints
     ]
-    models = [answering.answerer.endpoint.model for answering in built]
+    models = [one.model for one in built]
     twice = next((model for model in models if models.count(model) > 1), None)
     if twice is not None:
         raise UsageError(f"two of the endpoints that answer have the model {twice!r}; their answers need other names")
@@ -168,7 +185,7 @@ def _check_ratings(ratings: pd.DataFrame, config: Config, answering: Iterable[st
     Raises:
         UsageError: they do, or the verdict is to be about ratings that are not there.
     """
-    models = [one.answerer.endpoint.model for one in answering]
+    models = [one.model for one in answering]
     own = ratings["model"].isin(models) & ratings["metric"].isin(config.answers.metrics)
     if own.any():
         row = ratings[own].iloc[0]
@@ -188,7 +205,9 @@ def _check_ratings(ratings: pd.DataFrame, config: Config, answering: Iterable[st
         )
 
 
-def _with_primary(config: Config, measures: list[Measure], ratings: pd.DataFrame | None) -> Config:
+def _with_primary(
+    config: Config, measures: list[Measure], ratings: pd.DataFrame | None, answers_of: stages.Answering | None
+) -> Config:
     """Fix the verdict's cell in advance; without one in the file, first measure and metric, deepest cutoff."""
     analysis, answers = config.analysis, config.answers
     names = [str(m) for m in measures]
@@ -218,6 +237,8 @@ def _with_primary(config: Config, measures: list[Measure], ratings: pd.DataFrame
         reason = f"{primary} is compared with answers from the top {cutoff}, and answers.depths has {have} only"
         raise ConfigError(reason, config.path, "analysis.primary")
     answered = len(config.runs) if metric in answers.metrics or ratings is None else _rated_runs(ratings, metric)
+    if metric in answers.metrics and answers_of and isinstance(answers_of.answerer, Imported):
+        answered = len({run for places in answers_of.answerer.found.values() for run, depth in places if depth})
     if analysis.use == CHOOSE_RUNS and answered < 2:
         reason = f"use {CHOOSE_RUNS!r} compares runs, and only one has answers"
         raise ConfigError(reason, config.path, "analysis.use")

@@ -13,6 +13,7 @@ import pandas as pd
 from judgekit import __version__, stages
 from judgekit.analysis import CHOOSE_RUNS, Answering, kinship, model_matrix, plan_queries
 from judgekit.analysis.cost import COSTS
+from judgekit.answers.imported import Imported
 from judgekit.client.budget import Amount
 from judgekit.data.checks import remarks
 from judgekit.data.tables import NO_FAILURE, NOT_MISSING, SCORES, Status
@@ -62,8 +63,13 @@ _NOTES = {
 
 def answering(prepared: Prepared) -> dict[str, Answering]:
     """Return how the answers of the experiment were made, by the model's name in the quality table."""
-    answerers = [one.answerer for one in prepared.answering.values()]
-    return {answerer.endpoint.model: Answering(answerer.endpoint, answerer.prompt.name) for answerer in answerers}
+    asked = {endpoint.model: endpoint for endpoint in prepared.endpoints}
+    return {
+        one.model: Answering(asked.get(one.model, one.model), "")
+        if isinstance(one.answerer, Imported)
+        else Answering(one.answerer.endpoint, one.answerer.prompt.name)
+        for one in prepared.answering.values()
+    }
 
 
 def costs(labelers: Mapping[str, Labeler], session: Session) -> pd.DataFrame:
@@ -217,22 +223,22 @@ def quality_means(quality: pd.DataFrame) -> pd.DataFrame:
 def _answers(
     stage: str, answering: stages.Answering, quality: pd.DataFrame, session: Session, cell: Primary
 ) -> Answers:
-    answerer = answering.answerer
+    answerer, model = answering.answerer, answering.model
     rated = {metric.name: stages.rating_stage(stage, metric) for metric in answering.metrics if metric.endpoint}
     usage = sum(map(session.usage, rated.values()), session.usage(stage))
     at_verdict = None
-    if cell.model == answerer.endpoint.model and cell.metric in [metric.name for metric in answering.metrics]:
+    if cell.model == model and cell.metric in [metric.name for metric in answering.metrics]:
         parts = [stage, *(name for metric, name in rated.items() if metric == cell.metric)]
         taken = [session.usage(stages.at_depth(part, cell.depth)).standalone for part in parts]
         at_verdict = _cost(sum(taken, Amount()))
-    quality = quality[quality["model"] == answerer.endpoint.model]
+    quality = quality[quality["model"] == model]
     single = quality[quality["metric"] == quality["metric"].iloc[0]] if len(quality) else quality
     lost = single[~single["status"].isin(NO_FAILURE)].head(_EXAMPLES)
     where = lost["run"] + ", top " + lost["depth"].astype("str")
     return Answers(
-        model=answerer.endpoint.model,
-        endpoint=answerer.endpoint.name,
-        prompt=answerer.prompt.name,
+        model=model,
+        endpoint="" if isinstance(answerer, Imported) else answerer.endpoint.name,
+        prompt="imported" if isinstance(answerer, Imported) else answerer.prompt.name,
         counts={status.value: int((single["status"] == status.value).sum()) for status in Status},
         examples=_examples(lost["query_id"], where, lost["status"], lost["reason"], lost["answer"]),
         spending=_spending(usage),

@@ -19,21 +19,20 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 
 from judgekit import stages
 from judgekit.analysis import Comparison, QueryLogCheck, agreement, check_query_log, compare
 from judgekit.analysis.controls import LENGTH, RETRIEVER
-from judgekit.answers.answerer import Answerer
+from judgekit.answers.imported import Imported
 from judgekit.client.batch import BatchExport, export_batch
 from judgekit.client.budget import Budget
 from judgekit.client.session import Mode, Session, run_sync
 from judgekit.client.submission import Clients, Fetched, fetch, open_client, status, submit
 from judgekit.client.waves import Plan
 from judgekit.data.checks import remarks
-from judgekit.data.documents import Unit
 from judgekit.data.files import write_atomic, write_table
 from judgekit.data.labelings import Labeling
 from judgekit.data.manifest import MANIFEST, mismatches, sources, write_manifest
@@ -112,8 +111,8 @@ FILES: Final = (
 )
 """The results of every run, beside the labels and answers that go by the names of labelers and prompt."""
 
-Asked = tuple[Program[Unit], Unit]
-"""A unit and the program (a labeler, or the answerer) that says what it needs."""
+Asked = tuple[Program[Any], Any]
+"""A unit and the program (a labeler, the answerer, a metric of imported answers) that says what it needs."""
 
 
 class Everything:
@@ -135,13 +134,16 @@ def stage_units(prepared: Prepared) -> Mapping[str, Callable[[], Iterator[Asked]
     def labels(labeler: Labeler) -> Iterator[Asked]:
         return ((labeler, unit) for unit in stages.label_units(labeler, collection))
 
-    def answers(answerer: Answerer) -> Iterator[Asked]:
+    def answers(answering: stages.Answering) -> Iterator[Asked]:
+        answerer = answering.answerer
+        if isinstance(answerer, Imported):
+            return ((metric, answered) for metric in answering.asking for answered in answerer.found)
         asked = stages.answer_units(collection, config.answers.depths, config.answers.closed_book)
         return ((answerer, unit) for unit in stages.units_to_answer(collection, asked))
 
     collection, config = prepared.collection, prepared.config
     return {f"label {name}": partial(labels, labeler) for name, labeler in prepared.labelers.items()} | {
-        name: partial(answers, answering.answerer) for name, answering in prepared.answering.items()
+        name: partial(answers, answering) for name, answering in prepared.answering.items()
     }
 
 
@@ -160,7 +162,7 @@ def plan(experiment: Config | str | Path, cache: str | Path | None = None) -> di
         plans = {name: session.plan(units(), Everything()) for name, units in asked.items()}
         plans["all"] = session.plan(chain.from_iterable(units() for units in asked.values()), Everything())
     for name, one in prepared.answering.items():
-        rating = sum(metric.endpoint is not None for metric in one.metrics)
+        rating = 0 if isinstance(one.answerer, Imported) else len(one.asking)
         for stage in (name, "all") if rating else ():
             # An LLM that rates answers is asked, at most twice each, about answers that are not there yet.
             plans[stage].expect(2 * rating * plans[name].units)
@@ -352,7 +354,7 @@ async def run_async(
         use=analysis.use,
         primary=analysis.primary,
         primary_metric=spelled.get(metric, metric),
-        primary_model=first.answerer.endpoint.model if first and metric in spelled else None,
+        primary_model=first.model if first and metric in spelled else None,
         keep=analysis.keep,
         margin_points=analysis.margin_points,
         confidence=analysis.confidence,

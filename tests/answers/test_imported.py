@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
 
 import judgekit as jk
-from judgekit.answers.imported import completed, read_answers, read_ratings
-from judgekit.answers.quality import metric
+from judgekit.answers.imported import completed, read_ratings
 from judgekit.data.documents import Query
 from judgekit.errors import DataError, UsageError
-from tests.labelers.scripted import Here
 
 QUERIES = {"q1": Query("q1", "Which city?", ("Paris",)), "q2": Query("q2", "Why?")}
 
@@ -31,7 +31,7 @@ def test_thumbs_and_ratings_are_a_quality_table(tmp_path: Path) -> None:
     assert list(table["value"][:3]) == [0.0, 1.0, 3.5]
     assert math.isnan(table["value"][3])
     assert (table["status"][3], table["reason"][3]) == ("unasked", "not rated")
-    assert set(table["model"]) == {"imported"}
+    assert set(table["model"]) == {"undeclared"}
 
 
 def test_a_file_may_name_its_metrics_models_and_answers(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_a_file_may_name_its_metrics_models_and_answers(tmp_path: Path) -> None:
 def test_what_there_is_only_one_of_need_not_stand_in_every_row(tmp_path: Path) -> None:
     bare = read_ratings(write(tmp_path, "query_id,value\nq2,up\nq1,down\n"))
     full = completed(bare, ["bm25"], [5])
-    assert full.values.tolist() == [["bm25", 5, "imported", q, "rating", v, *full.iloc[0, 6:]] for q, v in
+    assert full.values.tolist() == [["bm25", 5, "undeclared", q, "rating", v, *full.iloc[0, 6:]] for q, v in
                                     (("q1", 0.0), ("q2", 1.0))]  # fmt: skip
     with pytest.raises(
         DataError, match="lacks column 'run', and the runs are bm25, dense: say which each row is about"
@@ -59,44 +59,80 @@ def test_what_there_is_only_one_of_need_not_stand_in_every_row(tmp_path: Path) -
     assert completed(kept, ["b"], [9])[list(kept.columns)].equals(kept), "what it says is left as it is"
 
 
-def test_the_answers_of_another_system_are_rated(tmp_path: Path) -> None:
+def rated(source: Path | pd.DataFrame, queries: dict[str, Query] = QUERIES, **options: Any) -> pd.DataFrame:
+    return jk.answer(queries=queries, imported=source, mode="off", **options)
+
+
+def test_the_answers_of_an_application_are_rated(tmp_path: Path) -> None:
     rows = "run,depth,query_id,answer\nother,5,q1,the Paris\nother,10,q1,unknown\nother,3,q1,\nother,5,q2,because\n"
-    rows += "other,1,q1,The passages do not say.\nother,2,q1,\ufeffParis\u200b\n"
-    table = read_answers(write(tmp_path, rows), QUERIES, [metric("em"), metric("f1")])
+    rows += (
+        "other,1,q1,The passages do not say.\nother,2,q1,\ufeffParis\u200b\nother,4,q1,<think>Rome?</think>Paris</s>\n"
+    )
+    table = rated(write(tmp_path, rows))
     em = table[table["metric"] == "em"].set_index(["depth", "query_id"])
     assert em.loc[(5, "q1"), "value"] == 1.0
     assert (em.loc[(10, "q1"), "value"], em.loc[(10, "q1"), "abstained"]) == (0.0, 1)
     assert list(em.loc[(1, "q1"), ["value", "abstained", "seems_abstained"]]) == [0.0, 0, 1]
     assert list(em.loc[(2, "q1"), ["value", "answer"]]) == [1.0, "Paris"]
+    assert list(em.loc[(4, "q1"), ["value", "answer"]]) == [1.0, "Paris"], "without what our own answers lose as well"
     assert em.loc[(3, "q1"), "status"] == "failed"
     assert em.loc[(5, "q2"), "status"] == "not_applicable"
-    assert len(table) == 12
+    assert len(em) == 2 * 6, "a query that the table leaves out for a depth has its row all the same"
+    assert set(table["model"]) == {"undeclared"}
     plain = {query_id: {"text": query.text, "answers": list(query.answers)} for query_id, query in QUERIES.items()}
-    assert jk.read_answers(tmp_path / "quality.csv", plain, ["em", "f1"]).equals(table)
+    frame = pd.read_csv(tmp_path / "quality.csv", dtype={"query_id": "str", "run": "str"})
+    assert rated(frame, plain, answered_by="m").equals(table.assign(model="m").astype(table.dtypes))
+
+
+def test_a_table_of_questions_and_answers_alone_is_enough(tmp_path: Path) -> None:
+    path = write(tmp_path, "query_id,answer\nq1,Paris\nq2,So.\n")
+    bare = rated(path, metrics="em")
+    assert not {"run", "depth"} & set(bare)
+    run = {"bm25": {"q1": {"d": 1.0}}}
+    placed = rated(path, metrics="em", runs=run, depths=5)
+    assert placed[["run", "depth"]].drop_duplicates().values.tolist() == [["bm25", 5]]
+    with pytest.raises(DataError, match="answers table lacks column 'depth', and the depths are 1, 5"):
+        rated(path, runs=run, depths=[1, 5])
+    with pytest.raises(UsageError, match="needs docs, runs and depths; or imported="):
+        jk.answer(queries=QUERIES)
+
+
+def test_answers_are_told_apart_by_their_model_and_rated_by_an_llm_too(tmp_path: Path) -> None:
+    rows = "query_id,answer,model\nq1,Paris,a\nq1,Rome,b\nq2,So.,b\n"
+    table = rated(write(tmp_path, rows), metrics=["correct"], endpoints=jk.Endpoint("judge", "mock:", "m"))
+    said = table[table["query_id"] == "q1"].set_index("model")
+    assert dict(said["status"]) == {"a": "ok", "b": "ok"}
+    assert dict(said["answer"]) == {"a": "Paris", "b": "Rome"}
 
 
 def test_the_number_0_is_an_answer(tmp_path: Path) -> None:
     path = tmp_path / "answers.jsonl"
     path.write_text('{"run": "r", "depth": 1, "query_id": "q0", "answer": 0}\n')
-    table = read_answers(path, {"q0": Query("q0", "How many?", ("0",))}, [metric("em")])
+    table = rated(path, {"q0": Query("q0", "How many?", ("0",))})
     assert (table["answer"][0], table["value"][0]) == ("0", 1.0)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("run,depth,query_id\nr,1,q1\n", r"quality\.csv, line 2: lacks 'value' \(it has: run, depth, query_id\)"),
-        ("run,depth,query_id,value\nr,1,q1,great\n", "line 2: value must be a number or a word"),
-        ("run,depth,query_id,value\nr,1,q1,1_0\n", "line 2: value must be a number"),
-        ("run,depth,query_id,value\nr,1_0,q1,1\n", "line 2: depth must be a whole number"),
-        ("run,depth,query_id,value\nr,1,q1,inf\n", "line 2: value must be a number"),
-        ("run,depth,query_id,value\nr,-1,q1,1\n", "line 2: depth must be a whole number"),
-        ("run,depth,query_id,value\nr,x,q1,1\n", "line 2: depth must be a whole number"),
-        ("run,depth,query_id,value\nr,1.5,q1,1\n", "line 2: depth must be a whole number"),
-        ("run,depth,query_id,value\n,1,q1,1\n", "line 2: run must be a text"),
+        (
+            "run,depth,query_id\nr,1,q1\n",
+            r"csv: the quality table lacks column 'value' \(it has: run, depth, query_id\)",
+        ),
+        (
+            "run,depth,query_id,value\nr,1,q1,great\n",
+            "line 2: column 'value': 'great' is not a number or a word such as up",
+        ),
+        ("run,depth,query_id,value\nr,1,q1,1_0\n", "line 2: column 'value': '1_0' is not a number or"),
+        ("run,depth,query_id,value\nr,1_0,q1,1\n", "line 2: column 'depth': '1_0' is not a number"),
+        ("run,depth,query_id,value\nr,1,q1,inf\n", "line 2: column 'value': 'inf' is not a number"),
+        ("run,depth,query_id,value\nr,-1,q1,1\n", "csv: depth is a number of documents from 0 up, not -1"),
+        ("run,depth,query_id,value\nr,x,q1,1\n", "line 2: column 'depth': 'x' is not a number"),
+        ("run,depth,query_id,value\nr,1.5,q1,1\n", "line 2: column 'depth': 1.5 is not a whole number"),
+        ("run,depth,query_id,value\n,1,q1,1\n", "line 2: column 'run': is empty"),
         (
             "run,depth,query_id,value\nr,1,q1,1\nr,1,q1,0\n",
-            "quality.csv: there are two values for run r, depth 1, query_id q1, metric rating, model imported",
+            "quality.csv: there are two values for run r, depth 1, query_id q1, metric rating, model undeclared",
         ),
     ],
 )
@@ -105,12 +141,28 @@ def test_bad_files_are_errors_with_the_line(text: str, message: str, tmp_path: P
         read_ratings(write(tmp_path, text))
 
 
-def test_unknown_queries_and_metrics_that_ask_are_refused(tmp_path: Path) -> None:
-    path = write(tmp_path, "run,depth,query_id,answer\nr,1,q9,x\n")
-    with pytest.raises(DataError, match="line 2: query 'q9' is not among the queries"):
-        read_answers(path, QUERIES, [metric("em")])
-    with pytest.raises(UsageError, match="the metric correct asks an LLM"):
-        read_answers(path, QUERIES, [metric("correct", Here())])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("run,depth,query_id,answer\nr,1,q9,x\n", "csv: query 'q9' is not among the queries"),
+        ("query_id,response\nq1,x\n", r"csv: the answers table lacks column 'answer' \(it has: query_id, response\)"),
+        ("run,query_id,answer\nother,q1,x\n", "csv: holds answers of run other, and the runs are r"),
+        ("depth,query_id,answer\n7,q1,x\n", "csv: holds answers of depth 7, and the depths are 1"),
+        ("depth,query_id,answer\none,q1,x\n", "csv, line 2: column 'depth': 'one' is not a number"),
+        (
+            "query_id,answer\nq1,x\nq1,y\n",
+            "csv: there are two answers for model undeclared, run r, depth 1, query_id q1",
+        ),
+    ],
+)
+def test_answers_about_something_else_are_refused(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=message):
+        rated(write(tmp_path, text), runs={"r": {"q1": {"d": 1.0}}}, depths=1)
+
+
+def test_one_model_cannot_be_declared_in_two_ways(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="which says otherwise than answered_by = 'b': leave one of them out"):
+        rated(write(tmp_path, "query_id,answer,model\nq1,x,a\n"), answered_by="b")
 
 
 def test_a_file_with_a_header_alone_is_an_empty_table(tmp_path: Path) -> None:

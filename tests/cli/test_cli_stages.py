@@ -123,7 +123,7 @@ def test_compare_takes_ratings_that_say_no_more_than_they_have_to(judgekit: Judg
     assert said.code == 0, said.err
     comparison = read_table(COMPARISON, folder / "comparison.csv")
     told = comparison[["run", "depth", "quality_metric", "model"]].drop_duplicates().values.tolist()
-    assert told == [["r", 5, "rating", "imported"]]
+    assert told == [["r", 5, "rating", "undeclared"]]
     assert "does not say from the top how many they are; it is taken for 5" in said.err
     two = [scores, scores.assign(measure="P@10"), scores.assign(run="other")]
     pd.concat(two[:2]).to_csv(folder / "scores.csv", index=False)
@@ -300,7 +300,7 @@ def test_ratings_and_labelers_that_ask_nobody_need_no_endpoint(
     assert said.code == 0, said.err
     comparison = read_table(COMPARISON, folder / "results" / "comparison.csv")
     assert set(zip(comparison["quality_metric"], comparison["depth"], comparison["model"], strict=True)) == {
-        ("rating", 4, "imported")
+        ("rating", 4, "undeclared")
     }
     assert set(comparison["level"]) == {"query", "within-query", "system"}
     assert len(read_table(QUALITY, folder / "results" / "answers" / "ratings.parquet")) == 12
