@@ -27,6 +27,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
+from judgekit.analysis.gain import percentiles
 from judgekit.analysis.inputs import Panel
 from judgekit.analysis.intervals import margins, mean_concordance_interval
 from judgekit.analysis.levels import Resamples, estimates
@@ -323,9 +324,9 @@ def figures(
         yield "'wins more than a coin flip' found", low > 0
     if len(series) > 1:
         other = won[series[1].name]
-        low, high = np.quantile(mine.draws - other.draws, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
         gap = mine.value - other.value
-        yield "coverage gain difference", min(low, gap) <= right.gain[0] - right.gain[1] <= max(high, gap)
+        low, high = percentiles(gap, mine.draws - other.draws, CONFIDENCE, mine.differing[0])
+        yield "coverage gain difference", low <= right.gain[0] - right.gain[1] <= high
     assert found.gains is not None
     best_gain, tolerance = right.gain.max(), 3e-4
     needed = world.keep * best_gain if world.margin is None else best_gain - world.margin
@@ -439,7 +440,7 @@ def summary(table: pd.DataFrame) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--replicates", type=int, default=2000)
-    parser.add_argument("--passes", type=int, default=10, help="all cells are gone through so many times")
+    parser.add_argument("--passes", type=int, default=20, help="all cells are gone through so many times")
     parser.add_argument("--resamples", type=int, default=400)
     parser.add_argument("--queries", type=int, nargs="+", default=[200, 50])
     parser.add_argument("--only", nargs="+", help="worlds whose names start so")

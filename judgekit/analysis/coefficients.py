@@ -41,12 +41,14 @@ _LEAF: Final = 512
 
 def _sums(codes: npt.NDArray[np.intp], groups: int, rows: Weights) -> Weights:
     """Return the sums of ``rows`` (n, B) per group, shape (groups, B)."""
-    from scipy.sparse import csr_array
-
     order = np.argsort(codes, kind="stable")
-    starts = np.searchsorted(codes[order], np.arange(groups + 1))
-    picks = csr_array((np.ones(len(codes), rows.dtype), order, starts), shape=(groups, len(codes)))
-    return np.asarray(picks @ rows)
+    starts = np.flatnonzero(np.append(True, np.diff(codes[order]) > 0)) if len(codes) else order
+    if groups == len(starts) == len(codes):
+        return np.asarray(rows[order])
+    out = np.zeros((groups, rows.shape[1]), rows.dtype)
+    if len(codes):
+        out[codes[order][starts]] = np.add.reduceat(rows[order], starts, axis=0)
+    return out
 
 
 def _columns(product_of: Weights, *others: Weights) -> Floats:
@@ -231,4 +233,18 @@ def attainable_tau_b(scores: npt.ArrayLike, quality: npt.ArrayLike) -> float:
     one series only, so its tau-b is the maximum. A fine-grained score against binary quality of prevalence p
     reaches in the limit only sqrt(2 p (1 - p)).
     """
-    return coefficients(np.sort(np.asarray(scores)), np.sort(np.asarray(quality)))["tau_b"]
+    pairs = np.stack([np.sort(np.asarray(each, dtype=np.float64)) for each in (scores, quality)], axis=1)
+    total = len(pairs) ** 2
+    tied_x, tied_y, tied = (
+        (_run_lengths(pairs[:, columns]) ** 2).sum() for columns in (slice(0, 1), slice(1, 2), slice(0, 2))
+    )
+    if tied_x == total or tied_y == total:
+        return float("nan")
+    best = float(total - tied_x - tied_y + tied) / np.sqrt(float(total - tied_x)) / np.sqrt(float(total - tied_y))
+    return min(float(best), 1.0)
+
+
+def _run_lengths(rows: Floats) -> npt.NDArray[np.intp]:
+    """Return how often each distinct row of sorted ones is there."""
+    starts = np.flatnonzero(np.append(True, (rows[1:] != rows[:-1]).any(axis=1)))
+    return np.diff(np.append(starts, len(rows)))

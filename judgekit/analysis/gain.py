@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from judgekit.analysis.coefficients import Floats
 
-__all__ = ["Cheapest", "Gain", "attainable_gain", "cheapest", "decision_gain", "simultaneous_upper"]
+__all__ = ["Cheapest", "Gain", "attainable_gain", "cheapest", "decision_gain", "percentiles", "simultaneous_upper"]
 
 _FEW: Final = 10
 """On fewer differing queries the means over halves are not normal, and all of their splits are counted."""
@@ -38,6 +38,8 @@ class Gain:
         draws: the same in every resample, spread around ``value``, shape (B,).
         without: by run, the gain among the other runs, shape (R,); NaN where fewer than two are left.
         without_draws: likewise in every resample, shape (R, B).
+        differing: on how many queries (or groups of them) any two runs differ in quality, then for each run how many
+            there are without it, shape (1 + R,).
         ends: the gain with the missing labels at their worst and at their best; None where none are missing.
     """
 
@@ -45,6 +47,7 @@ class Gain:
     draws: Floats
     without: Floats
     without_draws: Floats
+    differing: npt.NDArray[np.int64]
     ends: tuple[Gain, Gain] | None = None
 
     @property
@@ -58,22 +61,32 @@ class Gain:
         return self.ends[1] if self.ends else self
 
     def interval(self, confidence: float) -> tuple[float, float]:
-        """Return the percentile interval, widened to hold the value and all that missing labels may be."""
-        low, _ = _percentiles(self.worst.value, self.worst.draws, confidence)
-        _, high = _percentiles(self.best.value, self.best.draws, confidence)
+        """Return the interval, widened to hold the value and all that missing labels may be."""
+        low, _ = percentiles(self.worst.value, self.worst.draws, confidence, self.worst.differing[0])
+        _, high = percentiles(self.best.value, self.best.draws, confidence, self.best.differing[0])
         return min(low, self.value), max(high, self.value)
 
     def interval_without(self, run: int, confidence: float) -> tuple[float, float]:
         """Return the interval of the gain among the runs but one."""
-        low, _ = _percentiles(float(self.worst.without[run]), self.worst.without_draws[run], confidence)
-        _, high = _percentiles(float(self.best.without[run]), self.best.without_draws[run], confidence)
+        (low, _), (_, high) = (
+            percentiles(float(end.without[run]), end.without_draws[run], confidence, end.differing[1 + run])
+            for end in (self.worst, self.best)
+        )
         return min(low, float(self.without[run])), max(high, float(self.without[run]))
 
 
-def _percentiles(value: float, draws: Floats, confidence: float) -> tuple[float, float]:
+def percentiles(value: float, draws: Floats, confidence: float, units: int) -> tuple[float, float]:
+    """Return the interval of a gain, or of a difference of two, from its draws.
+
+    Few queries tell: the percentiles lie as far out as Student's t does beyond the normal, with as many degrees of
+    freedom as there are queries (or groups of them) on which runs differ, ``units``, less one.
+    """
+    from scipy.special import ndtr, stdtrit
+
     if not np.isfinite(value):
         return np.nan, np.nan
-    low, high = np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2])
+    level = float(ndtr(stdtrit(max(int(units) - 1, 1), (1 + confidence) / 2)))
+    low, high = np.quantile(draws, [1 - level, level])
     return min(float(low), value), max(float(high), value)
 
 
@@ -104,12 +117,15 @@ def decision_gain(
     gap = np.where(np.abs(gap) > _TIE * np.abs(scores).max(initial=0), gap, 0.0)
     few = np.flatnonzero(np.count_nonzero(gap, axis=1) < _FEW).tolist() if groups is None else []
     exact = [_counted(gap[pair], delta[pair]) for pair in few]
-    size: Floats = np.ones(n)
+    size, differs = np.ones(n), delta != 0
     if groups is not None:
         _, place, group = np.unique(groups, return_index=True, return_inverse=True)
         n, weights = len(place), weights[place]
         size = np.asarray(np.bincount(group, size), np.float64)
-        gap, delta = (np.stack([np.bincount(group, row) for row in each]).astype(float) for each in (gap, delta))
+        gap, delta, count = (
+            np.stack([np.bincount(group, row) for row in each]).astype(float) for each in (gap, delta, differs)
+        )
+        differs = count > 0
     values = _closed_form(gap, delta, size, np.ones((n, 1)))[:, 0]
     often = _closed_form(gap, delta, size, weights) - values[:, None]
     values[few] = exact
@@ -120,7 +136,8 @@ def decision_gain(
     left = len(first) - (runs - 1)
     both = np.column_stack([values, draws])
     without = (1 - holds) @ both / left if left else np.full((runs, both.shape[1]), np.nan)
-    return Gain(float(values.mean()), draws.mean(axis=0), without[:, 0], without[:, 1:])
+    differing = (np.vstack([np.ones(len(first)), 1 - holds]) @ differs > 0).sum(axis=1)
+    return Gain(float(values.mean()), draws.mean(axis=0), without[:, 0], without[:, 1:], differing)
 
 
 def _closed_form(gap: Floats, delta: Floats, size: Floats, weights: Floats) -> Floats:

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.gain import Gain, attainable_gain, cheapest, decision_gain, simultaneous_upper
 from judgekit.analysis.resampling import resample_matrix
+
+Ints = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 def world(seed: int, runs: int = 4, n: int = 60, noise: float = 1.0) -> tuple[Floats, Floats]:
@@ -126,6 +129,19 @@ def test_leaving_a_run_out_is_the_gain_of_the_others() -> None:
         again = decision_gain(scores[others], quality[others], weights)
         assert gain.without[run] == pytest.approx(again.value)
         assert gain.without_draws[run] == pytest.approx(again.draws)
+        assert gain.interval_without(run, 0.9) == pytest.approx(again.interval(0.9))
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(200) // 4])
+def test_the_fewer_queries_runs_differ_on_the_further_out_its_percentiles_lie(groups: Ints | None) -> None:
+    scores, quality = world(3, n=200)
+    quality[:, 8:] = 1
+    gain = decision_gain(scores, quality, resample_matrix(200, 1000, 1, groups), groups)
+    differing = np.arange(200) if groups is None else groups
+    units = len(np.unique(differing[(quality != quality[0]).any(axis=0)]))
+    level = stats.norm.cdf(stats.t.ppf(0.975, units - 1))
+    assert gain.differing[0] == units
+    assert gain.interval(0.95) == pytest.approx(np.quantile(gain.draws, [1 - level, level]))
 
 
 def test_of_two_runs_none_can_be_left_out() -> None:
@@ -158,7 +174,7 @@ def test_noise_among_equal_runs_is_mostly_not_taken_for_something_to_win() -> No
 def gain_of(value: float, spread: float, seed: int, shared: Floats | None = None) -> Gain:
     rng = np.random.default_rng(seed)
     noise = rng.normal(size=1000) * spread + (0 if shared is None else shared)
-    return Gain(value, value + noise, np.array([]), np.array([]))
+    return Gain(value, value + noise, np.array([]), np.array([]), np.array([200]))
 
 
 def test_a_free_labeling_that_keeps_what_the_dear_one_wins_is_named() -> None:
