@@ -21,15 +21,17 @@ from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.plugins import Context, option, read_options
 from judgekit.reading.asking import Asker, settled
-from judgekit.reading.prompts import Prompt, find_prompt, load_prompt, neutral, passages
+from judgekit.reading.prompts import Output, Prompt, find_prompt, load_prompt, neutral, passages
 from judgekit.spec import Spec, Value
+from judgekit.wire.jsontext import canonical
 from judgekit.wire.types import Endpoint, Outcome, Request
 
-__all__ = ["Answerer", "Fitted", "Mode", "Order", "fit", "make_answerer"]
+__all__ = ["DEFAULT_PROMPT", "Answerer", "Application", "Fitted", "Mode", "Order", "fit", "make_answerer"]
 
 _LEAST: Final = 16
 """A document of which fewer tokens than this would be left is dropped."""
 
+DEFAULT_PROMPT: Final = "answer-short"
 _MERGING: Final[Mapping[str, str]] = {"short": "merge", "long": "merge-long"}
 
 Order = Literal["ranked", "reversed", "shuffled"]
@@ -212,6 +214,32 @@ class Answerer:
         return replace(next(a for a in answers if votes[comparable(a.text)] == winner and not a.abstained), raw=raw)
 
 
+_APPLICATION: Final = Prompt("application", "answer", "{question} {passages}", Output("long", abstain="unknown"))
+_CLOSED_APPLICATION: Final = replace(_APPLICATION, user="{question}")
+
+
+@dataclass(frozen=True)
+class Application(Answerer):
+    """A user's own application, which is asked with a question and its documents and needs no prompt.
+
+    A request is ``{"question": …, "documents": [{"doc_id": …, "title": …, "text": …}]}``.
+    """
+
+    prompt: Prompt = _APPLICATION
+    closed_prompt: Prompt | None = _CLOSED_APPLICATION
+
+    def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
+        """Return the one request; an application is not asked again."""
+        if replies:
+            return []
+        shown = [{"doc_id": d.doc_id, "title": d.title, "text": d.text} for d in self.shown(unit)]
+        return [Request(self.endpoint, canonical({"question": unit.query.text, "documents": shown}))]
+
+    def most(self, unit: Unit, /) -> int:
+        """Return the most requests that a unit takes."""
+        return 1
+
+
 def _candidates(answers: Sequence[Answer]) -> list[str]:
     """Return the distinct answers that are not abstentions, those of the best documents first."""
     candidates: dict[str, str] = {}
@@ -236,6 +264,14 @@ def make_answerer(
         UsageError: an option is unknown or makes no sense.
     """
     given = _Options(**read_options(_Options, Spec("answers", tuple((options or {}).items()))))
+    if endpoint.application:
+        odd = [name for name in ("mode", "closed_prompt", "merge_prompt") if name in (options or {})]
+        if odd or prompt != DEFAULT_PROMPT:
+            what = odd[0] if odd else f"the prompt {prompt!r}"
+            raise UsageError(f"endpoint {endpoint.name!r} is an application, which takes no prompt: leave out {what}")
+        return Application(
+            endpoint, fields=context.fields, order=given.order, seed=given.seed, context_tokens=given.context_tokens
+        )
     closed, merge = given.closed_prompt, given.merge_prompt
     return Answerer(
         endpoint,

@@ -241,7 +241,7 @@ class Correctness(AnswerMetric):
 
     @cached_property
     def _asker(self) -> Asker:
-        return Asker(self.context.endpoint(self.endpoint_name), find_prompt(self.prompt, self.context.path))
+        return Asker(self.context.endpoint(self.endpoint_name).llm, find_prompt(self.prompt, self.context.path))
 
     @property
     def scale(self) -> Scale:

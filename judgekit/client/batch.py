@@ -167,8 +167,10 @@ def export_batch(
     names = _Names(path)
     with ExitStack() as stack:
         for lacking in missing(units, program, store.get_many, plan):
-            new = [request for request in lacking if request.key not in under_way]
-            result.under_way += len(lacking) - len(new)
+            asked = [request for request in lacking if not request.endpoint.application]
+            result.at_least |= len(asked) < len(lacking)  # no service asks a user's application: `run` does
+            new = [request for request in asked if request.key not in under_way]
+            result.under_way += len(asked) - len(new)
             waiting = [_waiting(request) for request in new]
             result.again += len(store.waiting([record.key for record in waiting]))
             store.put_many(waiting, replace=True)
@@ -180,7 +182,7 @@ def export_batch(
                 if writer is None:
                     writer = writers[whom] = _Writer(endpoint, names, stack, most, size)
                 writer.write(request)
-    result.units, result.cached, result.at_least = plan.units, plan.cached, plan.at_least
+    result.units, result.cached, result.at_least = plan.units, plan.cached, result.at_least or plan.at_least
     for writer in writers.values():
         result.files += writer.files
         result.endpoints += [writer.endpoint] * len(writer.files)

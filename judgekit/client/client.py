@@ -356,7 +356,9 @@ class Client:
         self._connected = True
         data = self._secret.cut_response(data)
         if status in (400, 422):
-            verdict = read_response(status, headers, data, orjson.loads(body), self._proven)
+            # Of what an application is asked nothing can be left out, whatever its error names, and it has no settings.
+            params = () if endpoint.application else orjson.loads(body)
+            verdict = read_response(status, headers, data, params, self._proven or endpoint.application)
         else:
             verdict = read_response(status, headers, data)
         if isinstance(verdict, Retry):

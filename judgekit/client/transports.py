@@ -18,6 +18,7 @@ import aiohttp
 import orjson
 from yarl import URL
 
+from judgekit.client.applications import FunctionTransport, RouteTransport
 from judgekit.wire.access import api_key, chat_url, headers_of, proxy_for, without_password
 from judgekit.wire.types import MOCK_URL, RECORDED_URL, Endpoint, NotConnectedError, TooLargeError, Transport
 
@@ -45,8 +46,10 @@ def open_transport(endpoint: Endpoint, note: Callable[[str], None] = lambda _: N
         from judgekit.client.recorded import RecordedTransport
 
         return RecordedTransport()
-    from judgekit.client.transports import HttpTransport
-
+    if endpoint.kind == "callable":
+        return FunctionTransport(endpoint)
+    if endpoint.kind == "route":
+        return RouteTransport(HttpTransport(endpoint, note))
     if endpoint.client is not None or endpoint.transport == "openai":
         return OpenAITransport(openai_client(endpoint, note), openai_headers(endpoint))
     return HttpTransport(endpoint, note)
@@ -70,7 +73,7 @@ class HttpTransport:
         """
         key = api_key(endpoint)
         self._proxy = _proxy(endpoint, note)
-        self._url = URL(chat_url(endpoint.base_url))
+        self._url = URL(endpoint.base_url if endpoint.kind == "route" else chat_url(endpoint.base_url))
         first = URL(self._proxy) if self._proxy else self._url
         self._through = f"{'the proxy ' if self._proxy else ''}{first.host}:{first.port}"
         self._headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "judgekit"}

@@ -63,8 +63,7 @@ def _form_of(cls: type[Any], name: str) -> type[_Section]:
     for one in fields(cls):
         # TOML has lists only.
         hint = Annotated[hints[one.name], Strict(False)] if get_origin(hints[one.name]) is tuple else hints[one.name]
-        needed = one.default is MISSING or one.default == ""  # a text has to be given, where code may leave it out
-        default = {} if one.default_factory is dict else ... if needed else one.default
+        default = {} if one.default_factory is dict else ... if one.default is MISSING else one.default
         if one.init and one.name not in ("name", "client"):
             form[one.name] = (hint, default)
     return create_model(name, __base__=_Section, **form)
@@ -264,7 +263,11 @@ class Config(_Section):
 
     def servers(self) -> dict[str, Endpoint]:
         """Return the endpoints by name."""
-        return {name: Endpoint(name=name, **table.model_dump()) for name, table in self.endpoints.items()}
+        tables = {name: table.model_dump() for name, table in self.endpoints.items()}
+        for table in tables.values():
+            if isinstance(table["target"], str):
+                table["target"] = str(self.resolve(table["target"]))
+        return {name: Endpoint(name=name, **table) for name, table in tables.items()}
 
     def price_list(self) -> dict[str, Price]:
         """Return the prices by endpoint name or model id."""

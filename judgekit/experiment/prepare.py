@@ -13,6 +13,7 @@ from judgekit import stages
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS
 from judgekit.analysis.querylog import check_sizes
 from judgekit.answers.imported import Imported
+from judgekit.client.applications import function_of
 from judgekit.data.readers import read_column, read_queries
 from judgekit.data.streams import is_json, lines
 from judgekit.data.tables import UNDECLARED
@@ -100,6 +101,8 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
     if keys:
         for endpoint in {e.name: e for e in _endpoints(labelers, answering.values())}.values():
             Secret.of(endpoint)
+            if endpoint.kind == "callable":
+                function_of(endpoint)
     with _located(config, "answers.ratings"):
         files = map(config.resolve, config.answers.ratings)
         ratings = stages.read_ratings_of(files, collection, config.answers.depths, config.answers.answered_by)

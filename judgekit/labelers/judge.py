@@ -100,7 +100,7 @@ class Judge(Labeler):
         names = [self.endpoint] if self.jury is None else [part.strip() for part in self.jury.split("+")]
         if len(set(names)) != len(names):
             raise UsageError(f"{self.spec}: an endpoint is in the jury twice (for several votes of one say samples=n)")
-        found = (self.context.endpoint(name) for name in names)
+        found = (self.context.endpoint(name).llm for name in names)
         return tuple(endpoint if self.model is None else replace(endpoint, model=self.model) for endpoint in found)
 
     @cached_property

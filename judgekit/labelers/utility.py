@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal, Self
 
-from judgekit.answers.answerer import Answerer
+from judgekit.answers.answerer import Answerer, make_answerer
 from judgekit.answers.quality import Answered, AnswerMetric, Score, metric
 from judgekit.answers.reading import Answer
 from judgekit.data.documents import Fields
@@ -111,9 +111,12 @@ class Utility(Labeler):
     @cached_property
     def _answerer(self) -> Answerer:
         """The downstream LLM with its prompt."""
-        params = {"logprobs": True, "top_logprobs": _TOP_LOGPROBS} if self.read == "logprobs" else {}
         endpoint = self.context.endpoint(self.endpoint)
-        return Answerer(endpoint, self._prompt, self.rendering, context_tokens=self.context_tokens, params=params)
+        if endpoint.application and self.read == "text":
+            options = {} if self.context_tokens is None else {"context_tokens": self.context_tokens}
+            return make_answerer(endpoint, self.prompt, self.context, options)
+        params = {"logprobs": True, "top_logprobs": _TOP_LOGPROBS} if self.read == "logprobs" else {}
+        return Answerer(endpoint.llm, self._prompt, self.rendering, context_tokens=self.context_tokens, params=params)
 
     @cached_property
     def _metric(self) -> AnswerMetric | None:

@@ -54,7 +54,7 @@ class Asker:
     @cached_property
     def _fields(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The fields of the body besides model and messages: as first asked, and with more room."""
-        said = {**self.endpoint.params, **self.params}
+        said = {**self.endpoint.llm.params, **self.params}
         constraint = {} if said.get("logprobs") else self.prompt.output.form.constraint
         fields = {"temperature": 0, **constraint, **self.prompt.params}
         if any(room in said for room in _ROOMS):

@@ -8,12 +8,15 @@ run with the same pair or another k never pays twice.
 from __future__ import annotations
 
 import hashlib
+import inspect
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeVar
 
-from judgekit.data.tables import Status
-from judgekit.errors import ConfigError
+from judgekit.data.outputs import note_read
+from judgekit.data.tables import UNDECLARED, Status
+from judgekit.errors import ConfigError, UsageError
 from judgekit.wire.access import address_problem, header_problem, key_among, variable_problem
 from judgekit.wire.jsontext import canonical, parse_json
 
@@ -57,7 +60,9 @@ _OURS = frozenset({"model", "messages", "stream"})
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An OpenAI-compatible server and the model to ask there. Holds the *name* of the key's variable, never a key.
+    """An OpenAI-compatible server and the model to ask there, or an application of the user's that answers questions.
+
+    It holds the *name* of the key's variable, never a key.
 
     Attributes:
         name: what the user calls it.
@@ -79,6 +84,11 @@ class Endpoint:
         requests_per_minute, tokens_per_minute: client-side limits; None means none.
         params: further fields of each request body, e.g. ``{"temperature": 0, "seed": 1}``. They are part of the
             identity of a request.
+        kind: ``chat``, an OpenAI-compatible server; ``callable``, a Python function, or ``route``, an HTTP address
+            (``base_url``): (question, documents) -> answer. These two only answer questions. ``model`` is then the LLM
+            inside, as far as it is declared.
+        target: of a callable: ``"my_app.py:answer"``, or the function itself. Its code is part of its identity (the
+            file, or the function's source), unless there is a ``revision``.
         complete: further words that the server sends as ``finish_reason`` of a reply that is complete.
         identity: what it contributes to the identity of a request: the namespace, else the base_url, and the revision
             if there is one.
@@ -103,17 +113,30 @@ class Endpoint:
     transport: Literal["http", "openai"] = "http"
     headers: Mapping[str, str] = field(default_factory=dict, hash=False)
     client: Any = field(default=None, repr=False)
+    kind: Literal["chat", "callable", "route"] = "chat"
+    target: Any = field(default=None, hash=False)
     identity: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        where = f"endpoints.{self.name}"
         if self.client is not None:
             self._check_client()
+        if self.kind not in ("chat", "callable", "route"):
+            raise ConfigError(f"must be 'chat', 'callable' or 'route', is {self.kind!r}", key=f"{where}.kind")
+        if (self.target is None) == (self.kind == "callable"):
+            raise ConfigError(
+                'kind = "callable" and target = "my_app.py:answer" (or a function) belong together',
+                key=f"{where}.target",
+            )
+        code = self._code() if self.target is not None else ""
+        if self.application and not self.model:
+            object.__setattr__(self, "model", UNDECLARED)
         whom = self.namespace or self.base_url.rstrip("/")
-        object.__setattr__(self, "identity", f"{whom} (revision {self.revision})" if self.revision else whom)
-        where = f"endpoints.{self.name}"
+        version = f"revision {self.revision}" if self.revision else code
+        object.__setattr__(self, "identity", f"{whom} ({version})" if version else whom)
         if not self.base_url:
             raise ConfigError("base_url is empty", key=f"{where}.base_url")
-        if not self.built_in:
+        if not (self.built_in or self.kind == "callable"):
             problem = address_problem(self.base_url)
             if problem:
                 raise ConfigError(problem, key=f"{where}.base_url")
@@ -157,6 +180,49 @@ class Endpoint:
         if self.api_key_env is not None:
             raise ConfigError("the client brings a key of its own: leave this out", key=f"{where}.api_key_env")
         object.__setattr__(self, "base_url", str(address))
+
+    def _code(self) -> str:
+        """Name the callable's address, and return what tells its code from any other."""
+        where = f"endpoints.{self.name}.target"
+        if callable(self.target):
+            name = getattr(self.target, "__qualname__", type(self.target).__name__)
+            try:
+                source = inspect.getsource(self.target).encode()
+            except (OSError, TypeError):
+                source = b""
+            if not (source or self.revision):
+                raise ConfigError("its code cannot be seen: give the endpoint a revision of your own", key=where)
+        else:
+            file, _, function = str(self.target).rpartition(":")
+            name = f"{Path(file).name}:{function}"
+            if not (file.endswith(".py") and function.isidentifier()):
+                raise ConfigError(f"must be a file and a function, my_app.py:answer, is {self.target!r}", key=where)
+            try:
+                source = Path(file).read_bytes()
+            except OSError as problem:
+                raise ConfigError(f"cannot read {file}: {problem.strerror}", key=where) from None
+            note_read(Path(file))
+        object.__setattr__(self, "base_url", f"callable:{name}")
+        return f"code {hashlib.sha256(source).hexdigest()[:16]}"
+
+    @property
+    def application(self) -> bool:
+        """Whether it is an application of the user's, which answers questions and nothing else."""
+        return self.kind != "chat"
+
+    @property
+    def llm(self) -> Endpoint:
+        """Itself, where an LLM is needed.
+
+        Raises:
+            UsageError: it is an application.
+        """
+        if self.application:
+            raise UsageError(
+                f"endpoint {self.name!r} is an application of yours, which answers questions; an LLM is needed here:"
+                " name another endpoint"
+            )
+        return self
 
     @property
     def max_reply_bytes(self) -> float:
@@ -217,7 +283,7 @@ class Request:
 
 def chat(endpoint: Endpoint, messages: Sequence[Mapping[str, str]], *, sample: int = 0, **params: Any) -> Request:
     """Return the request for one chat completion; ``params`` override the endpoint's."""
-    body = {"model": endpoint.model, "messages": list(messages), **endpoint.params, **params}
+    body = {"model": endpoint.llm.model, "messages": list(messages), **endpoint.params, **params}
     return Request(endpoint, canonical(body), sample)
 
 

@@ -71,3 +71,88 @@ def test_compare_tells_that_ratings_do_not_say_who_answered(judgekit: Judgekit, 
     said = judgekit("compare", "--scores", "s.csv", "--quality", "thumbs.csv")
     assert said.code == 0, said.err
     assert UNDECLARED in said.out
+
+
+APP = """
+import re
+from pathlib import Path
+
+def answer(question, documents):
+    with (Path(__file__).parent / "calls").open("a") as calls:
+        calls.write(f"{len(documents)} ")
+    found = re.search(r"built in (\\d+)", " ".join(one["text"] for one in documents))
+    return found[1] if found else "unknown"
+"""
+ASKED = EXPERIMENT.replace(
+    "[[labelers]]", '[endpoints.app]\nkind = "callable"\ntarget = "my_app.py:answer"\n[[labelers]]', 1
+)
+ASKED = (
+    ASKED.replace('kind = "judge"', 'kind = "judge"\nendpoint = "local"')
+    .replace('kind = "utility"', 'kind = "utility"\nendpoint = "app"')
+    .replace("[answers]", '[answers]\nendpoint = "app"')
+)
+
+
+def calls(folder: Path) -> list[str]:
+    return (folder / "calls").read_text().split() if (folder / "calls").exists() else []
+
+
+def test_an_application_answers_end_to_end_and_for_utility_labels_each_question_once(
+    judgekit: Judgekit, folder: Path
+) -> None:
+    (folder / "my_app.py").write_text(APP)
+    (folder / "asked.toml").write_text(ASKED)
+    assert judgekit("run", "asked.toml", "--dry-run").code == 0
+    said = judgekit("run", "asked.toml", "--out", "results")
+    assert said.code == 0, said.err
+    quality = read_table(QUALITY, folder / "results" / "answers" / "answer-short.parquet")
+    means = quality[quality["metric"] == "em"].groupby(["run", "depth"])["value"].mean()
+    assert dict(means) == {("all", 0): 0.0, ("good", 1): 1.0, ("good", 4): 1.0, ("poor", 1): 0.0, ("poor", 4): 0.5}
+    first = calls(folder)
+    assert len(first) == 6 + 18 + 12, "closed book, each pair of the pool, each list; a list of one is a pair"
+    assert UNDECLARED in said.out
+    assert "'erag' shares the answering model, its prompt, the metric and the reference answers" in said.out
+    assert judgekit("run", "asked.toml", "--out", "again").code == 0
+    assert calls(folder) == first, "what it said is in the store"
+    (folder / "my_app.py").write_text(APP.replace("unknown", "no idea"))
+    assert judgekit("run", "asked.toml", "--out", "changed").code == 0
+    assert len(calls(folder)) == 2 * len(first), "another program is asked anew"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("my_app.py:answer", "my_app.py:reply"), "endpoint 'app': "),
+        (("my_app.py:answer", "gone.py:answer"), "gone.py"),
+        (("my_app.py:answer", "my_app:answer"), r"[endpoints.app.target] must be a file and a function"),
+        (('target = "my_app.py:answer"', ""), "belong together"),
+        (('kind = "callable"\n', ""), "belong together"),
+        (('endpoint = "local"', 'endpoint = "app"'), "endpoint 'app' is an application of yours"),
+        (("[answers]\n", '[answers]\nprompt = "answer-long"\n'), "is an application, which takes no prompt"),
+        (("my_app.py:answer", "my_app.py:one"), "must take (question, documents)"),
+    ],
+)
+def test_what_is_wrong_with_an_application_is_said_before_anything_is_asked(
+    change: tuple[str, str], message: str, judgekit: Judgekit, folder: Path
+) -> None:
+    (folder / "my_app.py").write_text(
+        APP.replace("import re", "import re\ndef one(x): ...").replace("Path\n", "Path\n", 1)
+    )
+    (folder / "asked.toml").write_text(ASKED.replace(*change))
+    said = judgekit("run", "asked.toml", "--out", "results")
+    assert said.code == 2
+    assert message in said.err
+    assert not (folder / "results").exists()
+
+
+def test_an_application_that_fails_on_one_question_loses_that_one(judgekit: Judgekit, folder: Path) -> None:
+    (folder / "my_app.py").write_text(
+        APP.replace("    found", "    assert True\n    if 'Dulse' in question: {}['documents']\n    found", 1)
+    )
+    (folder / "asked.toml").write_text(ASKED)
+    said = judgekit("run", "asked.toml", "--out", "results")
+    assert said.code == 1
+    quality = read_table(QUALITY, folder / "results" / "answers" / "answer-short.parquet")
+    lost = quality[quality["status"] == "failed"]
+    assert set(lost["query_id"]) == {"q3"}
+    assert "KeyError: 'documents' (my_app.py, line" in lost["reason"].iloc[0]

@@ -1,0 +1,124 @@
+"""A user's own application behind an endpoint: a function of any kind, or a route; same limits, retries and store."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import judgekit as jk
+from judgekit.errors import ConfigError, EndpointError
+
+QUERIES = {"q1": {"text": "Where?", "answers": ["Rome"]}, "q2": {"text": "When?", "answers": ["1789"]}}
+DATA: dict[str, Any] = {
+    "queries": QUERIES,
+    "docs": {"d1": {"text": "In Rome.", "title": "Place"}, "d2": "In 1789."},
+    "runs": {"r": {"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d2": 1.0}}},
+    "depths": 2,
+    "metrics": "em",
+    "closed_book": False,
+}
+
+
+def asked(endpoint: jk.Endpoint, tmp_path: Path, **more: Any) -> dict[str, tuple[str, str]]:
+    table = jk.answer(**DATA | more, endpoints=endpoint, cache=tmp_path / "cache")
+    return {row["query_id"]: (row["answer"], row["status"]) for row in table.to_dict("records")}
+
+
+def last_word(question: str, documents: list[dict[str, str]]) -> str:
+    return documents[0]["text"].removesuffix(".").split()[-1] + "</s>"
+
+
+async def last_word_later(question: str, documents: list[dict[str, str]]) -> dict[str, Any]:
+    return {"answer": last_word(question, documents), "usage": {"prompt_tokens": 7, "completion_tokens": 1}}
+
+
+@pytest.mark.parametrize("function", [last_word, last_word_later])
+def test_functions_answer_and_lose_leaked_tokens_as_models_do(function: Any, tmp_path: Path) -> None:
+    endpoint = jk.Endpoint("app", kind="callable", target=function, model="inside")
+    assert asked(endpoint, tmp_path) == {"q1": ("Rome", "ok"), "q2": ("1789", "ok")}
+
+
+def test_what_a_function_gets_is_the_question_and_the_documents_in_order(tmp_path: Path) -> None:
+    got: list[tuple[str, Any]] = []
+
+    def keep(question: str, documents: Any) -> str:
+        got.append((question, documents))
+        return "x"
+
+    asked(jk.Endpoint("app", kind="callable", target=keep), tmp_path)
+    first = {"doc_id": "d1", "title": "Place", "text": "In Rome."}
+    second = {"doc_id": "d2", "title": "", "text": "In 1789."}
+    assert sorted(got) == [("When?", [second]), ("Where?", [first, second])]
+
+
+def test_what_may_pass_is_tried_again_and_a_mistake_is_not(tmp_path: Path) -> None:
+    tries: list[str] = []
+
+    def shaky(question: str, documents: Any) -> Any:
+        tries.append(question)
+        if question == "When?":
+            raise KeyError("documents")
+        if len(tries) < 4:
+            raise ConnectionError("gone")
+        return "Rome"
+
+    endpoint = jk.Endpoint("app", kind="callable", target=shaky, concurrency=1)
+    assert asked(endpoint, tmp_path) == {"q1": ("Rome", "ok"), "q2": ("", "failed")}
+    assert tries.count("When?") == 1
+
+
+def test_an_answer_that_is_no_text_is_missing_with_its_reason(tmp_path: Path) -> None:
+    endpoint = jk.Endpoint("app", kind="callable", target=lambda question, documents: documents)
+    table = jk.answer(**DATA, endpoints=endpoint, cache=tmp_path)
+    assert set(table["status"]) == {"failed"}
+    assert "an answer is a text" in table["reason"][0]
+
+
+@pytest.fixture
+def route() -> Iterator[str]:
+    """A route that answers with the question's first word, and wants a header."""
+
+    class Route(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            good = self.headers.get("x-team") == "search" and self.path == "/ask?v=2"
+            said = json.dumps({"answer": f"{body['question']} {len(body['documents'])}"} if good else {"detail": "no"})
+            self.send_response(200 if good else 404)
+            self.end_headers()
+            self.wfile.write(said.encode())
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Route)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/ask?v=2"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_route_answers(route: str, tmp_path: Path) -> None:
+    endpoint = jk.Endpoint("app", route, kind="route", headers={"x-team": "search"})
+    assert asked(endpoint, tmp_path) == {"q1": ("Where? 2", "ok"), "q2": ("When? 1", "ok")}
+    with pytest.raises(EndpointError, match="404: no"):
+        asked(jk.Endpoint("app", route, kind="route"), tmp_path / "other")
+
+
+def test_the_code_is_part_of_the_identity_unless_a_revision_stands_for_it(tmp_path: Path) -> None:
+    path = tmp_path / "my_app.py"
+    identities = []
+    for text in ("def answer(q, d): return 'a'", "def answer(q, d): return 'b'"):
+        path.write_text(text)
+        for revision in (None, "1"):
+            made = jk.Endpoint("app", kind="callable", target=f"{path}:answer", revision=revision)
+            identities.append(made.identity)
+    assert identities[0] != identities[2]
+    assert identities[1] == identities[3] == "callable:my_app.py:answer (revision 1)"
+    with pytest.raises(ConfigError, match="its code cannot be seen"):
+        jk.Endpoint("app", kind="callable", target=print)
