@@ -29,6 +29,7 @@ from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.outputs import note_read
 from judgekit.data.pool import pool
 from judgekit.data.runs import Run
+from judgekit.data.spans import where
 from judgekit.data.tables import ALL, LABELS, QUALITY, RATINGS, SCORES, UNDECLARED, Status
 from judgekit.errors import ConfigError, UsageError, nearest
 from judgekit.labelers.base import Label, Labeler, build, checked
@@ -116,15 +117,25 @@ class Collection:
         docs: the documents.
         runs: the runs, cut to ``depth`` and to the queries.
         depth: how many documents per run and query are pooled.
+        fields: how documents are rendered.
     """
 
     queries: Queries
     docs: Docs
     runs: tuple[Run, ...]
     depth: int
+    fields: Fields = "title+text"
 
     @classmethod
-    def make(cls, queries: AsQueries, docs: AsDocs, runs: AsRuns, depth: int, limit: int | None = None) -> Collection:
+    def make(
+        cls,
+        queries: AsQueries,
+        docs: AsDocs,
+        runs: AsRuns,
+        depth: int,
+        limit: int | None = None,
+        fields: Fields = "title+text",
+    ) -> Collection:
         """Read what is given, check that it fits together, take the first ``limit`` queries, cut the runs to ``depth``.
 
         Raises:
@@ -139,7 +150,7 @@ class Collection:
         if limit is not None:
             asked = {q: asked[q] for q in list(asked)[:limit]}
             found = [run.only(asked) for run in found]
-        return cls(asked, collection, tuple(found), depth)
+        return cls(asked, collection, tuple(found), depth, fields)
 
     @cached_property
     def pairs(self) -> dict[str, list[str]]:
@@ -201,6 +212,9 @@ async def label_pool(labeler: Labeler, collection: Collection, session: Session,
     units = label_units(labeler, collection)
     async for unit, outcomes in session.resolve(units, labeler, stage=f"label {name}", total=collection.n_pairs):
         made = checked(labeler, unit, outcomes)
+        stands = {doc.doc_id: at for doc in unit.docs if (at := where(doc))}
+        for one in made if stands else ():
+            one.extra = {**stands.get(one.doc_id, {}), **one.extra}
         labels.extend(made)
         made_by += [origins.setdefault(origin(outcomes), len(origins))] * len(made)
     columns = {}
@@ -440,9 +454,8 @@ def at_depths(measures: Iterable[Measure], depths: Sequence[int]) -> list[Measur
     """Return the measures, each that can have a cutoff and has none being taken at every answer depth."""
     out: list[Measure] = []
     for measure in measures:
-        out.extend(
-            [measure.at(k) for k in depths] if measure.definition.cutoff and measure.cutoff is None else [measure]
-        )
+        open_ = measure.definition.cutoff and measure.spec.cutoff is None
+        out.extend([measure.at(k) for k in depths] if open_ else [measure])
     return list(dict.fromkeys(out))
 
 
@@ -461,6 +474,8 @@ def score_pool(
         query_ids=list(collection.queries),
         depth=collection.depth,
         missing=missing,
+        docs=collection.docs,
+        fields=collection.fields,
     )
 
 
@@ -512,7 +527,7 @@ def control_scores(collection: Collection, measure: str) -> pd.DataFrame:
         longest = max([1, *sizes])
         made[LENGTH] += [Label(query_id, d, size / longest) for d, size in zip(doc_ids, sizes, strict=True)]
     given = Measure(measure)
-    gain = Measure("nDCG").at(given.cutoff)
+    gain = Measure(replace(given.spec, name="nDCG", params=()))
     labelings = [labeling(name, Scale("unit"), labels) for name, labels in made.items()]
     return score_pool(collection, labelings, [gain]).scores().assign(measure=measure)
 
@@ -690,6 +705,7 @@ def score(
     unjudged: Unjudged = "nonrelevant",
     no_relevant: NoRelevant = "zero",
     not_in_run: NotInRun = "zero",
+    docs: AsDocs | None = None,
 ) -> Evaluation:
     """Score runs under labelings; ``.scores()`` gives values per query and ``.means()`` means, as DataFrames.
 
@@ -709,22 +725,27 @@ def score(
         unjudged: what a document is that nobody judged: ``nonrelevant``, or ``condense`` or ``bounds`` as above.
         no_relevant: what a query without relevant documents scores: ``zero``, or ``skip`` to leave it undefined.
         not_in_run: what a query scores that a run lacks: ``zero`` (as ``trec_eval -c`` has it) or ``skip``.
+        docs: as for `label`; for cutoffs at a budget (``R@2000t``), and to count evidence once where documents say
+            where they stand on their pages: by default where runs are over different cuts of them.
 
     Raises:
         DataError, UsageError: a table, file, measure or scale makes no sense.
     """
-    from judgekit.metrics import evaluate
+    from judgekit.metrics import evaluate, parse_measures, suited
 
+    ranked, collection = as_runs(runs), None if docs is None else as_docs(docs)
+    wanted = parse_measures(measures)
     return evaluate(
-        as_runs(runs),
+        ranked,
         as_labelings(labelings, scales),
-        measures,
+        wanted if collection is None else suited(wanted, ranked, collection),
         query_ids=query_ids,
         depth=depth,
         missing=missing,
         unjudged=unjudged,
         no_relevant=no_relevant,
         not_in_run=not_in_run,
+        docs=collection,
     )
 
 

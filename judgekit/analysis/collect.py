@@ -174,6 +174,7 @@ class Collector:
         margin: float | None,
         model: str | None = None,
         obstacle: str = "",
+        incomparable: str = "",
     ) -> dict[str, Verdict]:
         """Return the verdict on the primary cell for each use, that of the cell first.
 
@@ -184,6 +185,7 @@ class Collector:
             margin: what it may lose instead, in the unit of quality.
             model: look at the answers of this model instead.
             obstacle: why there can be no verdict, or "".
+            incomparable: why the measure does not compare these runs, or "".
         """
         cell = replace(self.cell, model=model or self.cell.model)
         # One run leaves nothing to choose between.
@@ -199,7 +201,7 @@ class Collector:
                 excluded=excluded,
                 shares=shares,
                 other=made.get(uses[-1]) if use == uses[0] else None,
-                obstacle=obstacle,
+                obstacle=obstacle or (incomparable if use == CHOOSE_RUNS else ""),
             )
         return {use: made[use] for use in uses}
 

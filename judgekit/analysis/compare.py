@@ -122,6 +122,7 @@ def compare(
     notes: pd.DataFrame | None = None,
     accept_mixed_models: bool = False,
     obstacle: str = "",
+    incomparable: str = "",
     progress: Progress = silent,
 ) -> Comparison:
     """Compare how well the scores under each labeling follow answer quality.
@@ -168,6 +169,7 @@ def compare(
         accept_mixed_models: whether a verdict may rest on answers that come from several models under one name, as
             the quality table's ``reply_model`` says.
         obstacle: a sentence that says why there can be no verdict, if there is a reason that the tables do not show.
+        incomparable: likewise, why the primary measure does not compare these runs.
         progress: is told about every panel (measure x metric x model x depth).
 
     Raises:
@@ -233,7 +235,9 @@ def compare(
 
     def verdicts(model: str) -> dict[str, Verdict]:
         shares = {n: shared(need, answering.get(model), cell.metric) for n, need in needs.items()}
-        made = work.verdicts(price, shares, keep=keep, margin=margin, model=model, obstacle=obstacle)
+        made = work.verdicts(
+            price, shares, keep=keep, margin=margin, model=model, obstacle=obstacle, incomparable=incomparable
+        )
         if model != UNDECLARED or (needs and not any(need.asked for need in needs.values())):
             return made
         return {use: replace(one, details=(*one.details, _UNDECLARED)) for use, one in made.items()}

@@ -217,6 +217,10 @@ def score(
         list[str] | None,
         typer.Option(metavar="NAME=SCALE", help="Scale of a qrels file: binary, grades:3, means:5:2, unit or signed."),
     ] = None,
+    docs: Annotated[
+        Path | None,
+        typer.Option(help="Documents: for cutoffs such as R@2000t, and to count evidence once where they have spans."),
+    ] = None,
     per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Show the value of every query too.")] = False,
     ties: Annotated[TieRule, typer.Option(help="Order of documents with equal scores.")] = "doc-desc",
     missing: Annotated[Missing, typer.Option(help="Effect of a missing label on its query.")] = "undefined",
@@ -232,7 +236,7 @@ def score(
     from judgekit.data.ordering import Ties
     from judgekit.data.outputs import noting_reads
     from judgekit.data.trec import read_qrels, read_run
-    from judgekit.metrics import evaluate, parse_measures
+    from judgekit.metrics import evaluate, parse_measures, suited
 
     if out is not None:
         from judgekit.data.files import check_target
@@ -242,15 +246,23 @@ def score(
     files = named(qrels, "--qrels")
     scales = {name: Scale.parse(text) for name, text in _scales(scale or [], files).items()}
     ranked = named(run, "--run")
+    collection = None
     with noting_reads() as read:
         labelings = [read_qrels(path, name, scales.get(name)) for name, path in files.items()]
         runs = [read_run(path, name, Ties(ties)) for name, path in ranked.items()]
+        if docs is not None:
+            from judgekit.data.readers import read_docs
+
+            collection = read_docs(docs)
+    if collection is not None:
+        wanted = suited(wanted, runs, collection)
     if out is not None or any(map(has_manifest, files.values())):
         roles = {f"qrels {name}": path for name, path in files.items()}
         inputs = made_from(roles | {f"run {name}": path for name, path in ranked.items()}, read)
     evaluation = evaluate(
-        runs, labelings, wanted, missing=missing, unjudged=unjudged, no_relevant=no_relevant, not_in_run=not_in_run
-    )
+        runs, labelings, wanted, missing=missing, unjudged=unjudged, no_relevant=no_relevant, not_in_run=not_in_run,
+        docs=collection,
+    )  # fmt: skip
     if per_query or out is not None or format != "table":
         import pandas as pd
 

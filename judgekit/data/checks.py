@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations, pairwise
 from typing import Final
 
 from judgekit.data.documents import Docs, Queries
@@ -11,10 +12,13 @@ from judgekit.data.runs import Run
 from judgekit.data.tables import Status
 from judgekit.errors import DataError
 
-__all__ = ["FEW", "check_runs", "remarks"]
+__all__ = ["FEW", "check_runs", "cut_differently", "remarks", "strangers"]
 
 FEW: Final = 0.05
-"""Imported labels that say something of the documents of fewer of the queries may be another collection's."""
+"""Imported labels that say something of the documents of fewer of the queries may be another collection's; runs that
+share fewer of their documents are over different cuts of one."""
+MANY: Final = 20
+"""Runs of fewer documents in all do not tell."""
 
 
 def check_runs(runs: Sequence[Run], queries: Queries, docs: Docs | None = None) -> dict[str, tuple[str, ...]]:
@@ -57,6 +61,36 @@ def _known(run: Run, one: str, many: str, ids: Iterable[str], known: Queries | D
         reason = f"run {run.name!r} has {one} {unknown[0]!r}, which {lacks}"
         wrong_file = ": are these files of one collection?" if len(unknown) == len(ids) else ""
         raise DataError(f"{reason}; in all it lacks {count}{wrong_file}")
+
+
+def strangers(runs: Sequence[Run]) -> Iterator[tuple[str, str, float]]:
+    """Yield the pairs of runs that share few of their documents, as over two cuts of one collection, and the share.
+
+    It is the share of the smaller set, over all queries. Runs of a few documents in all say nothing.
+    """
+    import pyarrow.compute as pc
+
+    ids = {run.name: pc.unique(run.docs_as_read) for run in runs} if len(runs) > 1 else {}
+    for pair in combinations(ids, 2):
+        fewer, more = sorted((ids[name] for name in pair), key=len)
+        share = (pc.sum(pc.is_in(fewer, value_set=more)).as_py() or 0) / max(len(fewer), 1)
+        if len(fewer) >= MANY and share < FEW:
+            yield *pair, share
+
+
+def cut_differently(runs: Sequence[Run], docs: Docs) -> bool:
+    """Return whether runs share few documents, and yet retrieved the same stretches of pages."""
+    ids = {run.name: sorted(set(run.doc_ids)) for run in runs}
+    for names in strangers(runs):
+        spans = sorted(
+            (doc.page_id, doc.start, doc.end, name)
+            for name in names[:2]
+            for doc in docs.get(ids[name])
+            if doc.page_id is not None and doc.start is not None and doc.end is not None
+        )
+        if any(a[0] == b[0] and b[1] < a[2] and a[3] != b[3] for a, b in pairwise(spans)):
+            return True
+    return False
 
 
 def remarks(labeling: Labeling) -> Iterator[str]:

@@ -6,13 +6,14 @@ judgekit's own names come first, those of BEIR and other common collections next
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
 from judgekit.data.documents import Doc, MemoryDocs, Query
-from judgekit.data.records import Record, kind_of
+from judgekit.data.records import Record, as_number, kind_of
 from judgekit.data.tables import ALL, id_problem
 from judgekit.errors import DataError, nearest
 
@@ -28,6 +29,8 @@ QUERY: Final[Names] = {
     "language": ("language",),
 }
 DOC: Final[Names] = {
+    "start": ("start",),
+    "end": ("end",),
     "id": ("doc_id", "_id", "docid", "docno", "pid", "passage_id", "id"),
     "text": ("text", "contents", "passage", "body"),
     "title": ("title",),
@@ -200,7 +203,29 @@ def queries_of(source: Source, records: Iterable[Record]) -> dict[str, Query]:
 def doc_of(source: Source, record: Record) -> Doc:
     """Return the doc that a record holds."""
     page = source.id(record, "page") if source.find(record, "page") else None
-    return Doc(source.id(record), source.text(record), source.optional(record, "title"), page)
+    span = (None, None) if page is None else (_offset(source, record, "start"), _offset(source, record, "end"))
+    title = source.optional(record, "title")
+    return Doc(source.id(record), source.text(record), title, page, *_checked(source, record, *span))
+
+
+def _offset(source: Source, record: Record, key: str) -> int | None:
+    """Return a number of characters, which CSV holds as a text; None if it is absent."""
+    name = source.find(record, key)
+    value = None if name is None else record.fields[name]
+    if value is None or value == "":
+        return None
+    number = math.nan if isinstance(value, bool) else as_number(value)
+    if not (math.isfinite(number) and number >= 0 and number == int(number)):
+        raise source.error(record, f"{name!r} must be a whole number of characters of the page, from 0, is {value!r}")
+    return int(number)
+
+
+def _checked(source: Source, record: Record, start: int | None, end: int | None) -> tuple[int | None, int | None]:
+    if (start is None) != (end is None):
+        raise source.error(record, f"has {'an end' if start is None else 'a start'} on its page and not both ends")
+    if start is not None and end is not None and start >= end:
+        raise source.error(record, f"ends on its page at {end}, which is not behind its start at {start}")
+    return start, end
 
 
 def docs_of(source: Source, records: Iterable[Record]) -> MemoryDocs:

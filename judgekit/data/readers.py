@@ -1,8 +1,8 @@
 """Readers and writers of queries and docs: JSON lines, a JSON array, CSV, TSV, Parquet; plain or gzip.
 
 A record's fields are recognised by their names; judgekit's own (``query_id, text, answers, language`` and
-``doc_id, text, title, page_id``) come first, those of BEIR and other common collections next. Which one is meant can
-be told: ``format="jsonl(id=qid, text=question)"``. The retrieval JSON of DPR and FiD is recognised too.
+``doc_id, text, title, page_id, start, end``) come first, those of BEIR and other common collections next. Which one is
+meant can be told: ``format="jsonl(id=qid, text=question)"``. The retrieval JSON of DPR and FiD is recognised too.
 
 Rules that hold for all formats, each with its line in the error:
 
@@ -147,7 +147,9 @@ def _disk_docs(source: Source, found: Iterable[Record], path: Path) -> DiskDocs:
             doc = doc_of(source, record)
             index.add(doc.doc_id, record.start if in_place else end, record.line)
             if not in_place:
-                end += stream.write(json.dumps([doc.doc_id, doc.text, doc.title, doc.page_id]).encode() + b"\n")
+                end += stream.write(
+                    json.dumps([doc.doc_id, doc.text, doc.title, doc.page_id, doc.start, doc.end]).encode() + b"\n"
+                )
         docs = DiskDocs(stream, index, load)
         repeated = docs.repeated(index)
         if repeated:
@@ -181,6 +183,7 @@ def write_docs(docs: Iterable[Doc], path: str | Path) -> None:
 
     def fields(doc: Doc) -> dict[str, Any]:
         page = {} if doc.page_id is None else {"page_id": doc.page_id}
-        return {"doc_id": doc.doc_id, "title": doc.title, "text": doc.text, **page}
+        span = {} if doc.start is None else {"start": doc.start, "end": doc.end}
+        return {"doc_id": doc.doc_id, "title": doc.title, "text": doc.text, **page, **span}
 
     _write_jsonl(path, map(fields, docs))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from judgekit.data.documents import Doc, Docs
 from judgekit.data.labelings import Labeling
 
-__all__ = ["TITLE", "Spans", "evidence_of", "placed", "sharing", "spans_of"]
+__all__ = ["TITLE", "Spans", "evidence_in", "evidence_of", "sharing", "spans_of", "where"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -32,11 +33,6 @@ class Spans(NamedTuple):
     """The character behind its last one."""
 
 
-def placed(doc: Doc) -> bool:
-    """Return whether a document says where it stands."""
-    return doc.page_id is not None and doc.start is not None and doc.end is not None
-
-
 def evidence_of(text: str) -> list[tuple[int, int]]:
     """Return the spans that a label's column ``evidence`` names: ``title 120-127 340-347``.
 
@@ -48,6 +44,36 @@ def evidence_of(text: str) -> list[tuple[int, int]]:
         start, _, end = word.partition("-")
         found.append(TITLE if word == "title" else (int(start), int(end)))
     return found
+
+
+def where(doc: Doc) -> dict[str, str | float]:
+    """Return the columns that say where a document stands, none where it does not say it."""
+    if doc.page_id is None or doc.start is None or doc.end is None:
+        return {}
+    return {"page_id": doc.page_id, "start": doc.start, "end": doc.end}
+
+
+def evidence_in(doc: Doc, holds: Callable[[str], bool], words: int) -> set[str]:
+    """Return where on its page a document holds something: the shortest stretches of words that do; or nothing.
+
+    Nothing is said of a document without a span, or whose text is not that of its span letter by letter.
+
+    Args:
+        doc: the document.
+        holds: whether a text does.
+        words: the most words that a stretch may have.
+    """
+    if doc.start is None or doc.end is None or len(doc.text) != doc.end - doc.start:
+        return set()
+    found: list[tuple[int, int]] = []
+    places = [match.span() for match in re.finditer(r"\S+", doc.text)]
+    for length in range(words):
+        for (start, _), (_, end) in zip(places, places[length:], strict=False):
+            inside = any(start <= a and b <= end for a, b in found)
+            if not inside and holds(doc.text[start:end]):
+                found.append((start, end))
+    title = {"title"} if doc.title and holds(doc.title) else set()
+    return {f"{doc.start + a}-{doc.start + b}" for a, b in found} | title
 
 
 def spans_of(labeling: Labeling, rows: Ints, docs: Docs | None = None) -> Spans:

@@ -20,7 +20,7 @@ from judgekit.data.tables import UNDECLARED
 from judgekit.errors import ConfigError, UsageError, nearest
 from judgekit.experiment.file import Config, load
 from judgekit.labelers.base import Labeler, build
-from judgekit.metrics import Measure, parse_measures
+from judgekit.metrics import Measure, of_evidence, parse_measures, suited
 from judgekit.spec import slug
 from judgekit.wire.access import Secret
 from judgekit.wire.types import Endpoint
@@ -77,6 +77,7 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
         {name: config.resolve(file) for name, file in config.runs.items()},
         config.data.depth,
         config.data.limit,
+        config.data.fields,
     )
     resources = stages.Resources(config.servers(), config.path.parent, config.data.fields, collection.docs)
     labelers: dict[str, Labeler] = {}
@@ -94,7 +95,8 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
     with _located(config, "answers"):
         answering = _answering(config, resources, collection)
     with _located(config, "metrics.measures"):
-        measures = stages.at_depths(parse_measures(config.metrics.measures, config.path.parent), config.answers.depths)
+        given = parse_measures(config.metrics.measures, config.path.parent)
+        measures = suited(stages.at_depths(given, config.answers.depths), collection.runs, collection.docs)
         deep = next((m for m in measures if (m.cutoff or 0) > config.data.depth), None)
         if deep is not None:
             raise UsageError(f"{deep} looks at more documents than data.depth pools ({config.data.depth})")
@@ -219,6 +221,8 @@ def _with_primary(
     if primary is None:
         first = names[0].split("@")[0]
         primary = [name for name in names if name.split("@")[0] == first][-1]
+    if primary not in names and (counted := str(of_evidence(Measure(primary)))) in names:
+        primary = counted  # as the measures, where documents are cut differently
     if primary not in names:
         have = ", ".join(names)
         reason = f"{primary} is not among the measures at the answer depths ({have}).{nearest(primary, names)}"

@@ -43,6 +43,7 @@ from judgekit.experiment.canary import canary as ask_again
 from judgekit.experiment.file import Config, load
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.labelers.base import Labeler
+from judgekit.metrics import Measure, incomparable
 from judgekit.progress import Event, Progress, silent
 from judgekit.report import Results, write_html
 from judgekit.report import save as save_results
@@ -369,6 +370,7 @@ async def run_async(
         notes=evaluation.notes.rename(columns={"ties_across": "ties"}),
         accept_mixed_models=analysis.accept_mixed_models,
         obstacle=f"{mix}. {shown.MIXED}" if mix else "",
+        incomparable=incomparable(collection.runs, Measure(primary)),
         progress=progress,
     )
     agreed = agreement(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Final, Literal, Protocol
 
@@ -14,6 +14,7 @@ from judgekit.answers.matching import Phrase, TokenText, WordText, token_phrase,
 from judgekit.answers.text import apart, fold, inflected
 from judgekit.data.documents import Doc, Fields, Query, render
 from judgekit.data.labelings import Scale
+from judgekit.data.spans import evidence_in
 from judgekit.data.tables import Status
 from judgekit.errors import DataError
 from judgekit.labelers.base import Label, Labeler, Needs, Unit
@@ -28,6 +29,8 @@ _CLASSES: Final = ("yes", "no", "true", "false", "supports", "refutes", "not eno
 _ANCHORS: Final = regex.compile(r"\\[bAZ]|[\^$]|\(\?i\)")
 _CACHED_DOCS: Final = 1 << 14
 _PATTERN_SECONDS: Final = 1.0
+_SPLIT: Final = 2
+"""Words that an answer may have more in a text, where it is written with spaces."""
 
 
 class _Text(Protocol):
@@ -98,21 +101,28 @@ class Containment(Labeler):
             return [Label(query.query_id, d.doc_id, None, Status.NOT_APPLICABLE, "", reason) for d in unit.docs]
         doubt = self._doubt(query, answers)
         rendering = self.rendering
-        return [self._find(query, doc.doc_id, render(doc, rendering), phrases, doubt) for doc in unit.docs]
+        return [self._find(query, doc, render(doc, rendering), phrases, doubt) for doc in unit.docs]
 
     def _doubt(self, query: Query, answers: Sequence[str]) -> str:
         """Return why an answer that is not found may stand there all the same; "" where nothing speaks for it."""
         where = inflected(query.language or self.language, tuple(answers))
         return where and f"not found as it is written; {where} may write it in another form, which is not looked for"
 
-    def _find(
-        self, query: Query, doc_id: str, rendered: str, phrases: Sequence[tuple[Phrase, str]], doubt: str
-    ) -> Label:
+    def _find(self, query: Query, doc: Doc, rendered: str, phrases: Sequence[tuple[Phrase, str]], doubt: str) -> Label:
         text = self._prepared(rendered)
         for phrase, answer in phrases:
             if text.holds(phrase):
-                return Label(query.query_id, doc_id, 1.0, Status.OK, answer)
-        return Label(query.query_id, doc_id, 0.0, Status.OK, "", doubt)
+                found = {} if doc.start is None else self._evidence(doc, phrases)
+                return Label(query.query_id, doc.doc_id, 1.0, Status.OK, answer, extra=found)
+        return Label(query.query_id, doc.doc_id, 0.0, Status.OK, "", doubt)
+
+    def _evidence(self, doc: Doc, phrases: Sequence[tuple[Phrase, str]]) -> dict[str, str]:
+        """Return where on its page a document holds the answers, which two documents of that page may share."""
+        text: Callable[[str], _Text] = WordText if self.match == "normalized" else TokenText
+        shown = doc if self.rendering == "title+text" else replace(doc, title="")
+        most = max(len(answer.split()) for _, answer in phrases) + _SPLIT
+        found = evidence_in(shown, lambda words: any(map(text(words).holds, (p for p, _ in phrases))), most)
+        return {"evidence": " ".join(sorted(found))} if found else {}
 
     def _answers(self, query: Query) -> tuple[list[str], str]:
         """Return the answers to look for, and the reason where there are none."""

@@ -8,6 +8,7 @@ from typing import Final, Literal, get_args
 
 import numpy as np
 
+from judgekit.data.checks import strangers
 from judgekit.data.documents import Docs, Fields
 from judgekit.data.labelings import Labeling
 from judgekit.data.ordering import Ties
@@ -21,8 +22,13 @@ from judgekit.metrics.measures import Measure, parse_measures
 from judgekit.metrics.results import Evaluation
 
 _FEW: Final = 0.05
+_POOLED: Final = frozenset({"AP", "DCG", "F1", "P", "R", "RBP", "Rprec", "SetF", "SetP", "SetR", "nDCG"})
+"""Measures that count documents; of the others the first relevant one decides, or they count pairs of a list."""
+_OTHER_CUTS: Final = (
+    "Take RR or Success, or say where documents stand on their pages (judgekit chunks) and take unit=evidence."
+)
 
-__all__ = ["Missing", "NoRelevant", "NotInRun", "Unjudged", "evaluate"]
+__all__ = ["Missing", "NoRelevant", "NotInRun", "Unjudged", "evaluate", "incomparable"]
 
 Missing = Literal["undefined", "zero", "condense", "bounds"]
 """What a label that was asked for and not obtained does to the scores of its query: makes them undefined; counts as
@@ -130,7 +136,7 @@ def evaluate(
             high.append(above)
         values.append(value)
     warnings = [*_warnings(parsed, labelings, bounds=bounds), *_disjoint(join), *_unfilled(join, depth)]
-    warnings += _spanless(join, parsed, docs)
+    warnings += [*_spanless(join, parsed, docs), *_apart(join, parsed)]
     low_high = (np.array(low), np.array(high)) if bounds else None
     return Evaluation(join, parsed, np.array(values), reasons, warnings, low_high)
 
@@ -260,6 +266,27 @@ def _shown(join: Join, measures: list[Measure], docs: Docs | None, fields: Field
     if budgets and docs is None:
         raise UsageError(f"{next(iter(budgets.values()))} needs the documents, to know how long they are: give docs")
     return {budget: shown(join, budget, docs, fields) for budget in budgets} if docs is not None else {}
+
+
+def incomparable(runs: Sequence[Run], measure: Measure) -> str:
+    """Return why a measure does not compare runs: they are over other documents, and it counts documents; else ""."""
+    pairs = list(strangers(runs)) if measure.name in _POOLED and not measure.by_evidence else []
+    if not pairs:
+        return ""
+    one, other, share = pairs[0]
+    more = f" (and {len(pairs) - 1} more pairs of runs)" if pairs[1:] else ""
+    return (
+        f"{one} and {other} share {share:.0%} of their documents{more}, so that {measure} does not compare them: what"
+        f" one finds counts against the other. {_OTHER_CUTS}"
+    )
+
+
+def _apart(join: Join, measures: list[Measure]) -> Iterator[str]:
+    """Yield which measures do not compare runs that share few documents."""
+    asked = [measure for measure in measures if measure.name in _POOLED and not measure.by_evidence]
+    if asked and (why := incomparable(join.runs, asked[0])):
+        names = f" The same holds for {', '.join(map(str, asked[1:]))}." if asked[1:] else ""
+        yield why + names
 
 
 def _unfilled(join: Join, depth: int | None) -> Iterator[str]:

@@ -9,12 +9,16 @@ they are.
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
+from judgekit.data.checks import cut_differently
 from judgekit.data.documents import Docs, Fields, estimate_tokens, render
 from judgekit.data.labelings import Scale
+from judgekit.data.runs import Run
 from judgekit.data.spans import sharing, spans_of
 from judgekit.metrics.formulas import gains_of
 from judgekit.metrics.hits import LabelledHits
@@ -22,12 +26,30 @@ from judgekit.metrics.join import Bools, Floats, Ints, Join
 from judgekit.metrics.measures import Measure
 from judgekit.spec import Spec
 
-__all__ = ["by_evidence", "shown"]
+__all__ = ["by_evidence", "of_evidence", "shown", "suited"]
 
 _FIRST: Final = ("RR", "Success")
 """Measures that look no further than the first relevant document, which is a first showing."""
 _READ: Final = ("unit", "overlap")
 _REPLACED: Final = (*_READ, "rel", "dcg", "gains")
+
+
+def suited(measures: Iterable[Measure], runs: Sequence[Run], docs: Docs) -> list[Measure]:
+    """Return the measures; where runs are over different cuts of the same pages, those of evidence.
+
+    A measure that says itself what its ``unit`` is stays as it is.
+    """
+    found = list(measures)
+    if not any(of_evidence(measure) != measure for measure in found) or not cut_differently(runs, docs):
+        return found
+    return list(map(of_evidence, found))
+
+
+def of_evidence(measure: Measure) -> Measure:
+    """Return the measure that counts evidence once; as it is where it says what it counts, or has no such unit."""
+    if "unit" not in measure.definition.params or "unit" in measure.spec.options:
+        return measure
+    return Measure(replace(measure.spec, params=(*measure.spec.params, ("unit", "evidence"))))
 
 
 def by_evidence(hits: LabelledHits, measure: Measure, docs: Docs | None) -> tuple[LabelledHits, Measure]:

@@ -1,0 +1,172 @@
+"""Documents say where on their pages they stand, in every form; and what shares evidence is found from that."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import judgekit as jk
+from judgekit.data.checks import cut_differently, strangers
+from judgekit.data.documents import Doc, MemoryDocs
+from judgekit.data.frames import as_docs
+from judgekit.data.readers import read_docs, write_docs
+from judgekit.data.runs import Run
+from judgekit.data.spans import Spans, evidence_in, evidence_of, sharing
+from judgekit.errors import DataError
+
+ROWS = [
+    {"doc_id": "a", "text": "one", "page_id": "p", "start": 0, "end": 3},
+    {"doc_id": "b", "text": "two", "page_id": "p", "start": 4, "end": 7},
+]
+PLACED = [("p", 0, 3), ("p", 4, 7)]
+
+
+def places(docs: object) -> list[tuple[object, ...]]:
+    return [(d.page_id, d.start, d.end) for d in docs.get(["a", "b"])]  # type: ignore[attr-defined]
+
+
+def written(folder: Path, form: str) -> Path:
+    path = folder / f"docs.{form}"
+    frame = pd.DataFrame(ROWS)
+    if form == "parquet":
+        frame.to_parquet(path)
+    elif form == "json":
+        path.write_text(json.dumps(ROWS))
+    elif form == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    else:
+        frame.to_csv(path, index=False, sep="\t" if form == "tsv" else ",")
+    return path
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json", "csv", "tsv", "parquet"])
+def test_spans_are_read_from_every_form_also_where_the_collection_stays_on_disk(tmp_path: Path, form: str) -> None:
+    path = written(tmp_path, form)
+    assert places(read_docs(path)) == PLACED
+    assert places(read_docs(path, memory_limit=0)) == PLACED
+    write_docs(read_docs(path), tmp_path / "again.jsonl")
+    assert places(read_docs(tmp_path / "again.jsonl")) == PLACED
+
+
+def test_spans_are_taken_from_tables_and_dictionaries_and_nobody_has_to_give_them() -> None:
+    assert places(as_docs(pd.DataFrame(ROWS))) == PLACED
+    assert places(as_docs(ROWS)) == PLACED
+    # A start without a page is a column of the user's own.
+    assert places(as_docs([{"doc_id": d, "text": "", "start": "at noon"} for d in "ab"])) == [(None, None, None)] * 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"start": 3, "end": 3}, "ends on its page at 3, which is not behind its start at 3"),
+        ({"start": -1, "end": 3}, "'start' must be a whole number of characters of the page, from 0, is -1"),
+        ({"start": 0, "end": 2.5}, "'end' must be a whole number of characters"),
+        ({"start": "x", "end": 3}, "is 'x'"),
+        ({"start": True, "end": 3}, "is True"),
+        ({"start": 0}, "has a start on its page and not both ends"),
+        ({"end": 3}, "has an end on its page and not both ends"),
+    ],
+)
+def test_a_span_that_is_none_is_an_error_with_its_line(
+    tmp_path: Path, fields: dict[str, object], expected: str
+) -> None:
+    path = tmp_path / "docs.jsonl"
+    path.write_text(json.dumps({"doc_id": "a", "text": "", "page_id": "p", **fields}) + "\n")
+    with pytest.raises(DataError, match=expected) as error:
+        read_docs(path)
+    assert error.value.line == 1
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 5), st.integers(0, 1), st.integers(0, 20), st.integers(1, 15)), min_size=1, max_size=12
+    ),
+    st.sampled_from([0.2, 0.5, 1.0]),
+)
+def test_what_shares_evidence_agrees_with_comparing_every_two(
+    made: list[tuple[int, int, int, int]], overlap: float
+) -> None:
+    row, page, start, length = np.array(made, np.int64).T
+    found = sharing(Spans(row, page, start, start + length), np.array([0, 0, 0, 1, 1, 1]), overlap)
+    groups = [{i} for i in range(6)]
+    for i, p, a, n in made:
+        for j, q, b, m in made:
+            if p == q and i // 3 == j // 3 and min(a + n, b + m) - max(a, b) >= overlap * min(n, m):
+                one, other = (next(g for g in groups if x in g) for x in (i, j))
+                groups = [g for g in groups if g not in (one, other)] + [one | other]
+    assert {frozenset(np.flatnonzero(found == x).tolist()) for x in set(found.tolist())} == set(map(frozenset, groups))
+
+
+def test_evidence_is_found_as_the_shortest_words_that_hold_it() -> None:
+    doc = Doc("d", "In Paris, the capital; Paris again.", "On Paris", "p", 100, 135)
+    assert evidence_in(doc, lambda words: "Paris" in words, 3) == {"103-109", "123-128", "title"}
+    assert evidence_in(doc, lambda words: "Paris again" in words, 3) == {"123-135"}
+    assert evidence_of("title 103-109") == [(-1, 0), (103, 109)]
+    # Where the text is not that of the span letter by letter, nobody knows where its words stand.
+    assert evidence_in(Doc("d", "In  Paris", "", "p", 0, 8), lambda words: True, 3) == set()
+
+
+def test_containment_says_where_its_answers_stand() -> None:
+    docs = [
+        {"doc_id": "whole", "text": "Long ago it was New York, N.Y.", "page_id": "p", "start": 10, "end": 40},
+        {"doc_id": "piece", "text": "New York, N.Y.", "title": "York", "page_id": "p", "start": 26, "end": 40},
+        {"doc_id": "other", "text": "New York"},
+    ]
+    labeling = jk.label(
+        "containment",
+        queries=[{"query_id": "q", "text": "where?", "answers": ["new york", "York"]}],
+        docs=docs,
+        runs={"r": {"q": {"whole": 3, "piece": 2, "other": 1}}},
+        cache=None,
+    )
+    table = labeling.table.set_index("doc_id")
+    assert table["evidence"].to_dict() == {"whole": "30-35", "piece": "30-35 title", "other": ""}
+    assert table["start"]["piece"] == 26
+    assert table["page_id"].to_dict() == {"whole": "p", "piece": "p", "other": ""}
+
+
+def run_over(name: str, ids: list[str]) -> Run:
+    return Run(name, ["q"] * len(ids), ids, list(range(len(ids))))
+
+
+def test_runs_over_other_cuts_of_one_collection_are_told_from_runs_that_find_other_documents() -> None:
+    small, large = ([f"{cut}{i}" for i in range(40)] for cut in "sl")
+    one, other = run_over("small", small), run_over("large", large)
+    assert [*strangers([one, other, run_over("mixed", small[:20] + large[:20])])] == [("small", "large", 0.0)]
+    assert [*strangers([run_over("few", small[:5]), other])] == []
+    spans = {"s": lambda i: (100 * i, 100 * i + 60), "l": lambda i: (100 * i, 100 * i + 100)}
+    docs = MemoryDocs([Doc(d, "", "", "p", *spans[d[0]](int(d[1:]))) for d in small + large])
+    assert cut_differently([one, other], docs)
+    assert not cut_differently([one, run_over("same", small[::-1])], docs)
+    assert not cut_differently([one, other], MemoryDocs([Doc(d, "", "", d, 0, 9) for d in small + large]))
+
+
+def test_scores_of_runs_over_other_cuts_count_evidence_where_documents_say_where_they_stand_and_warn_elsewhere() -> (
+    None
+):
+    docs = [
+        {"doc_id": f"{cut}{i}", "text": "x" * (end - start), "page_id": f"p{i}", "start": start, "end": end}
+        for i in range(20)
+        for cut, start, end in (("w", 0, 100), ("a", 0, 60), ("b", 40, 100))
+    ]
+    runs = {
+        "whole": {"q": {f"w{i}": -i for i in range(20)}},
+        "pieces": {"q": {f"{cut}{i}": -2.0 * i - (cut == "b") for i in range(20) for cut in "ab"}},
+    }
+    labels = {"q": {"w0": 1, "a0": 1, "b0": 1, "w1": 1, "a1": 1, "b1": 1}}
+    found = jk.score(runs, labels, "R@2 RR nDCG(unit=doc)@2", docs=docs)
+    means = found.means().pivot(index="run", columns="measure", values="value")
+    assert means["R(unit=evidence)@2"].to_dict() == {"whole": 1, "pieces": 0.5}
+    assert "nDCG(unit=doc)@2 does not compare them" in found.warnings[0]
+    without = jk.score(runs, labels, "R@2 RR nDCG@2")
+    assert [str(m) for m in without.measures] == ["R@2", "RR", "nDCG@2"]
+    (warning,) = without.warnings
+    assert "pieces share 0% of their documents" in warning
+    assert "The same holds for nDCG@2." in warning
+    assert jk.score(runs, labels, "RR Success@2").warnings == []
