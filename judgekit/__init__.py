@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     )
     from judgekit.errors import JudgekitError
     from judgekit.experiment.run import plan, run
-    from judgekit.gate.guard import guard
     from judgekit.labelers.base import Labeler
     from judgekit.metrics import Measure, measure
     from judgekit.stages import agree, answer, label, score
@@ -60,7 +59,6 @@ _HOMES = {
     "agreement": "analysis.agreement",
     "answer": "stages",
     "compare": "analysis",
-    "guard": "gate.guard",
     "label": "stages",
     "measure": "metrics",
     "model_matrix": "analysis",
@@ -98,7 +96,6 @@ __all__ = [
     "agreement",
     "answer",
     "compare",
-    "guard",
     "label",
     "measure",
     "model_matrix",

@@ -17,7 +17,6 @@ ROOMS = (
     ("cli",),
     ("sample",),
     ("experiment",),
-    ("gate",),
     ("stages",),
     ("report",),
     ("analysis",),
