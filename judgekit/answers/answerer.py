@@ -21,7 +21,7 @@ from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.plugins import Context, option, read_options
 from judgekit.reading.asking import Asker, settled
-from judgekit.reading.prompts import Output, Prompt, find_prompt, load_prompt, neutral, passages
+from judgekit.reading.prompts import Output, Prompt, find_prompt, load_prompt, neutral
 from judgekit.spec import Spec, Value
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.types import Endpoint, Outcome, Request
@@ -133,7 +133,7 @@ class Answerer:
         if len(candidates) < 2 or len(merging) > 1:
             return []
         listed = "\n".join(f"<answer>{neutral(text)}</answer>" for text in candidates)
-        values = {"question": neutral(unit.query.text), "answers": listed}
+        values = self._merger.prompt.values(unit.query) | {"answers": listed}
         if not merging:
             return [self._merger.request(values)]
         return [self._merger.again(values, merging[0])] if self._merger.unsettled(merging[0]) else []
@@ -179,9 +179,7 @@ class Answerer:
         return self._open if docs and fit(docs, self.fields, self.context_tokens).docs else self._closed
 
     def _values(self, unit: Unit, docs: tuple[Doc, ...]) -> dict[str, str]:
-        shown = self.shown(Unit(unit.query, docs))
-        values = {"question": neutral(unit.query.text)}
-        return {**values, "passages": passages(shown, self.fields)} if shown else values
+        return self._asker(docs).prompt.values(unit.query, self.shown(Unit(unit.query, docs)), self.fields)
 
     @staticmethod
     def _read(outcome: Outcome, asker: Asker) -> Answer:
@@ -222,7 +220,8 @@ _CLOSED_APPLICATION: Final = replace(_APPLICATION, user="{question}")
 class Application(Answerer):
     """A user's own application, which is asked with a question and its documents and needs no prompt.
 
-    A request is ``{"question": …, "documents": [{"doc_id": …, "title": …, "text": …}]}``.
+    A request is ``{"question": …, "documents": [{"doc_id": …, "title": …, "text": …}]}``, the documents with their
+    further columns, and with ``"messages"`` where the query is a conversation.
     """
 
     prompt: Prompt = _APPLICATION
@@ -232,8 +231,11 @@ class Application(Answerer):
         """Return the one request; an application is not asked again."""
         if replies:
             return []
-        shown = [{"doc_id": d.doc_id, "title": d.title, "text": d.text} for d in self.shown(unit)]
-        return [Request(self.endpoint, canonical({"question": unit.query.text, "documents": shown}))]
+        shown = [{"doc_id": d.doc_id, "title": d.title, "text": d.text, **d.columns} for d in self.shown(unit)]
+        asked: dict[str, Any] = {"question": unit.query.text, "documents": shown}
+        if unit.query.messages:
+            asked["messages"] = list(unit.query.messages)
+        return [Request(self.endpoint, canonical(asked))]
 
     def most(self, unit: Unit, /) -> int:
         """Return the most requests that a unit takes."""

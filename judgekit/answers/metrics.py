@@ -260,7 +260,8 @@ class Correctness(AnswerMetric):
         if replies and not self._asker.unsettled(replies[0]):
             return []
         references = "\n".join(neutral(" ".join(text.split())) for text in unit.query.answers)
-        values = {"question": neutral(unit.query.text), "references": references, "answer": neutral(unit.answer.text)}
+        told = {"references": references, "answer": neutral(unit.answer.text)}
+        values = self._asker.prompt.values(unit.query) | told
         return [self._asker.again(values, replies[0]) if replies else self._asker.request(values)]
 
     def read(self, unit: Answered, replies: Sequence[Outcome], /) -> Score:

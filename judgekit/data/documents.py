@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
-from judgekit.errors import DataError
+from judgekit.errors import DataError, nearest
 
 __all__ = [
     "BYTES_PER_TOKEN",
@@ -31,12 +31,28 @@ class Query:
 
     Attributes:
         language: a code such as ``fi`` or ``pt-BR``, "" where nobody named it.
+        messages: the conversation that it ends, each with ``role`` and ``content``; empty where there is none.
+        columns: whatever else its record holds, as texts by name, for prompts.
     """
 
     query_id: str
     text: str
     answers: tuple[str, ...] = ()
     language: str = ""
+    messages: tuple[Mapping[str, str], ...] = field(default=(), hash=False)
+    columns: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def column(self, name: str) -> str:
+        """Return what ``{query.NAME}`` shows: a column, ``messages``, or ``history``, those before the question.
+
+        Raises:
+            DataError: there is no such column.
+        """
+        if self.messages and name in ("messages", "history") and name not in self.columns:
+            asked = name == "history" and self.messages[-1]["role"] == "user"
+            said = self.messages[:-1] if asked else self.messages
+            return "\n".join(f"{one['role']}: {one['content']}" for one in said)
+        return _column(f"query {self.query_id!r}", self.columns, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +62,7 @@ class Doc:
     Attributes:
         page_id: the page that it was cut out of.
         start, end: where on that page it stands: its first character from 0, and the one behind its last.
+        columns: whatever else its record holds, as texts by name, for prompts.
     """
 
     doc_id: str
@@ -54,6 +71,25 @@ class Doc:
     page_id: str | None = None
     start: int | None = None
     end: int | None = None
+    columns: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def column(self, name: str) -> str:
+        """Return what ``{doc.NAME}`` shows.
+
+        Raises:
+            DataError: there is no such column.
+        """
+        return _column(f"doc {self.doc_id!r}", self.columns, name)
+
+
+def _column(whose: str, columns: Mapping[str, str], name: str) -> str:
+    if name not in columns:
+        have = ", ".join(columns) or "none"
+        raise DataError(
+            f"{whose} has no column {name!r}, which the prompt shows (it has: {have}).{nearest(name, columns)} Where"
+            " there is nothing to show, it has to be there and empty."
+        )
+    return columns[name]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -27,6 +28,7 @@ QUERY: Final[Names] = {
     "text": ("text", "question", "query"),
     "answers": ("answers", "answer", "references"),
     "language": ("language",),
+    "messages": ("messages",),
 }
 DOC: Final[Names] = {
     "start": ("start",),
@@ -170,11 +172,38 @@ class Source:
         except (ValueError, RecursionError) as error:
             raise self.error(record, f'{name!r} begins with "[" but is not a JSON list: {cell[:60]}') from error
 
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(name for names in self.names.values() for name in names)
+
+    def columns(self, record: Record) -> dict[str, str]:
+        """Return what else a record holds, as texts: all but lists and objects."""
+        others = [name for name in record.fields if name not in self._known]
+        return {name: self._shown(record, name) for name in others if not isinstance(record.fields[name], list | dict)}
+
+    def _shown(self, record: Record, name: str) -> str:
+        value = record.fields[name]
+        return "" if value is None else self.string(record, name, str(value))
+
+    def messages(self, record: Record) -> tuple[dict[str, str], ...]:
+        """Return the conversation, () where there is none; in CSV and TSV a cell holds it as JSON."""
+        name = self.find(record, "messages") or "messages"
+        value = record.fields.get(name)
+        if isinstance(value, str):
+            value = self._cell(record, name, value)
+        keys = ("role", "content")
+        for one in value or ():
+            if not (isinstance(one, dict) and all(isinstance(one.get(key), str) for key in keys)):
+                raise self.error(record, f"{name!r} must be a list of objects with role and content, two strings")
+        return tuple({key: self.string(record, name, one[key]) for key in keys} for one in value or ())
+
 
 def query_of(source: Source, record: Record, query_id: str) -> Query:
-    """Return the query that a record holds, under an id."""
-    language = source.optional(record, "language").strip()
-    return Query(query_id, source.text(record), source.answers(record), language)
+    """Return the query that a record holds, under an id; the last message is the text of one that has no other."""
+    language, messages = source.optional(record, "language").strip(), source.messages(record)
+    asked = messages and messages[-1]["role"] == "user" and source.find(record, "text") is None
+    text = messages[-1]["content"] if asked else source.text(record)
+    return Query(query_id, text, source.answers(record), language, messages, source.columns(record))
 
 
 def queries_of(source: Source, records: Iterable[Record]) -> dict[str, Query]:
@@ -205,7 +234,8 @@ def doc_of(source: Source, record: Record) -> Doc:
     page = source.id(record, "page") if source.find(record, "page") else None
     span = (None, None) if page is None else (_offset(source, record, "start"), _offset(source, record, "end"))
     title = source.optional(record, "title")
-    return Doc(source.id(record), source.text(record), title, page, *_checked(source, record, *span))
+    first, last = _checked(source, record, *span)
+    return Doc(source.id(record), source.text(record), title, page, first, last, source.columns(record))
 
 
 def _offset(source: Source, record: Record, key: str) -> int | None:

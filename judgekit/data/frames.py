@@ -156,7 +156,9 @@ def _records(source: object, origin: Source, expected: str) -> Iterator[Record]:
 def _fields(item: object) -> dict[str, object] | None:
     """Return an object's fields by name; None if it has none."""
     if isinstance(item, Query | Doc):
-        return {field.name: getattr(item, field.name) for field in fields(item)}
+        held = {field.name: getattr(item, field.name) for field in fields(item)}
+        columns: dict[str, object] = held.pop("columns")
+        return {name: value for name, value in held.items() if value is not None} | columns
     if isinstance(item, Mapping):
         return {str(name): value for name, value in item.items()}
     as_dict = getattr(item, "_asdict", None)  # a named tuple, as those of ir_datasets

@@ -21,6 +21,7 @@ import json
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -132,7 +133,7 @@ def _disk_docs(source: Source, found: Iterable[Record], path: Path) -> DiskDocs:
 
     def load(line: bytes) -> Doc:
         if not in_place:
-            return Doc(*json.loads(line))
+            return Doc(**json.loads(line))
         try:
             return doc_of(source, Record(0, parse_object(Line(0, 0, line.decode("utf-8-sig")), path)))
         except (DataError, UnicodeDecodeError) as error:
@@ -147,9 +148,7 @@ def _disk_docs(source: Source, found: Iterable[Record], path: Path) -> DiskDocs:
             doc = doc_of(source, record)
             index.add(doc.doc_id, record.start if in_place else end, record.line)
             if not in_place:
-                end += stream.write(
-                    json.dumps([doc.doc_id, doc.text, doc.title, doc.page_id, doc.start, doc.end]).encode() + b"\n"
-                )
+                end += stream.write(json.dumps(asdict(doc)).encode() + b"\n")
         docs = DiskDocs(stream, index, load)
         repeated = docs.repeated(index)
         if repeated:
@@ -173,7 +172,9 @@ def write_queries(queries: Queries | Iterable[Query], path: str | Path) -> None:
 
     def fields(query: Query) -> dict[str, Any]:
         language = {"language": query.language} if query.language else {}
-        return {"query_id": query.query_id, "text": query.text, "answers": list(query.answers), **language}
+        messages = {"messages": list(query.messages)} if query.messages else {}
+        known = {"query_id": query.query_id, "text": query.text, "answers": list(query.answers), **language}
+        return {**known, **messages, **query.columns}
 
     _write_jsonl(path, map(fields, found))
 
@@ -184,6 +185,6 @@ def write_docs(docs: Iterable[Doc], path: str | Path) -> None:
     def fields(doc: Doc) -> dict[str, Any]:
         page = {} if doc.page_id is None else {"page_id": doc.page_id}
         span = {} if doc.start is None else {"start": doc.start, "end": doc.end}
-        return {"doc_id": doc.doc_id, "title": doc.title, "text": doc.text, **page, **span}
+        return {"doc_id": doc.doc_id, "title": doc.title, "text": doc.text, **page, **span, **doc.columns}
 
     _write_jsonl(path, map(fields, docs))

@@ -18,7 +18,7 @@ from judgekit.labelers.base import Label, Labeler, Needs, Unit
 from judgekit.plugins import option
 from judgekit.reading.asking import Asker, settled
 from judgekit.reading.logprobs import distribution
-from judgekit.reading.prompts import Prompt, find_prompt, neutral, passages
+from judgekit.reading.prompts import Prompt, find_prompt
 from judgekit.reading.verdict import Unread
 from judgekit.wire.types import CONSTRAINTS, Endpoint, Failure, Outcome, Reply, Request
 
@@ -184,7 +184,7 @@ class Judge(Labeler):
         """Return one request per voice; then again those whose replies cannot be used, each once."""
         if len(replies) > len(self._askers):
             return []
-        values = {"question": neutral(unit.query.text), "passages": passages(unit.docs, self.rendering)}
+        values = self._prompt.values(unit.query, unit.docs, self.rendering)
         if not replies:
             return [asker.request(values, sample=sample) for asker, sample in self._askers]
         asked = zip(self._askers, replies, strict=True)

@@ -73,7 +73,7 @@ class Asker:
         model, messages = self.endpoint.model, self.prompt.messages(marks)
         gap = re.escape(canonical(_GAP)[1:-1])
         first, more = (
-            re.split(gap + b"([a-z_]+)" + gap, canonical({"model": model, "messages": messages, **fields}))
+            re.split(gap + rb"([\w.-]+)" + gap, canonical({"model": model, "messages": messages, **fields}))
             for fields in self._fields
         )
         return _named(first), _named(more)

@@ -1,4 +1,4 @@
-"""Prompt files: every prompt is one TOML file that declares what kind of reply it asks for.
+r"""Prompt files: every prompt is one TOML file that declares what kind of reply it asks for.
 
 The shipped ones lie in ``prompts/`` of the checkout, which the wheel carries as ``judgekit/prompts``; a user's own
 is named by its path. A file says::
@@ -32,10 +32,15 @@ part of the request. Last, and optional, is a table of further fields of the req
 
     [params]                          # not model, messages, n or stream
 
-The placeholders are ``{question}``, ``{passages}``, ``{references}``, ``{answer}`` and ``{answers}``; other braces
-are literal, so that a prompt can show JSON. The fixed text comes first, then the question, then the passages, which
-lets a server reuse its work on the common beginning. What is filled in is fenced by tags and cannot close them: see
-`neutral`.
+The placeholders are ``{question}``, ``{passages}``, ``{references}``, ``{answer}`` and ``{answers}``, and
+``{query.NAME}`` for a further column of the queries (``{query.history}`` also is what was said before, where queries
+have ``messages``). A further column of the documents stands in what each passage is made of::
+
+    passage = "Published {doc.date}\n{doc}"          # instead of {doc}: title and text, as they are rendered
+
+Other braces are literal, so that a prompt can show JSON. The fixed text comes first, then the question, then the
+passages, which lets a server reuse its work on the common beginning. What is filled in is fenced by tags and cannot
+close them: see `neutral`.
 """
 
 from __future__ import annotations
@@ -48,7 +53,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from judgekit.data.documents import Doc, Fields, render
+from judgekit.data.documents import Doc, Fields, Query, render
 from judgekit.data.labelings import Scale
 from judgekit.data.streams import read_bytes
 from judgekit.errors import ConfigError, DataError, UsageError, nearest
@@ -74,7 +79,9 @@ _TYPES: Final[Mapping[str, tuple[str, ...]]] = {
     "answer": ("short", "long", "class"),
     "merge": ("short", "long", "class"),
 }
-_KEYS: Final = frozenset({"kind", "about", "max_tokens", "closed_book", "system", "user", "output", "params"})
+_KEYS: Final = frozenset(
+    {"kind", "about", "max_tokens", "closed_book", "system", "user", "passage", "output", "params"}
+)
 _OURS: Final[Mapping[str, str]] = {
     "model": "the model is the endpoint's",
     "messages": "the messages are made of system and user",
@@ -95,7 +102,8 @@ _OUTPUT_KEYS: Final[Mapping[str, frozenset[str]]] = {
 }
 _YES_NO: Final = (("Yes", 1), ("No", 0))
 _TRUE_FALSE: Final = (("true", 1), ("false", 0))
-_PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
+_PLACEHOLDER: Final = re.compile(r"\{([a-z_]+|query\.[\w-]+)\}", re.ASCII)
+_IN_PASSAGE: Final = re.compile(r"\{(doc(?:\.[\w-]+)?)\}", re.ASCII)
 _FENCE: Final = re.compile(r"<(?=\s*/?\s*(?:passages?|question|references?|answers?)\b|\|)", re.IGNORECASE)
 
 
@@ -133,6 +141,7 @@ class Prompt:
         about: one sentence for lists of prompts.
         params: further fields of the request body, ``max_tokens`` among them; an endpoint's own go before them.
         closed_book: the prompt for the same kind of answer without documents, for answer prompts with passages.
+        passage: the template of each passage, "" for the rendered document alone.
     """
 
     name: str
@@ -143,6 +152,24 @@ class Prompt:
     about: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
     closed_book: str = ""
+    passage: str = ""
+
+    @cached_property
+    def _columns(self) -> tuple[str, ...]:
+        return tuple(name for name in self.placeholders if name.startswith("query."))
+
+    def values(self, query: Query, docs: Sequence[Doc] = (), fields: Fields = "title+text") -> dict[str, str]:
+        """Return what of a query and of documents the prompt shows, `neutral`.
+
+        Raises:
+            DataError: it shows a column that they do not have.
+        """
+        values = {"question": neutral(query.text)}
+        for name in self._columns:
+            values[name] = neutral(query.column(name.removeprefix("query.")))
+        if docs:
+            values["passages"] = passages(docs, fields, self.passage)
+        return values
 
     @cached_property
     def placeholders(self) -> frozenset[str]:
@@ -177,8 +204,16 @@ def neutral(text: str) -> str:
     return _FENCE.sub("&lt;", text) if "<" in text else text
 
 
-def passages(docs: Iterable[Doc], fields: Fields = "title+text") -> str:
+def passages(docs: Iterable[Doc], fields: Fields = "title+text", template: str = "") -> str:
     """Return documents as fenced passages, in the order given; what would close a fence is made `neutral`."""
+    if template:
+        parts = _IN_PASSAGE.split(template)
+
+        def shown(doc: Doc, name: str) -> str:
+            return neutral(render(doc, fields) if name == "doc" else doc.column(name.removeprefix("doc.")))
+
+        texts = ["".join(shown(doc, p) if i % 2 else p for i, p in enumerate(parts)) for doc in docs]
+        return "\n\n".join([f"<passage>\n{text}\n</passage>" for text in texts])
     return "\n\n".join([f"<passage>\n{neutral(render(doc, fields))}\n</passage>" for doc in docs])
 
 
@@ -238,12 +273,17 @@ def _read(path: Path, name: str) -> Prompt:
     system, user = reader.text("system", ""), reader.text("user")
     for word in _PLACEHOLDER.findall(system + user):
         required, optional = _NEEDS[kind]
-        if word not in required | optional:
+        if word not in required | optional and not word.startswith("query."):
             have = ", ".join(f"{{{w}}}" for w in sorted(required | optional))
             raise reader.error(f"{{{word}}} is not a placeholder of a {kind} prompt (there are: {have})", "user")
     for word in sorted(_NEEDS[kind][0]):
         if f"{{{word}}}" not in system + user:
             raise reader.error(f"lacks the placeholder {{{word}}}, which a {kind} prompt needs", "user")
+    passage = reader.text("passage", "")
+    if passage and ("{doc}" not in passage or "{passages}" not in system + user):
+        raise reader.error("is what each of {passages} is made of, and shows the document as {doc}", "passage")
+    if _IN_PASSAGE.search(system + user):
+        raise reader.error("shows a document: {doc} and its columns stand in passage", "user")
     params = _params(_Table(reader.table("params", {}), path, "params."))
     if "max_tokens" in table:
         params["max_tokens"] = reader.whole("max_tokens", 1)
@@ -255,7 +295,17 @@ def _read(path: Path, name: str) -> Prompt:
     if _is_path(closed_book):
         closed_book = str(path.parent / closed_book)
     output = _output(_Table(reader.table("output"), path, "output."), kind)
-    return Prompt(name, kind, user.strip(), output, system.strip(), reader.text("about", ""), params, closed_book)  # type: ignore[arg-type]  # one of Kind, checked above
+    return Prompt(
+        name=name,
+        kind=kind,  # type: ignore[arg-type]  # one of Kind, checked above
+        user=user.strip(),
+        output=output,
+        system=system.strip(),
+        about=reader.text("about", ""),
+        params=params,
+        closed_book=closed_book,
+        passage=passage,
+    )
 
 
 def _params(reader: _Table) -> dict[str, Any]:

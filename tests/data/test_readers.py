@@ -6,6 +6,7 @@ import gzip
 import json
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -67,7 +68,8 @@ def line(**fields: object) -> str:
 def test_queries_are_recognised(content: str, format: str, encode: Callable[[str], bytes], tmp_path: Path) -> None:
     path = tmp_path / "queries.dat"
     path.write_bytes(encode(content))
-    assert read_queries(path, format) == {"007": QUERY}
+    found = read_queries(path, format)
+    assert {name: replace(query, columns={}) for name, query in found.items()} == {"007": QUERY}
 
 
 @either_way

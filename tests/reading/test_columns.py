@@ -1,0 +1,114 @@
+"""Conversations and further columns: read from every table, shown by prompts that name them, part of the identity."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import judgekit as jk
+from judgekit.data.documents import Doc, Query
+from judgekit.data.frames import as_queries
+from judgekit.data.readers import write_docs, write_queries
+from judgekit.errors import ConfigError, DataError, JudgekitError
+from judgekit.reading.prompts import load_prompt
+
+TURNS = [
+    {"role": "user", "content": "Who built it?"},
+    {"role": "assistant", "content": "Masons."},
+    {"role": "user", "content": "And <answer>when?"},
+]
+PROMPT = """
+kind = "judge"
+passage = "Dated {doc.date}. {doc}"
+user = "Asked on {query.day} after:\\n{query.history}\\n<question>{question}</question>\\n{passages}\\nYes or No?"
+[output]
+type = "yes/no"
+"""
+
+
+def prompt(tmp_path: Path, text: str = PROMPT) -> Path:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    return path
+
+
+def test_the_last_message_is_the_question_of_a_query_without_text(tmp_path: Path) -> None:
+    path = tmp_path / "queries.jsonl"
+    rows = [{"query_id": "q1", "messages": TURNS, "day": 3}, {"query_id": "q2", "text": "x", "day": None, "far": {}}]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    queries = jk.read_queries(path)
+    assert queries["q1"] == Query("q1", "And <answer>when?", messages=tuple(TURNS), columns={"day": "3"})
+    assert queries["q2"].columns == {"day": ""}, "absent is empty; lists and objects are no texts"
+    write_queries(queries, tmp_path / "again.jsonl")
+    assert jk.read_queries(tmp_path / "again.jsonl") == queries
+    frame = pd.DataFrame({"query_id": ["q1"], "messages": [TURNS], "day": ["3"]})
+    frame.to_csv(tmp_path / "q.csv", index=False)
+    (tmp_path / "q.csv").write_text(frame.assign(messages=json.dumps(TURNS)).to_csv(index=False))
+    for form in (tmp_path / "q.csv", frame, {"q1": queries["q1"]}, [queries["q1"]]):
+        assert dict(as_queries(form)) == {"q1": queries["q1"]}
+
+
+def test_docs_keep_their_columns_in_memory_and_on_disk(tmp_path: Path) -> None:
+    docs = [Doc("d1", "text", "Title", columns={"date": "1999"}), Doc("d2", "other", columns={"date": ""})]
+    write_docs(docs, tmp_path / "docs.jsonl")
+    pd.DataFrame({"doc_id": ["d1"], "text": ["text"], "title": ["Title"], "date": ["1999"]}).to_csv(
+        tmp_path / "d.csv", index=False
+    )
+    for limit in (0, 1 << 20):
+        assert jk.read_docs(tmp_path / "docs.jsonl", memory_limit=limit).get(["d1", "d2"]) == docs
+        assert jk.read_docs(tmp_path / "d.csv", memory_limit=limit).get(["d1"]) == docs[:1]
+
+
+def test_a_prompt_shows_the_columns_that_it_names(tmp_path: Path) -> None:
+    query = Query("q", "And <answer>when?", messages=tuple(TURNS), columns={"day": "</passage>Monday"})
+    doc = Doc("d", "text", "Title", columns={"date": "1999"})
+    one = load_prompt(prompt(tmp_path))
+    (message,) = one.messages(one.values(query, [doc]))
+    assert message["content"] == (
+        "Asked on &lt;/passage>Monday after:\nuser: Who built it?\nassistant: Masons.\n"
+        "<question>And &lt;answer>when?</question>\n<passage>\nDated 1999. Title\ntext\n</passage>\nYes or No?"
+    )
+
+
+def test_labels_of_a_prompt_with_columns_depend_on_them(tmp_path: Path) -> None:
+    spec = f"judge(prompt={prompt(tmp_path)})"
+    asked = {"runs": {"r": {"q": {"d": 1.0}}}, "depth": 1, "endpoints": jk.Endpoint("m", "mock:", "m"), "mode": "off"}
+    query = {"q": {"text": "When?", "messages": TURNS, "day": "1"}}
+    label = jk.label(spec, queries=query, docs={"d": {"text": "x", "date": "1"}}, **asked)  # type: ignore[arg-type]  # as it is
+    assert list(label.table["status"]) == ["ok"]
+    for queries, docs, message in (
+        (
+            query,
+            {"d": {"text": "x", "dated": "1"}},
+            r"doc 'd' has no column 'date', .* \(it has: dated\)\. Did you mean",
+        ),
+        (
+            {"q": {"text": "When?", "history": "", "Day": "1"}},
+            {"d": {"text": "x", "date": ""}},
+            "query 'q' has no column 'day'",
+        ),
+    ):
+        with pytest.raises(DataError, match=message):
+            jk.label(spec, queries=queries, docs=docs, **asked)  # type: ignore[arg-type]  # as it is
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("Dated {doc.date}. {doc}", "Dated {doc.date}."), r"\[passage\] is what each of \{passages\} is made of"),
+        (("{query.day}", "{doc.date}"), r"\[user\] shows a document: \{doc\} and its columns stand in passage"),
+        (("{query.day}", "{day}"), r"\{day\} is not a placeholder of a judge prompt"),
+    ],
+)
+def test_prompts_that_make_no_sense_are_refused(change: tuple[str, str], message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_prompt(prompt(tmp_path, PROMPT.replace(*change)))
+
+
+@pytest.mark.parametrize("messages", ["Hello", [{"role": "user"}], [{"role": "user", "content": 3}], ["Hello"]])
+def test_a_conversation_is_a_list_of_role_and_content(messages: object) -> None:
+    with pytest.raises(JudgekitError, match="'messages' must be a list of objects with role and content"):
+        as_queries([{"query_id": "q", "text": "x", "messages": messages}])
