@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["answering", "costs", "missing", "models", "quality_means", "summarise"]
 
 _EXAMPLES = 5
-_LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "openai")
+_LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "openai", "diskcache")
 MIXED = (
     "Ask again what one of the models said (`judgekit cache forget --model NAME`, then run), or accept the mix with"
     " accept_mixed_models = true under [analysis]."

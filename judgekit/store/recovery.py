@@ -17,10 +17,10 @@ __all__ = ["rows_of_damaged"]
 
 _LAST: Final = (
     "SELECT max(rowid) FROM Cache",
-    "SELECT seq FROM sqlite_sequence WHERE name = 'Cache'",
-    "SELECT rowid FROM Cache INDEXED BY Cache_key_raw ORDER BY key",
+    "SELECT rowid FROM Cache INDEXED BY Cache_expire_time WHERE expire_time IS NULL ORDER BY rowid DESC LIMIT 1",
+    "SELECT CAST(value AS INTEGER) FROM Settings WHERE key = 'count'",
 )
-"""Where the last row's number stands; each may be damaged. The index has another order: what is read of it, helps."""
+"""Where the last row's number stands; each may be damaged."""
 
 _KEY: Final = "CAST(key AS BLOB)"
 _TEXT: Final = "CAST(value AS BLOB)"
@@ -41,8 +41,7 @@ def rows_of_damaged(database: Path) -> Iterator[tuple[bytes, bytes]]:
         last = 0
         for query in _LAST:
             with suppress(sqlite3.DatabaseError):
-                for (number,) in rows.execute(query):
-                    last = max(last, number or 0)
+                last = max(last, *(row[0] or 0 for row in rows.execute(query)))
         log = database.with_name(f"{database.name}-wal")
         size = sum(path.stat().st_size for path in (database, log) if path.exists())
         parts = [(1, min(last, size // _LEAST))]

@@ -1,6 +1,11 @@
-"""The store: a map from the identity of a request to the raw reply, in one SQLite file.
+"""The store: a map from the identity of a request to the raw reply, on diskcache, as JSON text only.
 
-judgekit 0.1 had diskcache make the file; such a one is read and written as it is.
+Two of diskcache's defaults are traps, and are switched off here: values are pickled, so that reading a crafted row
+runs code (`JSONDisk` too: it still follows a row's pickle mode), and whatever exceeds 1 GiB is dropped in silence
+(``eviction_policy="none"`` keeps everything; ``cull_limit=0`` alone does not).
+
+diskcache makes the file and writes it. Look-ups go straight to its table, many rows at a time: its own ``get`` is
+several times slower.
 
 A killed process loses nothing that `Store.put_many` returned for. After a power cut the last seconds may be missing
 (SQLite's ``synchronous=NORMAL``), and the file is whole.
@@ -8,7 +13,7 @@ A killed process loses nothing that `Store.put_many` returned for. After a power
 The folder and its files are for their owner alone (0700 and 0600), as they hold prompts with passages; a store that is
 older is made so once, and a user who opens it to a group later finds it left as it is.
 
-Every row holds a checksum of its identity and its reply, so that damage is noticed: a damaged row is asked for
+Every stored text holds its identity and a checksum of its reply, so that damage is noticed: a damaged row is asked for
 again, and a damaged file is moved aside and its whole rows are saved (see `judgekit.store.recovery`).
 """
 
@@ -20,11 +25,14 @@ import stat
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
+
+import diskcache
 
 from judgekit.errors import StoreError
 from judgekit.store.records import Record, looked_up
@@ -33,31 +41,28 @@ from judgekit.wire.jsontext import parse_json
 from judgekit.wire.responses import unusable
 from judgekit.wire.types import Reply
 
-__all__ = ["Store", "default_store_path", "has_store"]
+__all__ = ["Store", "TextDisk", "default_store_path", "has_store"]
 
-_FILE: Final = "cache.db"
-_PAGE: Final = 8192
-"""Bytes. Rows of a kilobyte or two leave a third of SQLite's usual pages empty; larger ones are slower to write, since
-a new row changes a page of the index wherever its key happens to stand."""
+_MODE_RAW: Final = 1
 
-_LOG: Final = 16 << 20
-"""Bytes of the log that are collected before they are written to the file, so that few pages are written twice."""
-
-_MADE: Final = f"""
-PRAGMA page_size = {_PAGE};
-BEGIN EXCLUSIVE;
-CREATE TABLE IF NOT EXISTS Cache
-    (rowid INTEGER PRIMARY KEY AUTOINCREMENT, key BLOB, raw INTEGER, mode INTEGER, value BLOB);
-CREATE UNIQUE INDEX IF NOT EXISTS Cache_key_raw ON Cache (key, raw);
-COMMIT;
-"""
-"""Of what diskcache makes, what is needed: ``raw`` and ``mode`` are 1. AUTOINCREMENT notes the number of the last row,
-which a recovery needs."""
+_SETTINGS: Final[dict[str, Any]] = {
+    "eviction_policy": "none",
+    "cull_limit": 0,
+    "size_limit": 2**62,
+    "statistics": 0,
+    "tag_index": 0,
+    "sqlite_journal_mode": "wal",
+    "sqlite_synchronous": 1,
+    "sqlite_auto_vacuum": 0,
+    "sqlite_mmap_size": 0,
+    "sqlite_cache_size": 2000,
+    "sqlite_wal_autocheckpoint": 4000,  # 16 MB of log, four times SQLite's default: fewer pages are written twice
+}
 
 
 def has_store(path: str | Path) -> bool:
     """Whether there is a store in a folder."""
-    return Path(path, _FILE).is_file()
+    return Path(path, diskcache.core.DBNAME).is_file()
 
 
 def default_store_path() -> Path:
@@ -73,13 +78,42 @@ def default_store_path() -> Path:
     return base / "judgekit"
 
 
+class TextDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
+    """A Disk that knows text keys and text values, and refuses everything else. It never unpickles."""
+
+    def put(self, key: Any) -> tuple[str, bool]:
+        """Return the key as it is stored."""
+        if type(key) is not str:
+            raise TypeError(f"keys are text, not {type(key).__name__}")
+        return key, True
+
+    def get(self, key: Any, raw: bool) -> str:
+        """Return the key of a row."""
+        if not raw or type(key) is not str:
+            raise StoreError("the store holds a row that judgekit did not write (its key is pickled); it is not read")
+        return key
+
+    def store(self, value: Any, read: bool, key: Any = None) -> tuple[int, int, None, str]:
+        """Return (size, mode, file name, value) of a row."""
+        if type(value) is not str or read:
+            raise TypeError(f"values are text, not {type(value).__name__}")
+        return 0, _MODE_RAW, None, value
+
+    def fetch(self, mode: int, filename: str | None, value: Any, read: bool) -> str:
+        """Return the value of a row."""
+        if mode != _MODE_RAW or filename is not None or type(value) is not str:
+            raise StoreError("the store holds a row that judgekit did not write (its value is pickled); it is not read")
+        return value
+
+
 _WAITING: Final = "batch:"
 _SUBMITTED: Final = "submitted:"
 _VALUE: Final = "CAST(value AS BLOB)"
 """Read as bytes: Python's sqlite3 refuses a whole query for one text that is not UTF-8, and quotes it."""
 
-_REPLIES: Final = "length(CAST(key AS BLOB)) = 64"
-_BATCHED: Final = "length(CAST(key AS BLOB)) > 64"
+_ROWS: Final = f"raw = 1 AND mode = {_MODE_RAW}"
+_REPLIES: Final = f"{_ROWS} AND length(CAST(key AS BLOB)) = 64"
+_BATCHED: Final = f"{_ROWS} AND length(CAST(key AS BLOB)) > 64"
 _IN: Final = 512
 
 _DAMAGE: Final = ("malformed", "not a database", "UTF-8")
@@ -109,9 +143,10 @@ class Store:
         self.readonly = readonly
         self.unreadable = 0
         self._note = note
-        self._database = self.path / _FILE
+        self._database = self.path / diskcache.core.DBNAME
         self._files = [f"{self._database.name}{end}" for end in ("", "-wal", "-shm")]
         self._lock = threading.RLock()
+        self._owner = threading.get_ident()
         self._opened = ExitStack()
         try:
             self._guarded(self._open)
@@ -126,13 +161,12 @@ class Store:
         else:
             self._create()
             self._rows = self._opened.enter_context(closing(self._connect("mode=rw")))
-            if not self._rows.execute("SELECT count(*) FROM sqlite_master WHERE name = 'Cache'").fetchone()[0]:
-                self._rows.executescript(_MADE)
-            for setting in ("journal_mode = wal", "synchronous = normal", f"wal_autocheckpoint = {_LOG // _PAGE}"):
-                self._rows.execute(f"PRAGMA {setting}")
+            # Says what is damaged before diskcache opens the file and leaves a connection open.
+            self._rows.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            self._cache = diskcache.Cache(str(self.path), timeout=60, disk=TextDisk, **_SETTINGS)
+            self._opened.enter_context(self._cache)
             self._make_private()
-        self._rows.execute("PRAGMA cache_size = -8000")
-        self._rows.execute(f"SELECT {_VALUE} FROM Cache LIMIT 1").fetchone()
+        self._rows.execute(f"SELECT {_VALUE} FROM Cache WHERE {_ROWS} LIMIT 1").fetchone()
         self._inode = self._database.stat().st_ino
 
     def _create(self) -> None:
@@ -165,7 +199,7 @@ class Store:
         for mode in ("mode=ro", "immutable=1"):
             reader = self._connect(mode)
             try:
-                reader.execute("SELECT count(*) FROM sqlite_master").fetchone()
+                reader.execute("SELECT count(*) FROM Settings").fetchone()
             except sqlite3.OperationalError:
                 reader.close()
                 continue
@@ -181,7 +215,7 @@ class Store:
         for attempt in (1, 2):
             try:
                 return action(*args, **kwargs)
-            except sqlite3.DatabaseError as problem:
+            except (diskcache.Timeout, sqlite3.DatabaseError) as problem:
                 text = _said(problem)
                 if attempt == 1 and any(word in text for word in _DAMAGE):
                     self.recover(text)
@@ -236,13 +270,11 @@ class Store:
         saved = lost = 0
         rows = rows_of_damaged(aside / self._database.name)
         while part := list(islice(rows, _IN)):
-            whole: dict[str, bytes | str] = {}
-            for key, value in part:
+            whole = {}
+            for key, text in part:
                 with suppress(ValueError):
-                    if key.startswith(_SUBMITTED.encode()):
-                        whole[key.decode()] = value.decode()
-                    else:
-                        whole[_name(Record.parse(value))] = value
+                    noted = key.startswith(_SUBMITTED.encode())
+                    whole[key.decode() if noted else _name(Record.parse(text))] = text.decode()
             self._set(whole, replace=False)
             saved += len(whole)
             lost += len(part) - len(whole)
@@ -261,16 +293,20 @@ class Store:
     def get_many(self, keys: Sequence[str], since: float = 0.0) -> dict[str, Reply]:
         """Return the replies to these requests; what is missing, unusable or older than ``since`` is left out."""
         found: dict[str, Reply] = {}
+        crc32 = zlib.crc32
         for start in range(0, len(keys), _IN):
             for key, value in self._guarded(self._select, keys[start : start + _IN]):
                 try:
-                    raw, stored, seconds = looked_up(value, key)
+                    row = looked_up(value)
+                    raw, seconds = row["reply"], row.get("seconds")
+                    if row["key"] != key or crc32(raw.encode()) != row["crc"]:
+                        raise ValueError
                     if not (seconds is None or seconds >= 0):
                         raise ValueError
-                    if stored >= since:
+                    if row["time"] >= since:
                         body = parse_json(raw)
-                        reply = Reply(key, raw.decode(), True, body, seconds)
-                        whole = reply.finish_reason == "stop" and reply.text and b'"error"' not in raw
+                        reply = Reply(key, raw, True, body, seconds)
+                        whole = reply.finish_reason == "stop" and reply.text and '"error"' not in raw
                         if not whole and unusable(body) is not None:
                             raise ValueError
                         found[key] = reply
@@ -279,7 +315,7 @@ class Store:
         return found
 
     def _select(self, keys: Sequence[str]) -> list[tuple[Any, ...]]:
-        query = f"SELECT key, {_VALUE} FROM Cache WHERE key IN ({','.join('?' * len(keys))})"
+        query = f"SELECT key, {_VALUE} FROM Cache WHERE key IN ({','.join('?' * len(keys))}) AND {_ROWS}"
         return self._query(query, keys)
 
     def _unreadable(self) -> None:
@@ -318,25 +354,22 @@ class Store:
     def _put(self, records: Sequence[Record], replace: bool) -> list[str]:
         """Store records; return the keys of those that were there already."""
         names = {_name(record): record for record in records}
-        there = self._set({name: record.stored() for name, record in names.items()}, replace)
+        there = self._set({name: record.text() for name, record in names.items()}, replace)
         return [names[name].key for name in there]
 
-    def _set(self, values: Mapping[str, bytes | str], replace: bool) -> list[str]:
-        """Store values in one transaction; return the names of those that were there already."""
-        insert = (
-            f"INSERT OR {'REPLACE' if replace else 'IGNORE'} INTO Cache (key, raw, mode, value) VALUES (?, 1, 1, ?)"
-        )
+    def _set(self, texts: Mapping[str, str], replace: bool) -> list[str]:
+        """Store texts in one transaction; return the names of those that were there already."""
         with self._lock:
             self._follow()
-            rows = self._rows
-            rows.execute("BEGIN IMMEDIATE")
+            store = self._cache.set if replace else self._cache.add
             try:
-                there = [name for name, value in values.items() if not rows.execute(insert, (name, value)).rowcount]
-                rows.execute("COMMIT")
+                with self._cache.transact():
+                    there = [name for name, text in texts.items() if not store(name, text)]
             except BaseException:
-                if rows.in_transaction:  # a full disk ends it
-                    rows.execute("ROLLBACK")
+                self._cache.close()  # ends the transaction, whatever state it is in
                 raise
+            if threading.get_ident() != self._owner:
+                self._cache.close()  # diskcache has a connection for each thread, which nobody else can close
             return there
 
     def waiting(self, keys: Sequence[str]) -> dict[str, Record]:
@@ -360,7 +393,7 @@ class Store:
         names = iter([(_WAITING + key if waiting else key).encode("utf-8", "surrogateescape") for key in keys])
         while part := list(islice(names, _IN)):
             marks = ",".join(["CAST(? AS TEXT)"] * len(part))
-            self._guarded(self._query, f"DELETE FROM Cache WHERE key IN ({marks})", part)
+            self._guarded(self._query, f"DELETE FROM Cache WHERE key IN ({marks}) AND raw = 1", part)
 
     def compact(self) -> None:
         """Write the file anew without what was deleted, of which traces would be left in it and in its log."""
@@ -376,11 +409,11 @@ class Store:
     def forget_submission(self, name: str) -> None:
         """Delete the note of that name."""
         self._must_write()
-        self._guarded(self._query, "DELETE FROM Cache WHERE key = ?", [_SUBMITTED + name])
+        self._guarded(self._query, "DELETE FROM Cache WHERE key = ? AND raw = 1", [_SUBMITTED + name])
 
     def submissions(self) -> list[bytes]:
         """Return all notes of what was submitted to a batch service."""
-        query = f"SELECT {_VALUE} FROM Cache WHERE key >= ? AND key < ? ORDER BY key"
+        query = f"SELECT {_VALUE} FROM Cache WHERE key >= ? AND key < ? AND {_ROWS} ORDER BY key"
         return [text for (text,) in self._guarded(self._query, query, (_SUBMITTED, _SUBMITTED + "~"))]
 
     def texts(self, prefix: str = "", *, waiting: bool = False) -> Iterator[tuple[str, bytes]]:
@@ -433,5 +466,8 @@ def _name(record: Record) -> str:
 
 
 def _said(problem: Exception) -> str:
-    """Return what SQLite said; what it says of a text that is not UTF-8 quotes that text."""
+    """Return what SQLite said, which diskcache hides behind a timeout or the rollback that follows a full disk."""
+    if isinstance(problem, diskcache.Timeout) or "rollback" in str(problem):
+        problem = problem.__context__ if isinstance(problem.__context__, Exception) else problem
+    # What SQLite says of a text that is not UTF-8 quotes that text.
     return "it holds text that is not UTF-8" if "UTF-8" in str(problem) else str(problem)

