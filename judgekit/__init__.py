@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from judgekit.errors import JudgekitError
     from judgekit.experiment.run import plan, run
+    from judgekit.gate.guard import guard
     from judgekit.labelers.base import Labeler
     from judgekit.metrics import Measure, measure
     from judgekit.stages import agree, answer, label, score
@@ -59,6 +60,7 @@ _HOMES = {
     "agreement": "analysis.agreement",
     "answer": "stages",
     "compare": "analysis",
+    "guard": "gate.guard",
     "label": "stages",
     "measure": "metrics",
     "model_matrix": "analysis",
@@ -96,6 +98,7 @@ __all__ = [
     "agreement",
     "answer",
     "compare",
+    "guard",
     "label",
     "measure",
     "model_matrix",

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pandas.api.extensions import ExtensionArray
 
     from judgekit.analysis.agreement import Agreement
-    from judgekit.client.budget import Budget
+    from judgekit.client.budget import Budget, Prices
     from judgekit.client.session import Mode, Session
     from judgekit.metrics import Evaluation, Measure
     from judgekit.metrics.evaluation import Missing, NoRelevant, NotInRun, Unjudged
@@ -65,6 +65,7 @@ __all__ = [
     "rate_imported",
     "rating_stage",
     "read_ratings_of",
+    "resources_of",
     "score",
     "score_pool",
     "twin",
@@ -199,8 +200,14 @@ def label_units(labeler: Labeler, collection: Collection) -> Iterator[Unit]:
             yield from labeler.units(collection.queries[query_id], collection.docs.get(doc_ids))
 
 
-async def label_pool(labeler: Labeler, collection: Collection, session: Session, name: str | None = None) -> Labeling:
-    """Label every pair of the pool.
+async def label_pool(
+    labeler: Labeler,
+    collection: Collection,
+    session: Session,
+    name: str | None = None,
+    units: Sequence[Unit] | None = None,
+) -> Labeling:
+    """Label every pair of the pool, or of some units.
 
     Raises:
         StoppedError: the endpoint or the budget ended the run; the replies so far are in the store.
@@ -209,8 +216,9 @@ async def label_pool(labeler: Labeler, collection: Collection, session: Session,
     labels: list[Label] = []
     origins: dict[Origin, int] = {}
     made_by: list[int] = []
-    units = label_units(labeler, collection)
-    async for unit, outcomes in session.resolve(units, labeler, stage=f"label {name}", total=collection.n_pairs):
+    asked = label_units(labeler, collection) if units is None else units
+    total = collection.n_pairs if units is None else sum(len(unit.docs) for unit in units)
+    async for unit, outcomes in session.resolve(asked, labeler, stage=f"label {name}", total=total):
         made = checked(labeler, unit, outcomes)
         stands = {doc.doc_id: at for doc in unit.docs if (at := where(doc))}
         for one in made if stands else ():
@@ -545,6 +553,7 @@ def with_session(
     cache: str | Path | None = None,
     mode: Mode = "on",
     budget: Budget | None = None,
+    prices: Prices | None = None,
     progress: Progress = silent,
 ) -> T:
     """Return what ``work`` returns, given a session; works under a running event loop (a notebook) too.
@@ -554,6 +563,7 @@ def with_session(
         cache: folder of the reply store; the user's cache folder by default.
         mode: ``on``, ``off``, ``read-only`` or ``refresh``.
         budget: where to stop.
+        prices: money per million tokens, by endpoint name or model id.
         progress: called with events.
     """
     from judgekit.client.session import Session, run_sync
@@ -561,13 +571,18 @@ def with_session(
 
     async def inside() -> T:
         store = default_store_path() if cache is None else cache
-        async with Session(store, mode=mode, budget=budget, progress=progress) as session:
+        async with Session(store, mode=mode, budget=budget, prices=prices, progress=progress) as session:
             return await work(session)
 
     return run_sync(inside())
 
 
-def _resources(endpoints: Endpoint | Iterable[Endpoint] | None, fields: Fields, docs: Docs | None) -> Resources:
+def resources_of(endpoints: Endpoint | Iterable[Endpoint] | None, fields: Fields, docs: Docs | None) -> Resources:
+    """Return what labelers may ask for, from what a caller of the API gives.
+
+    Raises:
+        UsageError: something else was given than endpoints.
+    """
     given = [endpoints] if isinstance(endpoints, Endpoint) else list(endpoints or ())
     odd = next((one for one in given if not isinstance(one, Endpoint)), None)
     if odd is not None:
@@ -620,7 +635,7 @@ def label(
         StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
     """
     collection = Collection.make(queries, docs, runs, depth)
-    labeler = build(spec, _resources(endpoints, fields, collection.docs))
+    labeler = build(spec, resources_of(endpoints, fields, collection.docs))
     return with_session(
         lambda session: label_pool(labeler, collection, session, name),
         cache=cache,
@@ -680,7 +695,7 @@ def answer(
     wanted = sorted({depths} if isinstance(depths, int) else set(depths))
     named = [metrics] if isinstance(metrics, str | AnswerMetric) else metrics
     if imported is not None:
-        resources, asked = _resources(endpoints, fields, None), as_queries(queries)
+        resources, asked = resources_of(endpoints, fields, None), as_queries(queries)
         names = [run.name for run in as_runs(runs)] if runs is not None else []
         made = import_answers(imported, asked, resources, named, runs=names, depths=wanted, answered_by=answered_by)
         work: Callable[[Session], Awaitable[pd.DataFrame]] = partial(rate_imported, made)
@@ -688,7 +703,9 @@ def answer(
         if docs is None or runs is None or not wanted:
             raise UsageError("answering needs docs, runs and depths; or imported=, what your application answered")
         collection = Collection.make(queries, docs, runs, wanted[-1])
-        one = answering(_resources(endpoints, fields, collection.docs), endpoint=endpoint, prompt=prompt, metrics=named)
+        one = answering(
+            resources_of(endpoints, fields, collection.docs), endpoint=endpoint, prompt=prompt, metrics=named
+        )
         work = partial(answer_runs, one, collection, wanted, closed_book=closed_book)
     return with_session(work, cache=cache, mode=mode, budget=budget, progress=progress)
 

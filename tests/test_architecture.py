@@ -17,6 +17,7 @@ ROOMS = (
     ("cli",),
     ("sample",),
     ("experiment",),
+    ("gate",),
     ("stages",),
     ("report",),
     ("analysis",),

@@ -12,7 +12,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and leave with its exit code.
 
     0: all done; 1: finished with missing labels or answers (listed); 2: wrong usage or bad input; 3: stopped by
-    the endpoint, the budget or the store; 130: interrupted. Every error raised on purpose becomes a sentence.
+    the endpoint, the budget or the store; 130: interrupted; `guard` has 0: pass, 1: fail, 5: inconclusive. Every error
+    raised on purpose becomes a sentence.
     """
     from judgekit.cli.app import app
     from judgekit.data.outputs import noting_reads

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from judgekit import __version__
-from judgekit.cli import flow, info, stages, store
+from judgekit.cli import flow, guard, info, stages, store
 
 __all__ = ["app"]
 
@@ -42,6 +42,7 @@ app.command()(stages.answer)
 app.command()(stages.score)
 app.command()(stages.compare)
 app.command()(stages.agree)
+app.command()(guard.guard)
 app.command()(flow.report)
 app.command()(info.measures)
 app.command()(info.labelers)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Self
@@ -121,14 +121,14 @@ def has_manifest(path: Path) -> bool:
     return bool(_manifests(path))
 
 
-def mismatches(inputs: Mapping[str, Source]) -> list[str]:
+def mismatches(inputs: Mapping[str, Source], roles: Collection[str] = ()) -> list[str]:
     """Return a sentence for each role (queries, docs, a run) in which inputs that are used together are of other files.
 
-    The same data in another form, compressed for example, counts as another file.
+    With ``roles``, only of these. The same data in another form, compressed for example, counts as another file.
     """
     found: dict[str, dict[str, tuple[str, Source]]] = {}
     for role, source, user in _all(inputs, "this command"):
-        if role in ("queries", "docs") or role.startswith("run "):
+        if role in roles if roles else role in ("queries", "docs") or role.startswith("run "):
             found.setdefault(role, {}).setdefault(source.sha256, (user, source))
     words = {"queries": "queries", "docs": "documents"}
     return [

@@ -29,10 +29,20 @@ from judgekit.data.documents import Fields
 from judgekit.data.streams import read_bytes
 from judgekit.data.tables import ALL, UNDECLARED
 from judgekit.errors import ConfigError, DataError, JudgekitError, nearest
+from judgekit.gate.decision import DEFAULT_STEPS, SHARES, Rules
 from judgekit.spec import with_options
 from judgekit.wire.types import Endpoint
 
-__all__ = ["AnalysisConfig", "AnswersConfig", "Config", "DataConfig", "LabelerConfig", "MetricsConfig", "load"]
+__all__ = [
+    "AnalysisConfig",
+    "AnswersConfig",
+    "Config",
+    "DataConfig",
+    "GuardConfig",
+    "LabelerConfig",
+    "MetricsConfig",
+    "load",
+]
 
 Positive = Annotated[int, Field(ge=1)]
 
@@ -71,8 +81,10 @@ def _form_of(cls: type[Any], name: str) -> type[_Section]:
 
 if TYPE_CHECKING:
     EndpointConfig = _Section
+    RulesConfig = _Section
 else:
     EndpointConfig = _form_of(Endpoint, "EndpointConfig")
+    RulesConfig = _form_of(Rules, "RulesConfig")
 
 
 class PriceConfig(_Section):
@@ -180,7 +192,7 @@ class AnalysisConfig(_Section):
     on replies that come from several models under one name.
     """
 
-    use: Literal["choose-runs", "find-questions"] | None = None
+    use: Literal["choose-runs", "find-questions", "guard"] | None = None
     primary: str | None = None
     primary_metric: str | None = None
     keep: Annotated[float, Field(gt=0, le=1)] = 0.5
@@ -198,6 +210,30 @@ class AnalysisConfig(_Section):
             if isinstance(given, dict) and key in given:
                 raise ValueError(f"{key} {_RENAMED[key]}")
         return given
+
+
+class GuardConfig(RulesConfig):
+    """``[guard]``: what `judgekit guard` does with this file, and the ladder of `judgekit run`.
+
+    ``base`` and ``new`` are names of runs, ``labeler`` is the name of one; see `judgekit.guard` for the rules. The
+    ladder makes ``base`` worse by ``steps``, in ``shares`` percent of the queries, beside changes for better and worse
+    in ``noise`` percent; ``relevant`` names the labeler whose relevant documents ``drop`` takes away, ``earlier`` a
+    file with an earlier version of the documents, for ``stale``; ``answer`` answers so many changed queries a step.
+    """
+
+    base: str | None = None
+    new: str | None = None
+    labeler: str | None = None
+    steps: list[str] = Field(default=list(DEFAULT_STEPS), min_length=1)
+    shares: list[Annotated[float, Field(gt=0, le=100)]] = Field(default=list(SHARES), min_length=1)
+    noise: Annotated[float, Field(ge=0, le=100)] = 0.0
+    relevant: str | None = None
+    earlier: str | None = None
+    answer: Annotated[int, Field(ge=0)] = 0
+
+    def rules(self) -> Rules:
+        """Return the rules of the gate."""
+        return Rules(**{one.name: getattr(self, one.name) for one in fields(Rules)})
 
 
 class ReportConfig(_Section):
@@ -223,6 +259,7 @@ class Config(_Section):
     metrics: MetricsConfig = MetricsConfig()
     analysis: AnalysisConfig = AnalysisConfig()
     report: ReportConfig = ReportConfig()
+    guard: GuardConfig | None = None
     prices: dict[str, PriceConfig] = {}
     path: Path = Field(default=Path("experiment.toml"), exclude=True)
 
@@ -324,6 +361,8 @@ def parse_config(content: dict[str, Any], path: Path) -> Config:
     try:
         config = Config.model_validate({**content, "path": path})
         config.servers()
+        if config.guard is not None:
+            config.guard.rules()
     except ValidationError as error:
         raise _speak(error, path) from None
     except JudgekitError as error:
@@ -340,6 +379,7 @@ _SECTIONS: dict[str, type[BaseModel]] = {
     "metrics": MetricsConfig,
     "analysis": AnalysisConfig,
     "report": ReportConfig,
+    "guard": GuardConfig,
     "prices": PriceConfig,
 }
 

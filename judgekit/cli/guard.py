@@ -1,0 +1,156 @@
+"""``guard``: pass, fail or inconclusive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from judgekit.cli.common import (
+    ApiKeyEnv,
+    BaseUrl,
+    Cache,
+    CacheMode,
+    Concurrency,
+    Model,
+    Quiet,
+    Transport,
+    endpoints,
+    named,
+    progress,
+)
+from judgekit.errors import UsageError
+
+__all__ = ["guard"]
+
+
+def guard(
+    base: Annotated[
+        Path | None, typer.Argument(help="Old version: a TREC run, a results folder, or an experiment file.")
+    ] = None,
+    new: Annotated[Path | None, typer.Argument(help="New version: a TREC run or a results folder.")] = None,
+    queries: Annotated[Path | None, typer.Option(help="File of queries; default: those of the qrels.")] = None,
+    docs: Annotated[Path | None, typer.Option(help="File of documents, for a labeler.")] = None,
+    qrels: Annotated[
+        str | None, typer.Option(metavar="[NAME=]FILE", help="Labels that exist: a TREC qrels file.")
+    ] = None,
+    scale: Annotated[str | None, typer.Option(help="Scale of the qrels: binary, grades:3, means:5:2 or unit.")] = None,
+    labeler: Annotated[
+        str | None,
+        typer.Option(help="Labeler for what the versions show, e.g. containment; with folders, a labeling's name."),
+    ] = None,
+    run: Annotated[str | None, typer.Option(metavar="NAME", help="Which run of two results folders.")] = None,
+    measure: Annotated[str | None, typer.Option("--measure", "-m", help="Measure (default: nDCG@10).")] = None,
+    quality: Annotated[
+        list[str] | None,
+        typer.Option(metavar="base=FILE, new=FILE", help="Guard answer quality: the answers' ratings of both; repeat."),
+    ] = None,
+    metric: Annotated[str | None, typer.Option(help="Answer metric of the ratings, if there are several.")] = None,
+    depth: Annotated[
+        int | None, typer.Option(min=1, help="Depth of the answers, or of lists under a measure without a cutoff.")
+    ] = None,
+    max_drop: Annotated[
+        float | None, typer.Option(help="Loss that must not be, in hundredths of the measure's range (default: 1).")
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the queries: guard each group too.")
+    ] = None,
+    max_group_drop: Annotated[float | None, typer.Option(help="Loss that must not be in a group.")] = None,
+    unjudged: Annotated[
+        Literal["bounds", "nonrelevant"] | None,
+        typer.Option(help="Documents without a label: bounds (anything on the scale, the default) or nonrelevant."),
+    ] = None,
+    alpha: Annotated[float | None, typer.Option(help="How often each claim may be false (default: .05).")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 if inconclusive, too.")] = False,
+    sequential: Annotated[
+        Path | None,
+        typer.Option(metavar="STATE", help="JSON file: errors stay rare over all looks and changes; bounds are wider."),
+    ] = None,
+    json: Annotated[Path | None, typer.Option(help="Write all of it as JSON.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write Markdown, for a comment on a pull request.")] = None,
+    base_url: BaseUrl = None,
+    model: Model = None,
+    api_key_env: ApiKeyEnv = None,
+    transport: Transport = "http",
+    concurrency: Concurrency = 16,
+    cache: Cache = None,
+    cache_mode: CacheMode = "on",
+    max_requests: Annotated[
+        int | None, typer.Option(min=0, help="Requests for new labels; beyond it documents have none (default: 1000).")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Say whether a new version loses: exit code 0 pass, 1 fail, 5 inconclusive. See docs/guard.md."""
+    from judgekit.data.files import write_atomic
+    from judgekit.data.outputs import check_outputs, noting_reads
+    from judgekit.experiment import guarding
+    from judgekit.gate import words
+    from judgekit.gate.decision import Rules
+    from judgekit.gate.guard import guard as guard_files
+
+    rules = {
+        "max_drop": max_drop,
+        "max_group_drop": max_group_drop,
+        "measure": measure,
+        "by": by,
+        "unjudged": unjudged,
+        "alpha": alpha,
+        "max_requests": max_requests,
+        "strict": strict or None,
+        "sequential": None if sequential is None else str(sequential),
+    }
+    given: dict[str, Any] = {key: value for key, value in rules.items() if value is not None}
+    used: dict[str, Any] = {"cache": cache, "mode": cache_mode}
+    here = {"queries": queries, "docs": docs, "qrels": qrels, "quality": quality, "scale": scale}
+    outputs = {words.as_json: json, words.junit: junit, words.markdown: markdown}
+    folders = base is not None and base.is_dir()
+    with noting_reads(), progress(quiet) as draw:
+        used["progress"] = draw
+        if folders or (base is not None and base.suffix == ".toml"):
+            odd = next((name for name, value in here.items() if value), None)
+            if odd is not None:
+                raise UsageError(f"--{odd} does not go with {base}, which says itself what it is made from")
+        if base is not None and base.suffix == ".toml":
+            if new is not None or run is not None:
+                raise UsageError(f"{base} names its runs itself, under [guard]: give no second version")
+            given |= {"labeler": labeler} if labeler else {}
+            found = guarding.guard_experiment(base, given, **used)
+        elif base is not None and base.is_dir():
+            if new is None or not new.is_dir():
+                raise UsageError(f"{base} is a results folder: the new version must be one, too")
+            found = guarding.guard_results(base, new, run, labeler, Rules(**given))
+        else:
+            if run is not None:
+                raise UsageError("--run is for two results folders")
+            pair = {"queries": queries, "docs": docs}
+            guarding.refuse_mixed({k: p for k, p in pair.items() if p} | (named([qrels], "--qrels") if qrels else {}))
+            found = guard_files(
+                base,
+                new,
+                labels=named([qrels], "--qrels") if qrels else None,
+                labeler=labeler,
+                queries=queries,
+                docs=docs,
+                quality=_both(quality) if quality else None,
+                metric=metric,
+                depth=depth,
+                scale=scale,
+                endpoints=list(endpoints(base_url, model, api_key_env, concurrency, transport).values()),
+                **used,
+                **given,
+            )
+    check_outputs(*(path for path in outputs.values() if path is not None))
+    typer.echo(str(found))
+    for write, path in outputs.items():
+        if path is not None:
+            write_atomic(path, write(found))
+    raise typer.Exit(found.exit_code)
+
+
+def _both(items: list[str]) -> tuple[Path, Path]:
+    files = named(items, "--quality")
+    if set(files) != {"base", "new"}:
+        raise UsageError("--quality is given twice: --quality base=FILE --quality new=FILE")
+    return files["base"], files["new"]

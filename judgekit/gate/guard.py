@@ -1,0 +1,547 @@
+"""The gate: two versions of a run, or of its answers, and whether the new one is shown to be worse.
+
+Where both versions show the same documents nothing is lost, whatever their labels are; so only the questions whose
+lists differ are labelled, and only there a document without a label leaves the loss open.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from judgekit import stages
+from judgekit.answers.imported import named, read_ratings
+from judgekit.data.documents import Fields, Queries
+from judgekit.data.files import write_atomic
+from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_labelings, as_queries, as_runs
+from judgekit.data.labelings import Labeling, Scale
+from judgekit.data.readers import read_column
+from judgekit.data.runs import Run
+from judgekit.data.tables import ALL, RATINGS, Status
+from judgekit.errors import DataError, UsageError
+from judgekit.gate.decision import Decision, Outcome, Rules, Unjudged, decide, decide_groups
+from judgekit.gate.ladder import losses
+from judgekit.labelers.base import Labeler, build
+from judgekit.metrics import Measure, evaluate, parse_measures
+from judgekit.progress import Event, Progress, silent
+from judgekit.wire.types import Endpoint
+
+if TYPE_CHECKING:
+    from judgekit.client.budget import Budget
+    from judgekit.client.session import Mode, Session
+
+__all__ = ["Guarded", "Losses", "Moved", "by_answers", "by_labels", "gate", "guard", "label_changes"]
+
+Floats = npt.NDArray[np.float64]
+Sides = tuple[Sequence[tuple[str, str]], Sequence[tuple[str, str]]]
+"""The documents of the base version and of the new one, best first, each with its label or why it has none."""
+
+
+_UNJUDGED: Final = "not judged"
+
+
+@dataclass(frozen=True)
+class Losses:
+    """What each question loses, from its least to its most, in shares of the range.
+
+    Attributes:
+        by: what is scored, in words.
+        query_ids: the questions with a loss, shape (n,).
+        low, high: shape (n,).
+        lists: by question, the documents of both versions with their labels; nothing where none are known.
+        notes: what has to be known, as sentences.
+        cost: what the labels took, in words.
+    """
+
+    by: str
+    query_ids: tuple[str, ...]
+    low: Floats
+    high: Floats
+    lists: Mapping[str, Sides] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    cost: str = ""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A question that lost: what went from its list, and what came, each as (rank, document, label)."""
+
+    query_id: str
+    text: str
+    loss: float
+    most: float
+    gone: tuple[tuple[int, str, str], ...]
+    came: tuple[tuple[int, str, str], ...]
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """What a gate said.
+
+    Attributes:
+        outcome: ``pass``, ``fail`` or ``inconclusive``; of all questions and groups together.
+        base, new: names of the versions.
+        losses: what was lost, question by question.
+        all: the decision on all questions.
+        groups: the decision on each group.
+        rules: of the gate.
+        regressed: the questions that lost, the worst first.
+        better: how many questions won.
+        sequential: what number of change this is, for bounds that hold at every look; None for one look.
+    """
+
+    outcome: Outcome
+    base: str
+    new: str
+    losses: Losses
+    all: Decision
+    groups: Mapping[str, Decision]
+    rules: Rules
+    regressed: tuple[Moved, ...]
+    better: int
+    sequential: int | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """0 pass, 1 fail, 5 inconclusive; with ``strict``, inconclusive is 1."""
+        return {"pass": 0, "fail": 1, "inconclusive": 1 if self.rules.strict else 5}[self.outcome]
+
+    def __str__(self) -> str:
+        from judgekit.gate.words import text
+
+        return text(self)
+
+
+def differing(runs: Sequence[Run], query_ids: Sequence[str], k: int | None) -> list[str]:
+    """Return the queries of which the two runs show other documents, or in another order."""
+    base, new = runs
+    return [q for q in query_ids if base.top(q, k) != new.top(q, k)]
+
+
+def by_labels(
+    versions: Sequence[Run],
+    labeling: Labeling,
+    measure: Measure,
+    query_ids: Sequence[str] | None = None,
+    *,
+    unjudged: Unjudged = "bounds",
+    partly: bool = False,
+    cost: str = "",
+) -> Losses:
+    """Return what each question loses by a measure under a labeling.
+
+    Args:
+        versions: the base version and the new one.
+        labeling: whose labels; rows of a file's labels that nobody judged (column ``judged``) count as unjudged.
+        measure: the measure.
+        query_ids: the questions; by default those that the labeling lists.
+        unjudged: what a document without a label is: ``bounds``, anything on the scale; ``nonrelevant``, 0.
+        partly: whether only questions with differing lists were labelled, so that the others lose nothing.
+        cost: what the labels took, in words.
+
+    Raises:
+        UsageError, DataError: the measure has no fixed range or is not defined, or no question has a loss.
+    """
+    if unjudged == "bounds":
+        labeling = _judged(labeling)
+    ids = sorted(set(query_ids if query_ids is not None else labeling.row_queries))
+    runs = [_named(run.only(ids), name) for run, name in zip(versions, ("base", "new"), strict=True)]
+    for run in runs:
+        if not len(run):
+            raise DataError(
+                f"the {run.name} version has none of the {len(ids):,} questions: are these of one collection?"
+            )
+    scored = evaluate(runs, [labeling], [measure], query_ids=ids)
+    if scored.reasons:
+        raise UsageError(f"{measure} is not defined here: {next(iter(scored.reasons.values()))}")
+    notes = list(scored.warnings)
+    if any(mean.missing or (mean.unjudged and unjudged == "bounds") for mean in scored.summary):
+        scored = evaluate(runs, [labeling], [measure], query_ids=ids, missing="bounds", unjudged=unjudged)
+    changed = set(differing(runs, ids, measure.cutoff))
+    same = np.array([q not in changed for q in ids])
+    low, high = losses(scored, 0, 0, 0, 1, labeling.scale.kind)
+    listed = set(labeling.row_queries)
+    there = np.isfinite(low) | (np.array([partly and q not in listed for q in ids]) & same)
+    if not there.any():
+        raise DataError(f"{labeling.name!r} gives {measure} on none of the {len(ids):,} questions")
+    low, high = np.where(same, 0.0, low)[there], np.where(same, 0.0, high)[there]
+    of = [q for q, here in zip(ids, there, strict=True) if here]
+    if len(of) < len(ids):
+        left = len(ids) - len(of)
+        notes.append(f"{labeling.name!r} does not apply to {left:,} of {len(ids):,} questions, which are left out.")
+    for run in runs:
+        lacking = len(set(ids) - set(run.query_ids))
+        if lacking:
+            notes.append(f"{run.name} has nothing for {lacking:,} of {len(ids):,} questions: it scores 0 there.")
+    lists = _labelled(labeling, runs, changed & set(of), measure.cutoff)
+    without = {
+        (q, d): label for q, pair in lists.items() for side in pair for d, label in side if not _is_number(label)
+    }
+    taken = sum(label == _UNJUDGED and unjudged != "bounds" for label in without.values())
+    for count, as_what in ((len(without) - taken, "can be anything on the scale"), (taken, "count as not relevant")):
+        if count:
+            notes.append(f"{count:,} documents have no label, in questions whose lists differ: they {as_what}.")
+    return Losses(f"{measure} by {labeling.name!r}", tuple(of), low, high, lists, tuple(notes), cost)
+
+
+def _named(run: Run, name: str) -> Run:
+    named = copy.copy(run)
+    named.name = name
+    return named
+
+
+def _is_number(label: str) -> bool:
+    return label[-1:].isdigit()
+
+
+def _judged(labeling: Labeling) -> Labeling:
+    """Return a labeling without the labels that a file's reader gave to documents that the file does not list."""
+    table = labeling.table
+    if "judged" not in table:
+        return labeling
+    nobody = (table["judged"] == 0) & (table["status"] == Status.OK.value)
+    known = {"relevance": table["relevance"].mask(nobody), "status": table["status"].mask(nobody, Status.UNASKED.value)}
+    return Labeling(labeling.name, labeling.scale, table.assign(**known), declared=labeling.declared)
+
+
+def _labelled(labeling: Labeling, runs: Sequence[Run], query_ids: Collection[str], k: int | None) -> dict[str, Sides]:
+    """Return the documents of both lists of each query, each with its label, or why there is none."""
+    rows = labeling.table[labeling.table["query_id"].isin(list(query_ids))]
+    labels = {
+        (q, d): f"{value:g}" if status == Status.OK.value else status
+        for q, d, value, status in zip(rows["query_id"], rows["doc_id"], rows["relevance"], rows["status"], strict=True)
+    }
+    return {q: (_side(runs[0].top(q, k), q, labels), _side(runs[1].top(q, k), q, labels)) for q in sorted(query_ids)}
+
+
+def _side(docs: Sequence[str], query_id: str, labels: Mapping[tuple[str, str], str]) -> tuple[tuple[str, str], ...]:
+    return tuple((doc_id, labels.get((query_id, doc_id), _UNJUDGED)) for doc_id in docs)
+
+
+def by_answers(versions: Sequence[pd.DataFrame], metric: str | None = None, depth: int | None = None) -> Losses:
+    """Return what each question loses in the quality of its answer.
+
+    Args:
+        versions: quality tables of the base version and of the new one, each of one run.
+        metric: which, if there are several.
+        depth: answers from the top how many, if there are several.
+
+    Raises:
+        UsageError: a table holds several runs, models, metrics or depths; or values are not from 0 to 1.
+        DataError: no question is in both.
+    """
+    sides, metrics = [], []
+    for name, given in zip(("base", "new"), versions, strict=True):
+        table = named(given)
+        table = table[table["query_id"] != ALL]
+        for column, value in (("metric", metric), ("depth", depth)):
+            if value is not None and column in table:
+                table = table[table[column] == value]
+        for column in ("run", "depth", "model", "metric"):
+            have = sorted(set(table[column])) if column in table else []
+            if column == "run" and len(have) > 1 and ALL in have:
+                table, have = table[table["run"] != ALL], [run for run in have if run != ALL]
+            if len(have) > 1:
+                how = {"metric": ": say which (metric)", "depth": ": say which (depth)"}.get(column, "; give one")
+                raise UsageError(f"the answers of {name} are of several {column}s ({', '.join(map(str, have))}){how}")
+        if table.empty:
+            raise DataError(f"there are no such answers of {name} (metric {metric}, depth {depth})")
+        metrics += sorted(set(table["metric"]))
+        values = table["value"]
+        if (values < 0).any() or (values > 1).any():
+            raise UsageError(
+                f"the answers of {name} have values from {values.min():g} to {values.max():g}: give 0 to 1"
+            )
+        excused = table["status"] == Status.NOT_APPLICABLE.value if "status" in table else values.isna() & False
+        sides.append(table[~excused].set_index("query_id")["value"])
+    if len(set(metrics)) > 1:
+        raise UsageError(f"the answers are rated by {metrics[0]!r} and by {metrics[1]!r}, which are not comparable")
+    both = sorted(set(sides[0].index) & set(sides[1].index))
+    if not both:
+        raise DataError("the two files rate answers to no common question")
+    one, other = (side.loc[both].to_numpy(np.float64) for side in sides)
+    low = np.nan_to_num(one, nan=0.0) - np.nan_to_num(other, nan=1.0)
+    high = np.nan_to_num(one, nan=1.0) - np.nan_to_num(other, nan=0.0)
+    notes = []
+    left = len(set(sides[0].index) ^ set(sides[1].index))
+    if left:
+        notes.append(f"{left:,} questions have an answer of one version only and are left out.")
+    lost = int((np.isnan(one) | np.isnan(other)).sum())
+    if lost:
+        notes.append(f"{lost:,} answers are missing: they can be anything from 0 to 1.")
+    return Losses(f"{metrics[0]} of the answers", tuple(both), low, high, {}, tuple(notes))
+
+
+async def label_changes(
+    labeler: Labeler,
+    collection: stages.Collection,
+    session: Session,
+    name: str,
+    *,
+    most: int,
+    k: int | None,
+    progress: Progress = silent,
+) -> tuple[Labeling, str]:
+    """Label what a gate needs: all documents where that asks no LLM, else those of the questions whose lists differ.
+
+    Args:
+        labeler: which.
+        collection: with the base version and the new one as its runs.
+        session: that asks.
+        name: of the labeling.
+        most: requests at most; documents beyond it stay without a label.
+        k: how many documents of a list count; None is all.
+        progress: told what will be sent, before it is.
+
+    Returns:
+        The labeling, and what it took in words.
+    """
+    if not labeler.needs.asked:
+        return await stages.label_pool(labeler, collection, session, name), "no LLM was asked"
+    changed = set(differing(collection.runs, list(collection.queries), k))
+    chosen, requests, left = [], 0, list[dict[str, str]]()
+    for unit in stages.label_units(labeler, collection):
+        if unit.query.query_id not in changed:
+            continue
+        plan = session.plan([unit], labeler)
+        if requests + plan.requests - plan.cached > most:
+            left += [{"query_id": unit.query.query_id, "doc_id": doc.doc_id} for doc in unit.docs]
+            continue
+        requests += plan.requests - plan.cached
+        chosen.append(unit)
+    note = f"{name}: {requests:,} requests to send, for {len(changed):,} questions whose lists differ"
+    progress(Event(f"label {name}", 0, len(chosen), note=note))
+    made = await stages.label_pool(labeler, collection, session, name, units=chosen)
+    usage = session.usage(f"label {name}")
+    tokens = usage.incurred.prompt_tokens + usage.incurred.completion_tokens
+    money = "" if not usage.sent or usage.incurred.money is None else f", {usage.incurred.money:.4g} by your prices"
+    cost = f"{usage.sent:,} requests sent ({tokens:,} tokens{money}), {usage.cached:,} replies from the store"
+    if left:
+        cost += f"; {len(left):,} documents were not asked about, to send no more than {most:,} requests"
+        unasked = pd.DataFrame(left).assign(relevance=np.nan, status=Status.UNASKED.value)
+        table = pd.concat([made.table, unasked], ignore_index=True) if len(made) else unasked
+        made = Labeling(name, made.scale, table)
+    return made, cost
+
+
+def gate(
+    losses: Losses,
+    rules: Rules,
+    names: tuple[str, str] = ("base", "new"),
+    *,
+    groups: Mapping[str, str] | None = None,
+    texts: Mapping[str, str] | None = None,
+    folder: Path = Path(),
+) -> Guarded:
+    """Return what the rules say of losses.
+
+    Args:
+        losses: as `by_labels` or `by_answers` return them.
+        rules: of the gate.
+        names: of the base version and the new one.
+        groups: the group of each question, if each group is to be guarded.
+        texts: of the questions, for the regressed ones.
+        folder: where the state of a sequential gate is.
+
+    Raises:
+        DataError: a question has no group, or the state is another gate's.
+    """
+    low, high, change, alpha = losses.low, losses.high, None, rules.alpha
+    state = None if rules.sequential is None else folder / rules.sequential
+    if state is not None:
+        change, write = _look(state, losses, rules)
+        alpha = rules.alpha / (change * (change + 1))
+    margin, sequential = rules.max_drop / 100, state is not None
+    found: Mapping[str, Decision] = {}
+    if groups is None:
+        overall = decide(low, high, margin, alpha=alpha, sequential=sequential)
+        outcome = overall.outcome
+    else:
+        without = [q for q in losses.query_ids if q not in groups]
+        if without:
+            raise DataError(f"question {without[0]!r} has no group ({len(without):,} in all have none)")
+        of = [str(groups[q]) for q in losses.query_ids]
+        each = margin if rules.max_group_drop is None else rules.max_group_drop / 100
+        outcome, overall, found = decide_groups(low, high, of, margin, each, alpha=alpha, sequential=sequential)
+    if state is not None:
+        write_atomic(state, write)
+    order = np.lexsort((np.arange(len(low)), -(low + high)))
+    moved = [_moved(losses, int(i), texts or {}) for i in order if high[i] > 1e-9 and low[i] + high[i] > 1e-9]
+    better = int((high < -1e-9).sum())
+    return Guarded(outcome, *names, losses, overall, found, rules, tuple(moved), better, change)
+
+
+def _moved(losses: Losses, i: int, texts: Mapping[str, str]) -> Moved:
+    query_id = losses.query_ids[i]
+    sides = losses.lists.get(query_id, ((), ()))
+    gone, came = (
+        tuple((rank, d, label) for rank, (d, label) in enumerate(side, 1) if (rank, d) not in other)
+        for side, other in zip(sides, [set(enumerate((d for d, _ in s), 1)) for s in reversed(sides)], strict=True)
+    )
+    return Moved(query_id, texts.get(query_id, ""), float(losses.low[i]), float(losses.high[i]), gone, came)
+
+
+def _look(path: Path, losses: Losses, rules: Rules) -> tuple[int, str]:
+    """Return the number of this change, and the state to write: the same losses with more questions are another look.
+
+    Raises:
+        DataError: the file is not a state, or is of another gate.
+    """
+    about = {"by": losses.by, "alpha": rules.alpha, "max_drop": rules.max_drop}
+    now = {
+        q: [round(float(a), 9), round(float(b), 9)]
+        for q, a, b in zip(losses.query_ids, losses.low, losses.high, strict=True)
+    }
+    change, before = 1, None
+    if path.exists():
+        try:
+            state = json.loads(path.read_bytes())
+            change, before, known = int(state["change"]), dict(state["losses"]), {k: state[k] for k in about}
+        except (ValueError, KeyError, TypeError):
+            raise DataError("is not the state of a sequential gate: name another file", path) from None
+        if known != about:
+            raise DataError(f"is the state of another gate ({known}): name another file for {about}", path)
+        change += any(now.get(q) != loss for q, loss in before.items())
+    return change, json.dumps({**about, "change": change, "losses": now}, indent=1, ensure_ascii=True) + "\n"
+
+
+def guard(
+    base: AsRuns | None = None,
+    new: AsRuns | None = None,
+    *,
+    labels: AsLabelings | None = None,
+    labeler: str | Labeler | None = None,
+    queries: AsQueries | None = None,
+    docs: AsDocs | None = None,
+    measure: str = "nDCG@10",
+    quality: tuple[Any, Any] | None = None,
+    metric: str | None = None,
+    depth: int | None = None,
+    max_drop: float = 1.0,
+    by: str | Mapping[str, str] | None = None,
+    max_group_drop: float | None = None,
+    unjudged: Unjudged = "bounds",
+    scale: str | Scale | None = None,
+    alpha: float = 0.05,
+    strict: bool = False,
+    sequential: str | Path | None = None,
+    endpoints: Endpoint | Sequence[Endpoint] | None = None,
+    fields: Fields = "title+text",
+    cache: str | Path | None = None,
+    mode: Mode = "on",
+    max_requests: int = 1_000,
+    budget: Budget | None = None,
+    progress: Progress = silent,
+) -> Guarded:
+    """Say whether a new version is shown to be worse than the base: pass, fail or inconclusive.
+
+    *Fail*: a loss is shown, and not that it is below ``max_drop``. *Pass*: it is shown to be below. Else
+    *inconclusive*. Each of the two claims is false in at most ``alpha`` of cases (simulated, see docs/guard.md).
+
+    Args:
+        base: the old version: a run, in any form that `judgekit.label` takes.
+        new: the new version.
+        labels: a labeling that exists, in any form that `judgekit.score` takes; or else
+        labeler: the spelling of one that labels what the versions show, which needs ``queries`` and ``docs``.
+        queries: as for `judgekit.label`; without them, the questions are those of ``labels``.
+        docs: as for `judgekit.label`.
+        measure: by which the versions are scored.
+        quality: instead of labels, the quality tables (or files) of the answers of both: the gate is on these.
+        metric: of ``quality``, if it has several.
+        depth: of ``quality``, if it has several; with a labeler and a measure without a cutoff, documents per list.
+        max_drop: the loss that must not be, in hundredths of the measure's range.
+        by: a column of ``queries``, or the group of each query: every group is guarded too.
+        max_group_drop: the loss that must not be in a group; by default the same.
+        unjudged: what a document without a label is: ``bounds``, anything on the scale; ``nonrelevant``, 0.
+        scale: of ``labels``.
+        alpha: how often each claim may be false.
+        strict: let inconclusive have the exit code 1.
+        sequential: a JSON file that keeps what was seen, so that all looks and all changes together keep ``alpha``.
+        endpoints: as for `judgekit.label`, like the next three.
+        fields: how documents are rendered.
+        cache: folder of the reply store.
+        mode: ``on``, ``off``, ``read-only`` or ``refresh``.
+        max_requests: for new labels, at most; documents beyond it have no label.
+        budget: where to stop.
+        progress: called with events.
+
+    Raises:
+        ConfigError, DataError, UsageError: nothing has been sent.
+        StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
+    """
+    column = by if by is None or isinstance(by, str) else "the groups given"
+    path = None if sequential is None else str(sequential)
+    rules = Rules(measure, max_drop, max_group_drop, column, unjudged, alpha, strict, path, max_requests)
+    if sum(way is not None for way in (labels, labeler, quality)) != 1:
+        raise UsageError("a gate needs one way to see a loss: labels, a labeler, or the quality of the answers of both")
+    asked: Queries | None = None if queries is None else as_queries(queries)
+    groups = _groups(by, queries)
+    texts = {q: query.text for q, query in (asked or {}).items()}
+    if quality is not None:
+        found = by_answers([_quality(table) for table in quality], metric, depth)
+        names = ("base", "new")
+    else:
+        if base is None or new is None:
+            raise UsageError("a gate needs two runs, the base version and the new one")
+        runs = _pair(base, new)
+        names = (runs[0].name, runs[1].name)
+        one = parse_measures([measure])[0]
+        ids = None if asked is None else list(asked)
+        if labels is not None:
+            labelings = as_labelings(labels)
+            if len(labelings) != 1:
+                raise UsageError(f"a gate has one labeling, not {len(labelings)}")
+            if scale is not None:
+                labelings = as_labelings(labels, {labelings[0].name: scale})
+            found = by_labels(runs, labelings[0], one, ids, unjudged=unjudged)
+        else:
+            if asked is None or docs is None:
+                raise UsageError("a labeler needs the queries and the documents")
+            k = one.cutoff or depth or 10
+            collection = stages.Collection.make(asked, docs, runs, k)
+            built = build(labeler or "", stages.resources_of(endpoints, fields, collection.docs))
+            labeling, cost = stages.with_session(
+                lambda session: label_changes(
+                    built, collection, session, str(built.spec), most=max_requests, k=k, progress=progress
+                ),
+                cache=cache,
+                mode=mode,
+                budget=budget,
+                progress=progress,
+            )
+            asks = bool(built.needs.asked)
+            found = by_labels(collection.runs, labeling, one, ids, unjudged=unjudged, partly=asks, cost=cost)
+    return gate(found, rules, names, groups=groups, texts=texts)
+
+
+def _pair(base: AsRuns, new: AsRuns) -> list[Run]:
+    found = [as_runs(one) for one in (base, new)]
+    for runs, name in zip(found, ("base", "new"), strict=True):
+        if len(runs) != 1:
+            raise UsageError(f"the {name} version is one run, not {len(runs)}")
+    pair = [runs[0] for runs in found]
+    if pair[0].name == pair[1].name:
+        pair = [_named(run, f"{run.name} ({name})") for run, name in zip(pair, ("base", "new"), strict=True)]
+    return pair
+
+
+def _groups(by: str | Mapping[str, str] | None, queries: AsQueries | None) -> Mapping[str, str] | None:
+    if by is None or not isinstance(by, str):
+        return by
+    if isinstance(queries, str | Path):
+        return read_column(queries, by)
+    if isinstance(queries, pd.DataFrame) and by in queries:
+        return dict(zip(queries["query_id"], queries[by].astype(str), strict=True))
+    raise UsageError(f"there is no column {by!r}: give the queries as a file or a DataFrame that has it, or the groups")
+
+
+def _quality(table: Any) -> pd.DataFrame:
+    return RATINGS.check(table) if isinstance(table, pd.DataFrame) else read_ratings(table)

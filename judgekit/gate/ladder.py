@@ -1,0 +1,400 @@
+"""The degradation ladder: copies of a run that are known to be worse, and which labels would notice.
+
+A step is a change of one list with one spelling. A copy with a step in some of the queries is worse there and the
+same elsewhere, so one scoring of the changed lists gives the power at every share of the queries: queries are drawn
+with replacement, and `judgekit.gate.decision` says whether the loss is shown. Nothing else changes in these copies:
+what they say is the best that can be hoped for, unless ``noise`` adds changes for better and worse.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from judgekit.data.documents import Doc, Docs
+from judgekit.data.labelings import Labeling
+from judgekit.data.ordering import Ties
+from judgekit.data.runs import Run
+from judgekit.errors import DataError, UsageError, nearest
+from judgekit.gate.decision import POWER, SHARES, shown
+from judgekit.metrics import Measure, evaluate
+from judgekit.metrics.results import Evaluation
+from judgekit.spec import Spec, parse
+
+__all__ = ["Earlier", "Ladder", "Lists", "losses", "make_ladder", "notice", "parse_steps"]
+
+Floats = npt.NDArray[np.float64]
+
+_DRAWS, _RESAMPLES, _INNER = 2_000, 200, 200
+_EARLIER: Final = "earlier version of "
+
+
+@dataclass(frozen=True)
+class Lists:
+    """What steps may look at.
+
+    Attributes:
+        run: the run as it is, deeper than ``depth`` where its file is.
+        depth: how many documents of a list are looked at.
+        query_ids: all queries.
+        relevant: relevant doc ids by query, for ``drop``.
+        earlier: an earlier version of the collection, for ``stale``.
+        docs: the collection, where it is known.
+    """
+
+    run: Run
+    depth: int
+    query_ids: Sequence[str]
+    relevant: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    earlier: Docs | None = None
+    docs: Docs | None = None
+
+
+def _demote(lists: Lists, _: str, docs: list[str], *, n: int) -> list[str]:
+    return [*docs[n : 2 * n], *docs[:n], *docs[2 * n :]]
+
+
+def _drop(lists: Lists, query_id: str, docs: list[str], *, source: str) -> list[str]:
+    if not source:
+        return [d for d in docs if d not in lists.relevant.get(query_id, ())]
+    pages = {d.doc_id: d.page_id or "" for d in lists.docs.get(docs)} if lists.docs is not None else {}
+    return [d for d in docs if not fnmatchcase(d, source) and not fnmatchcase(pages.get(d, ""), source)]
+
+
+def _truncate(lists: Lists, _: str, docs: list[str], *, k: int) -> list[str]:
+    return docs[:k]
+
+
+def _distract(lists: Lists, query_id: str, docs: list[str], *, n: int, rank: int) -> list[str]:
+    others = docs[rank - 1 :] if rank else lists.run.top(_next(lists.query_ids, query_id), lists.depth)
+    return [*[d for d in others if rank or d not in docs][:n], *docs]
+
+
+def _next(query_ids: Sequence[str], query_id: str) -> str:
+    return query_ids[(query_ids.index(query_id) + 1) % len(query_ids)]
+
+
+def _stale(lists: Lists, _: str, docs: list[str]) -> list[str]:
+    if lists.earlier is None:
+        raise UsageError("stale needs the documents of an earlier version: name their file (earlier)")
+    there = [d for d in docs if d in lists.earlier]
+    same = {d.doc_id for d, e in zip(_get(lists.docs, there), lists.earlier.get(there), strict=False) if d == e}
+    return [_EARLIER + d if d in lists.earlier and d not in same else d for d in docs]
+
+
+def _get(docs: Docs | None, ids: list[str]) -> list[Doc]:
+    return [] if docs is None else docs.get(ids)
+
+
+class Earlier:
+    """A collection with the documents of an earlier version beside them, under ids of their own."""
+
+    def __init__(self, docs: Docs, earlier: Docs) -> None:
+        self._docs, self._earlier = docs, earlier
+
+    def get(self, doc_ids: Sequence[str]) -> list[Doc]:
+        """Return the documents in the order asked for."""
+        return [(self._earlier if old else self._docs).get([d])[0] for d, old in map(_version, doc_ids)]
+
+    def __contains__(self, doc_id: object) -> bool:
+        name, old = _version(str(doc_id))
+        return name in (self._earlier if old else self._docs)
+
+    def __len__(self) -> int:
+        return len(self._docs) + len(self._earlier)
+
+
+def _version(doc_id: str) -> tuple[str, bool]:
+    return doc_id.removeprefix(_EARLIER), doc_id.startswith(_EARLIER)
+
+
+_STEPS: Final[Mapping[str, tuple[Callable[..., list[str]] | None, Mapping[str, Any]]]] = {
+    "demote": (_demote, {"n": 5}),
+    "drop": (_drop, {"source": ""}),
+    "distract": (_distract, {"n": 1, "rank": 0}),
+    "truncate": (_truncate, {"k": 1}),
+    "stale": (_stale, {}),
+    "identity": (None, {}),
+    "balanced": (_demote, {"n": 5}),
+}
+"""Every step, with its options; ``identity`` and ``balanced`` are the controls of false alarms."""
+
+
+def parse_steps(given: Iterable[str], depth: int) -> list[Spec]:
+    """Return steps in their one spelling; ``n`` of ``demote`` is at most half of the depth, where it is not given.
+
+    Raises:
+        UsageError: there is no such step or option.
+    """
+    found = []
+    for text in given:
+        spec = parse(text)
+        if spec.name not in _STEPS:
+            raise UsageError(
+                f"there is no step {spec.name!r} (there are: {', '.join(_STEPS)}).{nearest(spec.name, _STEPS)}"
+            )
+        options = dict(_STEPS[spec.name][1])
+        if spec.name in ("demote", "balanced"):
+            options["n"] = max(min(options["n"], depth // 2), 1)
+        for key, value in spec.params:
+            if key not in options or type(value) is not type(options[key]) or (isinstance(value, int) and value < 1):
+                have = ", ".join(f"{k}={v!r}" for k, v in options.items()) or "none"
+                raise UsageError(f"{spec}: not an option of {spec.name}, or not a value for it (options: {have})")
+        shown_options = {k: v for k, v in (options | dict(spec.params)).items() if v not in ("", 0)}
+        found.append(Spec(spec.name, tuple(shown_options.items())))
+    return list(dict.fromkeys(found))
+
+
+def degraded(step: Spec, lists: Lists) -> Run:
+    """Return the run with a step in every query."""
+    function, run = _STEPS[step.name][0], lists.run
+    if function is None:
+        frame = run.frame()
+        return Run.from_frame(frame, str(step), ties=Ties.DOC_ASC).cut(lists.depth)
+    rows: list[tuple[str, str, float]] = []
+    for query_id in lists.query_ids:
+        changed = function(lists, query_id, run.top(query_id), **step.options) if run.top(query_id) else []
+        changed = list(dict.fromkeys(changed))[: lists.depth]
+        rows += [(query_id, doc_id, -float(rank)) for rank, doc_id in enumerate(changed)]
+    if not rows:
+        raise UsageError(f"{step} leaves no document in any list of {run.name!r}")
+    queries, docs, scores = zip(*rows, strict=True)
+    return Run(str(step), queries, docs, scores)
+
+
+def losses(evaluation: Evaluation, measure: int, labeling: int, base: int, new: int, scale: str) -> tuple[Floats, ...]:
+    """Return the least and the largest loss of each query, in shares of the measure's range; NaN where undefined.
+
+    Raises:
+        UsageError: the measure has no fixed range.
+    """
+    one = evaluation.measures[measure]
+    about = one.definition
+    if about.low is None or about.high is None:
+        raise UsageError(f"{one} has no fixed range, so that a loss has no size: choose another measure")
+    start = -1.0 if scale == "signed" and about.needs == "label" else about.low
+    ends = [getattr(evaluation, end)[measure, labeling] for end in ("low", "high")]
+    if one.lower_is_better:
+        ends = [-end for end in reversed(ends)]
+    low, high = ends
+    width = about.high - start
+    return (low[base] - high[new]) / width, (high[base] - low[new]) / width
+
+
+@dataclass(frozen=True)
+class Noticed:
+    """How well the loss that a step makes is noticed.
+
+    Attributes:
+        power: share of cases in which it is shown, by percent of the queries that the step changes.
+        smallest, low, high: the smallest percent of the queries that is noticed nine times in ten, with its 95 %
+            interval (bootstrap over queries, and over which of them are changed); infinite where 100 are not enough.
+        queries: how many queries it takes to notice a change of ``at`` percent of them nine times in ten.
+    """
+
+    power: Mapping[float, float]
+    smallest: float
+    low: float
+    high: float
+    queries: float
+
+
+def _curve(
+    loss: Floats, n: npt.NDArray[np.int64], draws: int, rng: np.random.Generator, alpha: float, noise: float, both: bool
+) -> Floats:
+    """Return the power with 1, 2, … changed queries, of n queries each (one number per entry)."""
+    drawn = rng.choice(loss, (draws, len(n)))
+    if both:
+        drawn = np.stack([drawn, -rng.choice(loss, drawn.shape)])
+        total, squares = drawn.sum(0).cumsum(1), (drawn**2).sum(0).cumsum(1)
+    else:
+        total, squares = drawn.cumsum(1), (drawn**2).cumsum(1)
+    if noise:
+        others = np.round(noise / 100 * n).astype(int)
+        more = rng.choice(loss, (draws, int(others.max()) + 1)) * rng.choice(
+            [-1.0, 1.0], (draws, int(others.max()) + 1)
+        )
+        more[:, 0] = 0
+        total, squares = total + more.cumsum(1)[:, others], squares + (more**2).cumsum(1)[:, others]
+    power: Floats = shown(np.round(total, 9), squares, n, alpha).mean(0)
+    return power
+
+
+def _first(power: Floats) -> float:
+    enough = np.flatnonzero(power >= POWER)
+    return float(enough[0] + 1) if len(enough) else math.inf
+
+
+def notice(
+    loss: Floats,
+    *,
+    shares: Sequence[float] = SHARES,
+    alpha: float = 0.05,
+    noise: float = 0.0,
+    both: bool = False,
+    at: float = 1.0,
+    seed: int = 1,
+) -> Noticed:
+    """Return how well a step is noticed, from what it takes from each query.
+
+    Args:
+        loss: of each query if the step changes it, in shares of the range, shape (n,).
+        shares: percent of the queries.
+        alpha: of the gate.
+        noise: percent of the queries that lose or win by such a step, by the toss of a coin, beside it.
+        both: as many queries win: a control, whose "power" is its false alarms.
+        at: percent of the queries, for ``queries``.
+        seed: of the draws.
+    """
+    n, rng = len(loss), np.random.default_rng(seed)
+    here = np.full(n, n)
+    power = _curve(loss, here, _DRAWS, rng, alpha, noise, both)
+    again = [_first(_curve(rng.choice(loss, n), here, _INNER, rng, alpha, noise, both)) for _ in range(_RESAMPLES)]
+    low, high = np.quantile(again, [0.025, 0.975], method="inverted_cdf")
+    least = _first(power)
+    most = max(int(min(40 * at / 100 * n, 2_000)), 1)
+    larger = np.ceil(np.arange(1, most + 1) * 100 / at).astype(np.int64) if 0 < at <= 100 else np.array([1])
+    needed = _first(_curve(loss, larger, _INNER * 2, rng, alpha, noise, both)) if 0 < at <= 100 else math.inf
+    return Noticed(
+        {share: float(power[min(max(round(share / 100 * n), 1), n) - 1]) for share in shares},
+        100 * least / n,
+        100 * min(float(low), least) / n,
+        100 * max(float(high), least) / n,
+        float(larger[int(needed) - 1]) if math.isfinite(needed) else math.inf,
+    )
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """What each labeling would notice.
+
+    Attributes:
+        table: one row per labeling, measure and step: ``labeling, measure, step, queries, changed`` (percent of the
+            queries whose score the step changes), ``loss`` (points of the measure where it is applied to all),
+            ``quality, quality_low, quality_high`` (points of answer quality, likewise; NaN where nothing was answered),
+            ``power_1`` and so on, ``smallest, smallest_low, smallest_high`` (percent of the queries that is noticed
+            nine times in ten), ``at`` (a number of percent: a loss of one point where answers tell, else 1), ``power``
+            and ``questions`` (for that loss).
+        control: whether a step is one of the controls, by its spelling; their power is their false alarms.
+        queries: how many.
+        notes: what has to be known.
+    """
+
+    table: pd.DataFrame
+    control: Mapping[str, bool]
+    queries: int
+    alpha: float
+    notes: tuple[str, ...] = ()
+
+    def sentences(self, measure: str, costs: Mapping[str, str]) -> tuple[str, ...]:
+        """Return what the labelings notice by a measure, step by step.
+
+        Args:
+            measure: which.
+            costs: by labeling, what it cost, in words.
+        """
+        out = []
+        table = self.table[self.table["measure"] == measure]
+        for step in dict.fromkeys(table["step"]):
+            rows: list[dict[str, Any]] = table[table["step"] == step].to_dict("records")
+            if self.control[step]:
+                worst = max(value for row in rows for key, value in row.items() if str(key).startswith("power_"))
+                out.append(
+                    f"Where nothing is lost on average ({step}), a false alarm comes up to {worst:.1%} of the time."
+                )
+                continue
+            row = rows[0]
+            points = row["quality_low"] > 0
+            what = f"a loss of 1 point ({step} in {row['at']:.1f} % of them)" if points else f"{step} in 1 % of them"
+            said = "; ".join(
+                f"{row['labeling']!r} {10 * row['power']:.0f} times in 10{costs.get(row['labeling'], '')}"
+                f" (9 in 10 {_from(row['smallest'])})"
+                for row in sorted(rows, key=lambda row: -row["power"])
+            )
+            out.append(f"On {self.queries:,} of your questions, {what} is noticed by {said}.")
+        return tuple(out)
+
+
+def _from(smallest: float) -> str:
+    return f"from {smallest:.1f} % on" if math.isfinite(smallest) else "never"
+
+
+def make_ladder(
+    lists: Lists,
+    labelings: Sequence[Labeling],
+    measures: Sequence[Measure],
+    steps: Sequence[Spec],
+    runs: Sequence[Run],
+    *,
+    quality: Mapping[str, tuple[float, float, float]] | None = None,
+    shares: Sequence[float] = SHARES,
+    alpha: float = 0.05,
+    noise: float = 0.0,
+    seed: int = 1,
+) -> Ladder:
+    """Return what labelings notice of steps.
+
+    Args:
+        lists: of the run that is made worse.
+        labelings: with labels of all documents that the runs show.
+        measures: by which they notice.
+        steps: as `parse_steps` returns them.
+        runs: the run with each step in every query, as `degraded` makes them.
+        quality: by step, the loss of answer quality where every query is changed, with its interval.
+        shares: percent of the queries.
+        alpha: of the gate.
+        noise: see `notice`.
+        seed: of the draws.
+
+    Raises:
+        UsageError: a measure has no fixed range.
+        DataError: a labeling has a score on fewer than two queries.
+    """
+    base = lists.run.cut(lists.depth)
+    named = [base, *runs]
+    scored = evaluate(named, labelings, measures, query_ids=list(lists.query_ids))
+    rows = []
+    for j, labeling in enumerate(labelings):
+        for i, measure in enumerate(measures):
+            if scored.reasons.get((labeling.name, str(measure))):
+                continue
+            for k, step in enumerate(steps, 1):
+                loss = losses(scored, i, j, 0, k, labeling.scale.kind)[0]
+                loss = loss[np.isfinite(loss)]
+                if len(loss) < 2:
+                    raise DataError(
+                        f"{labeling.name!r} gives {measure} on {len(loss)} queries: there is no ladder to climb"
+                    )
+                made = (quality or {}).get(str(step), (math.nan,) * 3)
+                at = 1 / made[0] if made[1] > 0 else 1.0
+                found = notice(
+                    loss, shares=[*shares, at], alpha=alpha, noise=noise, both=step.name == "balanced", at=at, seed=seed
+                )
+                rows.append(
+                    {
+                        "labeling": labeling.name,
+                        "measure": str(measure),
+                        "step": str(step),
+                        "queries": len(loss),
+                        "changed": 100 * float((np.abs(loss) > 1e-9).mean()),
+                        "loss": 100 * float(loss.mean()),
+                        **dict(zip(("quality", "quality_low", "quality_high"), (100 * q for q in made), strict=True)),
+                        **{f"power_{share:g}": found.power[share] for share in shares},
+                        "smallest": found.smallest,
+                        "smallest_low": found.low,
+                        "smallest_high": found.high,
+                        "at": at,
+                        "power": found.power[at] if at <= 100 else 0.0,
+                        "questions": found.queries,
+                    }
+                )
+    return Ladder(
+        pd.DataFrame(rows), {str(s): s.name in ("identity", "balanced") for s in steps}, len(lists.query_ids), alpha
+    )

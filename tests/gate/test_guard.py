@@ -1,0 +1,276 @@
+"""`judgekit guard` and `jk.guard`: what a repository with a gate sees."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import judgekit as jk
+from judgekit.errors import DataError, UsageError
+from tests.gate.conftest import Judgekit, write_run
+
+FILES = ["--queries", "queries.jsonl", "--docs", "docs.jsonl"]
+
+
+def test_a_planted_loss_fails_the_build(judgekit: Judgekit, repository: Path) -> None:
+    said = judgekit("guard", "base.trec", "worse.trec", *FILES, "--labeler", "containment")
+    assert said.code == 1, said.err
+    assert said.out.startswith("fail: a loss is shown. nDCG@10 by 'containment', base against worse, on 300 questions")
+    assert "15 questions lose, 0 win, 285 do not change." in said.out
+    assert "q0  61.31  What is town 0?" in said.out
+    assert "1. d0a [1], 2. d0b [0]" in said.out
+
+
+def test_a_harmless_change_passes(judgekit: Judgekit, repository: Path) -> None:
+    said = judgekit("guard", "base.trec", "harmless.trec", *FILES, "--labeler", "containment")
+    assert said.code == 0, said.err
+    assert said.out.startswith("pass: the loss is shown to be below the limit.")
+
+
+@pytest.mark.parametrize("new", ["few-harmless.trec", "few-worse.trec"])
+def test_twenty_questions_are_inconclusive_and_it_is_said_how_many_would_settle_it(
+    new: str, judgekit: Judgekit, repository: Path
+) -> None:
+    asked = [
+        "guard",
+        "few-base.trec",
+        new,
+        "--queries",
+        "few.jsonl",
+        "--docs",
+        "docs.jsonl",
+        "--labeler",
+        "containment",
+    ]
+    said = judgekit(*asked)
+    assert said.code == 5, said.err
+    assert said.out.startswith("inconclusive: neither a loss nor that it is below the limit is shown.")
+    assert "questions like these would settle it." in said.out
+    assert judgekit(*asked, "--strict").code == 1
+
+
+def test_the_gate_of_an_experiment_file_and_its_options(judgekit: Judgekit, repository: Path) -> None:
+    text = """
+[data]
+queries = "queries.jsonl"
+docs = "docs.jsonl"
+depth = 5
+[runs]
+old = "base.trec"
+new = "worse.trec"
+[[labelers]]
+kind = "containment"
+[guard]
+base = "old"
+new = "new"
+measure = "RR@5"
+max_drop = 5
+"""
+    (repository / "gate.toml").write_text(text)
+    said = judgekit("guard", "gate.toml")
+    assert (said.code, said.out.split(".")[0]) == (1, "fail: a loss is shown"), said.err
+    assert "RR@5 by 'containment', old against new" in said.out
+    assert "the limit is 5." in said.out
+    assert judgekit("guard", "gate.toml", "--max-drop", 20).code == 0
+    (repository / "gate.toml").write_text(text.replace('new = "new"', 'new = "newer"'))
+    assert "name two of the runs as base and new (there are: old, new)" in judgekit("guard", "gate.toml").err
+    (repository / "gate.toml").write_text(text.replace("max_drop = 5", "max_drop = 0"))
+    refused = judgekit("guard", "gate.toml")
+    assert refused.code == 2
+    assert "max_drop is in hundredths of the measure's range: above 0, at most 100, not 0" in refused.err
+
+
+def test_documents_without_a_label_are_never_zero_in_silence(judgekit: Judgekit, repository: Path) -> None:
+    gold = (repository / "gold.qrels").read_text().splitlines(keepends=True)
+    (repository / "sparse.qrels").write_text("".join(line for line in gold if line.endswith(" 1\n")))
+    asked = ["guard", "base.trec", "harmless.trec", "--qrels", "sparse.qrels"]
+    said = judgekit(*asked)
+    assert said.code == 5, said.err
+    assert (
+        "240 documents have no label, in questions whose lists differ: they can be anything on the scale." in said.out
+    )
+    assert "Documents without a label decide it (all questions): label them." in said.out
+    taken = judgekit(*asked, "--unjudged", "nonrelevant")
+    assert taken.code == 0
+    assert "they count as not relevant." in taken.out
+    read = judgekit("guard", "base.trec", "harmless.trec", *FILES, "--labeler", "provenance(qrels='sparse.qrels')")
+    assert read.code == 5, "what the reader of a file takes for 0 is not judged either"
+    assert "240 documents have no label" in read.out
+
+
+def test_where_both_show_the_same_documents_nothing_is_lost_whatever_their_labels_are(repository: Path) -> None:
+    found = jk.guard("base.trec", "base.trec", labels={f"q{i}": {f"d{i}a": 1} for i in range(300)})
+    assert found.outcome == "pass"
+    assert (found.all.unknown, found.all.least, found.all.most) == (0, 0, 0)
+
+
+def test_every_group_is_guarded_and_the_bounds_hold_together(judgekit: Judgekit, repository: Path) -> None:
+    write_run(repository / "fi.trec", 300, worse=set(range(0, 60, 2)))
+    asked = ["guard", "base.trec", "fi.trec", *FILES, "--labeler", "containment", "--by", "language"]
+    said = judgekit(*asked, "--max-drop", 10)
+    assert said.code == 1, said.err
+    assert "fi: fail, 150 questions" in said.out
+    assert "de: pass, 150 questions" in said.out
+    assert said.out.startswith("fail: a loss is shown in fi.")
+    found = jk.guard("base.trec", "fi.trec", labels="gold.qrels", queries="queries.jsonl", by="language", max_drop=10)
+    alone = jk.guard("base.trec", "fi.trec", labels="gold.qrels", max_drop=10)
+    assert (found.outcome, alone.outcome) == ("fail", "pass")
+    assert judgekit(*asked[:-1], "nothing").code == 2
+
+
+def test_the_answers_of_both_can_be_guarded_instead(judgekit: Judgekit, repository: Path) -> None:
+    for name, wrong in (("old", 0), ("new", 40)):
+        rows = [{"query_id": f"q{i}", "value": float(i >= wrong), "metric": "em"} for i in range(300)]
+        (repository / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said = judgekit("guard", "--quality", "base=old.jsonl", "--quality", "new=new.jsonl", "--max-drop", "2")
+    assert said.code == 1, said.err
+    assert "em of the answers, base against new, on 300 questions: the loss is 13.33" in said.out
+    assert judgekit("guard", "--quality", "base=old.jsonl").code == 2
+    both = judgekit("guard", "--quality", "base=old.jsonl", "--quality", "new=new.jsonl", "--qrels", "gold.qrels")
+    assert "one way to see a loss" in both.err
+
+
+def test_missing_answers_can_be_anything(repository: Path) -> None:
+    import pandas as pd
+
+    old = pd.DataFrame({"query_id": [f"q{i}" for i in range(300)], "value": 1.0})
+    new = old.assign(value=[None if i < 12 else 1.0 for i in range(300)])
+    found = jk.guard(quality=(old, new))
+    assert (found.outcome, found.all.open) == ("inconclusive", True)
+    assert "12 answers are missing: they can be anything from 0 to 1." in str(found)
+
+
+def test_it_writes_json_junit_and_markdown(judgekit: Judgekit, repository: Path) -> None:
+    outputs = ["--json", "g.json", "--junit", "g.xml", "--markdown", "g.md"]
+    said = judgekit(
+        "guard", "base.trec", "worse.trec", *FILES, "--labeler", "containment", "--by", "language", *outputs
+    )
+    assert said.code == 1, said.err
+    found = json.loads((repository / "g.json").read_text())
+    assert (found["outcome"], found["exit_code"], len(found["regressed"])) == ("fail", 1, 15)
+    assert set(found["groups"]) == {"fi", "de"}
+    assert found["regressed"][0]["gone"][0] == {"rank": 1, "doc_id": "d0a", "label": "1"}
+    suite = ElementTree.parse(repository / "g.xml").getroot()
+    assert (suite.get("tests"), len(suite.findall("testcase"))) == ("3", 3)
+    assert int(suite.get("failures", 0)) == len(suite.findall("testcase/failure")) >= 1
+    page = (repository / "g.md").read_text()
+    assert page.startswith("### judgekit guard: fail\n")
+    assert "| `q0 What is town 0?` | 61.31 |" in page
+
+
+def test_what_questions_say_cannot_break_the_comment_or_the_xml(repository: Path) -> None:
+    from judgekit.gate.words import junit, markdown
+
+    nasty = "a `b` | c\n</details> <img src=x> @all \x1b"
+    queries = [{"query_id": f"q{i}", "text": nasty} for i in range(300)]
+    found = jk.guard("base.trec", "worse.trec", labels="gold.qrels", queries=queries)
+    rows = [line for line in markdown(found).splitlines() if line.startswith("| `q0 ")]
+    assert rows[0].count("`") == 4
+    assert "\\|" in rows[0]
+    ElementTree.fromstring(junit(found).split("?>", 1)[1])
+
+
+def test_files_made_from_other_questions_are_refused(judgekit: Judgekit, repository: Path) -> None:
+    label = ["label", "containment", "--docs", "docs.jsonl", "--run", "base.trec", "--quiet"]
+    assert judgekit(*label, "--queries", "queries.jsonl", "--out", "made.qrels").code == 0
+    asked = ["guard", "base.trec", "worse.trec", "--qrels", "made.qrels"]
+    assert judgekit(*asked, "--queries", "queries.jsonl").code == 1
+    refused = judgekit(*asked, "--queries", "few.jsonl")
+    assert refused.code == 2
+    assert "made from different queries" in refused.err
+    assert "A gate compares like with like" in refused.err
+
+
+def test_a_sequential_gate_keeps_its_state_and_spends_less_on_every_further_change(
+    judgekit: Judgekit, repository: Path
+) -> None:
+    asked = ["--qrels", "gold.qrels", "--sequential", "state.json", "--max-drop", "10"]
+    assert judgekit("guard", "base.trec", "harmless.trec", *asked).code == 0
+    assert json.loads((repository / "state.json").read_text())["change"] == 1
+    said = judgekit("guard", "base.trec", "harmless.trec", *asked)
+    assert "this is change 1" in said.out, "another look at the same change"
+    worse = judgekit("guard", "base.trec", "worse.trec", *asked)
+    assert "this is change 2" in worse.out
+    other = judgekit("guard", "base.trec", "worse.trec", *asked[:-1], "5")
+    assert other.code == 2
+    assert "is the state of another gate" in other.err
+    (repository / "state.json").write_text("{}")
+    assert "is not the state of a sequential gate" in judgekit("guard", "base.trec", "worse.trec", *asked).err
+
+
+def test_new_documents_are_labelled_through_the_store_and_no_more_than_allowed(
+    judgekit: Judgekit, repository: Path
+) -> None:
+    mock = ["--labeler", "judge", "--base-url", "mock:", "--model", "mock"]
+    first = judgekit("guard", "base.trec", "worse.trec", *FILES, *mock)
+    assert "75 requests sent" in first.out, first.err
+    assert "75 requests to send, for 15 questions whose lists differ" in first.err
+    again = judgekit("guard", "base.trec", "worse.trec", *FILES, *mock)
+    assert "0 requests sent (0 tokens), 75 replies from the store" in again.out
+    capped = judgekit("guard", "base.trec", "harmless.trec", *FILES, *mock, "--max-requests", 20)
+    assert capped.code == 5
+    assert "20 requests sent" in capped.out
+    assert "documents were not asked about, to send no more than 20 requests" in capped.out
+    assert "205 documents have no label" in capped.out
+    assert "on 300 questions" in capped.out, "those that nobody was asked about are not left out"
+
+
+def test_two_results_folders(judgekit: Judgekit, repository: Path) -> None:
+    experiment = """
+[data]
+queries = "queries.jsonl"
+docs = "docs.jsonl"
+depth = 5
+[runs]
+mine = "{run}"
+[[labelers]]
+kind = "containment"
+[answers]
+ratings = ["ratings.csv"]
+[metrics]
+measures = ["nDCG@5"]
+[analysis]
+resamples = 100
+"""
+    rows = "".join(f"q{i},{i % 2}\n" for i in range(300))
+    (repository / "ratings.csv").write_text("query_id,value\n" + rows)
+    for name in ("base", "worse"):
+        (repository / f"{name}.toml").write_text(experiment.format(run=f"{name}.trec"))
+        judgekit("run", f"{name}.toml", "--out", f"out/{name}", "--quiet")
+    said = judgekit("guard", "out/base", "out/worse")
+    assert said.code == 1, said.err
+    assert "nDCG@5 by 'containment', out/base against out/worse, on 300 questions" in said.out
+    assert "there is no labeling 'judge'" in judgekit("guard", "out/base", "out/worse", "--labeler", "judge").err
+    write_run(repository / "worse.trec", 300)
+    assert "made from different files of run mine" in judgekit("guard", "out/base", "out/worse").err
+    assert "does not hold results" in judgekit("guard", "out", "out/base").err
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"measure": "DCG@5"}, "has no fixed range"),
+        ({"max_drop": 0}, "above 0, at most 100"),
+        ({"alpha": 1}, "alpha is above 0"),
+        ({"unjudged": "zero"}, "unjudged is one of bounds, nonrelevant"),
+        ({"max_group_drop": 3}, "say by what"),
+        ({"by": "language"}, "there is no column 'language'"),
+        ({"by": {"q1": "a"}}, "has no group"),
+        ({"labels": None}, "one way to see a loss"),
+        ({"labels": {"qx": {"d": 1}}}, "has none of the 1 questions"),
+        ({"new": None}, "needs two runs"),
+    ],
+)
+def test_what_makes_no_sense_is_said(options: dict[str, object], says: str, repository: Path) -> None:
+    given: dict[str, object] = {"base": "base.trec", "new": "worse.trec", "labels": "gold.qrels"}
+    with pytest.raises((UsageError, DataError), match=says):
+        jk.guard(**(given | options))  # type: ignore[arg-type]
+
+
+def test_a_measure_where_lower_is_better_or_a_whole_list_counts_is_turned_round(repository: Path) -> None:
+    found = jk.guard("base.trec", "worse.trec", labels="gold.qrels", measure="AP")
+    assert found.outcome == "fail"
+    assert found.all.least == pytest.approx(0.05 * 0.8)
