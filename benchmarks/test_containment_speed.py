@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from judgekit.data.documents import Doc, Docs, Fields, Query, render
-from judgekit.data.pool import pool
 from judgekit.data.readers import read_docs, read_queries
+from judgekit.data.runs import pool
 from judgekit.data.trec import read_run
 from judgekit.labelers.base import build
 from judgekit.wire.types import Endpoint

@@ -27,8 +27,7 @@ from judgekit.data.documents import Docs, Fields, Queries, Unit
 from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs, as_labelings, as_queries, as_runs
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.outputs import note_read
-from judgekit.data.pool import pool
-from judgekit.data.runs import Run
+from judgekit.data.runs import Run, pool
 from judgekit.data.spans import where
 from judgekit.data.tables import ALL, LABELS, QUALITY, RATINGS, SCORES, UNDECLARED, Status
 from judgekit.errors import ConfigError, UsageError, nearest

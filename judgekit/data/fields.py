@@ -1,24 +1,34 @@
 """How the fields of a record are found by name and checked; every problem is an error with its line.
 
-judgekit's own names come first, those of BEIR and other common collections next.
+judgekit's own names come first, those of BEIR and other common collections next. Rules for all forms:
+
+* Ids are strings, without white space (TREC files could not hold them); a JSON number is refused, because ``7`` may
+  once have been ``"007"``. The query id ``all`` is reserved.
+* Reference answers are a list of strings under ``answers`` (or ``references``). A bare string is read as one answer
+  only under the singular name ``answer``. In CSV and TSV a cell holds one answer, or a JSON list of them.
+* An absent or null title, page id, language or list of answers is none. The text of a doc may be empty, that of a
+  query not.
+* Empty lines are errors, except at the end of the file.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.records import Record, as_number, kind_of
 from judgekit.data.tables import ALL, id_problem
 from judgekit.errors import DataError, nearest
 
-__all__ = ["DOC", "QUERY", "Names", "Source", "doc_of", "docs_of", "queries_of", "query_of"]
+__all__ = ["DOC", "NAMES", "QUERY", "Names", "Rows", "Source", "doc_of", "docs_of", "queries_of", "query_of", "rows_of"]
 
 Names = Mapping[str, tuple[str, ...]]
 """The names under which each field may be found; the first is judgekit's own."""
@@ -38,6 +48,18 @@ DOC: Final[Names] = {
     "title": ("title",),
     "page": ("page_id", "wikipedia_id"),
 }
+_PAIR: Final[Names] = {
+    "query": ("query_id", "query-id", "qid", "topic_id", "topic", "q_id"),
+    "doc": ("doc_id", "corpus-id", "docid", "docno", "pid", "passage_id", "doc"),
+}
+NAMES: Final[Mapping[str, Names]] = {
+    "query": QUERY,
+    "doc": DOC,
+    "run": {**_PAIR, "score": ("score", "sim", "similarity"), "rank": ("rank",)},
+    "qrels": {**_PAIR, "relevance": ("relevance", "rel", "label", "grade", "judgment", "score")},
+    "answer": {"id": ("query_id", "_id", "qid", "question_id", "id"), "answer": ("answer", "response", "output")},
+}
+"""The names of the fields of each kind of record."""
 
 
 @dataclass(frozen=True)
@@ -48,27 +70,25 @@ class Source:
         path: the file; None for a DataFrame.
         format: its format's name; the records of ``parquet`` and ``frame`` are rows.
         names: where each field may be found.
-        what: ``query`` or ``doc``, for error messages.
-        inside: where in a record the fields are, e.g. ``ctxs[3]``.
+        what: ``query``, ``doc``, …, for error messages.
     """
 
     path: Path | None
     format: str
     names: Names
     what: str
-    inside: str = ""
 
     @property
     def _rows(self) -> bool:
         return self.format in ("parquet", "frame")
 
-    def within(self, inside: str, names: Names, what: str) -> Self:
-        """Return the same source for objects inside of its records."""
-        return replace(self, inside=inside, names=names, what=what)
+    def of(self, names: Names, what: str) -> Self:
+        """Return the same source for other objects, such as those inside of its records."""
+        return replace(self, names=names, what=what)
 
     def error(self, record: Record, reason: str) -> DataError:
         """Return the error for a record."""
-        reason = f"{self.inside}: {reason}" if self.inside else reason
+        reason = f"{record.inside}: {reason}" if record.inside else reason
         if self._rows:
             table = "" if self.path else f"the {self.what} table, "
             return DataError(f"{table}row {record.line}: {reason}", self.path)
@@ -145,14 +165,25 @@ class Source:
         name = self.find(record, key)
         return "" if name is None else self.string(record, name, record.fields[name])
 
+    def number(self, record: Record, key: str) -> float | None:
+        """Return a finite number, or a text that holds one (as in CSV, and as DPR writes scores); None if absent."""
+        name = self.find(record, key)
+        if name is None:
+            return None
+        value = record.fields[name]
+        number = math.nan if isinstance(value, bool) or not isinstance(value, int | float | str) else as_number(value)
+        if not math.isfinite(number):
+            raise self.error(record, f"{name!r} must be a finite number, is {value!r}")
+        return number
+
     def answers(self, record: Record) -> tuple[str, ...]:
         """Return the reference answers, () where there are none."""
         name = self.find(record, "answers")
         if name is None:
             return ()
         value = record.fields[name]
-        if self.format in ("csv", "tsv"):
-            value = self._cell(record, name, value)
+        if self.format in ("csv", "tsv") and isinstance(value, str):
+            value = self.cell(record, name, value)
         elif isinstance(value, str) and name == "answer":
             value = [value]
         if not isinstance(value, list):
@@ -164,12 +195,16 @@ class Source:
                 raise self.error(record, f"{name!r} holds an empty answer")
         return tuple(value)
 
-    def _cell(self, record: Record, name: str, cell: str) -> Any:
+    def cell(self, record: Record, name: str, cell: str, *, python: bool = False) -> Any:
+        """Return a cell of CSV as a list: a JSON list, with ``python`` also as Python writes one, else one text."""
         if not cell.lstrip().startswith("["):
             return [cell] if cell else []
         try:
             return json.loads(cell)
         except (ValueError, RecursionError) as error:
+            if python:
+                with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+                    return ast.literal_eval(cell)
             raise self.error(record, f'{name!r} begins with "[" but is not a JSON list: {cell[:60]}') from error
 
     @cached_property
@@ -190,7 +225,7 @@ class Source:
         name = self.find(record, "messages") or "messages"
         value = record.fields.get(name)
         if isinstance(value, str):
-            value = self._cell(record, name, value)
+            value = self.cell(record, name, value)
         keys = ("role", "content")
         for one in value or ():
             if not (isinstance(one, dict) and all(isinstance(one.get(key), str) for key in keys)):
@@ -258,8 +293,8 @@ def _checked(source: Source, record: Record, start: int | None, end: int | None)
     return start, end
 
 
-def docs_of(source: Source, records: Iterable[Record]) -> MemoryDocs:
-    """Return the docs that records hold.
+def docs_of(source: Source, records: Iterable[Record], *, again: bool = False) -> MemoryDocs:
+    """Return the docs that records hold; with ``again`` the same doc may be there more than once.
 
     Raises:
         DataError: a record holds no doc, an id is there twice, or there is no record.
@@ -268,10 +303,69 @@ def docs_of(source: Source, records: Iterable[Record]) -> MemoryDocs:
     where: dict[str, int] = {}
     for record in records:
         doc = doc_of(source, record)
-        if doc.doc_id in docs:
+        if again and docs.get(doc.doc_id, doc) != doc:
+            raise source.error(record, f"doc {doc.doc_id!r} has another title or text than before")
+        if not again and doc.doc_id in docs:
             raise source.repeated(record, doc.doc_id, where[doc.doc_id])
         docs[doc.doc_id] = doc
         where[doc.doc_id] = record.line
     if not docs:
         raise source.nothing("docs")
     return MemoryDocs(docs.values())
+
+
+class Rows(NamedTuple):
+    """The columns of a run or of qrels."""
+
+    queries: list[str]
+    docs: list[str]
+    values: list[float]
+    texts: list[str]
+    """The numbers as they are written."""
+
+
+def rows_of(source: Source, records: Iterable[Record], value: str, problem: Callable[[str], str | None]) -> Rows:
+    """Return the pairs of query and doc that records hold, each with its number.
+
+    Args:
+        source: what they come from.
+        records: the records.
+        value: ``score`` or ``relevance``. Where no record has a score its rank counts, and in lists of passages their
+            order.
+        problem: says what is wrong with a number as it is written, or None.
+
+    Raises:
+        DataError: with the line: an id or a number is missing or none, a pair is there twice, or only some records
+            have a score.
+    """
+    rows = Rows([], [], [], [])
+    seen: dict[tuple[str, str], int] = {}
+    scored: bool | None = None
+    for record in records:
+        pair = source.id(record, "query"), source.id(record, "doc")
+        if pair[0] == ALL:
+            raise source.error(record, f"the query id {ALL!r} is reserved for means over queries")
+        if pair in seen:
+            reason = f"doc {pair[1]!r} is there twice for query {pair[0]!r} (before in line {seen[pair]})"
+            raise source.error(record, reason)
+        seen[pair] = record.line
+        number = source.number(record, value)
+        if value == "score":
+            scored = number is not None if scored is None else scored
+            if scored != (number is not None):
+                raise source.error(record, "some passages of this file have a 'score', others have none")
+            rank = source.number(record, "rank") if number is None else None
+            number = -rank if rank is not None else number
+        if number is None:
+            source.need(record, value)
+        text = str(record.fields.get(source.find(record, value) or "", number))
+        wrong = problem(text)
+        if wrong is not None:
+            raise source.error(record, f"the {value} {wrong}")
+        rows.queries.append(pair[0])
+        rows.docs.append(pair[1])
+        rows.values.append(float(number or 0))
+        rows.texts.append(text)
+    if not rows.queries:
+        raise source.nothing("rows")
+    return rows

@@ -7,6 +7,8 @@ call `check_outputs` before they ask for anything; whatever is written later is 
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,7 +18,7 @@ from typing import Final
 
 from judgekit.errors import UsageError
 
-__all__ = ["check_folder", "check_outputs", "is_results_folder", "note_read", "noting_reads"]
+__all__ = ["cache_folder", "check_folder", "check_outputs", "is_results_folder", "note_read", "noting_reads"]
 
 _READ: Final[ContextVar[dict[Path, None] | None]] = ContextVar("_READ", default=None)
 
@@ -85,6 +87,19 @@ def check_folder(folder: Path, names: Iterable[str], *, overwrite: bool = False)
             f"{there[0]}{more} would be replaced, and {folder} does not hold results of judgekit: choose another --out,"
             " or give --overwrite"
         )
+
+
+def cache_folder() -> Path:
+    """Return where replies and indexes lie unless the user says: ``$JUDGEKIT_CACHE``, else the platform's cache."""
+    if named := os.environ.get("JUDGEKIT_CACHE"):
+        return Path(named).expanduser()
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "judgekit"
 
 
 def is_results_folder(folder: Path) -> bool:

@@ -1,82 +1,58 @@
-"""Readers and writers of queries and docs: JSON lines, a JSON array, CSV, TSV, Parquet; plain or gzip.
-
-A record's fields are recognised by their names; judgekit's own (``query_id, text, answers, language`` and
-``doc_id, text, title, page_id, start, end``) come first, those of BEIR and other common collections next. Which one is
-meant can be told: ``format="jsonl(id=qid, text=question)"``. The retrieval JSON of DPR and FiD is recognised too.
-
-Rules that hold for all formats, each with its line in the error:
-
-* Ids are strings, without white space (TREC files could not hold them); a JSON number is refused, because ``7`` may
-  once have been ``"007"``. The query id ``all`` is reserved.
-* Reference answers are a list of strings under ``answers`` (or ``references``). A bare string is read as one answer
-  only under the singular name ``answer``. In CSV and TSV a cell holds one answer, or a JSON list of them.
-* An absent or null title, page id, language or list of answers is none. The text of a doc may be empty, that of a
-  query not.
-* Empty lines are errors, except at the end of the file.
-"""
+"""The doors to queries and docs in files, and their writers; the forms are told apart in `judgekit.data.forms`."""
 
 from __future__ import annotations
 
 import json
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any
 
-from judgekit.data.disk import DiskDocs, DiskIndex
-from judgekit.data.documents import Doc, MemoryDocs, Queries, Query
-from judgekit.data.dpr import is_dpr, read_dpr
-from judgekit.data.fields import DOC, QUERY, Names, Source, doc_of, docs_of, queries_of
-from judgekit.data.records import Record, parse_object, records
-from judgekit.data.streams import Line, is_gzip, open_atomic
-from judgekit.errors import DataError, UsageError, nearest
-from judgekit.spec import parse
+from judgekit.data.disk import GivenDocs, large, on_disk
+from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, Query
+from judgekit.data.fields import docs_of, queries_of
+from judgekit.data.forms import ir_dataset, item_fields, located, opened
+from judgekit.data.ordering import Ties
+from judgekit.data.runs import Run
+from judgekit.data.streams import open_atomic
+from judgekit.data.trec import read_qrels, read_run
+from judgekit.errors import DataError, nearest
 
 __all__ = ["read_column", "read_docs", "read_dpr", "read_queries", "write_docs", "write_queries"]
 
-MEMORY_LIMIT: Final = 256 << 20
-"""Bytes of a collection's file above which it stays on disk; compressed files count fourfold."""
-
-_EXPECTED: Final = "{} records (JSON lines, JSON, CSV, TSV or Parquet)"
+Files = str | Path | Sequence[str | Path]
 
 
-def _open(path: Path, format: str, names: Names, what: str) -> tuple[Source, Iterator[Record]]:
-    spec = parse(format)
-    chosen = {key: value for key, value in spec.options.items() if key not in ("header", "quote")}
-    for key in chosen:
-        if key not in names:
-            known = ", ".join([*names, "header", "quote"])
-            raise UsageError(f"format {format!r}: no option {key!r} (there are: {known}).{nearest(key, names)}")
-    fields = {key: (str(chosen[key]),) if key in chosen else known for key, known in names.items()}
-    name, found = records(path, spec, _EXPECTED.format(what))
-    return Source(path, name, fields, what), found
+def _each(files: Files) -> list[str | Path]:
+    return [files] if isinstance(files, str | Path) else list(files)
 
 
-def _dpr(path: Path, format: str, what: str) -> bool:
-    return format == "dpr" or (format == "auto" and not path.is_dir() and is_dpr(path, _EXPECTED.format(what)))
-
-
-def read_queries(path: str | Path, format: str = "auto") -> Queries:
+def read_queries(files: Files, format: str = "auto") -> Queries:
     """Read queries.
 
     Args:
-        path: the file, or a folder of Parquet parts.
-        format: ``auto``, ``dpr``, or e.g. ``"jsonl(id=qid, text=question, answers=gold)"``; see
-            `judgekit.data.records`.
+        files: the file, ``FORM:FILE``, or several files, whose queries are taken together; of a BEIR folder those that
+            its judgments (``beir(split=test)``) are about.
+        format: the form, where content does not tell, e.g. ``"jsonl(id=qid, text=question, answers=gold)"``.
 
     Returns:
-        The queries by id, in the order of the file.
+        The queries by id, in the order of the files.
 
     Raises:
-        DataError: see the module's rules; the message has file, line and reason.
-        UsageError: there is no such format or option.
+        DataError: see `judgekit.data.fields`; the message has file, line and reason.
+        UsageError: there is no such form or option.
     """
-    path = Path(path)
-    if _dpr(path, format, "query"):
-        return read_dpr(path)[0]
-    return queries_of(*_open(path, format, QUERY, "query"))
+    queries: dict[str, Query] = {}
+    for file in _each(files):
+        source, found, _ = opened(file, "query", format)
+        some = queries_of(source, found)
+        place = located(file, "query", format).path
+        if place.name.startswith("queries.jsonl") and (place.parent / "qrels").is_dir() and place != Path(file):
+            judged = set(read_qrels(file, format=format).row_queries)
+            some = {query_id: query for query_id, query in some.items() if query_id in judged} or some
+        for query_id, query in some.items():
+            if queries.setdefault(query_id, query).text != query.text:
+                raise DataError(f"query {query_id!r} has another text than in an earlier file", place)
+    return queries
 
 
 def read_column(path: str | Path, column: str, format: str = "auto") -> dict[str, str]:
@@ -85,7 +61,7 @@ def read_column(path: str | Path, column: str, format: str = "auto") -> dict[str
     Raises:
         DataError: the file cannot be read, or a query has no such text or number.
     """
-    source, found = _open(Path(path), format, QUERY, "query")
+    source, found, _ = opened(path, "query", format)
     out: dict[str, str] = {}
     for record in found:
         value = record.fields.get(column)
@@ -98,66 +74,64 @@ def read_column(path: str | Path, column: str, format: str = "auto") -> dict[str
     return out
 
 
-def read_docs(path: str | Path, format: str = "auto", *, memory_limit: int = MEMORY_LIMIT) -> MemoryDocs | DiskDocs:
-    """Read a collection of documents; a large one is checked and then stays on disk.
-
-    JSON lines are used where they are; a large file of another kind is unpacked into an unnamed temporary file
-    (in ``$TMPDIR``), which disappears with the process.
+def read_docs(
+    files: Files, format: str = "auto", *, memory_limit: int | None = None, index: str | Path | None = None
+) -> Docs:
+    """Read a collection of documents; a large one is checked once and then stays on disk, see `judgekit.data.disk`.
 
     Args:
-        path: the file, or a folder of Parquet parts.
-        format: ``auto``, ``dpr``, or e.g. ``"tsv(header='id,text', quote=none)"``; see `judgekit.data.records`.
+        files: the file, a folder of Parquet parts, ``FORM:FILE``, or several files, whose docs are taken together: the
+            same doc may be in more than one.
+        format: the form, where content does not tell, e.g. ``"tsv(header='id,text', quote=none)"``.
         memory_limit: bytes above which the collection stays on disk; compressed files count fourfold.
+        index: the folder for what is kept of it between commands; the cache folder by default.
 
     Raises:
-        DataError: see the module's rules; the message has file, line and reason.
-        UsageError: there is no such format or option.
+        DataError: see `judgekit.data.fields`; the message has file, line and reason.
+        UsageError: there is no such form or option.
     """
-    path = Path(path)
-    if _dpr(path, format, "doc"):
-        return read_dpr(path)[1]
-    source, found = _open(path, format, DOC, "doc")
-    if _size(path, source.format) > memory_limit:
-        return _disk_docs(source, found, path)
-    return docs_of(source, found)
+    found = [_docs(file, format, memory_limit, index) for file in _each(files)]
+    if len(found) == 1:
+        return found[0]
+    docs: dict[str, Doc] = {}
+    for file, some in zip(_each(files), found, strict=True):
+        if not isinstance(some, MemoryDocs):
+            raise DataError("is too large to be one of several collections: put all docs into one file", file)
+        for doc in some:
+            if docs.setdefault(doc.doc_id, doc) != doc:
+                raise DataError(f"doc {doc.doc_id!r} has another title or text than in an earlier file", file)
+    return MemoryDocs(docs.values())
 
 
-def _size(path: Path, format: str) -> int:
-    if path.is_dir():
-        return 4 * sum(part.stat().st_size for part in path.iterdir())
-    return path.stat().st_size * (4 if format == "parquet" or is_gzip(path) else 1)
+def _docs(file: str | Path, format: str, memory_limit: int | None, index: str | Path | None) -> Docs:
+    path, spec = located(file, "doc", format)
+    if spec.name == "ir_datasets":
+        store = ir_dataset(str(path)).docs_store()
+        return GivenDocs(lambda ids: {i: item_fields(doc) for i, doc in store.get_many(ids).items()})
+    if large(path, memory_limit):
+        return on_disk(file, format, path, index)
+    source, found, form = opened(file, "doc", format)
+    return docs_of(source, found, again=bool(form))
 
 
-def _disk_docs(source: Source, found: Iterable[Record], path: Path) -> DiskDocs:
-    in_place = source.format == "jsonl" and not is_gzip(path)
+def read_dpr(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DESC) -> tuple[Queries, Docs, Run]:
+    """Read queries, docs and the run from the retrieval JSON of DPR and FiD.
 
-    def load(line: bytes) -> Doc:
-        if not in_place:
-            return Doc(**json.loads(line))
-        try:
-            return doc_of(source, Record(0, parse_object(Line(0, 0, line.decode("utf-8-sig")), path)))
-        except (DataError, UnicodeDecodeError) as error:
-            raise DataError("was changed while it was in use", path) from error
+    That is a list of ``{question, answers, ctxs: [{id, title, text, score}]}``, or JSON lines. Entries without an id
+    are numbered ``q1, q2, …`` in the order of the file; passages without an id get one made of title and text. Scores
+    may be strings that hold a number, as DPR writes them; where no passage has one, the order of the lists counts.
+    ``hasanswer`` is ignored: the containment labeler says it with a declared normalisation.
 
-    with ExitStack() as stack:
-        stream: IO[bytes] = (
-            stack.enter_context(path.open("rb")) if in_place else stack.enter_context(tempfile.TemporaryFile())
-        )
-        index, end = DiskIndex(), 0
-        for record in found:
-            doc = doc_of(source, record)
-            index.add(doc.doc_id, record.start if in_place else end, record.line)
-            if not in_place:
-                end += stream.write(json.dumps(asdict(doc)).encode() + b"\n")
-        docs = DiskDocs(stream, index, load)
-        repeated = docs.repeated(index)
-        if repeated:
-            doc_id, line, first = repeated
-            raise source.repeated(Record(line, {}), doc_id, first)
-        if not len(docs):
-            raise source.nothing("docs")
-        stack.pop_all()
-    return docs
+    Args:
+        path: the file.
+        name: the run's name; by default the file's name without its endings.
+        ties: how documents with equal scores are ordered.
+
+    Raises:
+        DataError: an entry is not of that form, an id is there twice, one doc id has two texts, or some passages
+            have scores and others have none.
+    """
+    return read_queries(path, "dpr"), read_docs(path, "dpr"), read_run(path, name, ties, "dpr")
 
 
 def _write_jsonl(path: str | Path, objects: Iterable[dict[str, Any]]) -> None:
@@ -166,25 +140,26 @@ def _write_jsonl(path: str | Path, objects: Iterable[dict[str, Any]]) -> None:
             stream.write(json.dumps(fields, ensure_ascii=False).encode() + b"\n")
 
 
+def query_fields(query: Query) -> dict[str, Any]:
+    """Return what is written of a query."""
+    language = {"language": query.language} if query.language else {}
+    messages = {"messages": list(query.messages)} if query.messages else {}
+    known = {"query_id": query.query_id, "text": query.text, "answers": list(query.answers), **language}
+    return {**known, **messages, **query.columns}
+
+
+def doc_fields(doc: Doc) -> dict[str, Any]:
+    """Return what is written of a doc."""
+    page = {} if doc.page_id is None else {"page_id": doc.page_id}
+    span = {} if doc.start is None else {"start": doc.start, "end": doc.end}
+    return {"doc_id": doc.doc_id, "title": doc.title, "text": doc.text, **page, **span, **doc.columns}
+
+
 def write_queries(queries: Queries | Iterable[Query], path: str | Path) -> None:
-    """Write queries as JSON lines that `read_queries` reads back; gzip if the name ends in ``.gz``."""
-    found = queries.values() if isinstance(queries, Mapping) else queries
-
-    def fields(query: Query) -> dict[str, Any]:
-        language = {"language": query.language} if query.language else {}
-        messages = {"messages": list(query.messages)} if query.messages else {}
-        known = {"query_id": query.query_id, "text": query.text, "answers": list(query.answers), **language}
-        return {**known, **messages, **query.columns}
-
-    _write_jsonl(path, map(fields, found))
+    """Write queries as JSON lines that `read_queries` reads back; compressed if the name ends in ``.gz``."""
+    _write_jsonl(path, map(query_fields, queries.values() if isinstance(queries, Mapping) else queries))
 
 
 def write_docs(docs: Iterable[Doc], path: str | Path) -> None:
-    """Write docs as JSON lines that `read_docs` reads back; gzip if the name ends in ``.gz``."""
-
-    def fields(doc: Doc) -> dict[str, Any]:
-        page = {} if doc.page_id is None else {"page_id": doc.page_id}
-        span = {} if doc.start is None else {"start": doc.start, "end": doc.end}
-        return {"doc_id": doc.doc_id, "title": doc.title, "text": doc.text, **page, **span, **doc.columns}
-
-    _write_jsonl(path, map(fields, docs))
+    """Write docs as JSON lines that `read_docs` reads back; compressed if the name ends in ``.gz``."""
+    _write_jsonl(path, map(doc_fields, docs))

@@ -1,12 +1,13 @@
-"""Data formats: each turns a file into records (dictionaries), which the readers turn into queries and docs.
+"""The syntaxes of files: each turns a file into records (dictionaries), from which everything else is made.
 
-Built in are ``jsonl``, ``json`` (one array of objects), ``csv``, ``tsv`` and ``parquet`` (a file or a folder of parts).
-``auto`` recognises them by content. A third-party format is an entry point of the group ``judgekit.formats``: a
-function from a `Path` to records, used when it is named.
+Built in are ``jsonl``, ``json`` (an array of objects, or one object, whose members are records of one field), ``csv``,
+``tsv``, ``parquet`` (a file or a folder of parts) and ``topics`` (TREC's ``<top>``). ``auto`` recognises them by
+content. A third-party syntax is an entry point of the group ``judgekit.formats``: a function from a `Path` to records,
+used when it is named.
 
 A format is spelled ``name(option=value, ...)``. Options of ``csv`` and ``tsv``: ``header`` names the columns of a file
 without a header line, ``quote=none`` makes quotes plain characters. Other options (``id=``, ``text=``, …) name the
-fields to read and belong to the readers.
+fields to read, see `judgekit.data.forms`.
 """
 
 from __future__ import annotations
@@ -14,18 +15,18 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from judgekit.data.outputs import note_read
-from judgekit.data.parts import parquet_parts
-from judgekit.data.streams import Line, head, lines, read_bytes
+from judgekit.data.streams import Line, given, head, lines, parquet_parts, read_bytes
 from judgekit.errors import DataError, UsageError, nearest
 from judgekit.spec import Spec, Value
 
-__all__ = ["FORMATS", "Record", "as_number", "kind_of", "parse_object", "records", "sniff"]
+__all__ = ["SYNTAXES", "Record", "as_number", "kind_of", "parse_object", "records", "sniff"]
 
 ENTRY_POINTS = "judgekit.formats"
 
@@ -38,6 +39,8 @@ class Record(NamedTuple):
     fields: Mapping[str, Any]
     start: int = -1
     """JSON lines: offset of its line in the (decompressed) file."""
+    inside: str = ""
+    """Where in a record of the file it stands, e.g. ``ctxs[3]``."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -111,13 +114,13 @@ def _jsonl(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
 
 
 def _json(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
-    """Read an array of objects element by element, so that an error has its line."""
+    """Read an array of objects, or an object's members, one by one, so that an error has its line."""
     try:
         text = read_bytes(path).decode()
     except UnicodeDecodeError as error:
         line = 1 + error.object.count(b"\n", 0, error.start)
         raise DataError(f"is not UTF-8 text ({error.reason})", path, line) from error
-    position, line, counted = 0, 1, 0
+    position, line, counted, what = 0, 1, 0, "array"
 
     def skip(expected: str) -> str:
         """Move to the next token, which has to be one of ``expected``."""
@@ -128,34 +131,77 @@ def _json(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
         counted = position
         found = text[position : position + 1]
         if not found:
-            raise DataError("the JSON array ends early: the file was cut off", path, line)
+            raise DataError(f"the JSON {what} ends early: the file was cut off", path, line)
         if expected and found not in expected:
             raise DataError(f"is not valid JSON: expected {' or '.join(expected)}, found {found!r}", path, line)
         position += bool(expected)
         return found
 
-    skip("[")
-    if skip("") == "]":
+    def value() -> Any:
+        nonlocal position
+        skip("")
+        try:
+            found, position = _DECODER.raw_decode(text, position)
+        except json.JSONDecodeError as error:
+            raise DataError(f"is not valid JSON: {error.msg} at character {error.colno}", path, error.lineno) from error
+        except (ValueError, RecursionError) as error:
+            raise DataError(_json_problem(error), path, line) from error
+        return found
+
+    end, keys = "]", set[str]()
+    if skip("[{") == "{":
+        end, what = "}", "object"
+    if skip("") == end:
         position += 1
     else:
         while True:
-            skip("")
+            found = value()
             start = line
-            try:
-                value, position = _DECODER.raw_decode(text, position)
-            except json.JSONDecodeError as error:
-                raise DataError(
-                    f"is not valid JSON: {error.msg} at character {error.colno}", path, error.lineno
-                ) from error
-            except (ValueError, RecursionError) as error:
-                raise DataError(_json_problem(error), path, start) from error
-            yield Record(start, _object(value, path, start))
-            if skip(",]") == "]":
+            if end == "]":
+                yield Record(start, _object(found, path, start))
+            else:
+                if not isinstance(found, str) or found in keys:
+                    raise DataError(f"is not valid JSON: {kind_of(found)} as a key, or a key twice", path, start)
+                keys.add(found)
+                skip(":")
+                yield Record(start, {found: value()})
+            if skip("," + end) == end:
                 break
     rest = text[position:].lstrip()
     if rest:
         line += text.count("\n", counted, len(text) - len(rest))
-        raise DataError(f"goes on after the end of the JSON array: {rest[:20]!r}", path, line)
+        raise DataError(f"goes on after the end of the JSON {what}: {rest[:20]!r}", path, line)
+
+
+_TAG = re.compile(r"\s*<(/?)([A-Za-z]+)>\s*(.*)")
+_SAYS = re.compile(r"(?:Number|Topic|Description|Narrative)\s*:\s*", re.IGNORECASE)
+
+
+def _topics(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
+    """Read TREC topics: ``<top>``, the tags ``<num>``, ``<title>``, … with their texts, ``</top>``."""
+    start, fields, tag = 0, dict[str, str](), ""
+    for line in lines(path):
+        match = _TAG.match(line.text)
+        closing, name, text = (match[1], match[2].lower(), match[3]) if match else ("", "", line.text)
+        if name == "top" and bool(closing) != bool(start):
+            raise DataError(f"<{closing}top> where none was expected", path, line.number)
+        if name == "top":
+            if closing:
+                text = fields.get("title") or fields.get("desc") or ""
+                yield Record(start, {**fields, "query_id": fields.get("num"), "text": text})
+            start, fields, tag = 0 if closing else line.number, {}, ""
+        elif closing:
+            tag = ""
+        elif name and start:
+            tag = name
+            fields[tag] = _SAYS.sub("", text.removesuffix(f"</{name}>").strip(), count=1)
+        elif tag and text.strip():
+            said = text.strip().removesuffix(f"</{tag}>")
+            fields[tag] = f"{fields[tag]} {said}".strip()
+        elif text.strip():
+            raise DataError(f"stands outside of a topic (<top> ... </top>): {text.strip()[:40]!r}", path, line.number)
+    if start:
+        raise DataError("this topic has no end (</top>): the file was cut off", path, start)
 
 
 def _delimited(delimiter: str) -> Callable[[Path, Mapping[str, Value]], Iterator[Record]]:
@@ -210,14 +256,15 @@ def _parquet(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
             raise DataError(f"is not a readable Parquet file: {error}", part) from error
 
 
-FORMATS: Mapping[str, Callable[[Path, Mapping[str, Value]], Iterator[Record]]] = {
+SYNTAXES: Mapping[str, Callable[[Path, Mapping[str, Value]], Iterator[Record]]] = {
     "csv": _delimited(","),
     "json": _json,
     "jsonl": _jsonl,
     "parquet": _parquet,
+    "topics": _topics,
     "tsv": _delimited("\t"),
 }
-"""The built-in formats by name."""
+"""The built-in syntaxes by name."""
 
 
 def as_number(value: Any) -> float:
@@ -229,7 +276,7 @@ def as_number(value: Any) -> float:
 
 
 def sniff(path: Path, expected: str) -> str:
-    """Return the name of the built-in format of a file, by its content.
+    """Return the name of the built-in syntax of a file, by its content.
 
     Raises:
         DataError: the file is missing, empty or of no known format.
@@ -243,9 +290,12 @@ def sniff(path: Path, expected: str) -> str:
     if not start.strip():
         raise DataError(f"is empty; expected {expected}", path)
     first = start.lstrip()[:1]
+    header, *more = start.lstrip().splitlines()
     if first in (b"{", b"["):
-        return "jsonl" if first == b"{" else "json"
-    header = start.splitlines()[0]
+        # An object that goes on in the next line is not a line of JSON lines.
+        return "jsonl" if first == b"{" and (not more or header.rstrip().endswith(b"}")) else "json"
+    if header.lower().startswith(b"<top>"):
+        return "topics"
     for name, delimiter in (("tsv", b"\t"), ("csv", b",")):
         if delimiter in header:
             return name
@@ -264,14 +314,15 @@ def records(path: Path, spec: Spec, expected: str) -> tuple[str, Iterator[Record
         DataError: the file is not of that format; also while the records are read.
         UsageError: there is no such format.
     """
+    path = given(path)
     note_read(path)
     name = sniff(path, expected) if spec.name == "auto" else spec.name
-    if name in FORMATS:
+    if name in SYNTAXES:
         if not (name == "parquet" and path.is_dir()):
             head(path, expected, 1)
-        return name, FORMATS[name](path, spec.options)
+        return name, SYNTAXES[name](path, spec.options)
     found = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
     if name in found:
         return name, (Record(*record) for record in found[name].load()(path))
-    known = sorted({"auto", *FORMATS, *found})
+    known = sorted({"auto", *SYNTAXES, *found})
     raise UsageError(f"there is no data format {name!r} (there are: {', '.join(known)}).{nearest(name, known)}")

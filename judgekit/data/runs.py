@@ -29,7 +29,7 @@ from judgekit.errors import DataError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Run"]
+__all__ = ["Run", "pool"]
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -231,3 +231,11 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({self.name!r}, queries={len(self.query_ids)}, rows={len(self)})"
+
+
+def pool(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -> dict[str, list[str]]:
+    """Return the pooled doc ids per query, ascending, over the top ``depth`` of all runs: what is labelled.
+
+    A pair is there once, however many runs hold it. Queries that no run retrieved anything for get [].
+    """
+    return {q: sorted({d for run in runs for d in run.top(q, depth)}) for q in query_ids}

@@ -1,15 +1,23 @@
-"""Opening files for reading and writing: gzip by content, errors as sentences, writes that are whole or absent."""
+"""Opening files for reading and writing: packed ones by content, errors as sentences, writes that are whole or absent.
+
+``-`` is standard input. It is copied to a temporary file once, because files are read more than once.
+"""
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import os
 import secrets
+import shutil
 import stat
+import sys
+import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, cast
 
@@ -20,13 +28,14 @@ __all__ = [
     "Line",
     "check_file",
     "file_error",
+    "given",
     "head",
-    "is_gzip",
     "is_json",
     "lines",
     "open_atomic",
     "open_binary",
-    "open_text",
+    "packing",
+    "parquet_parts",
     "read_bytes",
     "stem",
     "sync_folder",
@@ -35,12 +44,14 @@ __all__ = [
 ]
 
 _BOM: Final = b"\xef\xbb\xbf"
+_PACKED: Final = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
+"""How packed files begin, with the names that Arrow has for the packing."""
 _ENDINGS: Final = (".trec", ".run", ".txt", ".qrels", ".qrel", ".tsv", ".csv", ".parquet", ".jsonl", ".json")
+_PACKED_ENDINGS: Final = (".gz", ".bz2", ".zst", ".zstd")
 _FOREIGN: Final = {
     b"PK\x03\x04": "a zip archive",
-    b"\x28\xb5\x2f\xfd": "compressed with zstd",
     b"\xfd7zXZ\x00": "compressed with xz",
-    b"BZh": "compressed with bzip2",
+    b"\x04\x22\x4d\x18": "compressed with lz4",
     b"\xff\xfe": "UTF-16 text",
     b"\xfe\xff": "UTF-16 text",
 }
@@ -56,33 +67,48 @@ class Line(NamedTuple):
     text: str
 
 
+@cache
+def _standard_input() -> Path:
+    """Copy standard input to a file that disappears with the process; it can be read only once."""
+    folder = tempfile.TemporaryDirectory(prefix="judgekit-")
+    path = Path(folder.name, "stdin")
+    _KEPT.append(folder)
+    with path.open("wb") as copy:
+        shutil.copyfileobj(sys.stdin.buffer, copy)
+    return path
+
+
+_KEPT: Final[list[tempfile.TemporaryDirectory[str]]] = []
+
+
+def given(path: str | Path) -> Path:
+    """Return the file that a path stands for: itself, or what came in through standard input for ``-``."""
+    return _standard_input() if str(path) == "-" else Path(path)
+
+
 def _missing(path: Path, expected: str) -> DataError:
-    hint = ""
-    folder = path.parent
-    if str(path) == "-":
-        hint = " '-' does not stand for standard input: files are read more than once. Write it to a file first."
-    elif not folder.is_dir():
-        slashed = Path(str(path).replace("\\", "/"))
-        hint = (
-            f" Did you mean {str(slashed)!r}?" if slashed.exists() else f" There is no folder {str(folder)!r} either."
-        )
-    elif "\\" in path.name and Path(str(path).replace("\\", "/")).exists():
-        hint = f" Did you mean {str(path).replace(chr(92), '/')!r}?"
+    slashed = Path(str(path).replace("\\", "/"))
+    if slashed != path and slashed.exists():
+        hint = f" Did you mean {str(slashed)!r}?"
+    elif not path.parent.is_dir():
+        hint = f" There is no folder {str(path.parent)!r} either."
     else:
-        hint = nearest(path.name, (entry.name for entry in folder.iterdir()))
+        hint = nearest(path.name, (entry.name for entry in path.parent.iterdir()))
     return DataError(f"there is no such file; expected {expected}.{hint}", path)
 
 
 def file_error(error: OSError | EOFError | zlib.error, path: Path, expected: str) -> DataError:
-    """Return the sentence for what the operating system or gzip said about a file."""
+    """Return the sentence for what the operating system or an unpacker said about a file."""
     if isinstance(error, FileNotFoundError):
         return _missing(path, expected)
     if isinstance(error, IsADirectoryError):
         return DataError(f"is a folder; expected {expected}", path)
-    if isinstance(error, EOFError):
-        return DataError("the gzip data ends early: the file was cut off", path)
+    if isinstance(error, EOFError) or "truncated" in str(error).lower():
+        return DataError("the compressed data ends early: the file was cut off", path)
     if isinstance(error, gzip.BadGzipFile | zlib.error):
         return DataError(f"the gzip data is damaged: {error}", path)
+    if isinstance(error, OSError) and error.errno is None:
+        return DataError(f"the compressed data is damaged: {error}", path)
     return DataError(f"cannot be opened: {error.strerror or error}; expected {expected}", path)
 
 
@@ -100,7 +126,7 @@ def check_file(path: Path, expected: str) -> None:
         kind = "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
         raise DataError(
             f"is {kind}, and files are read more than once; expected {expected}: write it to a file first"
-            " (gzip is read directly)",
+            " (compressed files are read directly), or send it to standard input and give -",
             path,
         )
     note_read(path)
@@ -108,7 +134,7 @@ def check_file(path: Path, expected: str) -> None:
 
 @contextmanager
 def open_binary(path: str | Path, expected: str = "a file") -> Iterator[BinaryIO]:
-    """Open a file for reading bytes, decompressed if it is gzip (by its first bytes, whatever its name).
+    """Open a file for reading bytes, unpacked if it is gzip, bzip2 or zstd (by its first bytes, whatever its name).
 
     Args:
         path: the file.
@@ -118,37 +144,47 @@ def open_binary(path: str | Path, expected: str = "a file") -> Iterator[BinaryIO
         DataError: the file is missing, a folder, a pipe, unreadable, cut off or damaged; also while it is being read
             inside of the ``with`` block.
     """
-    path = Path(path)
+    path = given(path)
     try:
         check_file(path, expected)
         with path.open("rb") as raw:
             magic = raw.peek(6)[:6]
             for start, kind in _FOREIGN.items():
                 if magic.startswith(start):
-                    raise DataError(f"is {kind}; expected {expected}, as UTF-8 or gzip", path)
-            if magic.startswith(b"\x1f\x8b"):
-                with gzip.open(raw) as unpacked:
+                    raise DataError(f"is {kind}; expected {expected}, as UTF-8, gzip, bzip2 or zstd", path)
+            packed = _packing(magic)
+            if packed is None:
+                yield raw
+            elif packed == "zstd":
+                import pyarrow as pa
+
+                with pa.CompressedInputStream(pa.PythonFile(raw, "r"), packed) as unpacked:
                     yield cast(BinaryIO, io.BufferedReader(unpacked, 1 << 18))
             else:
-                yield raw
+                with gzip.open(raw) if packed == "gzip" else bz2.open(raw) as unpacked:
+                    yield cast(BinaryIO, io.BufferedReader(unpacked, 1 << 18))
     except (OSError, EOFError, zlib.error) as error:
         raise file_error(error, path, expected) from error
 
 
-def is_gzip(path: str | Path) -> bool:
-    """Return whether a file is gzip, by its first bytes."""
-    with Path(path).open("rb") as stream:
-        return stream.read(2) == b"\x1f\x8b"
+def _packing(start: bytes) -> str | None:
+    return next((name for magic, name in _PACKED.items() if start.startswith(magic)), None)
+
+
+def packing(path: Path) -> str | None:
+    """Return how a file is packed, ``gzip``, ``bz2`` or ``zstd``, by its first bytes; None if it is not."""
+    with path.open("rb") as stream:
+        return _packing(stream.read(4))
 
 
 def read_bytes(path: str | Path, expected: str = "a file") -> bytes:
-    """Return the content of a file, decompressed if it is gzip, without a UTF-8 byte order mark."""
+    """Return the content of a file, unpacked, without a UTF-8 byte order mark."""
     with open_binary(path, expected) as stream:
         return stream.read().removeprefix(_BOM)
 
 
 def head(path: str | Path, expected: str = "a file", size: int = 1 << 16) -> bytes:
-    """Return the first ``size`` bytes of a file, decompressed, without a UTF-8 byte order mark."""
+    """Return the first ``size`` bytes of a file, unpacked, without a UTF-8 byte order mark."""
     with open_binary(path, expected) as stream:
         return stream.read(size).removeprefix(_BOM)
 
@@ -158,24 +194,8 @@ def is_json(path: str | Path, expected: str = "a file") -> bool:
     return head(path, expected, 4096).lstrip()[:1] in (b"[", b"{")
 
 
-@contextmanager
-def open_text(path: str | Path, expected: str = "a text file") -> Iterator[io.TextIOWrapper]:
-    """Open a UTF-8 file for reading text, decompressed if it is gzip; a byte order mark is dropped.
-
-    Line ends are kept as they are. For line numbers in errors use `lines`.
-
-    Raises:
-        DataError: as for `open_binary`, or the bytes are not UTF-8.
-    """
-    with open_binary(path, expected) as stream:
-        try:
-            yield io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-        except UnicodeDecodeError as error:
-            raise DataError(f"is not UTF-8 text: {error.reason}", path) from error
-
-
 def lines(path: str | Path, expected: str = "a text file", *, ends: bool = False) -> Iterator[Line]:
-    r"""Yield the lines of a UTF-8 file; gzip and byte order mark as above.
+    r"""Yield the lines of a UTF-8 file; packing and byte order mark as above.
 
     Only ``\n`` ends a line, never the other separators of Unicode. Empty lines are yielded. Line ends (``\n`` or
     ``\r\n``) are kept with ``ends``, else dropped.
@@ -197,11 +217,27 @@ def lines(path: str | Path, expected: str = "a text file", *, ends: bool = False
             start += len(raw)
 
 
+def parquet_parts(path: Path) -> list[Path]:
+    """Return the Parquet files of a path: itself, or the parts of a folder in the order of their names.
+
+    Raises:
+        DataError: a folder that holds no ``.parquet`` file.
+    """
+    if not path.is_dir():
+        return [path]
+    note_read(path)
+    parts = sorted(p for p in path.glob("*.parquet") if not p.name.startswith((".", "_")))
+    if not parts:
+        raise DataError("is a folder without Parquet parts (*.parquet)", path)
+    return parts
+
+
 def stem(path: str | Path) -> str:
     """Return a file's name without the endings that say what it is: ``bm25`` for ``runs/bm25.trec.gz``."""
-    name = Path(path).name.removesuffix(".gz")
-    ending = next((e for e in _ENDINGS if name.endswith(e) and name != e), "")
-    return name.removesuffix(ending)
+    name = Path(path).name
+    for endings in (_PACKED_ENDINGS, _ENDINGS):
+        name = name.removesuffix(next((e for e in endings if name.endswith(e) and name != e), ""))
+    return name
 
 
 def temporary(path: Path) -> Path:
@@ -226,7 +262,7 @@ def open_atomic(path: str | Path) -> Iterator[BinaryIO]:
     The bytes go to a hidden file beside it, which is flushed to disk and renamed at the end of the ``with`` block;
     after an exception it is removed and an older file stays as it was. Folders on the way are created, a symbolic
     link is followed, a device or pipe is written directly. A name that ends in ``.gz`` is compressed, without a
-    time stamp, so that equal content gives equal files.
+    time stamp, so that equal content gives equal files; so is one in ``.bz2``.
 
     Raises:
         DataError: the file cannot be written.
@@ -249,6 +285,9 @@ def open_atomic(path: str | Path) -> Iterator[BinaryIO]:
             with partial.open("xb") as stream:
                 if target.suffix == ".gz":
                     with gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as packed:
+                        yield cast(BinaryIO, packed)
+                elif target.suffix == ".bz2":
+                    with bz2.BZ2File(stream, "wb") as packed:
                         yield cast(BinaryIO, packed)
                 else:
                     yield stream

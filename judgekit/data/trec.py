@@ -1,7 +1,7 @@
-"""TREC files: runs (``query Q0 doc rank score tag``) and qrels (``query 0 doc relevance``), plain or gzip.
+"""Runs and qrels: TREC files (``query Q0 doc rank score tag``, ``query 0 doc relevance``) and all other forms.
 
-A file is read by a fast columnar parser. Whatever that one does not take, and whatever turns out to be wrong, goes
-through a slow reader that understands any white space and knows the line to name.
+A TREC, CSV or TSV file is read by a fast columnar parser. Whatever that one does not take, and whatever turns out to be
+wrong, goes through a slow reader that understands any white space (or any form) and knows the line to name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from judgekit.data.labelings import STATUSES, Labeling, Scale
 from judgekit.data.ordering import Ties
 from judgekit.data.outputs import check_outputs
 from judgekit.data.runs import Run
-from judgekit.data.streams import head, is_gzip, is_json, lines, stem, write_atomic
+from judgekit.data.streams import given, head, lines, packing, stem, write_atomic
 from judgekit.data.tables import ALL, Status, id_problem
 from judgekit.errors import DataError, UsageError, nearest
 
@@ -34,14 +34,18 @@ __all__ = ["missing_path", "read_qrels", "read_run", "stem", "write_qrels", "wri
 class _Form(NamedTuple):
     """What the lines of a file look like."""
 
-    expected: str
+    kind: str
     value: str
     """What the number of a line is called."""
     columns: int
-    place: int
-    """The column of the number."""
+    places: tuple[int, int, int]
+    """The columns of query, doc and number."""
     types: dict[str, pa.DataType]
     """Arrow types of the columns that are read, by place."""
+    delimiter: str = ""
+    """Of CSV and TSV; TREC files have any white space."""
+    skip: int = 0
+    """Lines of header."""
 
 
 class _Columns(NamedTuple):
@@ -54,12 +58,12 @@ class _Columns(NamedTuple):
 
 _IDS: Final = {"0": pa.string(), "2": pa.string()}
 # What is not used is read to notice where it is empty: two spaces in a row would make a score of the rank.
-_RUN: Final = _Form(
-    "a TREC run (query Q0 doc rank score tag)", "score", 6, 4, _IDS | {"3": pa.string(), "4": pa.float64()}
-)
-_QRELS: Final = _Form(
-    "a TREC qrels file (query 0 doc relevance)", "relevance", 4, 3, _IDS | {"1": pa.string(), "3": pa.string()}
-)
+_RUN: Final = _Form("run", "score", 6, (0, 2, 4), _IDS | {"3": pa.string(), "4": pa.float64()})
+_QRELS: Final = _Form("qrels", "relevance", 4, (0, 2, 3), _IDS | {"1": pa.string(), "3": pa.string()})
+_EXPECTED: Final = {
+    "run": "a TREC run (query Q0 doc rank score tag)",
+    "qrels": "a TREC qrels file (query 0 doc relevance)",
+}
 _LARGE: Final = 1 << 25
 _MISSING: Final = "a table of missing labels (query_id, doc_id, status, separated by tabs)"
 _MISSING_HEAD: Final = "query_id\tdoc_id\tstatus"
@@ -68,56 +72,55 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
-def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DESC) -> Run:
-    """Read a TREC run file, or the run in the retrieval JSON of DPR and FiD (see `judgekit.data.dpr`).
+def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DESC, format: str = "auto") -> Run:
+    """Read a run: a TREC file, or any other form that holds one (``docs/formats.md``).
 
-    The rank column is ignored: the score decides, and the tie rule.
+    The rank column of a TREC file is ignored: the score decides, and the tie rule.
 
     Args:
-        path: the file, plain or gzip (recognised by content).
+        path: the file, plain or packed (recognised by content), or ``FORM:FILE``.
         name: the run's name; by default the file's name without its endings.
         ties: how documents with equal scores are ordered.
+        format: the form, where content does not tell.
 
     Raises:
         DataError: the file is missing or empty; a line does not have six columns, its score is not a finite number,
             its document is there twice for its query (with file and line).
     """
-    path = Path(path)
-    if is_json(path, _RUN.expected):
-        # Imported only for JSON, which needs half a dozen further modules.
-        from judgekit.data.dpr import is_dpr, read_dpr
-
-        if is_dpr(path, _RUN.expected):
-            return read_dpr(path, name, ties)[2]
-    columns = _columns(path, _RUN)
+    found = _File.at(path, _RUN, format)
+    columns = found.columns()
     try:
-        return Run.from_columns(name or stem(path), columns.queries, columns.docs, columns.values, ties=Ties(ties))
+        name = name or stem(found.path)
+        return Run.from_columns(name, columns.queries, columns.docs, columns.values, ties=Ties(ties))
     except DataError as error:
-        _scan(path, _RUN)
-        raise DataError(error.reason, path) from None
+        found.slowly()
+        raise DataError(error.reason, found.path) from None
 
 
-def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = None) -> Labeling:
-    """Read a TREC qrels file, and ``NAME.missing.tsv`` beside it, where `write_qrels` left the missing labels.
+def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = None, format: str = "auto") -> Labeling:
+    """Read qrels: a TREC file, or any other form that holds them (``docs/formats.md``).
+
+    Beside a file may lie ``NAME.missing.tsv``, where `write_qrels` left the missing labels; they are read as well.
 
     Args:
-        path: the file, plain or gzip (recognised by content).
+        path: the file, plain or packed (recognised by content), or ``FORM:FILE``.
         name: the labeling's name; by default the file's name without its endings.
         scale: what the numbers mean. Without it integers are grades up to the largest seen (`Labeling.declared`
             is then False), and a file with decimals is an error: what they mean is never guessed.
+        format: the form, where content does not tell.
 
     Raises:
         DataError: the file is missing or empty; a line does not have four columns, its relevance is not a number or
             not on the scale, its pair is there twice (with file and line); decimals without a declared scale.
     """
-    path = Path(path)
-    side = missing_path(path)
+    found = _File.at(path, _QRELS, format)
+    side = missing_path(found.path)
     missing = list(_read_missing(side)) if side.exists() else []
-    queries, docs, values, whole = _columns(path, _QRELS, may_be_empty=bool(missing))
+    queries, docs, values, whole = found.columns(may_be_empty=bool(missing))
     declared = scale is not None
     if scale is None:
         if not whole:
-            _scan(path, _QRELS, _decimal)
+            found.slowly(_decimal)
         scale = Scale.of_grades(values)
     status = np.full(len(values), STATUSES.index(Status.OK), np.int8)
     if missing:
@@ -125,12 +128,110 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
         docs = pa.concat_arrays([docs, strings([d for _, d, _ in missing])])
         values = np.concatenate([values, np.full(len(missing), np.nan)])
         status = np.concatenate([status, np.array([STATUSES.index(s) for _, _, s in missing], np.int8)])
-    name = name or stem(path)
+    name = name or stem(found.path)
     try:
         return Labeling.from_columns(name, scale, queries, docs, values, status, declared=declared)
     except DataError as error:
-        _scan(path, _QRELS, lambda text: scale.problem(float(text)))
-        raise DataError(error.reason, side if missing else path) from None
+        found.slowly(lambda text: scale.problem(float(text)))
+        raise DataError(error.reason, side if missing else found.path) from None
+
+
+class _File(NamedTuple):
+    """A run or qrels in a file: read by the fast parser, else slowly by what knows the line of a mistake."""
+
+    path: Path
+    form: _Form
+    trec: bool
+    source: str | Path
+    format: str
+
+    @classmethod
+    def at(cls, source: str | Path, form: _Form, format: str) -> _File:
+        """Find out whether a file is TREC's; what else it may be is looked at only then, and imported."""
+        path = given(source)
+        if format == "auto" and (path.is_file() or ":" not in str(source)) and not path.is_dir():
+            start = head(path, _EXPECTED[form.kind], 4096).lstrip()
+            words = start.split(b"\n", 1)[0].split()
+            as_trec = len(words) == form.columns and words[0].lower() not in (b"query_id", b"query-id", b"qid")
+            table = b"\t" in start.split(b"\n", 1)[0] or (len(words) < 3 and b"," in start)
+            if as_trec or not (table or start[:1] in (b"{", b"[", b"<") or start[:4] == b"PAR1"):
+                return cls(path, form, True, source, format)
+        from judgekit.data.forms import located
+
+        path, spec = located(source, form.kind, format)
+        if spec.name in ("trec", "auto") and path != given(source) and path.suffix in (".trec", ".run", ".qrels"):
+            return cls.at(path, form, "auto")
+        return cls(path, form, spec.name == "trec", source, format)
+
+    def columns(self, *, may_be_empty: bool = False) -> _Columns:
+        """Read the columns the fast way, or the slow way, which knows what is wrong and where."""
+        form: _Form | None = self.form
+        if not self.trec:
+            form = _delimited(self.path, self.form, self.source, self.format)
+        columns = (_parse(self.path, form) if form else None) or self.slowly()
+        if not len(columns.values) and not may_be_empty:
+            raise DataError(f"is empty; expected {_EXPECTED[self.form.kind]}", self.path)
+        return _in_order_of_rank(self, columns, form)
+
+    def slowly(self, problem: Callable[[str], str | None] = lambda _: None) -> _Columns:
+        """Read record by record; ``problem`` looks at each number's text."""
+        if self.trec:
+            return _scan(self.path, self.form, problem)
+        from judgekit.data.fields import rows_of
+        from judgekit.data.forms import opened
+
+        source, found, _ = opened(self.source, self.form.kind, self.format)
+        rows = rows_of(source, found, self.form.value, problem)
+        values = np.array(rows.values, np.float64)
+        return _Columns(
+            stretches(strings(rows.queries)), strings(rows.docs), values, all(map(_INTEGER.fullmatch, rows.texts))
+        )
+
+
+def _delimited(path: Path, form: _Form, source: str | Path, format: str) -> _Form | None:
+    """Return the layout of a plain CSV or TSV file; None for everything else, quotes and told names included."""
+    from judgekit.data.fields import NAMES
+    from judgekit.data.forms import header, located
+
+    if path.is_dir() or located(source, form.kind, format).format.params:
+        return None
+    start = head(path, _EXPECTED[form.kind], 1 << 16)
+    row = start.split(b"\n", 1)[0].decode(errors="replace").rstrip("\r")
+    if start.lstrip()[:1] in (b"{", b"[", b"<") or start[:4] == b"PAR1" or '"' in row:
+        return None
+    names, delimiter = NAMES[form.kind], "\t" if "\t" in row else ","
+    columns = header(path, form.kind, names)
+    cells = columns or row.split(delimiter)
+    places = [[cells.index(name) for name in names[key] if name in cells] for key in ("query", "doc", form.value)]
+    if len(set(cells)) < len(cells) or any(len(found) != 1 for found in places):
+        return None
+    query, doc, value = (found[0] for found in places)
+    number = pa.float64() if form.kind == "run" else pa.string()
+    types = {str(query): pa.string(), str(doc): pa.string(), str(value): number}
+    return form._replace(
+        columns=len(cells), places=(query, doc, value), types=types, delimiter=delimiter, skip=int(not columns)
+    )
+
+
+def _in_order_of_rank(file: _File, columns: _Columns, form: _Form | None) -> _Columns:
+    """Take the third column of a run without a header for ranks where it counts 1, 2, 3, … in each query.
+
+    Raises:
+        DataError: it holds 1 to n in another order, which may be ranks or scores.
+    """
+    if form is None or not form.delimiter or form.skip or form.kind != "run":
+        return columns
+    starts = columns.queries.bounds
+    lengths = np.diff(starts)
+    counted = np.arange(len(columns.values)) - np.repeat(starts[:-1], lengths) + 1
+    if (columns.values == counted).all():
+        return columns._replace(values=-columns.values)
+    by_value = np.lexsort((columns.values, np.repeat(np.arange(len(lengths)), lengths)))
+    downwards = np.repeat(lengths, lengths) + 1 - counted
+    if (columns.values[by_value] == counted).all() and not (columns.values == downwards).all():
+        told = "tsv(header='query_id,doc_id,rank') or tsv(header='query_id,doc_id,score')"
+        raise DataError(f"has no header, and its third column may be ranks or scores: say format={told}", file.path)
+    return columns
 
 
 def missing_path(qrels: str | Path) -> Path:
@@ -138,43 +239,44 @@ def missing_path(qrels: str | Path) -> Path:
     return Path(qrels).with_name(stem(qrels) + ".missing.tsv")
 
 
-def _columns(path: Path, form: _Form, *, may_be_empty: bool = False) -> _Columns:
-    """Read the columns of a file: the fast way, or the slow way, which knows what is wrong and where."""
-    columns = _parse(path, form) or _scan(path, form)
-    if not len(columns.values) and not may_be_empty:
-        raise DataError(f"is empty; expected {form.expected}", path)
-    return columns
-
-
 def _parse(path: Path, form: _Form) -> _Columns | None:
     """Parse a file whose columns stand one space (or one tab) apart; None where that is not so, or anything is odd."""
-    delimiter = "\t" if b"\t" in head(path, form.expected, 4096).split(b"\n", 1)[0] else " "
+    delimiter = form.delimiter
+    if not delimiter:
+        delimiter = "\t" if b"\t" in head(path, _EXPECTED[form.kind], 4096).split(b"\n", 1)[0] else " "
     # Arrow's own stream, not a Python file: its reading thread may let go of the stream after this returns, and one
     # that needs the interpreter for that aborts the process if the program ends just then. Nor is it closed here:
     # where the file is not read to its end that thread may be reading still, and would read from whatever file is
     # opened next under the number of this one. It is closed when the last of them lets go of it.
-    stream = pa.input_stream(str(path), compression="gzip" if is_gzip(path) else None)
+    stream = pa.input_stream(str(path), compression=packing(path))
     queries: list[Stretches] = []
     docs: list[pa.StringArray] = []
     values: list[Floats] = []
+    query, doc, place = map(str, form.places)
     whole = True
     try:
         # Batch by batch: of a large file the text is never in memory as a whole.
         reader = pacsv.open_csv(
             stream,
-            pacsv.ReadOptions(column_names=[str(i) for i in range(form.columns)], block_size=1 << 22),
-            pacsv.ParseOptions(delimiter=delimiter, quote_char=False, escape_char=False),
+            pacsv.ReadOptions(
+                column_names=[str(i) for i in range(form.columns)], block_size=1 << 22, skip_rows=form.skip
+            ),
+            pacsv.ParseOptions(
+                delimiter=delimiter, quote_char=False, escape_char=False, ignore_empty_lines=not form.delimiter
+            ),
             pacsv.ConvertOptions(column_types=form.types, include_columns=list(form.types), strings_can_be_null=False),
         )
         for batch in reader:
             for column in batch.columns:
-                if column.null_count or (column.type == pa.string() and not _plain(column)):
+                if column.null_count or (
+                    column.type == pa.string() and not _plain(column, quotes=bool(form.delimiter))
+                ):
                     return None
-            found, integers = _values(batch[str(form.place)])
+            found, integers = _values(batch[place])
             values.append(found)
             whole = whole and integers
-            queries.append(stretches(batch["0"]))
-            docs.append(batch["2"])
+            queries.append(stretches(batch[query]))
+            docs.append(batch[doc])
         del reader
     except (pa.ArrowInvalid, OSError, ValueError):
         return None
@@ -207,9 +309,11 @@ def _values(column: pa.Array) -> tuple[Floats, bool]:
     return values[numbers(coded.indices, np.int32)], all(map(_INTEGER.fullmatch, texts))
 
 
-def _plain(texts: pa.StringArray) -> bool:
-    """Return whether no text is empty or holds white space (or anything else below it)."""
-    return bool((byte_lengths(texts) > 0).all() and text_bytes(texts).min(initial=0xFF) > ord(" "))
+def _plain(texts: pa.StringArray, *, quotes: bool) -> bool:
+    """Return whether no text is empty or holds white space (or anything else below it), or a quote if that matters."""
+    data = text_bytes(texts)
+    whole = (byte_lengths(texts) > 0).all() and data.min(initial=0xFF) > ord(" ")
+    return bool(whole and not (quotes and (data == ord('"')).any()))
 
 
 def _scan(path: Path, form: _Form, problem: Callable[[str], str | None] = lambda _: None) -> _Columns:
@@ -218,14 +322,14 @@ def _scan(path: Path, form: _Form, problem: Callable[[str], str | None] = lambda
     docs: list[str] = []
     values: list[str] = []
     seen: dict[tuple[str, str], int] = {}
-    for line in lines(path, form.expected):
+    for line in lines(path, _EXPECTED[form.kind]):
         words = _WORD.findall(line.text)
         if not words:
             continue
         if len(words) != form.columns:
-            reason = f"has {len(words)} columns, expected {form.columns}: {form.expected}; it reads {line.text[:80]!r}"
-            raise DataError(reason, path, line.number)
-        query, doc, text = words[0], words[2], words[form.place]
+            expected = f"expected {form.columns}: {_EXPECTED[form.kind]}"
+            raise DataError(f"has {len(words)} columns, {expected}; it reads {line.text[:80]!r}", path, line.number)
+        query, doc, text = words[0], words[2], words[form.places[2]]
         if not _NUMBER.fullmatch(text) or not math.isfinite(float(text)):
             raise DataError(f"the {form.value} {text!r} is not a finite number", path, line.number)
         if query == ALL:

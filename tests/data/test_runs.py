@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.ordering import Ties
-from judgekit.data.pool import pool
-from judgekit.data.runs import Run
+from judgekit.data.runs import Run, pool
 from judgekit.errors import DataError
 
 ids = st.text("aé0_Z", min_size=1, max_size=20)

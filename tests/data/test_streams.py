@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.data.streams import lines, open_atomic, open_text, read_bytes, write_atomic
+from judgekit.data.streams import lines, open_atomic, read_bytes, write_atomic
 from judgekit.errors import DataError
 
 
@@ -54,15 +54,7 @@ def test_only_a_line_feed_ends_a_line(tmp_path: Path) -> None:
 def test_a_byte_order_mark_is_dropped_at_the_beginning_only(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes("\ufeffa\n\ufeffb\n".encode())
     assert [line.text for line in lines(tmp_path / "file")] == ["a", "\ufeffb"]
-    with open_text(tmp_path / "file") as stream:
-        assert stream.read() == "a\n\ufeffb\n"
     assert read_bytes(tmp_path / "file") == "a\n\ufeffb\n".encode()
-
-
-def test_text_that_is_no_utf8_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"caf\xe9")
-    with pytest.raises(DataError, match="is not UTF-8 text"), open_text(tmp_path / "file") as stream:
-        stream.read()
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="the superuser may read everything")

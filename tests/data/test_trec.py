@@ -105,7 +105,7 @@ def test_gzip_is_recognised_by_content(write) -> None:
         ("q Q0 d 1 5 t\nall Q0 d 1 5 t\n", 2, "'all' is reserved"),
         (b"q Q0 d 1 5 t\nq Q0 \xff 1 5 t\n", 2, "not UTF-8"),
         (b"q Q0 d\x00 1 5 t\n", 1, "NUL"),
-        ('{"query_id": "q"}\n', 1, "expected 6"),
+        ('{"query_id": "q"}\n', 1, "lacks the field 'doc_id'"),
     ],
 )
 def test_a_bad_line_of_a_run_is_named(write, text: str | bytes, line: int, message: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from judgekit.data import check_runs, read_docs, read_qrels, read_queries, read_run
-from judgekit.data.pool import pool
+from judgekit.data.runs import pool
 
 
 def test_a_real_collection_is_read_and_its_files_fit_together(shared: Path) -> None:
