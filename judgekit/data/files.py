@@ -61,6 +61,11 @@ def read_table(table: Table, path: str | Path, format: str = "auto") -> pd.DataF
     """
     import pandas as pd
 
+    from judgekit.data.leaderboards import other_form
+
+    found = other_form(table, path, format)
+    if found is not None:
+        return table.check(found, path)
     path, spec = given(path), parse(format)
     expected = f"a {table.name} table (columns {', '.join(table.columns)})"
     name = sniff(path, expected) if spec.name == "auto" else spec.name

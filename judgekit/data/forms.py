@@ -11,6 +11,7 @@ A form is told by content. Where content is not enough it is named in front of t
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
@@ -35,6 +36,7 @@ __all__ = [
     "item_fields",
     "located",
     "opened",
+    "resolved",
     "split_form",
 ]
 
@@ -330,6 +332,15 @@ def located(source: str | Path, kind: str, format: str = "auto") -> Located:
     return Located(found[0], Spec("auto", tuple((k, v) for k, v in spec.params if k != "split")))
 
 
+def resolved(text: str | Path, base: Path) -> Path:
+    """Return a path relative to a folder, with the form that stands in front of it; ``~`` is the home."""
+    form, rest = split_form(text)
+    if form.split("(")[0] == "ir_datasets":
+        return Path(text)
+    path = base / os.path.expanduser(rest)
+    return Path(f"{form}:{path}") if form else path
+
+
 class Opened(NamedTuple):
     """A file that is being read.
 
@@ -380,7 +391,7 @@ def opened(source: str | Path, kind: str, format: str = "auto") -> Opened:
             form = next((name for name, one in FORMS.items() if one.marks(first.fields)), "")
     origin = Source(path, syntax, names, what)
     if not form:
-        return Opened(origin, _numbered(found) if columns == _QA else found, "")
+        return Opened(origin, _numbered(origin, found) if columns == _QA else found, "")
     if kind not in FORMS[form].kinds:
         raise DataError(f"is of the form {form!r}, which holds no {_MANY[kind]}; expected {expected}", path)
     if kind == "query":
@@ -423,10 +434,11 @@ _WITHOUT_HEADER: Final = {
 """The columns of a file without a header, by kind and number: topics, MS MARCO's and DPR's collections, and so on."""
 
 
-def _numbered(found: Iterable[Record]) -> Iterator[Record]:
-    """Give questions without an id the number of their line, as the retrieval JSON of DPR does."""
+def _numbered(source: Source, found: Iterable[Record]) -> Iterator[Record]:
+    """Yield the questions of a ``qa.csv`` of DPR, which have no ids, and Python's lists of answers."""
     for number, record in enumerate(found, 1):
-        yield record._replace(fields={"query_id": f"q{number}", **record.fields})
+        answers = source.cell(record, "answers", record.fields["answers"], python=True)
+        yield record._replace(fields={**record.fields, "query_id": f"q{number}", "answers": answers})
 
 
 def ir_dataset(name: str) -> Any:

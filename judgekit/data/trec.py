@@ -153,6 +153,7 @@ class _File(NamedTuple):
             start = head(path, _EXPECTED[form.kind], 4096).lstrip()
             words = start.split(b"\n", 1)[0].split()
             as_trec = len(words) == form.columns and words[0].lower() not in (b"query_id", b"query-id", b"qid")
+            as_trec = as_trec and start[:1] not in (b"{", b"[")
             table = b"\t" in start.split(b"\n", 1)[0] or (len(words) < 3 and b"," in start)
             if as_trec or not (table or start[:1] in (b"{", b"[", b"<") or start[:4] == b"PAR1"):
                 return cls(path, form, True, source, format)
@@ -193,7 +194,8 @@ def _delimited(path: Path, form: _Form, source: str | Path, format: str) -> _For
     from judgekit.data.fields import NAMES
     from judgekit.data.forms import header, located
 
-    if path.is_dir() or located(source, form.kind, format).format.params:
+    spec = located(source, form.kind, format).format
+    if path.is_dir() or spec.params or spec.name not in ("auto", "csv", "tsv"):
         return None
     start = head(path, _EXPECTED[form.kind], 1 << 16)
     row = start.split(b"\n", 1)[0].decode(errors="replace").rstrip("\r")

@@ -1,0 +1,432 @@
+# ruff: noqa: E501 - a case stands in one line
+"""Every form that this field keeps its data in is recognised by content, and a bad line in each is named."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import judgekit as jk
+from judgekit.data.documents import Doc, Query
+from judgekit.data.forms import content_id
+from judgekit.data.readers import read_docs, read_queries
+from judgekit.data.streams import given
+from judgekit.data.trec import read_qrels, read_run
+from judgekit.errors import DataError, UsageError
+
+RUN = {("q1", "d1"): 2.0, ("q1", "d2"): 1.0, ("q2", "d2"): 0.5}
+QRELS = {("q1", "d1"): 2.0, ("q1", "d2"): 0.0, ("q2", "d2"): 1.0}
+QUERIES = {"q1": Query("q1", "who wrote it?", ("Ann",)), "q2": Query("q2", "who read it?", ("Bo", "Bob"))}
+
+
+def lines(*objects: object) -> bytes:
+    return "".join(json.dumps(one) + "\n" for one in objects).encode()
+
+
+def put(tmp_path: Path, content: bytes, name: str = "data") -> Path:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def pairs_of_run(path: str | Path, **options: Any) -> dict[tuple[str, str], float]:
+    return {(row.query_id, row.doc_id): row.score for row in read_run(path, **options).frame().itertuples()}
+
+
+def pairs_of_qrels(path: str | Path, **options: Any) -> dict[tuple[str, str], float]:
+    table = read_qrels(path, **options).table
+    return {(row.query_id, row.doc_id): row.relevance for row in table.itertuples()}
+
+
+TREC = b"q1 Q0 d1 1 2.0 t\nq1 Q0 d2 2 1.0 t\nq2 Q0 d2 1 0.5 t\n"
+BY_QUERY = {"q1": {"d1": 2, "d2": 1}, "q2": {"d2": 0.5}}
+GRADES = {"q1": {"d1": 2, "d2": 0}, "q2": {"d2": 1}}
+RUNS: dict[str, bytes] = {
+    "TREC": TREC,
+    "CSV": b"query_id,doc_id,score\nq1,d1,2\nq1,d2,1\nq2,d2,0.5\n",
+    "CSV with quotes": b'query_id,doc_id,score\nq1,"d1",2\nq1,d2,1\nq2,d2,0.5\n',
+    "CSV with more columns": b"rank,docid,qid,score,text\n1,d1,q1,2,a b\n2,d2,q1,1,\n1,d2,q2,0.5,c\n",
+    "TSV": b"qid\tdocno\tscore\r\nq1\td1\t2\r\nq1\td2\t1\r\nq2\td2\t.5\r\n",
+    "TSV without a header": b"q1\td1\t2\nq1\td2\t1\nq2\td2\t0.5\n",
+    "CSV without a header": b"q1,d1,2\nq1,d2,1\nq2,d2,0.5\n",
+    "JSON by query": json.dumps(BY_QUERY).encode(),
+    "JSON by query, indented": json.dumps(BY_QUERY, indent=2).encode(),
+    "JSON lines": lines(*({"query_id": q, "doc_id": d, "score": s} for (q, d), s in RUN.items())),
+    "DPR": lines(
+        {"id": "q1", "question": "?", "ctxs": [{"id": "d1", "text": "a", "score": "2"}, {"id": "d2", "text": "b", "score": "1"}]},
+        {"id": "q2", "question": "?", "ctxs": [{"id": "d2", "text": "b", "score": "0.5", "has_answer": True}]},
+    ),
+    "castorini": lines(
+        {"query": {"text": "?", "qid": "q1"}, "candidates": [{"docid": "d1", "score": 2, "doc": {"contents": "a"}}, {"docid": "d2", "score": 1, "doc": {"contents": "b"}}]},
+        {"query": {"text": "?", "qid": "q2"}, "candidates": [{"docid": "d2", "score": 0.5, "doc": {"contents": "b"}}]},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", RUNS)
+def test_a_run_is_recognised(form: str, tmp_path: Path) -> None:
+    assert pairs_of_run(put(tmp_path, RUNS[form])) == RUN
+
+
+RANKED: dict[str, bytes] = {
+    "MS MARCO TSV": b"q1\td1\t1\nq1\td2\t2\nq2\td2\t1\n",
+    "CSV with ranks": b"query_id,doc_id,rank\nq1,d1,1\nq1,d2,2\nq2,d2,1\n",
+    "KILT guesses": lines(
+        {"id": "q1", "input": "?", "output": [{"answer": "x", "provenance": [{"wikipedia_id": "d1"}, {"wikipedia_id": "d2"}, {"wikipedia_id": "d1"}]}]},
+        {"id": "q2", "input": "?", "output": [{"provenance": [{"wikipedia_id": "d2"}]}]},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", RANKED)
+def test_a_run_with_ranks_is_best_first(form: str, tmp_path: Path) -> None:
+    run = read_run(put(tmp_path, RANKED[form]))
+    assert (run.top("q1"), run.top("q2")) == (["d1", "d2"], ["d2"])
+
+
+def test_ranks_and_scores_that_look_alike_have_to_be_told(tmp_path: Path) -> None:
+    path = put(tmp_path, b"q1\td1\t2\nq1\td2\t1\nq1\td3\t3\n")
+    with pytest.raises(DataError, match="may be ranks or scores: say format="):
+        read_run(path)
+    assert read_run(path, format="tsv(header='query_id,doc_id,rank')").top("q1") == ["d2", "d1", "d3"]
+    assert read_run(f"tsv(header='query_id,doc_id,score'):{path}").top("q1") == ["d3", "d1", "d2"]
+    scores = put(tmp_path, b"q1\td1\t3\nq1\td2\t2\nq1\td3\t1\n", "scores")
+    assert read_run(scores).top("q1") == ["d1", "d2", "d3"]
+
+
+JUDGED: dict[str, bytes] = {
+    "TREC": b"q1 0 d1 2\nq1 0 d2 0\nq2 0 d2 1\n",
+    "BEIR": b"query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\nq2\td2\t1\n",
+    "TSV": b"query_id\tdoc_id\trelevance\nq1\td1\t2\nq1\td2\t0\nq2\td2\t1\n",
+    "TSV without a header": b"q1\td1\t2\nq1\td2\t0\nq2\td2\t1\n",
+    "CSV": b"qid,docid,label\nq1,d1,2\nq1,d2,0\nq2,d2,1\n",
+    "JSON by query": json.dumps(GRADES).encode(),
+    "JSON by query, indented": json.dumps(GRADES, indent=1).encode(),
+    "JSON lines": lines(*({"query_id": q, "doc_id": d, "relevance": int(r)} for (q, d), r in QRELS.items())),
+    "expected documents": json.dumps(
+        [
+            {"query_id": "q1", "query": "?", "documents": ["d1", "d2"], "grades": [2, 0]},
+            {"query_id": "q2", "query": "?", "documents": [{"id": "d2", "relevance": 1}]},
+        ]
+    ).encode(),
+}
+
+
+@pytest.mark.parametrize("form", JUDGED)
+def test_qrels_are_recognised(form: str, tmp_path: Path) -> None:
+    path = put(tmp_path, JUDGED[form])
+    assert pairs_of_qrels(path) == QRELS
+    assert str(read_qrels(path).scale) == "grades:2"
+
+
+@pytest.mark.parametrize("kind", ["run", "qrels"])
+def test_runs_and_qrels_come_as_parquet(kind: str, tmp_path: Path) -> None:
+    found, value = (RUN, "score") if kind == "run" else (QRELS, "relevance")
+    rows = [(q, d, s if kind == "run" else int(s)) for (q, d), s in found.items()]
+    pd.DataFrame(rows, columns=["query_id", "doc_id", value]).to_parquet(tmp_path / "x.parquet")
+    read = pairs_of_run if kind == "run" else pairs_of_qrels
+    assert read(tmp_path / "x.parquet") == found
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "x.parquet").rename(tmp_path / "parts" / "part-0.parquet")
+    assert read(tmp_path / "parts") == found
+
+
+KILT = lines(
+    {"id": "q1", "input": "who wrote it?", "output": [{"answer": "Ann", "provenance": [{"wikipedia_id": "d1", "title": "A"}]}, {"provenance": [{"wikipedia_id": "d3"}]}]},
+    {"id": "q2", "input": "who read it?", "output": [{"answer": "Bo"}, {"answer": "Bob"}, {"answer": "Bo"}]},
+)  # fmt: skip
+ASKED: dict[str, bytes] = {
+    "BEIR": lines(
+        *({"_id": q.query_id, "text": q.text, "metadata": {}, "answers": q.answers} for q in QUERIES.values())
+    ),
+    "KILT": KILT,
+    "castorini": lines(
+        {"query": {"text": "who wrote it?", "qid": "q1"}, "answers": ["Ann"], "candidates": []},
+        {"query": {"text": "who read it?", "qid": "q2"}, "answers": ["Bo", "Bob"], "candidates": []},
+    ),
+    "DPR qa.csv": b'who wrote it?\t[\'Ann\']\nwho read it?\t["Bo", "Bob"]\n',
+}
+
+
+@pytest.mark.parametrize("form", ASKED)
+def test_queries_are_recognised(form: str, tmp_path: Path) -> None:
+    found = read_queries(put(tmp_path, ASKED[form]))
+    expected = {q: (query.text, query.answers) for q, query in QUERIES.items()}
+    if form == "castorini":
+        expected = {q: (text, ()) for q, (text, _) in expected.items()}
+    assert {q: (query.text, query.answers) for q, query in found.items()} == expected
+
+
+TOPICS = b"""
+<top>
+<num> Number: q1
+<title> who wrote it?
+
+<desc> Description:
+Say who
+wrote it.
+</top>
+
+<top>
+<num>q2</num>
+<title>who read it?</title>
+</top>
+"""
+
+
+@pytest.mark.parametrize("content", [TOPICS, b"q1\twho wrote it?\nq2\twho read it?\n"])
+def test_topics_are_queries_without_answers(content: bytes, tmp_path: Path) -> None:
+    found = read_queries(put(tmp_path, content))
+    assert {q: query.text for q, query in found.items()} == {q: query.text for q, query in QUERIES.items()}
+    assert content is not TOPICS or found["q1"].columns["desc"] == "Say who wrote it."
+
+
+def test_collections_come_without_a_header(tmp_path: Path) -> None:
+    assert read_docs(put(tmp_path, b"1\tone text\n2\tanother\n")).get(["2"]) == [Doc("2", "another")]
+    assert read_docs(put(tmp_path, b"1\tone text\tA\n")).get(["1"]) == [Doc("1", "one text", "A")]
+
+
+def test_kilt_evidence_is_qrels_of_pages_and_its_answers_are_answers(tmp_path: Path) -> None:
+    path = put(tmp_path, KILT)
+    assert pairs_of_qrels(path) == {("q1", "d1"): 1.0, ("q1", "d3"): 1.0}
+
+
+RAGAS = [
+    {
+        "user_input": "who wrote it?",
+        "retrieved_contexts": ["by Ann", "by Bo"],
+        "response": "Ann did",
+        "reference": "Ann",
+    },
+    {"user_input": "who read it?", "retrieved_contexts": ["by Bo"], "response": "Bo", "reference": "Bo"},
+]
+OLD = [
+    {"question": "who wrote it?", "contexts": ["by Ann", "by Bo"], "answer": "Ann did", "ground_truth": "Ann"},
+    {"question": "who read it?", "contexts": ["by Bo"], "answer": "Bo", "ground_truths": ["Bo"]},
+]
+DEEPEVAL = [
+    {"input": "who wrote it?", "retrieval_context": ["by Ann", "by Bo"], "actual_output": "Ann did", "expected_output": "Ann", "context": ["by Ann"]},
+    {"input": "who read it?", "retrieval_context": ["by Bo"], "actual_output": "Bo", "expected_output": "Bo", "context": None},
+]  # fmt: skip
+TABLES: dict[str, Callable[[Path], object]] = {
+    "ragas": lambda path: path.write_bytes(lines(*RAGAS)),
+    "older ragas": lambda path: path.write_bytes(json.dumps(OLD).encode()),
+    "deepeval": lambda path: path.write_bytes(json.dumps(DEEPEVAL, indent=2).encode()),
+    "ragas as CSV": lambda path: pd.DataFrame(RAGAS).to_csv(path, index=False),
+    "ragas as Parquet": lambda path: pd.DataFrame(RAGAS).to_parquet(path),
+}
+
+
+@pytest.mark.parametrize("form", TABLES)
+def test_an_evaluation_table_is_queries_docs_a_run_and_answers(form: str, tmp_path: Path) -> None:
+    path = tmp_path / "app"
+    TABLES[form](path)
+    queries, docs, run = read_queries(path), read_docs(path), read_run(path)
+    assert [(q.text, q.answers) for q in queries.values()] == [("who wrote it?", ("Ann",)), ("who read it?", ("Bo",))]
+    ann, bo = content_id("", "by Ann"), content_id("", "by Bo")
+    assert docs.get([ann, bo]) == [Doc(ann, "by Ann"), Doc(bo, "by Bo")]
+    first, second = queries
+    assert (run.top(first), run.top(second)) == ([ann, bo], [bo])
+    quality = jk.answer(queries=queries, imported=path, metrics=["em"], answered_by="app")
+    assert dict(zip(quality["query_id"], quality["answer"], strict=True)) == {first: "Ann did", second: "Bo"}
+    if form == "deepeval":
+        assert pairs_of_qrels(path) == {(first, ann): 1.0}
+
+
+def test_the_same_question_twice_is_two_queries_and_files_of_two_applications_agree(tmp_path: Path) -> None:
+    one = put(tmp_path, lines(RAGAS[0], RAGAS[0], RAGAS[1]), "one")
+    assert len(read_queries(one)) == 3
+    other = put(tmp_path, lines(RAGAS[1], RAGAS[0], {**RAGAS[0], "retrieved_contexts": ["more"]}), "other")
+    assert set(read_queries([one, other])) == set(read_queries(one))
+    assert len(read_docs([one, other])) == 3
+
+
+def test_the_docs_of_several_retrievers_are_taken_together(tmp_path: Path) -> None:
+    entry = {"id": "q1", "question": "?", "answers": ["x"]}
+    sparse = put(
+        tmp_path,
+        lines({**entry, "ctxs": [{"id": "1", "text": "a"}, {"id": "2", "text": "b", "score": 1}][:1]}),
+        "sparse",
+    )
+    dense = put(
+        tmp_path,
+        lines({**entry, "ctxs": [{"id": "1", "text": "a", "score": 3}, {"id": "2", "text": "b", "score": 1}]}),
+        "dense",
+    )
+    assert [doc.doc_id for doc in read_docs([sparse, dense]).get(["2", "1"])] == ["2", "1"]
+    assert list(read_queries([sparse, dense])) == ["q1"]
+    wrong = put(tmp_path, lines({**entry, "question": "!", "ctxs": [{"id": "1", "text": "c"}]}), "wrong")
+    with pytest.raises(DataError, match="wrong: doc '1' has another title or text than in an earlier file"):
+        read_docs([sparse, wrong])
+    with pytest.raises(DataError, match="wrong: query 'q1' has another text than in an earlier file"):
+        read_queries([sparse, wrong])
+
+
+@pytest.fixture
+def beir(tmp_path: Path) -> Path:
+    folder = tmp_path / "beir"
+    put(folder, lines({"_id": "d1", "title": "A", "text": "by Ann"}, {"_id": "d2", "text": "by Bo"}), "corpus.jsonl")
+    put(folder, lines(*({"_id": q, "text": q} for q in ("q1", "q2", "of-train"))), "queries.jsonl")
+    put(folder, b"query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td2\t1\n", "qrels/test.tsv")
+    put(folder, b"query-id\tcorpus-id\tscore\nof-train\td1\t1\n", "qrels/train.tsv")
+    return folder
+
+
+@pytest.mark.parametrize("spelled", ["{}", "beir:{}"])
+def test_a_beir_folder_is_queries_docs_and_qrels(beir: Path, spelled: str) -> None:
+    source = spelled.format(beir)
+    assert list(read_queries(source)) == ["q1", "q2"]
+    assert read_docs(source).get(["d2"]) == [Doc("d2", "by Bo")]
+    assert pairs_of_qrels(source) == {("q1", "d1"): 1.0, ("q2", "d2"): 1.0}
+    assert list(read_queries(beir / "queries.jsonl")) == ["q1", "q2", "of-train"]
+    assert list(read_queries(f"beir(split=train):{beir}")) == ["of-train"]
+    with pytest.raises(DataError, match=r"holds no qrels/dev.tsv .*there are: test, train"):
+        read_qrels(f"beir(split=dev):{beir}")
+    with pytest.raises(DataError, match="is not a BEIR folder"):
+        read_docs(f"beir:{beir / 'qrels'}")
+
+
+class Item(NamedTuple):
+    query_id: str
+    text: str
+
+
+class Passage(NamedTuple):
+    doc_id: str
+    title: str
+    body: str
+
+    def default_text(self) -> str:
+        return f"{self.title} {self.body}"
+
+
+class Judgment(NamedTuple):
+    query_id: str
+    doc_id: str
+    relevance: int
+
+
+class Store:
+    def get_many(self, ids: list[str]) -> dict[str, Passage]:
+        return {i: Passage(i, "A", "text") for i in ids if i == "d1"}
+
+
+class DataSet:
+    def queries_iter(self) -> list[Item]:
+        return [Item("q1", "who?")]
+
+    def docs_store(self) -> Store:
+        return Store()
+
+    def qrels_iter(self) -> list[Judgment]:
+        return [Judgment("q1", "d1", 1)]
+
+
+def test_a_data_set_of_ir_datasets_is_read_by_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = ModuleType("ir_datasets")
+    library.load = lambda name: {"beir/scifact/test": DataSet()}[name]  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "ir_datasets", library)
+    source = "ir_datasets:beir/scifact/test"
+    assert [query.text for query in read_queries(source).values()] == ["who?"]
+    docs = read_docs(source)
+    assert docs.get(["d1"])[0].text == "A text"
+    assert "d1" in docs
+    assert "d2" not in docs
+    assert pairs_of_qrels(source) == {("q1", "d1"): 1.0}
+    with pytest.raises(DataError, match="knows no data set 'beir/scifakt'"):
+        read_queries("ir_datasets:beir/scifakt")
+    with pytest.raises(DataError, match="holds no run"):
+        read_run(source)
+
+
+def test_without_the_library_its_ids_are_refused_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ir_datasets", None)
+    with pytest.raises(UsageError, match=r"pip install 'judgekit\[ir-datasets\]'"):
+        read_queries("ir_datasets:beir/scifact/test")
+
+
+def test_fields_of_ones_own_are_mapped_in_front_of_the_path(tmp_path: Path) -> None:
+    path = put(tmp_path, lines({"key": "q1", "ask": "who?", "qid": "x", "id": "y"}), "queries.jsonl")
+    assert list(read_queries(f"jsonl(id=key, text=ask):{path}")) == ["q1"]
+    assert list(read_queries(path, "jsonl(id=key, text=ask)")) == ["q1"]
+    run = put(tmp_path, b"q,d,s\nq1,d1,2\nq1,d2,1\nq2,d2,.5\n", "run.csv")
+    assert pairs_of_run(f"csv(query=q, doc=d, score=s):{run}") == RUN
+    with pytest.raises(UsageError, match=r"no option 'text' \(there are: query, doc, score, rank, header, quote\)"):
+        read_run(f"csv(text=q):{run}")
+
+
+PACKED: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "bzip2": bz2.compress,
+    "zstd": lambda data: pa.compress(data, codec="zstd", asbytes=True),
+}
+
+
+@pytest.mark.parametrize("packing", PACKED)
+@pytest.mark.parametrize("form", ["TREC", "CSV", "JSON by query", "DPR"])
+def test_packed_files_are_read(packing: str, form: str, tmp_path: Path) -> None:
+    path = put(tmp_path, PACKED[packing](RUNS[form]), f"bm25.trec.{packing}")
+    assert pairs_of_run(path) == RUN
+    content = PACKED[packing](RUNS[form] + b" " * 100_000)
+    with pytest.raises(DataError, match=r"cut off|damaged"):
+        read_run(put(tmp_path, content[: len(content) // 2], "cut"))
+
+
+def test_standard_input_is_read_more_than_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    given.__globals__["_standard_input"].cache_clear()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TREC)))
+    assert pairs_of_run("-") == RUN
+    assert pairs_of_run("-") == RUN
+    given.__globals__["_standard_input"].cache_clear()
+
+
+BAD: list[tuple[str, Callable[[Path], object], bytes, int | None, str]] = [
+    ("CSV run", read_run, b"query_id,doc_id,score\nq1,d1,2\nq1,d2,high\n", 3, "'score' must be a finite number, is 'high'"),
+    ("CSV run, pair twice", read_run, b"query_id,doc_id,score\nq1,d1,2\nq1,d1,1\n", 3, "doc 'd1' is there twice for query 'q1'"),
+    ("CSV run, no doc", read_run, b"query_id,score\nq1,1\n", 2, "lacks the field 'doc_id'"),
+    ("CSV run, empty line", read_run, b"query_id,doc_id,score\nq1,d1,2\n\nq1,d2,1\n", 3, "is empty where a row"),
+    ("MS MARCO run", read_run, b"q1\td1\t1\nq1\td2\n", 2, "the header has 3 columns, this row 2"),
+    ("JSON run", read_run, b'{"q1": {"d1": 1}}\n{"q2": {"d1": "high"}}\n', 2, "'score' must be a finite number, is 'high'"),
+    ("JSON run, indented", read_run, b'{\n"q1": {"d1": 1},\n"q2": {"d1": null}}', 3, "'q2': some passages of this file have a 'score', others"),
+    ("JSON run, cut off", read_run, b'{\n"q1": {"d1": 1},\n', 3, "the JSON object ends early"),
+    ("castorini", read_run, lines({"query": {"text": "x", "qid": "1"}, "candidates": [{"doc": {}}]}), 1, "candidates[0]: expected an object with docid"),
+    ("KILT", read_queries, KILT + lines({"id": "q3", "input": "", "output": []}), 3, "the text of query 'q3' is empty"),
+    ("KILT evidence", read_qrels, lines({"id": "q3", "input": "x", "output": [{"provenance": [{}]}]}), 1, "output[0].provenance: expected objects with wikipedia_id"),
+    ("BEIR qrels", read_qrels, b"query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\tx\n", 3, "'score' must be a finite number, is 'x'"),
+    ("CSV qrels, decimals", read_qrels, b"query_id,doc_id,relevance\nq1,d1,1\nq1,d2,0.5\n", 3, "0.5 is not an integer: declare"),
+    ("JSON qrels, decimals", read_qrels, b'{\n"q1": {"d1": 1},\n"q2": {"d1": 0.5}}', 3, "0.5 is not an integer"),
+    ("expected documents", read_qrels, json.dumps([{"query": "x", "documents": ["a", "b"], "grades": [1]}]).encode(), 1, "has 2 documents and needs a list of as many grades"),
+    ("ragas", read_docs, lines(*RAGAS) + lines({**RAGAS[0], "retrieved_contexts": "one text"}, {**RAGAS[0], "retrieved_contexts": 5}), 4, "'retrieved_contexts' must be a list of texts, is the number 5"),
+    ("ragas, a context", read_docs, lines({**RAGAS[0], "retrieved_contexts": [5]}), 1, "ctxs[0]: 'text' must be a string"),
+    ("ragas as CSV", read_docs, b"question,contexts,answer\nx,\"['a', b]\",y\n", 2, "begins with \"[\" but is not a JSON list"),
+    ("topics, no end", read_queries, b"<top>\n<num> 1\n<title> a\n", 1, "this topic has no end"),
+    ("topics, no number", read_queries, b"<top>\n<title> a\n</top>\n", 1, "'query_id' must be a string, is null"),
+    ("topics, text outside", read_queries, b"<top>\n<num> 1\n<title> a\n</top>\nmore\n", 5, "stands outside of a topic"),
+    ("TSV topics", read_queries, b"1\ta\n2\tb\tc\n", 2, "the header has 2 columns, this row 3"),
+    ("a run for queries", read_queries, RUNS["JSON by query"], None, "is of the form 'dict', which holds no queries; expected query records"),
+    ("lz4", read_run, b"\x04\x22\x4d\x18....", None, "is compressed with lz4; expected"),
+    ("nothing known", read_run, b"hello\nworld\n", 1, "has 1 columns, expected 6"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("read", "content", "line", "reason"), [pytest.param(*case[1:], id=case[0]) for case in BAD])
+def test_a_bad_line_is_named_in_each_form(
+    read: Callable[[Path], object], content: bytes, line: int | None, reason: str, tmp_path: Path
+) -> None:
+    path = put(tmp_path, content)
+    with pytest.raises(DataError) as caught:
+        read(path)
+    assert (caught.value.path, caught.value.line) == (path, line)
+    assert reason in caught.value.reason, caught.value
