@@ -8,7 +8,7 @@ from judgekit.analysis.flags import FLAGS
 from judgekit.analysis.levels import LEVELS
 from judgekit.analysis.models import ModelMatrix, model_matrix
 from judgekit.analysis.planning import plan_queries
-from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES, Primary
+from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, GUARD, USES, Primary
 from judgekit.analysis.querylog import QueryLogCheck, check_query_log
 from judgekit.analysis.verdict import Verdict
 
@@ -18,6 +18,7 @@ __all__ = [
     "COEFFICIENTS",
     "FIND_QUESTIONS",
     "FLAGS",
+    "GUARD",
     "LEVELS",
     "USES",
     "Agreement",

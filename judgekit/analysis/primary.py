@@ -11,10 +11,13 @@ from judgekit.analysis.measures import cutoff_of, spelled_as
 from judgekit.data.tables import ALL
 from judgekit.errors import UsageError, nearest
 
-__all__ = ["CHOOSE_RUNS", "FIND_QUESTIONS", "USES", "Primary", "settle"]
+__all__ = ["CHOOSE_RUNS", "FIND_QUESTIONS", "GUARD", "USES", "Primary", "settle"]
 
 CHOOSE_RUNS: Final = "choose-runs"
 FIND_QUESTIONS: Final = "find-questions"
+GUARD: Final = "guard"
+"""The third use: it is answered by copies of a run that are known to be worse (`judgekit.gate.ladder`), not by a level;
+beside it stands what its runs are worth for the first two."""
 USES: Final = {CHOOSE_RUNS: "within-query", FIND_QUESTIONS: "query"}
 """What labels are wanted for, each use with the level that answers it."""
 
@@ -40,6 +43,8 @@ class Primary:
     @property
     def level(self) -> str:
         """The level that answers the use; of one that is unknown, as a damaged file may hold, no level's name."""
+        if self.use == GUARD:
+            return USES[CHOOSE_RUNS if self.run == ALL else FIND_QUESTIONS]
         return USES.get(self.use, self.use)
 
     @property
@@ -88,6 +93,10 @@ def settle(
         UsageError: something chosen is not there, or there is one run and the use is to choose between several.
     """
     warnings: list[str] = []
+    if use == GUARD:
+        raise UsageError(
+            "use 'guard' makes copies of a run worse, which needs the run itself: `judgekit run` with use = \"guard\""
+        )
     if use is not None and use not in USES:
         raise UsageError(f"there is no use {use!r} (there are: {', '.join(USES)}).{nearest(use, USES)}")
     if use == CHOOSE_RUNS and len(inputs.runs) < 2:

@@ -2,34 +2,49 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from scipy.special import stdtrit
 
 from judgekit import stages
-from judgekit.client.session import Mode
+from judgekit.analysis import GUARD, Primary, Verdict
+from judgekit.client.session import Mode, Session
+from judgekit.data.documents import Unit
 from judgekit.data.files import read_table
 from judgekit.data.labelings import Labeling
 from judgekit.data.manifest import mismatches, sources
-from judgekit.data.readers import read_column, read_queries
+from judgekit.data.readers import read_column, read_docs, read_queries
 from judgekit.data.runs import Run
 from judgekit.data.tables import LABELS
 from judgekit.data.trec import read_run
 from judgekit.errors import ConfigError, DataError, UsageError, nearest
 from judgekit.experiment.file import Config, GuardConfig, load, parse_config
+from judgekit.experiment.prepare import Prepared
 from judgekit.gate.decision import Rules
-from judgekit.gate.guard import Guarded, by_labels, gate, label_changes
+from judgekit.gate.guard import Guarded, by_labels, differing, gate, label_changes
+from judgekit.gate.ladder import Earlier, Ladder, Lists, degraded, make_ladder, parse_steps
 from judgekit.labelers.base import Labeler, build
-from judgekit.metrics import parse_measures
+from judgekit.metrics import Measure, parse_measures
 from judgekit.progress import Progress, silent
-from judgekit.spec import slug
+from judgekit.spec import Spec, slug
 from judgekit.wire.access import Secret
 
-__all__ = ["guard_experiment", "guard_results", "refuse_mixed"]
+__all__ = [
+    "check_ladder",
+    "climb",
+    "guard_experiment",
+    "guard_results",
+    "ladder_units",
+    "ladder_verdict",
+    "refuse_mixed",
+]
 
 
 def refuse_mixed(files: Mapping[str, Path], *roles: str) -> None:
@@ -199,3 +214,153 @@ def _resolved(folder: Path) -> Config:
         return parse_config(tomllib.loads(content), base / path.name)
     except (OSError, ValueError, IndexError):
         raise DataError("does not hold results of `judgekit run` (there is no resolved.toml to read)", folder) from None
+
+
+def check_ladder(prepared: Prepared) -> bool:
+    """Return whether an experiment wants a ladder; raise ConfigError where it cannot be made."""
+    config = prepared.config
+    rules = config.guard
+    if rules is None:
+        return config.analysis.use == GUARD
+    names = {"base": config.runs, "new": config.runs, "labeler": prepared.labelers, "relevant": prepared.labelers}
+    for key, have in names.items():
+        name = getattr(rules, key)
+        if name is not None and name not in have:
+            reason = f"there is no {name!r} (there are: {', '.join(have)}).{nearest(name, have)}"
+            raise ConfigError(reason, config.path, f"guard.{key}")
+    try:
+        steps = parse_steps(rules.steps, config.data.depth)
+    except UsageError as error:
+        raise ConfigError(str(error), config.path, "guard.steps") from None
+    if rules.earlier is None and any(step.name == "stale" for step in steps):
+        raise ConfigError("stale needs guard.earlier, a file with the earlier documents", config.path, "guard.steps")
+    if rules.answer and not prepared.answering:
+        raise ConfigError("nothing answers in this experiment (see [answers])", config.path, "guard.answer")
+    return True
+
+
+@dataclass(frozen=True)
+class _Rungs:
+    """The base run with each step in every query, and the pairs that only these lists show."""
+
+    lists: Lists
+    steps: tuple[Spec, ...]
+    runs: tuple[Run, ...]
+    extra: stages.Collection
+
+
+def _rungs(prepared: Prepared, relevant: Labeling | None) -> _Rungs:
+    """Make the steps; without labels, those that need none to be made."""
+    config, collection = prepared.config, prepared.collection
+    rules = config.guard or GuardConfig()
+    steps = parse_steps(rules.steps, config.data.depth)
+    if relevant is None:
+        steps = [step for step in steps if step.name != "drop" or step.options]
+    name = rules.base or collection.runs[0].name
+    run = next(run for run in collection.runs if run.name == name)
+    if any("rank" in step.options for step in steps):
+        run = read_run(config.resolve(config.runs[name]), name).only(collection.queries)
+    earlier = None if rules.earlier is None else read_docs(config.resolve(rules.earlier))
+    docs = collection.docs if earlier is None else Earlier(collection.docs, earlier)
+    good: dict[str, frozenset[str]] = {}
+    if relevant is not None:
+        least = 0.5 if relevant.scale.min_rel is None else relevant.scale.min_rel
+        rows = relevant.table[relevant.table["relevance"] >= least]
+        for query_id, doc_id in zip(rows["query_id"], rows["doc_id"], strict=True):
+            good[query_id] = good.get(query_id, frozenset()) | {doc_id}
+    lists = Lists(run, collection.depth, tuple(collection.queries), good, earlier, collection.docs)
+    runs = tuple(degraded(step, lists) for step in steps)
+    pooled = {q: set(docs) for q, docs in collection.pairs.items()}
+    new = {(q, d): None for one in runs for q in one.query_ids for d in one.top(q) if d not in pooled.get(q, ())}
+    queries, alone = zip(*new, strict=True) if new else ((), ())
+    shown = (Run("ladder", queries, alone, np.zeros(len(new))),) if new else ()
+    return _Rungs(lists, tuple(steps), runs, stages.Collection(collection.queries, docs, shown, max(len(new), 1)))
+
+
+def ladder_units(prepared: Prepared, labeler: Labeler) -> Iterator[Unit]:
+    """Yield what a labeler is asked about documents that only the ladder's lists show."""
+    return stages.label_units(labeler, _rungs(prepared, None).extra)
+
+
+async def climb(prepared: Prepared, labelings: Mapping[str, Labeling], session: Session) -> Ladder:
+    """Return the ladder of an experiment; documents that it alone shows are labelled, and a sample is answered."""
+    config = prepared.config
+    rules = config.guard or GuardConfig()
+    kept = [name for name, one in prepared.labelers.items() if one.needs.people or hasattr(one, "imported")]
+    by = rules.relevant or next(iter([*kept, *labelings]))
+    rungs = _rungs(prepared, labelings[by])
+    together = []
+    for name, labeling in labelings.items():
+        more = await stages.label_pool(prepared.labelers[name], rungs.extra, session, f"{name}, ladder")
+        table = pd.concat([labeling.table, more.table], ignore_index=True) if len(more) else labeling.table
+        together.append(Labeling(name, labeling.scale, table))
+    quality = await _answered(prepared, rungs, rules.answer, session) if rules.answer else {}
+    ladder = make_ladder(
+        rungs.lists,
+        together,
+        parse_measures([rules.rules().measure or str(config.analysis.primary)], config.path.parent),
+        rungs.steps,
+        rungs.runs,
+        quality=quality,
+        shares=rules.shares,
+        alpha=rules.rules().alpha,
+        noise=rules.noise,
+        seed=config.analysis.seed,
+    )
+    notes = [f"The copies are of {rungs.lists.run.name!r}."]
+    if any(step.name == "drop" and not step.options for step in rungs.steps):
+        notes.append(f"drop takes away what {by!r} calls relevant, so {by!r} sees it best.")
+    if not rules.noise:
+        notes.append("Nothing else changes in these copies: beside other changes (noise) a loss is harder to notice.")
+    return replace(ladder, notes=tuple(notes))
+
+
+async def _answered(
+    prepared: Prepared, rungs: _Rungs, most: int, session: Session
+) -> dict[str, tuple[float, float, float]]:
+    """Return by step how much answer quality it takes where it is in every query, with its 95 % interval."""
+    config, found = prepared.config, {}
+    answering = next(iter(prepared.answering.values()))
+    metric = dict(zip(config.answers.metrics, (m.name for m in answering.metrics), strict=True)).get(
+        str(config.analysis.primary_metric), answering.metrics[0].name
+    )
+    cutoff = Measure(str(config.analysis.primary)).cutoff
+    k = cutoff if cutoff in config.answers.depths else config.answers.depths[-1]
+    rng = np.random.default_rng(config.analysis.seed)
+    base = rungs.lists.run.cut(rungs.lists.depth)
+    for step, run in zip(rungs.steps, rungs.runs, strict=True):
+        changed = differing((base, run), rungs.lists.query_ids, k)
+        if step.name in ("identity", "balanced") or len(changed) < 2:
+            continue
+        sample = rng.choice(changed, min(most, len(changed)), replace=False).tolist()
+        queries = {q: prepared.collection.queries[q] for q in sample}
+        asked = stages.Collection(queries, rungs.extra.docs, (base.only(sample), run.only(sample)), rungs.lists.depth)
+        table = await stages.answer_runs(answering, asked, [k], session, closed_book=False, stage="answer, ladder")
+        values = table[table["metric"] == metric].pivot(index="query_id", columns="run", values="value").dropna()
+        loss = (values[base.name] - values[str(step)]).to_numpy(np.float64)
+        share = len(changed) / len(rungs.lists.query_ids)
+        if len(loss) > 1:
+            reach = float(stdtrit(len(loss) - 1, 0.975)) * float(loss.std(ddof=1)) / math.sqrt(len(loss))
+            mean = float(loss.mean())
+            found[str(step)] = (share * mean, share * (mean - reach), share * (mean + reach))
+    return found
+
+
+def ladder_verdict(ladder: Ladder, primary: Primary, costs: pd.DataFrame) -> Verdict:
+    """Return what the ladder says, as the verdict for the use ``guard``."""
+    said = {}
+    for row in costs.to_dict("records"):
+        money, requests = row["money"], row["requests"]
+        said[str(row["labeling"])] = (
+            ""
+            if not requests >= 0
+            else ", at no cost"
+            if requests == 0
+            else f", for {money:.2f}"
+            if money >= 0
+            else f", for {requests:,.0f} requests"
+        )
+    measure = str(ladder.table["measure"].iloc[0])
+    sentences = ladder.sentences(measure, said)
+    head = f"To guard ({measure}): {sentences[0]}"
+    return Verdict(head, replace(primary, use=GUARD, measure=measure), (*sentences[1:], *ladder.notes))

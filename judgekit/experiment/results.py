@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from judgekit import __version__, stages
-from judgekit.analysis import CHOOSE_RUNS, Answering, kinship, model_matrix, plan_queries
+from judgekit.analysis import CHOOSE_RUNS, FIND_QUESTIONS, GUARD, Answering, kinship, model_matrix, plan_queries
 from judgekit.analysis.cost import COSTS
 from judgekit.answers.imported import Imported
 from judgekit.client.budget import Amount
@@ -51,6 +51,11 @@ MIXED = (
     "Ask again what one of the models said (`judgekit cache forget --model NAME`, then run), or accept the mix with"
     " accept_mixed_models = true under [analysis]."
 )
+_TITLES = {
+    CHOOSE_RUNS: "To choose between retrievers",
+    FIND_QUESTIONS: "To find questions that fail",
+    GUARD: "To guard: what these labels would notice",
+}
 _NOTES = {
     MOCK_URL: "No LLM was involved: the built-in mock (mock:) judged and answered by word overlap. These numbers show"
     " how judgekit works, not which labeling is better.",
@@ -338,7 +343,7 @@ def _sections(comparison: Comparison, matrix: ModelMatrix | None, log: QueryLogC
     if log is not None:
         yield Section("Do these queries look like the real ones?", log.sentence, quotes=log.examples)
     for verdict in [*list(comparison.verdicts.values())[1:], *_independent(comparison)]:
-        title = "To choose between retrievers" if verdict.primary.use == CHOOSE_RUNS else "To find questions that fail"
+        title = _TITLES[verdict.primary.use]
         of = (
             ""
             if verdict.primary.model == comparison.verdict.primary.model

@@ -24,7 +24,7 @@ from typing import Any, Final
 import pandas as pd
 
 from judgekit import stages
-from judgekit.analysis import Comparison, QueryLogCheck, agreement, check_query_log, compare
+from judgekit.analysis import GUARD, Comparison, QueryLogCheck, agreement, check_query_log, compare
 from judgekit.analysis.controls import LENGTH, RETRIEVER
 from judgekit.answers.imported import Imported
 from judgekit.client.batch import BatchExport, export_batch
@@ -41,6 +41,7 @@ from judgekit.data.trec import missing_path, write_qrels
 from judgekit.experiment import results as shown
 from judgekit.experiment.canary import canary as ask_again
 from judgekit.experiment.file import Config, load
+from judgekit.experiment.guarding import check_ladder, climb, ladder_units, ladder_verdict
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.labelers.base import Labeler
 from judgekit.metrics import Measure, incomparable
@@ -101,6 +102,7 @@ FILES: Final = (
     "gains.csv",
     "fidelity.csv",
     "top.csv",
+    "ladder.csv",
     "agreement.csv",
     "confusion.csv",
     "models.csv",
@@ -143,9 +145,17 @@ def stage_units(prepared: Prepared) -> Mapping[str, Callable[[], Iterator[Asked]
         return ((answerer, unit) for unit in stages.units_to_answer(collection, asked))
 
     collection, config = prepared.collection, prepared.config
-    return {f"label {name}": partial(labels, labeler) for name, labeler in prepared.labelers.items()} | {
-        name: partial(answers, answering) for name, answering in prepared.answering.items()
-    }
+
+    def ladder(labeler: Labeler) -> Iterator[Asked]:
+        return ((labeler, unit) for unit in ladder_units(prepared, labeler))
+
+    more = prepared.labelers.items() if check_ladder(prepared) else ()
+    further = {f"label {name}, ladder": partial(ladder, labeler) for name, labeler in more if labeler.needs.asked}
+    return (
+        {f"label {name}": partial(labels, labeler) for name, labeler in prepared.labelers.items()}
+        | further
+        | {name: partial(answers, answering) for name, answering in prepared.answering.items()}
+    )
 
 
 def plan(experiment: Config | str | Path, cache: str | Path | None = None) -> dict[str, Plan]:
@@ -162,6 +172,9 @@ def plan(experiment: Config | str | Path, cache: str | Path | None = None) -> di
     with Session(store if has_store(store) else None, mode="read-only") as session:
         plans = {name: session.plan(units(), Everything()) for name, units in asked.items()}
         plans["all"] = session.plan(chain.from_iterable(units() for units in asked.values()), Everything())
+    rules = prepared.config.guard
+    if rules is not None and rules.answer:
+        plans["all"].expect(2 * rules.answer * len(rules.steps))  # which lists change is known once they are labelled
     for name, one in prepared.answering.items():
         rating = 0 if isinstance(one.answerer, Imported) else len(one.asking)
         for stage in (name, "all") if rating else ():
@@ -291,6 +304,7 @@ async def run_async(
     folder = Path(out)
     with noting_reads() as read:
         prepared = prepare(experiment)
+        wanted = check_ladder(prepared)
         check_folder(folder, result_files(prepared), overwrite=overwrite)
     config, collection = prepared.config, prepared.collection
     inputs = sources(config.files(), read)
@@ -339,6 +353,7 @@ async def run_async(
         rated = [] if prepared.ratings is None else [prepared.ratings]
         quality = pd.concat([*answers, *rated], ignore_index=True)
         write_table(quality, folder / _quality_file(prepared))
+        ladder = await climb(prepared, labelings, session) if wanted else None
     evaluation = stages.score_pool(collection, list(labelings.values()), prepared.measures, config.metrics.missing)
     scores = pd.concat([evaluation.scores(), evaluation.means()], ignore_index=True)
     write_table(scores, folder / "scores.parquet")
@@ -352,7 +367,7 @@ async def run_async(
     comparison = compare(
         pd.concat([bounded, stages.control_scores(collection, primary)], ignore_index=True),
         quality,
-        use=analysis.use,
+        use=None if analysis.use == GUARD else analysis.use,
         primary=analysis.primary,
         primary_metric=spelled.get(metric, metric),
         primary_model=first.model if first and metric in spelled else None,
@@ -373,6 +388,12 @@ async def run_async(
         incomparable=incomparable(collection.runs, Measure(primary)),
         progress=progress,
     )
+    if ladder is not None:
+        guards = ladder_verdict(ladder, comparison.verdict.primary, shown.costs(prepared.labelers, session))
+        others = dict(comparison.verdicts)
+        first_one = {GUARD: guards} if analysis.use == GUARD else {}
+        comparison = replace(comparison, verdicts={**first_one, **others, GUARD: guards})
+        write_table(ladder.table, folder / "ladder.csv")
     agreed = agreement(
         list(labelings.values()),
         people=[name for name, labeler in prepared.labelers.items() if labeler.needs.people],
@@ -401,6 +422,6 @@ async def run_async(
     names = [name for name in result_files(prepared) if not name.startswith((MANIFEST, "report."))]
     write_manifest(folder / MANIFEST, inputs, [folder / name for name in names if (folder / name).exists()])
     verdict = comparison.verdict
-    withheld = mix or ("" if verdict.found else verdict.headline)
+    withheld = mix or ("" if verdict.found or verdict.primary.use == GUARD else verdict.headline)
     missing = (*([f"the verdict: {withheld}"] if withheld else []), *shown.missing(labelings, quality))
     return Finished(folder, results, labelings, quality, scores, comparison, missing, asked_again)

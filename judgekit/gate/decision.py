@@ -48,7 +48,7 @@ POWER: Final = 0.9
 _PLANNED: Final = 0.8
 """Power of a number of queries that would settle it."""
 _MOST: Final = 1_000_000
-_BETS: Final = np.geomspace(0.004, 0.98, 20)
+BETS: Final = np.geomspace(0.004, 0.98, 20)
 """Shares of the capital that are bet, in equal parts; a mixture of bets is valid whatever the order of the queries."""
 
 
@@ -148,8 +148,8 @@ def _t(losses: Floats, alpha: float) -> tuple[float, float]:
 
 def _capital(losses: Floats, mean: float) -> float:
     """Return the logarithm of what betting against a mean of at most ``mean`` has won."""
-    won = np.log1p((_BETS / (1 + mean))[:, None] * (losses - mean)).sum(axis=1)
-    return float(np.logaddexp.reduce(won) - math.log(len(_BETS)))
+    won = np.log1p((BETS / (1 + mean))[:, None] * (losses - mean)).sum(axis=1)
+    return float(np.logaddexp.reduce(won) - math.log(len(BETS)))
 
 
 def _betting(losses: Floats, alpha: float) -> tuple[float, float]:

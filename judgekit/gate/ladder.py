@@ -159,14 +159,15 @@ def degraded(step: Spec, lists: Lists) -> Run:
         frame = run.frame()
         return Run.from_frame(frame, str(step), ties=Ties.DOC_ASC).cut(lists.depth)
     rows: list[tuple[str, str, float]] = []
+    options = {**_STEPS[step.name][1], **step.options}
     for query_id in lists.query_ids:
-        changed = function(lists, query_id, run.top(query_id), **step.options) if run.top(query_id) else []
-        changed = list(dict.fromkeys(changed))[: lists.depth]
+        docs = run.top(query_id)
+        changed = list(dict.fromkeys(function(lists, query_id, docs, **options)))[: lists.depth] if docs else []
         rows += [(query_id, doc_id, -float(rank)) for rank, doc_id in enumerate(changed)]
     if not rows:
         raise UsageError(f"{step} leaves no document in any list of {run.name!r}")
-    queries, docs, scores = zip(*rows, strict=True)
-    return Run(str(step), queries, docs, scores)
+    queries, shown_docs, scores = zip(*rows, strict=True)
+    return Run(str(step), queries, shown_docs, scores)
 
 
 def losses(evaluation: Evaluation, measure: int, labeling: int, base: int, new: int, scale: str) -> tuple[Floats, ...]:
