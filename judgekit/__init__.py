@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         write_run,
         write_table,
     )
+    from judgekit.data.chunks import carry, chunks
     from judgekit.errors import JudgekitError
     from judgekit.experiment.run import plan, run
     from judgekit.gate.guard import guard
@@ -59,6 +60,8 @@ _HOMES = {
     "agree": "stages",
     "agreement": "analysis.agreement",
     "answer": "stages",
+    "carry": "data.chunks",
+    "chunks": "data.chunks",
     "compare": "analysis",
     "guard": "gate.guard",
     "label": "stages",
@@ -97,6 +100,8 @@ __all__ = [
     "agree",
     "agreement",
     "answer",
+    "carry",
+    "chunks",
     "compare",
     "guard",
     "label",

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from judgekit.data.documents import Doc, Docs
 from judgekit.data.labelings import Labeling
+from judgekit.data.tables import SPAN
 
-__all__ = ["TITLE", "Spans", "evidence_in", "evidence_of", "sharing", "spans_of", "where"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["TITLE", "Spans", "evidence_in", "evidence_of", "sharing", "spans_of", "stated", "where"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -51,6 +55,19 @@ def where(doc: Doc) -> dict[str, str | float]:
     if doc.page_id is None or doc.start is None or doc.end is None:
         return {}
     return {"page_id": doc.page_id, "start": doc.start, "end": doc.end}
+
+
+def stated(labeling: Labeling, docs: Docs) -> pd.DataFrame:
+    """Return a labeling's table with the columns that say where its documents stand, "" and NaN where nobody says it.
+
+    Raises:
+        DataError: a document is not in the collection.
+    """
+    table = labeling.table.drop(columns=[*SPAN], errors="ignore")
+    spans = [where(doc) for doc in docs.get(table["doc_id"].tolist())]
+    for name in SPAN:
+        table[name] = [span.get(name) for span in spans]
+    return table
 
 
 def evidence_in(doc: Doc, holds: Callable[[str], bool], words: int) -> set[str]:
