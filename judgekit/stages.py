@@ -398,6 +398,8 @@ async def answer_runs(
         found.setdefault(answered, []).extend((one, origin(outcomes)) for one in lists)
         for depth in {depth for _, depth in lists}:
             session.book(at_depth(stage, depth), answerer.endpoint, outcomes)
+        for run, depth in lists if any(map(where, unit.docs)) else ():
+            session.book(at_depth(f"{stage} {run}", depth), answerer.endpoint, outcomes)
     return QUALITY.check(await _rated(answering, found, session, stage))
 
 

@@ -30,7 +30,6 @@ def chunks(
 ) -> None:
     """Find where documents stand on their pages, so that evidence is counted once however they were cut."""
     from judgekit.data.chunks import chunks as place
-    from judgekit.data.documents import Doc, MemoryDocs
     from judgekit.data.files import check_target
     from judgekit.data.manifest import manifest_path, write_manifest
     from judgekit.data.outputs import check_outputs, noting_reads
@@ -42,17 +41,9 @@ def chunks(
             whole = read_docs(pages, "auto(id=page_id)")
         except DataError:
             whole = read_docs(pages)
-        found: dict[str, Doc] = {}
-        files: dict[str, Path] = {}
-        for path in docs:
-            for doc in read_docs(path):
-                if doc.doc_id in found:
-                    raise DataError(
-                        f"doc {doc.doc_id!r} is also in {files[doc.doc_id]}: two cuts need ids of their own", path
-                    )
-                found[doc.doc_id], files[doc.doc_id] = doc, path
+        cut = read_docs([str(path) for path in docs])
     check_outputs(out, manifest_path(out))
-    placed = place(whole, MemoryDocs(found.values()), least=least, tokenizer=tokenizer)
+    placed = place(whole, cut, least=least, tokenizer=tokenizer)
     write_docs(placed.docs, out)
     write_manifest(manifest_path(out), made_from({"pages": pages}, read), [out])
     told = f"{placed.exact + placed.alike:,} of {len(placed.docs):,} documents have a span"

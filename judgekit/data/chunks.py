@@ -17,6 +17,7 @@ from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.spans import TITLE, evidence_of, where
 from judgekit.data.tables import SPAN, Status, Table
 from judgekit.errors import DataError, UsageError
+from judgekit.spec import user_code
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,10 +113,8 @@ def _tokens(path: str | Path):  # type: ignore[no-untyped-def]  # a tokenizer of
         from tokenizers import Tokenizer
     except ImportError:
         raise UsageError("token offsets need the package tokenizers: pip install 'judgekit[tokenizers]'") from None
-    try:
+    with user_code(lambda: f"{path} does not hold a tokenizer", str(path)):  # its errors have no kind of their own
         return Tokenizer.from_file(str(path))
-    except Exception as error:
-        raise UsageError(f"{path} does not hold a tokenizer: {error}") from error
 
 
 def _checked(doc: Doc, page: str, least: float, tokenizer) -> Doc:  # type: ignore[no-untyped-def]  # see _tokens
@@ -163,6 +162,9 @@ def _find(text: str, pages: Sequence[tuple[str, str]], least: float) -> tuple[st
     if not words:
         return None
     pattern = re.compile(r"\s+".join(map(re.escape, words)))
+    for name, page in pages:
+        if (at := page.find(text)) >= 0:
+            return "exact", name, at, at + len(text)
     for name, page in pages:
         match = pattern.search(page)
         if match:

@@ -6,8 +6,10 @@ import platform
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import version
+from itertools import chain
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from judgekit import __version__, stages
@@ -16,7 +18,10 @@ from judgekit.analysis.cost import COSTS
 from judgekit.answers.imported import Imported
 from judgekit.client.budget import Amount
 from judgekit.data.checks import remarks
+from judgekit.data.spans import where
 from judgekit.data.tables import NO_FAILURE, NOT_MISSING, SCORES, Status
+from judgekit.errors import UsageError
+from judgekit.metrics import Measure
 from judgekit.report.model import (
     QUALITY_MEANS,
     Answers,
@@ -383,6 +388,49 @@ def _sections(comparison: Comparison, matrix: ModelMatrix | None, log: QueryLogC
         )
 
 
+def _cuts(
+    prepared: Prepared, labelings: Mapping[str, Labeling], quality: pd.DataFrame, session: Session, primary: Primary
+) -> Iterator[Section]:
+    """Yield a table by run where documents say where they stand: what a cut of the pages finds, and what it takes."""
+    collection, k = prepared.collection, primary.depth
+    shown = {run.name: [run.top(q, k) for q in collection.queries] for run in collection.runs}
+    docs = {name: collection.docs.get([d for ids in lists for d in ids]) for name, lists in shown.items()}
+    if not any(map(where, chain.from_iterable(docs.values()))):
+        return
+    measures = {"evidence nDCG": f"nDCG(unit=evidence)@{k}", "evidence recall": f"R(unit=evidence)@{k}"}
+    try:
+        found = stages.score_pool(collection, list(labelings.values()), list(map(Measure, measures.values())))
+    except UsageError:  # no relevant document says it
+        return
+    means = found.means().set_index(["labeling", "run", "measure"])["value"]
+    of = (quality["model"] == primary.model) & (quality["metric"] == primary.metric) & (quality["depth"] == k)
+    answered = quality[of].groupby("run")["value"].mean()
+    stages_of = {one.model: stage for stage, one in prepared.answering.items()}
+    rows = []
+    for labeling in labelings:
+        for run in shown:
+            spent = session.usage(stages.at_depth(f"{stages_of.get(primary.model)} {run}", k)).standalone
+            told = spent.requests - spent.unreported
+            rows.append(
+                {
+                    "labeling": labeling,
+                    "run": run,
+                    "characters per document": sum(len(doc.text) for doc in docs[run]) / max(len(docs[run]), 1),
+                    **{title: means[labeling, run, name] for title, name in measures.items()},
+                    primary.metric: answered.get(run, np.nan),
+                    "tokens per prompt": spent.prompt_tokens / told if told else np.nan,
+                    "cost": np.nan if spent.money is None or not spent.requests else spent.money,
+                }
+            )
+    yield Section(
+        "The same evidence, cut differently",
+        f"Evidence counts once, in however many of the top {k} documents it stands: gains of first showings (nDCG), and"
+        f" the share of all evidence in the pool (recall). Beside them the answers from the top {k}, the tokens of a"
+        " prompt and what all of them cost, in the currency of the prices.",
+        pd.DataFrame(rows),
+    )
+
+
 def _independent(comparison: Comparison) -> list[Verdict]:
     return [next(iter(verdicts.values())) for verdicts in comparison.independent.values()]
 
@@ -421,7 +469,7 @@ def summarise(
         quality=quality_means(quality),
         agreement=_kappas(agreed),
         models=None if matrix is None else matrix.table,
-        sections=tuple(_sections(comparison, matrix, log)),
+        sections=(*_cuts(prepared, labelings, quality, session, primary), *_sections(comparison, matrix, log)),
         differences=comparison.differences,
         details=comparison.details,
         settings=config.toml(),
