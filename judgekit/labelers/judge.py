@@ -184,11 +184,14 @@ class Judge(Labeler):
         """Return one request per voice; then again those whose replies cannot be used, each once."""
         if len(replies) > len(self._askers):
             return []
+        asked = self._askers
+        open_ = [(*one, r) for one, r in zip(asked, replies, strict=True) if one[0].unsettled(r)] if replies else []
+        if replies and not open_:
+            return []
         values = self._prompt.values(unit.query, unit.docs, self.rendering)
         if not replies:
-            return [asker.request(values, sample=sample) for asker, sample in self._askers]
-        asked = zip(self._askers, replies, strict=True)
-        return [asker.again(values, r, sample=sample) for (asker, sample), r in asked if asker.unsettled(r)]
+            return [asker.request(values, sample=sample) for asker, sample in asked]
+        return [asker.again(values, reply, sample=sample) for asker, sample, reply in open_]
 
     def most(self, unit: Unit, /) -> int:
         """Return the most requests that a unit takes."""

@@ -24,9 +24,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple
 
 from judgekit.data.tables import Status
@@ -64,6 +64,9 @@ _COMPLETE: Final = frozenset({"", "stop", "stop_sequence", "eos", "eos_token", "
 _FILTERED: Final = frozenset(
     {"content_filter", "safety", "refusal", "recitation", "prohibited_content", "blocklist", "sensitive", "spii"}
 )
+
+
+_REMEMBERED: Final = 256
 
 
 class Verdict(NamedTuple):
@@ -108,6 +111,11 @@ class Form:
     def values(self) -> Mapping[str, int]:
         """The value of each word, case-folded."""
         return {_plain(word): value for word, value in (*self.others, *self.options)}
+
+    @cached_property
+    def read(self) -> Callable[[str], Verdict | Unread]:
+        """What `read` makes of a text in this form. The last texts are remembered: a million replies are few words."""
+        return lru_cache(_REMEMBERED)(lambda text: read(text, self))
 
     @property
     def one_word(self) -> bool:
@@ -198,7 +206,7 @@ def read_outcome(outcome: Outcome, form: Form, complete: Collection[str] = ()) -
         return Unread(outcome.status, outcome.reason)
     if outcome.refusal is not None:
         return Unread(Status.REFUSED, f"the model declined: {outcome.refusal[:200]}")
-    return unfinished(outcome.finish_reason, complete) or read(outcome.text, form)
+    return unfinished(outcome.finish_reason, complete) or form.read(outcome.text)
 
 
 def unfinished(finish_reason: str | None, complete: Collection[str] = ()) -> Unread | None:

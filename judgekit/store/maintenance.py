@@ -173,7 +173,7 @@ def export_store(store: Store, path: str | Path) -> int:
     with open_atomic(path) as stream:
         for _, record in records_of(store):
             if record is not None:
-                stream.write(record.text().replace("\n", "").encode() + b"\n")
+                stream.write(record.text().encode() + b"\n")
                 count += 1
     return count
 

@@ -1,4 +1,4 @@
-"""The store: a map from the identity of a request to the raw reply, on diskcache, as JSON text only.
+"""The store: a map from the identity of a request to the raw reply, on diskcache, as texts and bytes only.
 
 Two of diskcache's defaults are traps, and are switched off here: values are pickled, so that reading a crafted row
 runs code (`JSONDisk` too: it still follows a row's pickle mode), and whatever exceeds 1 GiB is dropped in silence
@@ -13,7 +13,7 @@ A killed process loses nothing that `Store.put_many` returned for. After a power
 The folder and its files are for their owner alone (0700 and 0600), as they hold prompts with passages; a store that is
 older is made so once, and a user who opens it to a group later finds it left as it is.
 
-Every stored text holds its identity and a checksum of its reply, so that damage is noticed: a damaged row is asked for
+Every row holds a checksum of its identity and its reply, so that damage is noticed: a damaged row is asked for
 again, and a damaged file is moved aside and its whole rows are saved (see `judgekit.store.recovery`).
 """
 
@@ -25,7 +25,6 @@ import stat
 import sys
 import threading
 import time
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from itertools import islice
@@ -55,9 +54,13 @@ _SETTINGS: Final[dict[str, Any]] = {
     "sqlite_synchronous": 1,
     "sqlite_auto_vacuum": 0,
     "sqlite_mmap_size": 0,
-    "sqlite_cache_size": 2000,
-    "sqlite_wal_autocheckpoint": 4000,  # 16 MB of log, four times SQLite's default: fewer pages are written twice
+    "sqlite_cache_size": -8000,
+    "sqlite_wal_autocheckpoint": 2000,  # 16 MB of log, four times SQLite's default: fewer pages are written twice
 }
+
+_PAGE: Final = 8192
+"""Bytes. Rows of a kilobyte or two leave a third of SQLite's usual pages empty; larger ones are slower to write, since
+a new row changes a page of the index wherever its key happens to stand."""
 
 
 def has_store(path: str | Path) -> bool:
@@ -79,7 +82,7 @@ def default_store_path() -> Path:
 
 
 class TextDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
-    """A Disk that knows text keys and text values, and refuses everything else. It never unpickles."""
+    """A Disk that knows text keys, text values and bytes, and refuses everything else. It never unpickles."""
 
     def put(self, key: Any) -> tuple[str, bool]:
         """Return the key as it is stored."""
@@ -93,17 +96,17 @@ class TextDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
             raise StoreError("the store holds a row that judgekit did not write (its key is pickled); it is not read")
         return key
 
-    def store(self, value: Any, read: bool, key: Any = None) -> tuple[int, int, None, str]:
+    def store(self, value: Any, read: bool, key: Any = None) -> tuple[int, int, None, str | bytes]:
         """Return (size, mode, file name, value) of a row."""
-        if type(value) is not str or read:
-            raise TypeError(f"values are text, not {type(value).__name__}")
+        if type(value) not in (str, bytes) or read:
+            raise TypeError(f"values are text or bytes, not {type(value).__name__}")
         return 0, _MODE_RAW, None, value
 
-    def fetch(self, mode: int, filename: str | None, value: Any, read: bool) -> str:
+    def fetch(self, mode: int, filename: str | None, value: Any, read: bool) -> str | bytes:
         """Return the value of a row."""
-        if mode != _MODE_RAW or filename is not None or type(value) is not str:
-            raise StoreError("the store holds a row that judgekit did not write (its value is pickled); it is not read")
-        return value
+        if mode == _MODE_RAW and filename is None and isinstance(value, str | bytes):
+            return value
+        raise StoreError("the store holds a row that judgekit did not write (its value is pickled); it is not read")
 
 
 _WAITING: Final = "batch:"
@@ -172,8 +175,11 @@ class Store:
     def _create(self) -> None:
         """Make the folder and an empty file, if they are not there; SQLite gives its log the rights of the file."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with suppress(FileExistsError):
+        with suppress(FileExistsError, sqlite3.OperationalError):
             os.close(os.open(self._database, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            with closing(self._connect("mode=rw")) as rows:  # diskcache sets the journal's mode first, and then the
+                rows.execute(f"PRAGMA page_size = {_PAGE}")  # size stays; another process that is earlier may, too
+                rows.execute("VACUUM")
 
     def _make_private(self) -> None:
         """Take the rights of others from a store that an earlier version made, once, as far as it is ours."""
@@ -270,11 +276,13 @@ class Store:
         saved = lost = 0
         rows = rows_of_damaged(aside / self._database.name)
         while part := list(islice(rows, _IN)):
-            whole = {}
-            for key, text in part:
+            whole: dict[str, bytes | str] = {}
+            for key, value in part:
                 with suppress(ValueError):
-                    noted = key.startswith(_SUBMITTED.encode())
-                    whole[key.decode() if noted else _name(Record.parse(text))] = text.decode()
+                    if key.startswith(_SUBMITTED.encode()):
+                        whole[key.decode()] = value.decode()
+                    else:
+                        whole[_name(Record.parse(value))] = value
             self._set(whole, replace=False)
             saved += len(whole)
             lost += len(part) - len(whole)
@@ -293,20 +301,16 @@ class Store:
     def get_many(self, keys: Sequence[str], since: float = 0.0) -> dict[str, Reply]:
         """Return the replies to these requests; what is missing, unusable or older than ``since`` is left out."""
         found: dict[str, Reply] = {}
-        crc32 = zlib.crc32
         for start in range(0, len(keys), _IN):
             for key, value in self._guarded(self._select, keys[start : start + _IN]):
                 try:
-                    row = looked_up(value)
-                    raw, seconds = row["reply"], row.get("seconds")
-                    if row["key"] != key or crc32(raw.encode()) != row["crc"]:
-                        raise ValueError
+                    raw, stored, seconds = looked_up(value, key)
                     if not (seconds is None or seconds >= 0):
                         raise ValueError
-                    if row["time"] >= since:
+                    if stored >= since:
                         body = parse_json(raw)
-                        reply = Reply(key, raw, True, body, seconds)
-                        whole = reply.finish_reason == "stop" and reply.text and '"error"' not in raw
+                        reply = Reply(key, raw.decode(), True, body, seconds)
+                        whole = reply.finish_reason == "stop" and reply.text and b'"error"' not in raw
                         if not whole and unusable(body) is not None:
                             raise ValueError
                         found[key] = reply
@@ -354,17 +358,17 @@ class Store:
     def _put(self, records: Sequence[Record], replace: bool) -> list[str]:
         """Store records; return the keys of those that were there already."""
         names = {_name(record): record for record in records}
-        there = self._set({name: record.text() for name, record in names.items()}, replace)
+        there = self._set({name: record.stored() for name, record in names.items()}, replace)
         return [names[name].key for name in there]
 
-    def _set(self, texts: Mapping[str, str], replace: bool) -> list[str]:
-        """Store texts in one transaction; return the names of those that were there already."""
+    def _set(self, values: Mapping[str, bytes | str], replace: bool) -> list[str]:
+        """Store values in one transaction; return the names of those that were there already."""
         with self._lock:
             self._follow()
             store = self._cache.set if replace else self._cache.add
             try:
                 with self._cache.transact():
-                    there = [name for name, text in texts.items() if not store(name, text)]
+                    there = [name for name, value in values.items() if not store(name, value)]
             except BaseException:
                 self._cache.close()  # ends the transaction, whatever state it is in
                 raise

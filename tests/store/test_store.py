@@ -30,7 +30,8 @@ from judgekit.wire.types import identity
 
 
 def record(number: int, size: int = 300, endpoint: str = "http://e/v1") -> Record:
-    body = f'{{"model":"m","messages":[{{"content":"{number:0{size}}","role":"user"}}]}}'
+    noise = random.Random(number).randbytes(size).hex()  # so that it is not compressed to nothing
+    body = f'{{"model":"m","messages":[{{"content":"{number} {noise}","role":"user"}}]}}'
     reply = f'{{"choices":[{{"message":{{"content":"é {number}"}}}}]}}'
     return Record(identity(endpoint, 0, body.encode()), endpoint, 0, body, None, reply, (number, 1), 1.5)
 
@@ -42,6 +43,44 @@ def fill(path: Path, numbers: range, size: int = 300) -> list[Record]:
         store.put_many(records[start : start + 100])
     store.close()
     return records
+
+
+def as_judgekit_0_1_stored_them(path: Path, records: list[Record]) -> None:
+    """Make a store of JSON texts, in pages of the usual size."""
+    with closing(diskcache.Cache(str(path), disk=TextDisk)) as cache, cache.transact():
+        for one in records:
+            cache.add(one.key, in_two_lines(one).decode())
+
+
+def test_a_store_that_judgekit_0_1_made_is_read_and_added_to(tmp_path: Path) -> None:
+    old, new = [record(n) for n in range(600)], [record(n) for n in range(500, 1200)]
+    as_judgekit_0_1_stored_them(tmp_path, old)
+    assert read(tmp_path, old, readonly=True) == old
+    store = Store(tmp_path)
+    assert len(store.put_many(new)) == 100
+    assert verify(store).ok
+    assert stats(store).replies == 1200
+    store.forget([old[0].key])
+    store.compact()
+    store.recover("malformed, says the test")
+    store.close()
+    assert read(tmp_path, [*old, *new[100:]]) == [*old[1:], *new[100:]]
+
+
+def test_a_reply_takes_half_the_room_that_it_took_as_text(tmp_path: Path) -> None:
+    passage = " ".join(f"The capital of country {n} was founded in {1000 + n}." for n in range(20))
+    rows = []
+    for n in range(2000):
+        body = f'{{"messages":[{{"content":"{passage} {n}","role":"user"}}],"model":"m"}}'
+        reply = f'{{"choices":[{{"message":{{"content":"Yes {n}"}}}}]}}'
+        rows.append(Record(identity("e", 0, body.encode()), "e", 0, body, None, reply, (300, 1), 1.5))
+    as_judgekit_0_1_stored_them(tmp_path / "old", rows)
+    store = Store(tmp_path / "new")
+    store.put_many(rows)
+    store.close()
+    old, new = ((tmp_path / name / "cache.db").stat().st_size for name in ("old", "new"))
+    assert new < old / 2
+    assert read(tmp_path / "new", rows) == rows
 
 
 def write(path: Path, statement: str, *values: object) -> None:
@@ -84,11 +123,16 @@ def test_every_record_parses_back(
     body: str, sample: int, sent: str | None, reply: str, usage: tuple[int, int] | None, seconds: float | None
 ) -> None:
     whole = Record(identity("e", sample, body.encode()), "e", sample, body, sent, reply, usage, 0.25, seconds)
-    assert Record.parse(whole.text()) == whole
-    assert Record.parse(whole.text().replace("\n", "")) == whole
-    for text in (whole.text(), whole.text().replace("\n", "")):
-        row = looked_up(text.encode())
-        assert (row["key"], row["reply"], row["time"], row["seconds"]) == (whole.key, reply, 0.25, seconds)
+    assert Record.parse(whole.text()) == Record.parse(whole.stored()) == whole
+    for value in (whole.stored(), whole.text().encode(), in_two_lines(whole)):
+        assert looked_up(value, whole.key) == (reply.encode(), 0.25, seconds)
+        with pytest.raises(ValueError, match="checksum"):
+            looked_up(value, "another key")
+
+
+def in_two_lines(record: Record) -> bytes:
+    """Return a record as judgekit 0.1 stored it: JSON text, of which a look-up needs the first line."""
+    return record.text().replace(',"endpoint":', ',\n"endpoint":', 1).encode()
 
 
 def test_a_record_without_seconds_as_judgekit_0_1_stored_it_is_read(tmp_path: Path) -> None:
@@ -157,7 +201,8 @@ def test_a_crafted_row_runs_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert read(tmp_path / "store", records) == records[2:]
     store = Store(tmp_path / "store")
     cache = diskcache.Cache(str(tmp_path / "store"), disk=TextDisk)
-    for access in (lambda: cache.get(records[0].key), lambda: list(cache), lambda: cache.get(records[1].key)):
+    assert cache.get(records[1].key) == bomb
+    for access in (lambda: cache.get(records[0].key), lambda: list(cache)):
         with pytest.raises(StoreError, match="pickled"):
             access()
     cache.close()
@@ -211,20 +256,20 @@ def damage(path: Path, kind: str) -> None:
     if kind == "header":
         data[:100] = rng.randbytes(100)
     elif kind == "first pages":
-        data[: 4 * 4096] = rng.randbytes(4 * 4096)
+        data[: 4 * 8192] = rng.randbytes(4 * 8192)
     elif kind == "middle":
-        middle = len(data) // 2 // 4096 * 4096
+        middle = len(data) // 2 // 8192 * 8192
         data[middle : middle + 8192] = rng.randbytes(8192)
     elif kind == "cut off":
-        del data[len(data) // 2 :]
+        del data[len(data) // 2 // 8192 * 8192 :]
     elif kind == "inner pages":
-        for at in range(4096, len(data), 4096):
+        for at in range(8192, len(data), 8192):
             if data[at] in (0x02, 0x05):
                 data[at : at + 12] = rng.randbytes(12)
     path.write_bytes(data)
 
 
-@pytest.mark.parametrize("size", [300, 9000])
+@pytest.mark.parametrize("size", [300, 30_000])
 @pytest.mark.parametrize(("kind", "least"), [("middle", 385), ("cut off", 150), ("inner pages", 0)])
 def test_a_damaged_file_is_moved_aside_its_whole_rows_are_saved_and_the_others_are_counted(
     tmp_path: Path, kind: str, least: int, size: int
