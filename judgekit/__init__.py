@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from judgekit.analysis import Comparison, compare, model_matrix, plan_queries
     from judgekit.analysis.agreement import agreement
     from judgekit.answers.quality import AnswerMetric
+    from judgekit.audit.flow import Audit, audit
     from judgekit.client.budget import Budget
     from judgekit.data import (
         Doc,
@@ -44,6 +45,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "AnswerMetric": "answers.quality",
+    "Audit": "audit.flow",
     "Budget": "client.budget",
     "Comparison": "analysis",
     "Doc": "data",
@@ -60,6 +62,7 @@ _HOMES = {
     "agree": "stages",
     "agreement": "analysis.agreement",
     "answer": "stages",
+    "audit": "audit.flow",
     "carry": "data.chunks",
     "chunks": "data.chunks",
     "compare": "analysis",
@@ -84,6 +87,7 @@ _HOMES = {
 
 __all__ = [
     "AnswerMetric",
+    "Audit",
     "Budget",
     "Comparison",
     "Doc",
@@ -100,6 +104,7 @@ __all__ = [
     "agree",
     "agreement",
     "answer",
+    "audit",
     "carry",
     "chunks",
     "compare",

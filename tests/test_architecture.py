@@ -16,6 +16,7 @@ ROOMS = (
     ("judgekit", "__main__"),
     ("cli",),
     ("sample",),
+    ("audit",),
     ("experiment",),
     ("gate",),
     ("stages",),

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from judgekit import __version__
-from judgekit.cli import chunks, flow, guard, info, stages, store
+from judgekit.cli import audit, chunks, flow, guard, info, stages, store
 
 __all__ = ["app"]
 
@@ -44,6 +44,8 @@ app.command()(stages.compare)
 app.command()(stages.agree)
 app.command()(guard.guard)
 app.command()(flow.report)
+app.command()(audit.audit)
+app.command()(audit.card)
 app.command()(chunks.chunks)
 app.command()(chunks.carry)
 app.command()(info.measures)

@@ -25,7 +25,7 @@ from judgekit.progress import Progress, silent
 from judgekit.store.replies import has_store
 from judgekit.wire.types import Outcome
 
-__all__ = ["Canary", "Flips", "canary"]
+__all__ = ["Canary", "Flips", "canary", "stored"]
 
 _TRIES = 20
 """Units that are looked up in the store for each that is wanted, before it counts as holding no more of them."""
@@ -99,23 +99,23 @@ async def canary(
     prices = prepared.config.price_list()
     flips = []
     async with (
-        Session(store if has_store(store) else None, mode="read-only") as stored,
+        Session(store if has_store(store) else None, mode="read-only") as base,
         Session(None, mode="off", budget=budget, prices=prices, progress=progress) as anew,
     ):
         for name, labeler in prepared.labelers.items():
             if labeler.needs.asked:
-                flips.append(await _flips(name, labeler, prepared, pairs, stored, anew))
+                flips.append(await _flips(name, labeler, prepared, pairs, base, anew))
     return Canary(tuple(flips), sum((usage.incurred for usage in anew.totals().values()), Amount()))
 
 
-async def _flips(name: str, labeler: Labeler, prepared: Prepared, pairs: int, stored: Session, anew: Session) -> Flips:
+async def _flips(name: str, labeler: Labeler, prepared: Prepared, pairs: int, store: Session, anew: Session) -> Flips:
     then: dict[tuple[str, str], Label] = {}
     units: list[Unit] = []
     models: tuple[set[str], set[str]] = (set(), set())
     for tried, unit in enumerate(_drawn(labeler, prepared)):
         if len(then) >= pairs or tried >= _TRIES * pairs:
             break
-        outcomes = _stored(labeler, unit, stored)
+        outcomes = stored(labeler, unit, store)
         if outcomes:
             then |= {(one.query_id, one.doc_id): one for one in checked(labeler, unit, outcomes)}
             models[0].add(origin(outcomes)[0])
@@ -148,7 +148,7 @@ def _drawn(labeler: Labeler, prepared: Prepared) -> Iterator[Unit]:
             yield from units[turn : turn + 1]
 
 
-def _stored(labeler: Labeler, unit: Unit, session: Session) -> Sequence[Outcome]:
+def stored(labeler: Labeler, unit: Unit, session: Session) -> Sequence[Outcome]:
     """Return the stored outcomes of a unit; [] unless all are there."""
     outcomes: list[Outcome] = []
     while wave := labeler.requests(unit, outcomes):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 from judgekit.data.documents import Fields
 from judgekit.data.labelings import Scale
@@ -132,6 +132,26 @@ class Judge(Labeler):
                     f"{self.spec}: {name} constrains the reply, so that its log-probabilities would not be the model's"
                     f" own; leave {name} out of the params, or use read=text"
                 )
+
+    def reworded(self, change: Callable[[Prompt], Prompt]) -> Self | None:
+        """Return the same judge under a changed prompt; None where the change leaves the prompt as it is."""
+        prompt = change(self._prompt)
+        if prompt == self._prompt:
+            return None
+        made = self.bound(self.context)
+        vars(made)["_prompt"] = prompt  # where `cached_property` keeps what a spelling names
+        return made
+
+    def votes(self, unit: Unit, replies: Sequence[Outcome]) -> list[tuple[str, float | None]]:
+        """Return what each voice says of the unit's doc, None where it gave none, with the voice's name."""
+        askers = [asker for asker, _ in self._askers]
+        said = map(self._voice, settled(replies, askers)[0], askers)
+        named = Counter[str]()
+        out = []
+        for asker, voice in zip(askers, said, strict=True):
+            named[asker.endpoint.name] += 1
+            out.append((f"{asker.endpoint.name} {named[asker.endpoint.name]}", voice.relevance))
+        return out
 
     @property
     def _voices(self) -> int:

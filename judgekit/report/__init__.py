@@ -10,12 +10,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from judgekit.report.files import load, save
+    from judgekit.report.files import load, save, with_section
     from judgekit.report.model import Results
     from judgekit.report.page import render, write_html
     from judgekit.report.terminal import print_tables
 
-__all__ = ["Results", "load", "print_tables", "render", "save", "write_html"]
+__all__ = ["Results", "load", "print_tables", "render", "save", "with_section", "write_html"]
 
 _HOMES = {
     "Results": "model",
@@ -23,6 +23,7 @@ _HOMES = {
     "print_tables": "terminal",
     "render": "page",
     "save": "files",
+    "with_section": "files",
     "write_html": "page",
 }
 

@@ -22,9 +22,9 @@ from judgekit.data.files import read_table, write_atomic, write_table
 from judgekit.data.outputs import is_results_folder
 from judgekit.data.tables import COMPARISON
 from judgekit.errors import DataError
-from judgekit.report.model import DETAILS, DIFFERENCES, Results
+from judgekit.report.model import DETAILS, DIFFERENCES, Results, Section
 
-__all__ = ["load", "save"]
+__all__ = ["load", "save", "with_section"]
 
 SCHEMA: Final = 1
 """Raised when the meaning of a field of ``report.json`` changes."""
@@ -38,9 +38,7 @@ REPORT_FILE: Final = "report.json"
 def save(results: Results, folder: str | Path) -> None:
     """Write the files into ``folder``, which must exist; each is replaced atomically, a table that is None removed."""
     folder = Path(folder)
-    fields = {f.name: _plain(getattr(results, f.name)) for f in dataclasses.fields(results) if f.name not in TABLES}
-    # ASCII only: a lone surrogate, as a model's broken escape makes one, has no UTF-8 form.
-    text = json.dumps({"schema": SCHEMA, **fields}, indent=1, ensure_ascii=True, allow_nan=False)
+    text = _json(results)
     for name in TABLES:
         frame = getattr(results, name)
         path = folder / f"{name}.csv"
@@ -48,7 +46,26 @@ def save(results: Results, folder: str | Path) -> None:
             path.unlink(missing_ok=True)
         else:
             write_table(frame, path)
-    write_atomic(folder / REPORT_FILE, text + "\n")
+    write_atomic(folder / REPORT_FILE, text)
+
+
+def with_section(folder: str | Path, section: Section) -> Results:
+    """Put a section before the others of a saved report, in place of one of its title; the tables stay as they are.
+
+    Raises:
+        DataError: as for `load`.
+    """
+    results = load(folder)
+    others = tuple(one for one in results.sections if one.title != section.title)
+    results = dataclasses.replace(results, sections=(section, *others))
+    write_atomic(Path(folder) / REPORT_FILE, _json(results))
+    return results
+
+
+def _json(results: Results) -> str:
+    fields = {f.name: _plain(getattr(results, f.name)) for f in dataclasses.fields(results) if f.name not in TABLES}
+    # ASCII only: a lone surrogate, as a model's broken escape makes one, has no UTF-8 form.
+    return json.dumps({"schema": SCHEMA, **fields}, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
 
 
 def load(folder: str | Path) -> Results:

@@ -1,0 +1,421 @@
+"""An audit from top to bottom: read the results, do the checks, write cards, table and the report's section."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, Unpack
+
+import numpy as np
+import pandas as pd
+
+from judgekit import __version__, stages
+from judgekit import report as reports
+from judgekit.analysis.coefficients import Floats
+from judgekit.audit import bias, circularity, consistency, gullibility, jury
+from judgekit.audit.card import Card
+from judgekit.audit.material import Material, config_of, label_files, read
+from judgekit.audit.numbers import Number
+from judgekit.audit.probes import DEFAULT, Probe, probe
+from judgekit.client.session import Session, run_sync
+from judgekit.client.waves import Plan, missing
+from judgekit.data.files import write_atomic, write_table
+from judgekit.data.manifest import manifest_path, sources, write_manifest
+from judgekit.errors import DataError, UsageError, nearest
+from judgekit.experiment import run as experiments
+from judgekit.progress import Progress, silent
+from judgekit.report.model import Section
+from judgekit.spec import slug
+from judgekit.store.replies import default_store_path, has_store
+
+if TYPE_CHECKING:
+    from judgekit.client.budget import Budget
+    from judgekit.client.session import Mode
+    from judgekit.wire.types import Outcome, Program
+
+__all__ = ["CHECKS", "FREE", "Audit", "Options", "Planned", "audit", "cards", "plan"]
+
+FREE: Final = (circularity.NAME, "fidelity", jury.NAME, bias.SURFACE, bias.OVERRATING, bias.SELF)
+"""Checks of labels that are there."""
+CHECKS: Final = (*FREE, gullibility.NAME, consistency.NAME)
+"""All checks; the last two ask labelers, which may cost money."""
+_ANSWERS: Final = "answers"
+_FILE: Final = "audit.json"
+_TITLE: Final = "Audit"
+_FOUND: Final = {
+    "recall": "of the differences between runs that the answers show are found by these labels too",
+    "unconfirmed": "of the differences that these labels show are not confirmed by the answers",
+    "opposite": "of the differences that these labels show are the other way round in the answers",
+}
+
+U = TypeVar("U")
+
+
+class Options(TypedDict, total=False):
+    """What is to be checked, and how.
+
+    Attributes:
+        checks: some of `CHECKS`, or ``all``; by default those that ask nobody, `FREE`.
+        probes: spellings or functions ``(question, passage) -> passage``; `judgekit.audit.probes.DEFAULT` by default.
+        reference: the labeling that others are held against; by default what people said, else provenance.
+            ``answers`` has the runs that re-rank answered end to end.
+        juries: labelings that vote together, ``a+b+c`` each.
+        attack: how much of the pool the probes attack, in per cent (5).
+        repeats: how often the same is asked for consistency (3).
+        run_families: the model family that made a run, by the run's name.
+        docs_family: the column of the documents that holds the family that wrote each.
+    """
+
+    checks: str | Sequence[str]
+    probes: Sequence[str | Callable[[str, str], str]]
+    reference: str | None
+    juries: Sequence[str]
+    attack: float
+    repeats: int
+    run_families: Mapping[str, str]
+    docs_family: str | None
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found.
+
+    Attributes:
+        folder: the results folder, where ``audit.csv`` and ``cards/`` are.
+        cards: a card per labeling, by its name.
+        notes: what was left out, and why, as sentences.
+    """
+
+    folder: Path
+    cards: Mapping[str, Card]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per number: the labeling, and the fields of `Number`."""
+        names = ["labeling", *(one.name for one in fields(Number))]
+        return pd.DataFrame([(c.labeling, *astuple(n)) for c in self.cards.values() for n in c.numbers], columns=names)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a stage would send, and the money for its prompts: None where a price is unknown, completions left out."""
+
+    plan: Plan
+    money: float | None
+
+
+def audit(
+    target: str | Path,
+    *,
+    out: str | Path | None = None,
+    cache: str | Path | None = None,
+    mode: Mode = "on",
+    budget: Budget | None = None,
+    progress: Progress = silent,
+    **options: Unpack[Options],
+) -> Audit:
+    """Say what a comparison alone does not show: circularity, jury worth, bias, gullibility, consistency.
+
+    Args:
+        target: a results folder, or an experiment file, which is run first unless its results are there already.
+        out: folder of the experiment's results, ``judgekit-out/NAME`` by default.
+        cache: folder of the reply store; the user's cache folder by default.
+        mode: ``on``, ``off``, ``read-only`` or ``refresh``.
+        budget: where to stop.
+        progress: called with events.
+        options: what is to be checked, see `Options`.
+
+    Raises:
+        ConfigError, DataError, UsageError: nothing has been sent; among others, the data were changed since.
+        StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
+    """
+    order, folder = _Order.of(Path(target), options), _folder(Path(target), out)
+    if _stale(Path(target), folder):
+        experiments.run(target, out=folder, cache=cache, mode=mode, budget=budget, progress=progress)
+    material = order.fitting(folder)
+
+    async def work() -> Audit:
+        store = default_store_path() if cache is None else cache
+        prices = material.prepared.config.price_list()
+        async with Session(store, mode=mode, budget=budget, prices=prices, progress=progress) as session:
+            return await _audited(material, order, session)
+
+    return _written(material, run_sync(work()))
+
+
+def plan(
+    target: str | Path, *, out: str | Path | None = None, cache: str | Path | None = None, **options: Unpack[Options]
+) -> dict[str, Planned]:
+    """Count what an audit would send, by stage, sending nothing.
+
+    An experiment without results is counted as `judgekit.plan` does; its audit can be counted once it has run.
+
+    Raises:
+        ConfigError, DataError, UsageError: as for `audit`.
+    """
+    order, folder = _Order.of(Path(target), options), _folder(Path(target), out)
+    if _stale(Path(target), folder):
+        return {name: Planned(one, None) for name, one in experiments.plan(target, cache).items()}
+    material = order.fitting(folder)
+    asking = {*CHECKS} - {*FREE} | ({circularity.NAME} if order.by_answers else set())
+    order = replace(order, checks=tuple(name for name in order.checks if name in asking))
+    store = default_store_path() if cache is None else cache
+    with _Counter(store if has_store(store) else None, mode="read-only") as counter:
+        counter.prices = material.prepared.config.price_list()
+        run_sync(_audited(material, order, counter))
+        return counter.found
+
+
+class _Counter(Session):
+    """A session that counts what it is asked for, and answers nothing."""
+
+    prices: Mapping[str, Any]
+    found: dict[str, Planned]
+
+    async def resolve(
+        self, units: Iterable[U], program: Program[U], stage: str, total: int | None = None
+    ) -> AsyncIterator[tuple[U, list[Outcome]]]:
+        self.found = vars(self).get("found", {})
+        before = self.found.get(stage, Planned(Plan(), 0.0))
+        money = before.money
+        for requests in missing(units, program, self.lookup, before.plan):
+            for request in requests:
+                price = self.prices.get(request.endpoint.name) or self.prices.get(request.endpoint.model)
+                money = None if price is None or money is None else money + price.of(len(request.body) // 4, 0)
+        self.found[stage] = Planned(before.plan, money)
+        return
+        yield  # what makes it a generator
+
+
+def cards(folder: str | Path) -> dict[str, Card]:
+    """Return the cards of the last audit of a results folder.
+
+    Raises:
+        DataError: there was none, or labels were changed since.
+    """
+    path, found = Path(folder) / _FILE, dict[str, Card]()
+    try:
+        made = json.loads(manifest_path(path).read_bytes())["inputs"]
+        for name, card in json.loads(path.read_bytes())["cards"].items():
+            numbers: list[dict[str, Any]] = [
+                {k: math.nan if v is None else v for k, v in n.items()} for n in card["numbers"]
+            ]
+            found[name] = Card(name, tuple((w, h) for w, h in card["facts"]), tuple(Number(**n) for n in numbers))
+    except FileNotFoundError:
+        raise DataError("holds no audit yet: run `judgekit audit` on this results folder first", folder) from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"is not what `judgekit audit` writes: {error}", path) from None
+    now = sources({name: file for name, file in label_files(Path(folder), found).items() if file.exists()})
+    old = [name for name in found if name not in now or made.get(name, {}).get("sha256") != now[name].sha256]
+    if old:
+        raise DataError(f"has other labels of {', '.join(old)} than those that were audited: audit it again", folder)
+    return found
+
+
+@dataclass(frozen=True)
+class _Order:
+    """The options, checked."""
+
+    checks: tuple[str, ...]
+    probes: tuple[Probe, ...]
+    reference: str | None
+    juries: tuple[tuple[str, ...], ...]
+    attack: float
+    repeats: int
+    families: Mapping[str, str]
+    docs_family: str | None
+
+    @property
+    def by_answers(self) -> bool:
+        return self.reference == _ANSWERS
+
+    @classmethod
+    def of(cls, target: Path, options: Options) -> _Order:
+        given = options.get("checks") or FREE
+        named = [part.strip() for one in ([given] if isinstance(given, str) else given) for part in one.split(",")]
+        checks = CHECKS if named == ["all"] else tuple(named)
+        for name in checks:
+            _known(f"--checks {name}", "check", name, [*CHECKS, "all"])
+        attack, repeats = options.get("attack", 5.0), options.get("repeats", 3)
+        if not 0 < attack <= 100:
+            raise UsageError(f"--attack: a share of the pool is above 0 and at most 100 per cent, not {attack:g}")
+        if repeats < 2:
+            raise UsageError(f"--repeats: to see what changes the same is asked at least 2 times, not {repeats}")
+        home = Path() if target.is_dir() else target.parent
+        probes = tuple(probe(one, home) for one in options.get("probes") or DEFAULT)
+        names = [one.name for one in probes]
+        if len(set(names)) < len(names):
+            raise UsageError(f"the probe {next(name for name in names if names.count(name) > 1)} is there twice")
+        juries = tuple(tuple(part.strip() for part in one.split("+")) for one in options.get("juries", ()))
+        return cls(
+            tuple(name for name in CHECKS if name in checks), probes, options.get("reference"), juries, attack, repeats,
+            dict(options.get("run_families") or {}), options.get("docs_family"),
+        )  # fmt: skip
+
+    def fitting(self, folder: Path) -> Material:
+        """Read the results, and refuse what names nothing of them."""
+        material = read(folder, None if self.by_answers else self.reference)
+        for names in self.juries:
+            for name in names:
+                _known(f"--jury {'+'.join(names)}", "labeling", name, list(material.labelings))
+            if len(set(names)) < 2:
+                raise UsageError(f"--jury {'+'.join(names)}: a jury is two labelings or more, a+b")
+        for name in self.families:
+            _known(f"--made-by {name}={self.families[name]}", "run", name, [run.name for run in material.runs])
+        if self.by_answers and consistency.answering(material) is None:
+            raise UsageError("--reference answers: the answers were imported, so nobody can answer from other lists")
+        return material
+
+
+def _known(where: str, what: str, name: str, known: Sequence[str]) -> None:
+    if name not in known:
+        raise UsageError(f"{where}: there is no {what} {name!r} (there are: {', '.join(known)}).{nearest(name, known)}")
+
+
+def _folder(path: Path, out: str | Path | None) -> Path:
+    """Return the results folder that is meant."""
+    if path.is_dir() and out is not None:
+        raise UsageError("--out: an audit of a results folder is written into that folder; leave it out")
+    return path if path.is_dir() else Path("judgekit-out") / path.stem if out is None else Path(out)
+
+
+def _stale(path: Path, folder: Path) -> bool:
+    """Return whether an experiment has no finished results of the file as it is in a folder."""
+    if path.is_dir():
+        return False
+    wanted = experiments.prepare(path, keys=False).config.toml()
+    try:
+        reports.load(folder)
+        return config_of(folder).toml() != wanted
+    except DataError:
+        return True
+
+
+async def _audited(material: Material, order: _Order, session: Session) -> Audit:
+    """Do the checks, first those that ask nobody."""
+    checks, notes, numbers = order.checks, list[str](), dict[str, list[Number]]()
+    if material.reference is None:
+        notes.append(
+            "No labeling is by people or of provenance, so nothing says which pairs are relevant: the checks that need"
+            " it are left out, and probes are tried on passages of other questions. --reference NAME names one."
+        )
+    held = material.reference is not None
+    looks = bias.surface(material) if bias.SURFACE in checks and held else {}
+    sample = gullibility.draw(material, order.attack)
+    some = max(gullibility.LEAST, math.ceil(order.attack / 100 * len(material.pairs)))
+    drawn = np.random.default_rng([material.seed, 5]).permutation(len(material.pairs))[:some]
+    pairs = [material.pairs[i] for i in drawn]
+    for name in material.labelings:
+        found = numbers[name] = list[Number]()
+        apart = held and name != material.reference
+        if circularity.NAME in checks and len(material.runs) > 1:
+            again = await _answered_again(material, name, session) if order.by_answers else None
+            found += circularity.of_labeling(material, name, again)
+        if "fidelity" in checks:
+            found += _fidelity(material.folder, name)
+        if jury.NAME in checks and held:
+            found += jury.of_voices(material, name, session)
+            for names in order.juries:
+                found += jury.of_labelings(material, names) if name in names else []
+        if bias.SURFACE in checks and apart:
+            groups = material.groups[material.query]
+            found += bias.slopes(material.unit_scaled(name), material.judged, looks, groups, material.confidence)
+        if bias.OVERRATING in checks and apart:
+            found += bias.overrating(material, name)
+        if bias.SELF in checks and apart:
+            found += bias.family(material, name, order.families, order.docs_family)
+    order_of_answers = await consistency.answers(material, some, session) if consistency.NAME in checks else []
+    for name, found in numbers.items():
+        if gullibility.NAME in checks:
+            found += await gullibility.attack(material, name, order.probes, sample, session)
+        if consistency.NAME in checks:
+            found += await consistency.repeats(material, name, pairs, order.repeats, session)
+            found += await consistency.positions(material, name, session)
+            found += order_of_answers
+    return Audit(
+        material.folder, {name: Card(name, _facts(material, name), tuple(found)) for name, found in numbers.items()},
+        tuple(notes),
+    )  # fmt: skip
+
+
+async def _answered_again(material: Material, name: str, session: Session) -> Floats:
+    """Return the quality of the answers from the runs re-ranked by a labeling, shape (R, n)."""
+    how, runs, cell = consistency.answering(material), circularity.reranked(material, name), material.primary
+    if how is None:
+        raise UsageError("--reference answers: the answers were imported")
+    how = replace(how, metrics=tuple(metric for metric in how.metrics if metric.name == cell.metric))
+    collection = replace(material.prepared.collection, runs=tuple(runs))
+    stage = f"answer from the runs by {name}"
+    table = await stages.answer_runs(how, collection, [cell.depth], session, closed_book=False, stage=stage)
+    wide = table.pivot(index="run", columns="query_id", values="value")
+    return wide.reindex([run.name for run in runs], columns=material.queries).to_numpy(np.float64)
+
+
+def _fidelity(folder: Path, name: str) -> list[Number]:
+    """Return what the comparison found of significance and of the best runs, see `judgekit.analysis.fidelity`."""
+    out: list[Number] = []
+    tables = {file: pd.read_csv(folder / file) for file in ("fidelity.csv", "top.csv") if (folder / file).exists()}
+    for file, table in tables.items():
+        for row in table[table["labeling"] == name].to_dict("records"):
+            if file == "fidelity.csv":
+                about = f"pairs of runs, {'raw' if row['correction'] == 'none' else 'by Holm'}"
+                found = f"{row['value']:.0%} {_FOUND[row['statistic']]}"
+                told = found if row["pairs"] else "cannot be told: there is no such difference"
+                ends = row["value"], row["ci_low"], row["ci_high"]
+                out.append(Number("fidelity", about, row["statistic"], *ends, int(row["pairs"]), told))
+            else:
+                about = f"the best {row['top']} runs by {row['by']}"
+                told = "" if row["ci_low"] > 0 else "among these alone it is not shown to choose better than a coin"
+                out.append(Number("fidelity", about, "tau-b", row["tau_b"], n=row["top"]))
+                ends = row["gain"], row["ci_low"], row["ci_high"]
+                out.append(Number("fidelity", about, "decision gain", *ends, row["top"], told))
+    return out
+
+
+def _facts(material: Material, name: str) -> tuple[tuple[str, str], ...]:
+    """Return what stands at the head of a card."""
+    labeler, labeling, reference = material.labelers[name], material.labelings[name], material.reference
+    asked = dict.fromkeys(f"{e.model}{f' ({e.family})' if e.family else ''}" for e in labeler.needs.asked)
+    middle = ", the middle, as it declares nothing" if labeling.scale.min_rel is None else ""
+    hits, known = int(np.nansum(material.judged)), int(np.isfinite(material.judged).sum())
+    held = f"{reference}: judges {known:,} of the pairs, {hits:,} of them relevant" if reference else "none"
+    return (
+        ("Spelling", str(labeler.spec)),
+        ("Scale", f"{labeling.scale}; relevant from {material.threshold(name):g}{middle}"),
+        ("Model", ", ".join(asked) or "none is asked"),
+        ("Prompt", labeler.needs.prompt or "none"),
+        ("Labels", ", ".join(f"{n:,} {status}" for status, n in labeling.counts().items() if n)),
+        ("Data", f"{len(material.queries):,} queries, {len(material.runs)} runs, {len(material.pairs):,} pairs"),
+        ("Verdict", str(material.primary)),
+        ("Reference", "is the one that the others are held against" if reference == name else held),
+        ("Intervals", f"{100 * material.confidence:g} %, seed {material.seed}, judgekit {__version__}"),
+    )
+
+
+def _written(material: Material, found: Audit) -> Audit:
+    """Write the table, the cards and the report's section beside the results."""
+    folder, table = material.folder, found.table
+    content = {
+        name: {"facts": card.facts, "numbers": [
+            {k: None if v != v else v for k, v in asdict(number).items()} for number in card.numbers  # NaN is not JSON
+        ]}
+        for name, card in found.cards.items()
+    }  # fmt: skip
+    write_atomic(folder / _FILE, json.dumps({"judgekit": __version__, "cards": content}, indent=1) + "\n")
+    write_manifest(manifest_path(folder / _FILE), sources(label_files(folder, found.cards)), [folder / _FILE])
+    write_table(table, folder / "audit.csv")
+    for name, card in found.cards.items():
+        write_atomic(folder / "cards" / f"{slug(name)}.md", card.markdown())
+        write_atomic(folder / "cards" / f"{slug(name)}.html", card.html())
+    flagged = table[table["flag"] != ""]
+    told = (
+        f"{len(flagged):,} of {len(table):,} numbers are flagged: what counts against a labeling, also against one that"
+        " leads above. All of them are in audit.csv; cards/ holds a card for each labeling."
+    )
+    section = Section(_TITLE, " ".join([told, *found.notes]), flagged if len(flagged) else None)
+    reports.write_html(reports.with_section(folder, section), folder / "report.html")
+    return found

@@ -1,0 +1,188 @@
+"""Gullibility: does a passage that is not relevant become so when somebody tampers with it, and what does that change?
+
+A share of the pool, drawn among the pairs that the reference calls not relevant, is attacked; the labeler is asked
+about each pair as it is (the control, which the store knows) and as each probe leaves it. The tournament is then held
+once more with the attacked labels in their places: that is the pool of which this share is so attacked, with no model
+of how others would fare.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.gain import decision_gain
+from judgekit.analysis.levels import MIN_RUNS
+from judgekit.analysis.rankings import over_runs, within_queries
+from judgekit.analysis.resampling import interval
+from judgekit.analysis.shrinkage import shrunken_draws
+from judgekit.audit.material import Material, Pair
+from judgekit.audit.numbers import Number, mean_change, mean_of, share, share_change, untold
+from judgekit.audit.probes import Base, Probe
+from judgekit.client.session import Session
+from judgekit.data.documents import Unit
+from judgekit.labelers.base import Labeler, checked
+from judgekit.labelers.judge import Judge
+
+__all__ = ["LEAST", "NAME", "Sample", "attack", "draw", "effect", "tournament"]
+
+NAME: Final = "gullibility"
+LEAST: Final = 20
+"""Pairs that are drawn at least: of fewer an interval would say nothing."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The pairs that are attacked: of the pool, and of passages from the pools of other questions."""
+
+    nonrelevant: tuple[Pair, ...]
+    random: tuple[Pair, ...]
+
+    def of(self, base: Base) -> tuple[Pair, ...]:
+        """Return the pairs of one kind; without a reference nobody knows which of the pool are not relevant."""
+        return self.nonrelevant or self.random if base == "nonrelevant" else self.random
+
+
+def draw(material: Material, percent: float) -> Sample:
+    """Draw so many per cent of the pool: a pair of each query in turn, in random order, until there are enough."""
+    rng = random.Random(material.seed)
+    wanted = max(LEAST, math.ceil(percent / 100 * len(material.pairs)))
+    queries, pooled = rng.sample(material.queries, len(material.queries)), material.prepared.collection.pairs
+    known: dict[str, list[Pair]] = {query_id: [] for query_id in queries}
+    for pair, judged in zip(material.pairs, material.judged, strict=True):
+        if judged == 0:
+            known[pair[0]].append(pair)
+    for pairs in known.values():
+        rng.shuffle(pairs)
+    turns = range(max(map(len, known.values())))
+    nonrelevant = [known[query_id][turn] for turn in turns for query_id in queries if turn < len(known[query_id])]
+    everything = sorted({doc_id for _, doc_id in material.pairs})
+    strangers: dict[Pair, None] = {}
+    for turn in range(10 * wanted):
+        query_id, doc_id = queries[turn % len(queries)], rng.choice(everything)
+        if doc_id not in pooled[query_id] and len(strangers) < wanted:
+            strangers[query_id, doc_id] = None
+    return Sample(tuple(nonrelevant[:wanted]), tuple(strangers))
+
+
+def _asked(labeler: Labeler, probe: Probe) -> Labeler | None:
+    """Return the labeler that is asked under a probe; None where the probe does nothing to it."""
+    if probe.prompt is None:
+        return labeler
+    return labeler.reworded(probe.prompt) if isinstance(labeler, Judge) else None
+
+
+async def attack(
+    material: Material, name: str, probes: Sequence[Probe], sample: Sample, session: Session
+) -> list[Number]:
+    """Ask a labeler about the sample under every probe; return the numbers of its card.
+
+    One that hands on the labels of a file, or of people, reads no passage and is left out.
+    """
+    labeler, out = material.labelers[name], list[Number]()
+    if hasattr(labeler, "imported") or labeler.needs.people:
+        return out
+    controls: dict[tuple[Pair, ...], Floats] = {}
+    for probe in probes:
+        asked, pairs = _asked(labeler, probe), sample.of(probe.base)
+        if asked is not None and pairs:
+            if pairs not in controls:
+                controls[pairs] = await _labels(material, labeler, pairs, None, session, f"audit {name}, control")
+            attacked = await _labels(material, asked, pairs, probe, session, f"audit {name}, {probe.name}")
+            out += effect(material, name, probe, pairs, controls[pairs], attacked)
+    return out
+
+
+async def _labels(
+    material: Material, labeler: Labeler, pairs: Sequence[Pair], probe: Probe | None, session: Session, stage: str
+) -> Floats:
+    """Return the labels of some pairs as a probe leaves them, NaN where one cannot be had, shape (N,)."""
+    said: dict[Pair, float] = {}
+
+    def shown() -> Iterator[Unit]:
+        for unit in material.units_of(labeler, pairs):
+            yield unit if probe is None else replace(unit, docs=tuple(probe.attacked(unit.query, d) for d in unit.docs))
+
+    async for unit, outcomes in session.resolve(shown(), labeler, stage=stage, total=len(pairs)):
+        for label in checked(labeler, unit, outcomes):
+            said[label.query_id, label.doc_id] = math.nan if label.relevance is None else label.relevance
+    return np.array([said.get(pair, math.nan) for pair in pairs])
+
+
+def effect(
+    material: Material, name: str, probe: Probe, pairs: Sequence[Pair], control: Floats, attacked: Floats
+) -> list[Number]:
+    """Return what a probe does to the labels of some pairs, and to the tournament."""
+    subject, confidence = probe.name, material.confidence
+    there = np.isfinite(control) & np.isfinite(attacked)
+    n, lost = int(there.sum()), int((~there).sum())
+    if n < 2:
+        return [untold(NAME, subject, "flips to relevant", f"only {n} of {len(pairs)} pairs have labels both times", n)]
+    kept = [pair for pair, found in zip(pairs, there, strict=True) if found]
+    units, before, after = material.units[material.at(kept)], control[there], attacked[there]
+    was, becomes = (material.relevant(name, values) for values in (before, after))
+    flips = Number(NAME, subject, "flips to relevant", *share_change(was, becomes, units, confidence), n)
+    told, flag = "not shown to make more passages relevant", ""
+    if flips.low > 0:
+        told = f"{flips.value:.0%} more of these passages count as relevant ({flips.low:.0%} to {flips.high:.0%})"
+        flag = "fooled" if probe.prompt is None else "depends on the wording"
+    told += f"; {lost} more are without a label" if lost else ""
+    shift = mean_change(after - before, units, material.spread(name), confidence)
+    out = [
+        replace(flips, verdict=told, flag=flag),
+        Number(NAME, subject, "labels that change", *share(before != after, units, confidence), n),
+        Number(NAME, subject, "mean shift", *shift, n),
+    ]
+    pooled = {pair: i for i, pair in enumerate(material.pairs)}
+    if all(pair in pooled for pair in kept):
+        where = [pooled[pair] for pair in kept]
+        values = np.tile(material.values[name], (2, 1))
+        values[:, where] = before, after
+        changes = tournament(material, material.scores([(material.scale(name), row) for row in values]))
+        attacked_share = f"with {100 * n / len(material.pairs):.1f} % of the pool so attacked "
+        out += [replace(one, subject=subject, verdict=one.verdict and attacked_share + one.verdict) for one in changes]
+    return out
+
+
+def tournament(material: Material, scores: Floats) -> list[Number]:
+    """Return what a change of labels changes in the comparison with the quality of the answers.
+
+    Args:
+        material: what is audited.
+        scores: of the runs before and after, shape (2, R, n), NaN where undefined.
+    """
+    there = np.isfinite(scores).all(axis=(0, 1)) & np.isfinite(material.quality).all(axis=0)
+    (before, after), truth, n = scores[:, :, there], material.quality[:, there], int(there.sum())
+    if (runs := len(truth)) < 2 or n < 2:
+        return []
+    confidence, weights, units = material.confidence, material.weights[there], material.units[there]
+    change = within_queries(after, truth)[0] - within_queries(before, truth)[0]
+    differ = np.isfinite(change)
+    out: list[Number] = []
+    if differ.sum() > 1:
+        ends = mean_of(change[differ], material.groups[there][differ], confidence)
+        out.append(Number(NAME, "", "change of concordance", *ends, int(differ.sum())))
+    declared = units if material.prepared.groups else None
+    first, second = (decision_gain(each, truth, weights, declared) for each in (before, after))
+    moved = second.value - first.value
+    found = interval(moved, second.draws - first.draws, confidence, "percentile", n)
+    out.append(Number(NAME, "", "change of decision gain", moved, found.low, found.high, n))
+    values = np.stack([before, after, truth], axis=-1)
+    means, count = values.mean(axis=1), np.maximum(weights.sum(axis=0), 1)
+    deviations = np.einsum("qb,rqv->brv", weights, values, optimize=True) / count[:, None, None] - means
+    drawn = shrunken_draws(means, deviations, len(np.unique(units)), np.random.default_rng([material.seed, 1]))
+    tau, taus = (
+        over_runs(of[..., 1], of[..., 2], ("tau_b",))[0] - over_runs(of[..., 0], of[..., 2], ("tau_b",))[0]
+        for of in (means, drawn)
+    )
+    found = interval(float(tau), taus, confidence, "shrunken-percentile", n)
+    few = "" if runs >= MIN_RUNS else " (few runs: a description only)"
+    out.append(Number(NAME, "", f"change of tau-b{few}", float(tau), found.low, found.high, runs))
+    falls = [f"{one.statistic.removeprefix('change of ')} falls by {-one.value:.3f}" for one in out if one.high < 0]
+    return [replace(out[0], verdict=" and ".join(falls) or "no fall of the verdict's numbers is shown"), *out[1:]]

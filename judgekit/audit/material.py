@@ -1,0 +1,277 @@
+"""What an audit looks at: a results folder with the experiment that it came from, as arrays over pairs and queries."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pandas as pd
+
+from judgekit import report as reports
+from judgekit import stages
+from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.resampling import resample_matrix
+from judgekit.audit.numbers import Bools, Ints, groups_of
+from judgekit.data.files import read_table
+from judgekit.data.labelings import Labeling, Scale
+from judgekit.data.manifest import MANIFEST, mismatches, sources
+from judgekit.data.tables import LABELS, QUALITY, Status
+from judgekit.errors import DataError, UsageError, nearest
+from judgekit.experiment.file import parse_config
+from judgekit.experiment.prepare import Prepared, prepare
+from judgekit.experiment.run import result_files
+from judgekit.metrics import Measure
+from judgekit.spec import slug
+
+if TYPE_CHECKING:
+    from judgekit.analysis.primary import Primary
+    from judgekit.data.documents import Unit
+    from judgekit.data.runs import Run
+    from judgekit.experiment.file import Config
+    from judgekit.labelers.base import Labeler
+
+__all__ = ["Material", "Pair", "config_of", "label_files", "read"]
+
+Pair = tuple[str, str]
+"""A query id and a doc id."""
+
+_ANCHOR: Final = "# Paths are relative to "
+
+
+@dataclass(frozen=True)
+class Material:
+    """A finished experiment, and what its labels are held against.
+
+    Attributes:
+        folder: of the results.
+        prepared: the experiment.
+        primary: the cell that the verdict is about.
+        labelings: all labelings, by name.
+        quality: of the answers in the primary cell, shape (R, n), NaN where undefined; queries ascend.
+        reference: the labeling that the others are held against: what people said, else provenance, else none.
+    """
+
+    folder: Path
+    prepared: Prepared
+    primary: Primary
+    labelings: Mapping[str, Labeling]
+    quality: Floats
+    reference: str | None
+
+    @property
+    def seed(self) -> int:
+        """The seed of everything that is drawn."""
+        return self.prepared.config.analysis.seed
+
+    @property
+    def confidence(self) -> float:
+        """Of every interval."""
+        return self.prepared.config.analysis.confidence
+
+    @property
+    def labelers(self) -> Mapping[str, Labeler]:
+        """The labelers by the names of their labelings."""
+        return self.prepared.labelers
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs, cut to the depth of the pool."""
+        return self.prepared.collection.runs
+
+    @cached_property
+    def queries(self) -> list[str]:
+        """Query ids, ascending, as along the arrays, shape (n,)."""
+        return sorted(self.prepared.collection.queries)
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """The pool, query by query, shape (P,)."""
+        pooled = self.prepared.collection.pairs
+        return [(query_id, doc_id) for query_id in self.queries for doc_id in pooled[query_id]]
+
+    def at(self, pairs: Iterable[Pair]) -> Ints:
+        """Return the index of the query of each pair."""
+        index = {query_id: i for i, query_id in enumerate(self.queries)}
+        return np.array([index[query_id] for query_id, _ in pairs], np.intp)
+
+    @cached_property
+    def query(self) -> Ints:
+        """The index of each pooled pair's query, shape (P,)."""
+        return self.at(self.pairs)
+
+    @cached_property
+    def units(self) -> Ints:
+        """Which queries go together, shape (n,): declared groups, else each by itself."""
+        groups = self.prepared.groups
+        return np.unique([q if groups is None else groups[q] for q in self.queries], return_inverse=True)[1]
+
+    @cached_property
+    def groups(self) -> Ints:
+        """The group of each query for the jackknife, shape (n,)."""
+        return groups_of(self.units, self.seed)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """How often each query is in each resample, shape (n, B)."""
+        return resample_matrix(len(self.queries), self.prepared.config.analysis.resamples, self.seed, self.units)
+
+    def pooled(self, table: pd.DataFrame, column: str) -> Floats:
+        """Return a column of a labels table per pooled pair, NaN where there is nothing, shape (P,)."""
+        index = pd.MultiIndex.from_tuples(self.pairs, names=["query_id", "doc_id"])
+        return table.set_index(["query_id", "doc_id"])[column].reindex(index).to_numpy(np.float64)
+
+    @cached_property
+    def values(self) -> dict[str, Floats]:
+        """The labels per pair by labeling, NaN where there is none, shape (P,)."""
+        return {name: self.pooled(labeling.table, "relevance") for name, labeling in self.labelings.items()}
+
+    @cached_property
+    def ranks(self) -> Ints:
+        """The rank of each pair in each run, 0 where it is not retrieved, shape (R, P)."""
+        place = {pair: i for i, pair in enumerate(self.pairs)}
+        out = np.zeros((len(self.runs), len(self.pairs)), np.intp)
+        for row, run in enumerate(self.runs):
+            for query_id in self.queries:
+                for rank, doc_id in enumerate(run.top(query_id), 1):
+                    out[row, place[query_id, doc_id]] = rank
+        return out
+
+    def scale(self, name: str) -> Scale:
+        """Return the scale of a labeling."""
+        return self.labelings[name].scale
+
+    def threshold(self, name: str) -> float:
+        """Return from what label on a document counts as relevant: what the scale declares, else its middle."""
+        scale = self.scale(name)
+        return (scale.low + scale.high) / 2 if scale.min_rel is None else scale.min_rel
+
+    def spread(self, name: str) -> float:
+        """Return how far the scale of a labeling reaches."""
+        return float(self.scale(name).high - self.scale(name).low)
+
+    def unit_scaled(self, name: str) -> Floats:
+        """Return the labels of a labeling taken to [0, 1], shape (P,)."""
+        return (self.values[name] - self.scale(name).low) / self.spread(name)
+
+    def relevant(self, name: str, values: Floats) -> Bools:
+        """Return which labels say relevant, of labels that are there."""
+        return np.asarray(values >= self.threshold(name))
+
+    def votes(self, name: str, values: Floats) -> Floats:
+        """Return labels as votes: 1 relevant, 0 not, NaN where there is none."""
+        return np.where(np.isfinite(values), self.relevant(name, values), np.nan)
+
+    @cached_property
+    def judged(self) -> Floats:
+        """What the reference says of each pair, as votes, shape (P,)."""
+        if self.reference is None:
+            return np.full(len(self.pairs), np.nan)
+        return self.votes(self.reference, self.values[self.reference])
+
+    def units_of(self, labeler: Labeler, pairs: Iterable[Pair]) -> Iterator[Unit]:
+        """Yield what a labeler is shown of some pairs, one at a time."""
+        collection = self.prepared.collection
+        for query_id, doc_id in pairs:
+            yield from labeler.units(collection.queries[query_id], collection.docs.get([doc_id]))
+
+    def scores(self, labels: Sequence[tuple[Scale, Floats]], runs: Sequence[Run] | None = None) -> Floats:
+        """Return the scores of the runs in the measure of the verdict under some labels, shape (L, R, n)."""
+        queries, docs = zip(*self.pairs, strict=True)
+        made = []
+        for index, (scale, values) in enumerate(labels):
+            status = np.where(np.isfinite(values), Status.OK.value, Status.FAILED.value)
+            columns = {"query_id": queries, "doc_id": docs, "relevance": values, "status": status}
+            made.append(Labeling(str(index), scale, pd.DataFrame(columns)))
+        collection = replace(self.prepared.collection, runs=tuple(runs or self.runs))
+        return np.asarray(stages.score_pool(collection, made, [Measure(self.primary.measure)]).values[0])
+
+
+def config_of(folder: Path) -> Config:
+    """Return the experiment that a results folder came from.
+
+    Raises:
+        ConfigError, DataError: there is none.
+    """
+    path = folder / "resolved.toml"
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    first, _, rest = text.partition("\n")
+    if not first.startswith(_ANCHOR):
+        raise DataError("does not hold the results of `judgekit run`: there is no resolved.toml of its making", folder)
+    return parse_config(tomllib.loads(rest), Path(first.removeprefix(_ANCHOR)) / path.name)
+
+
+def label_files(folder: Path, names: Iterable[str]) -> dict[str, Path]:
+    """Return where the labels of each labeling lie."""
+    return {name: folder / "labels" / f"{slug(name)}.parquet" for name in names}
+
+
+def read(folder: Path, reference: str | None = None) -> Material:
+    """Read a results folder, if its data are still those that it was made from.
+
+    Raises:
+        ConfigError, DataError: it is not a results folder, or something was changed since.
+        UsageError: there is no labeling of the reference's name.
+    """
+    config = config_of(folder)
+    primary = reports.load(folder).primary
+    prepared = prepare(config, keys=False)
+    answers = next(folder / name for name in result_files(prepared) if name.startswith("answers/"))
+    files = label_files(folder, prepared.labelers)
+    _check(folder, config, [*files.values(), answers])
+    labelings = {
+        name: Labeling(name, labeler.scale, read_table(LABELS, files[name]))
+        for name, labeler in prepared.labelers.items()
+    }
+    if reference is None:
+        people = [name for name, labeler in prepared.labelers.items() if labeler.needs.people]
+        golds = [name for name, labeler in prepared.labelers.items() if labeler.kind == "provenance"]
+        reference = next(iter(people + golds), None)
+    elif reference not in labelings:
+        known = ", ".join(labelings)
+        raise UsageError(f"there is no labeling {reference!r} (there are: {known}).{nearest(reference, labelings)}")
+    table = read_table(QUALITY, answers)
+    cell = (table["metric"] == primary.metric) & (table["model"] == primary.model) & (table["depth"] == primary.depth)
+    runs, queries = [run.name for run in prepared.collection.runs], sorted(prepared.collection.queries)
+    quality = table[cell].pivot(index="run", columns="query_id", values="value").reindex(runs, columns=queries)
+    return Material(folder, prepared, primary, labelings, quality.to_numpy(np.float64), reference)
+
+
+def _check(folder: Path, config: Config, results: Sequence[Path]) -> None:
+    """Refuse results of an unfinished run, and data that are not those of the run.
+
+    Raises:
+        DataError: labels, answers, queries, documents, runs or another input were changed, or are missing.
+    """
+    try:
+        content = json.loads((folder / MANIFEST).read_bytes())
+        made, inputs = dict(content["results"]), dict(content["inputs"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"has no {MANIFEST} that can be read ({error}): run the experiment again", folder) from None
+    named = config.files()
+    lost = next((path for path in (*results, *named.values()) if not path.exists()), None)
+    if lost is not None:
+        raise DataError("is missing: run the experiment again", lost)
+    # An experiment file may have changed since, for what was run is in resolved.toml, and so may a prompt: the control
+    # of every probe is asked anew where it did.
+    others = {
+        role: path
+        for role, source in inputs.items()
+        if role not in named and (path := config.path.parent / source["file"]).exists() and path.suffix != ".toml"
+    }
+    now = sources({**named, **others, **{str(path): path for path in results}})
+    for path in results:
+        said = made.get(path.relative_to(folder).as_posix())
+        if said != now[str(path)].sha256:
+            reason = "was changed after the run" if said else "is not of a finished run"
+            raise DataError(f"{reason}: run the experiment again, then audit it", path)
+    changed = [
+        f"{path} was changed after the run" for r, path in others.items() if inputs[r]["sha256"] != now[r].sha256
+    ]
+    if problems := mismatches(now) + changed:
+        raise DataError(f"{'; '.join(problems)}. Run the experiment again, then audit it", folder)

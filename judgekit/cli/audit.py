@@ -1,0 +1,152 @@
+"""``audit`` and ``card``: what a comparison alone does not show of a labeling."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from judgekit.cli.common import Cache, CacheMode, Quiet, console, progress
+
+if TYPE_CHECKING:
+    from judgekit.audit.card import Card
+    from judgekit.audit.flow import Options, Planned
+
+__all__ = ["audit", "card"]
+
+
+def audit(
+    target: Annotated[Path, typer.Argument(help="Results folder of `judgekit run`, or an experiment file (TOML).")],
+    checks: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="circularity, fidelity, jury, surface, overrating, self-preference (these ask nobody: the default),"
+            " gullibility, consistency (these ask labelers), or all; repeat, or join by commas."
+        ),
+    ] = None,
+    probe: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PROBE", help="Only these probes, e.g. 'stuff(words=query)' or mine.py:shout; repeat."),
+    ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABELING",
+            help="Labeling that the others are held against; by default people, else provenance; answers: ask anew.",
+        ),
+    ] = None,
+    jury: Annotated[
+        list[str] | None, typer.Option(metavar="A+B+C", help="Labelings to look at as one jury; repeat.")
+    ] = None,
+    attack: Annotated[float, typer.Option(help="Share of the pool that the probes attack, in per cent.")] = 5.0,
+    repeats: Annotated[int, typer.Option(help="How often the same is asked, for consistency.")] = 3,
+    made_by: Annotated[
+        list[str] | None, typer.Option(metavar="RUN=FAMILY", help="Model family that made a run; repeat.")
+    ] = None,
+    docs_family: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the documents with the family that wrote each.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for the results of an experiment file.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what would be sent; send nothing.")] = False,
+    cache: Cache = None,
+    cache_mode: CacheMode = "on",
+    max_requests: Annotated[int | None, typer.Option(min=0, help="Stop before sending more requests.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=0, help="Stop before using more tokens.")] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0, help="Stop before spending more (needs prices).")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Say whether labels can be fooled, are circular or biased, and whether a jury is worth it; a card for each."""
+    from judgekit.audit import flow
+    from judgekit.client.budget import Budget
+    from judgekit.errors import UsageError
+
+    families = dict(item.rpartition("=")[::2] for item in made_by or ())
+    if not all(families) or not all(families.values()):
+        raise UsageError("--made-by: expected RUN=FAMILY, e.g. --made-by dense=minilm")
+    options: Options = {
+        "checks": checks or (),
+        "probes": probe or (),
+        "reference": reference,
+        "juries": jury or (),
+        "attack": attack,
+        "repeats": repeats,
+        "run_families": families,
+        "docs_family": docs_family,
+    }
+    if dry_run:
+        _show_plan(flow.plan(target, out=out, cache=cache, **options))
+        return
+    budget = Budget(max_requests=max_requests, max_tokens=max_tokens, max_cost=max_cost)
+    with progress(quiet) as draw:
+        found = flow.audit(target, out=out, cache=cache, mode=cache_mode, budget=budget, progress=draw, **options)
+    for one in found.cards.values():
+        _show(one)
+    for note in found.notes:
+        console(stderr=True).print(f"note: {note}", markup=False, highlight=False)
+    if not checks:
+        told = (
+            "gullibility and consistency ask the labelers: --checks all does them too, --dry-run counts what they send"
+        )
+        console(stderr=True).print(f"note: {told}.", markup=False, highlight=False)
+    console().print(
+        f"cards:  {found.folder / 'cards'}\nreport: {found.folder / 'report.html'}", markup=False, highlight=False
+    )
+
+
+def card(
+    labeling: Annotated[str, typer.Argument(help="Name of a labeling that was audited.")],
+    results: Annotated[Path, typer.Option("--results", "-r", help="Results folder that was audited.")] = Path(),
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="File to write: .html, or Markdown; standard output by default.")
+    ] = None,
+) -> None:
+    """Print the card of a labeling, or write it as Markdown or HTML, to put next to published numbers."""
+    from judgekit.audit.flow import cards
+    from judgekit.data.files import write_atomic
+    from judgekit.errors import UsageError, nearest
+
+    found = cards(results)
+    if labeling not in found:
+        raise UsageError(f"there is no card of {labeling!r} (there are: {', '.join(found)}).{nearest(labeling, found)}")
+    if out is None:
+        typer.echo(found[labeling].markdown())
+    elif out.suffix not in (".html", ".md", ".markdown"):
+        raise UsageError(f"--out {out}: a card is written as .html or .md")
+    else:
+        write_atomic(out, found[labeling].html() if out.suffix == ".html" else found[labeling].markdown())
+
+
+def _show(found: Card) -> None:
+    from rich.table import Table
+
+    screen = console()
+    screen.print(f"\n{found.labeling}: {', '.join(found.flags) or 'nothing is flagged'}", style="bold", markup=False)
+    for what, how in found.facts:
+        screen.print(f"  {what}: {how}", markup=False, highlight=False)
+    for title, (heads, *rows) in found.tables():
+        table = Table(box=None, pad_edge=False, title=f"\n{title}", title_justify="left", title_style="italic")
+        for head in heads:
+            table.add_column(head, overflow="fold")
+        for row in rows:
+            table.add_row(*(part.replace("[", r"\[") for part in row))
+        screen.print(table)
+
+
+def _show_plan(plans: dict[str, Planned]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("stage")
+    for title in ("requests", "in the store", "to send", "prompt tokens (est.)", "money for prompts (est.)"):
+        table.add_column(title, justify="right")
+    for name, one in plans.items():
+        least = "at least " if one.plan.at_least else ""
+        money = "–" if one.money is None else f"{one.money:.2f}"
+        to_send = f"{least}{one.plan.requests - one.plan.cached:,}"
+        tokens = f"{one.plan.prompt_tokens:,}"
+        table.add_row(name, f"{one.plan.requests:,}", f"{one.plan.cached:,}", to_send, tokens, money)
+    console().print(table)
+    console().print("Nothing was sent. Where a reply cannot be read the same is asked once more.")

@@ -1,0 +1,156 @@
+"""What re-ranking by a labeling does: synthetic runs in the shape of a TREC track, and labels of known worth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import judgekit as jk
+from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.resampling import resample_matrix
+from judgekit.audit.circularity import circularity, of_labeling, reranked
+from judgekit.audit.material import read
+from judgekit.audit.numbers import Number
+
+RUNS, QUERIES, POOL, DEPTH, CUT = 63, 53, 120, 40, 10
+
+
+def ndcg(gains: Floats, ideal: Floats) -> float:
+    discount = 1 / np.log2(np.arange(2, CUT + 2))
+    best = np.sort(ideal)[::-1][:CUT] @ discount
+    return float(gains[:CUT] @ discount / best) if best else 0.0
+
+
+def world(labels: dict[str, Floats], truth: Floats, seed: int = 1) -> dict[str, list[Number]]:
+    """Return the numbers of labelings over runs of falling skill, by loops that share nothing with judgekit."""
+    rng = np.random.default_rng(seed)
+    skill = np.linspace(1.6, 0.2, RUNS)
+    lists = [
+        [np.argsort(-(s * truth[q] + rng.normal(size=POOL) * 1.5), kind="stable")[:DEPTH] for q in range(QUERIES)]
+        for s in skill
+    ]
+    out = {}
+    for name, said in labels.items():
+        scores = np.zeros((4, RUNS, QUERIES))
+        for r in range(RUNS):
+            for q in range(QUERIES):
+                docs = lists[r][q]
+                again = docs[np.argsort(-said[q][docs], kind="stable")]
+                for row, (order, by) in enumerate(((docs, said), (again, said), (docs, truth), (again, truth))):
+                    scores[row, r, q] = ndcg(by[q][order], by[q])
+        top = np.array([ndcg(np.sort(said[q])[::-1], said[q]) for q in range(QUERIES)])
+        weights = resample_matrix(QUERIES, 300, 1)
+        out[name] = circularity(scores[0], scores[1], top, (scores[2], scores[3]), weights=weights)
+    return out
+
+
+def judges(seed: int = 5) -> tuple[dict[str, Floats], Floats]:
+    """Return labels that are graded and near the truth, binary and far too lenient, and the truth; and the truth."""
+    rng = np.random.default_rng(seed)
+    truth = rng.choice([0.0, 1, 2, 3], p=[0.7, 0.15, 0.1, 0.05], size=(QUERIES, POOL))
+    good = np.clip(np.round(truth + rng.normal(size=truth.shape) * 0.8), 0, 3)
+    lenient = (truth + rng.normal(size=truth.shape) * 2.0 > 1.0).astype(float)
+    return {"good": good, "lenient": lenient, "truth": truth}, truth
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, list[Number]]:
+    return world(*judges())
+
+
+def at(numbers: list[Number], subject: str, statistic: str) -> Number:
+    return next(n for n in numbers if n.subject == subject and n.statistic.startswith(statistic))
+
+
+def taus(numbers: list[Number]) -> list[float]:
+    return [
+        at(numbers, who, "tau-b").value for who in ("no run re-ranks", "half the runs re-rank", "every run re-ranks")
+    ]
+
+
+def test_the_order_of_runs_falls_when_they_re_rank_and_far_more_so_for_a_lenient_judge(
+    found: dict[str, list[Number]],
+) -> None:
+    good, lenient = taus(found["good"]), taus(found["lenient"])
+    assert good[0] > 0.9
+    assert lenient[0] > 0.7
+    assert good[0] > max(good[1:])
+    assert lenient[0] - max(lenient[1:]) > 0.2
+    assert lenient[0] - lenient[2] > good[0] - good[2]
+    assert at(found["lenient"], "every run re-ranks", "tau-b").flag == "circular"
+    assert "do not compare systems" in at(found["lenient"], "every run re-ranks", "tau-b").verdict
+
+
+def test_a_judge_sees_more_gain_than_there_is_and_a_run_that_uses_it_rises_too_far(
+    found: dict[str, list[Number]],
+) -> None:
+    for name in ("good", "lenient"):
+        shares = [
+            at(found[name], "every run re-ranks", what).value
+            for what in ("gain by these", "gain by the ref", "gain too")
+        ]
+        assert shares[0] - shares[1] == pytest.approx(shares[2])
+        assert at(found[name], "every run re-ranks", "gain too much").low > 0
+    ranks = [at(found[name], "one run re-ranks", "share of the ranks").value for name in ("good", "lenient")]
+    assert 0 <= ranks[0] < ranks[1]
+
+
+def test_runs_that_re_rank_by_a_lenient_judge_all_reach_the_maximum(found: dict[str, list[Number]]) -> None:
+    full = at(found["lenient"], "every run re-ranks", "runs at the maximum")
+    assert full.value > 50
+    assert full.flag == "saturated"
+    assert at(found["good"], "every run re-ranks", "runs at the maximum").value < RUNS / 2
+
+
+def test_the_truth_itself_is_not_circular(found: dict[str, list[Number]]) -> None:
+    numbers = found["truth"]
+    assert at(numbers, "every run re-ranks", "gain too much").value == 0
+    assert at(numbers, "one run re-ranks", "share").value == 0
+    assert taus(numbers) == pytest.approx([1, 1, 1])
+    assert not any(n.flag in ("circular", "inflates") for n in numbers)
+
+
+def test_runs_that_all_score_the_same_have_no_order_left() -> None:
+    rng = np.random.default_rng(2)
+    base, truth = rng.random((6, 30)), rng.random((6, 30))
+    numbers = circularity(base, np.ones((6, 30)), np.ones(30), (truth, truth), weights=resample_matrix(30, 200, 1))
+    every = at(numbers, "every run re-ranks", "tau-b")
+    assert np.isnan(every.value)
+    assert every.flag == "circular"
+    assert at(numbers, "every run re-ranks", "runs at the maximum").value == 6
+
+
+def test_without_a_reference_the_gain_is_shown_and_nothing_is_claimed_of_it() -> None:
+    base = np.random.default_rng(2).random((6, 30))
+    numbers = circularity(base, base + 0.1, np.full(30, 2.0), None, weights=resample_matrix(30, 200, 1))
+    assert [n.statistic for n in numbers] == ["gain by these labels", "runs at the maximum"]
+    assert numbers[0].value == pytest.approx(0.1)
+    assert "nobody can say" in numbers[0].verdict
+
+
+def test_four_runs_are_too_few_to_call_a_labeling_circular() -> None:
+    rng = np.random.default_rng(2)
+    base = np.linspace(0.2, 0.8, 4)[:, None] + rng.normal(size=(4, 200)) * 0.01
+    numbers = circularity(base, 1 - base, np.full(200, 2.0), (base, base), weights=resample_matrix(200, 200, 1))
+    every = at(numbers, "every run re-ranks", "tau-b")
+    assert every.value == pytest.approx(-1)
+    assert not every.flag
+    assert "description only" in every.verdict
+
+
+def test_re_ranking_keeps_the_order_of_ties_and_puts_what_has_no_label_last(finished) -> None:
+    material = read(finished / "out")
+    query = material.queries[0]
+    before = material.runs[0].top(query)
+    labels = dict(zip(before, [0.0, 1.0, np.nan, 0.0, 1.0, 1.0], strict=True))
+    material.values["hash"] = np.array([labels.get(d, 0.0) if q == query else 0.0 for q, d in material.pairs])
+    after = reranked(material, "hash")[0].top(query)
+    assert after == [before[i] for i in (1, 4, 5, 0, 3, 2)]
+
+
+def test_answers_can_say_what_re_ranking_is_worth(finished, copied) -> None:
+    material = read(finished / "out")
+    numbers = of_labeling(material, "oracle", material.quality + 0.01)
+    assert at(numbers, "every run re-ranks", "gain by the answers").value == pytest.approx(0.01)
+    found = jk.audit(copied / "out", checks="circularity", reference="answers", cache=copied / "cache")
+    assert "gain by the answers" in set(found.table["statistic"])
