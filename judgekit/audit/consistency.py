@@ -11,6 +11,7 @@ import numpy as np
 
 from judgekit import stages
 from judgekit.analysis.coefficients import Floats
+from judgekit.answers.imported import Imported
 from judgekit.answers.quality import Answered
 from judgekit.audit.material import Material, Pair
 from judgekit.audit.numbers import Number, mean_change, share, untold
@@ -103,7 +104,9 @@ def noise_floor(material: Material, name: str, flips: Number) -> Number:
 def answering(material: Material) -> stages.Answering | None:
     """Return how the answers of the verdict were made; None where they were imported."""
     found = material.prepared.answering.values()
-    return next((one for one in found if one.answerer.endpoint.model == material.primary.model), None)
+    return next(
+        (one for one in found if one.model == material.primary.model and not isinstance(one.answerer, Imported)), None
+    )
 
 
 async def answers(material: Material, most: int, session: Session) -> list[Number]:
@@ -115,8 +118,9 @@ async def answers(material: Material, most: int, session: Session) -> list[Numbe
     metric = (
         next((m for m in how.metrics if m.name == material.primary.metric and not m.endpoint), None) if how else None
     )
-    if how is None or metric is None or depth < 2:
+    if how is None or isinstance(how.answerer, Imported) or metric is None or depth < 2:
         return []
+    answerer = how.answerer
     drawn = np.random.default_rng([material.seed, 4]).permutation(material.queries).tolist()[:most]
     lists = [
         (collection.queries[query_id], docs)
@@ -126,8 +130,8 @@ async def answers(material: Material, most: int, session: Session) -> list[Numbe
     rated: list[dict[str, float]] = [{}, {}]
     for found, step, which in zip(rated, (1, -1), ("as they were", "the other way round"), strict=True):
         units = [Unit(query, docs[::step]) for query, docs in lists]
-        async for unit, outcomes in session.resolve(units, how.answerer, f"audit answers, {which}", len(units)):
-            value = metric.read(Answered(unit.query, how.answerer.answer(unit, outcomes)), []).value
+        async for unit, outcomes in session.resolve(units, answerer, f"audit answers, {which}", len(units)):
+            value = metric.read(Answered(unit.query, answerer.answer(unit, outcomes)), []).value
             if value is not None:
                 found[unit.query.query_id] = value
     both, subject = sorted(rated[0].keys() & rated[1].keys()), "answers from the documents the other way round"
