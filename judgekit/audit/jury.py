@@ -96,7 +96,9 @@ def jury(votes: Floats, truth: Floats, groups: Ints, members: Sequence[str], con
     vote = f"{size} votes cost {size} times as much and count like {value:.1f} independent ones"
     effective = Number(NAME, subject, "effective votes", value, low, max(value, min(high, float(size))), n, vote)
     if math.isnan(shared.value):
-        effective = untold(NAME, subject, "effective votes", "no two members ever err", n)
+        shared, effective = (
+            untold(NAME, subject, one.statistic, "no two members ever err", n) for one in (shared, effective)
+        )
     if gain.low > 0:
         told = f"the majority beats the best of them alone by {gain.value:.3f} of kappa, at {size} times the cost"
         return [shared, effective, together, best, replace(gain, verdict=told)]
