@@ -69,7 +69,7 @@ class BatchService:
         return [json.loads(line)["body"]["messages"][-1]["content"] for line in lines]
 
     async def upload(self, request: web.Request) -> web.Response:
-        self.keys.add(request.headers.get("authorization", request.headers.get("api-key", "")))
+        self.keys.add(request.headers.get("api-key", request.headers.get("authorization", "")))
         form = await request.post()
         assert form["purpose"] == "batch"
         name = f"file-{len(self.files)}"

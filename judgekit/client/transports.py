@@ -9,6 +9,7 @@ endpoint, through the proxy that the environment names for it, or nowhere. TLS c
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -186,7 +187,7 @@ def openai_headers(endpoint: Endpoint) -> dict[str, str | openai.Omit]:
     import openai
 
     keyed = endpoint.client is not None or api_key(endpoint) is not None
-    return {**({} if keyed else {"authorization": openai.Omit()}), **headers_of(endpoint)}
+    return {**({} if keyed else {"Authorization": openai.Omit()}), **headers_of(endpoint)}
 
 
 async def disconnect(client: openai.AsyncOpenAI) -> None:
@@ -217,9 +218,10 @@ class OpenAITransport:
                 comes with an error status, whatever its size.
             ConnectionError: the connection broke.
         """
-        import httpx2
         import openai
 
+        # What openai's client sends with, and raises while a body is read: httpx2 from its version 3, httpx before.
+        httpx: Any = sys.modules[openai.DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0]]
         values = orjson.loads(body)
         model, messages = values.pop("model"), values.pop("messages")
         completions = self._client.chat.completions.with_streaming_response
@@ -235,13 +237,13 @@ class OpenAITransport:
                 return response.status_code, response.headers, bytes(data)
         except openai.APIStatusError as problem:
             return problem.response.status_code, problem.response.headers, problem.response.content
-        except (openai.APITimeoutError, httpx2.TimeoutException):
+        except (openai.APITimeoutError, httpx.TimeoutException):
             raise TimeoutError from None
         except openai.APIConnectionError as problem:
-            if isinstance(problem.__cause__, httpx2.ConnectError):
+            if isinstance(problem.__cause__, httpx.ConnectError):
                 raise NotConnectedError(str(problem.__cause__)) from None
             raise ConnectionError(f"the connection broke: {problem.__cause__ or problem}") from None
-        except httpx2.RequestError as problem:
+        except httpx.RequestError as problem:
             raise ConnectionError(f"the connection broke: {problem or type(problem).__name__}") from None
 
     async def aclose(self) -> None:

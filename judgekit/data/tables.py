@@ -187,11 +187,16 @@ class Table:
                 odd = np.array([not isinstance(v, str) and not pd.isna(v) for v in column], dtype=bool)
                 if odd.any():
                     raise fail(odd, f"{column.iloc[int(np.argmax(odd))]!r} is not a string")
+            missing = column.isna()
+            if missing.any():
+                column = column.astype("object").mask(missing, "")
             try:
-                texts = column.astype("str").fillna("")
+                texts = column.astype("str")
+                if texts.dtype == "object":  # pandas 2 keeps Python's strings, also those that cannot be encoded
+                    pa.array(texts, pa.string())
             except UnicodeEncodeError:
                 # A reply that was cut off inside of an emoji ends in half of a surrogate pair, which no file can hold.
-                texts = column.map(_printable).astype("str").fillna("")
+                texts = column.map(_printable).astype("str")
             if kind == "id" and (texts == "").any():
                 raise fail(texts == "", "is empty")
             return texts
