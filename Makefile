@@ -5,14 +5,22 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+LOWEST := $(VENV)/lowest
+SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadgroup
 
-.PHONY: demo test check bench clean
+.PHONY: demo test test-lowest check bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/judgekit demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
+
+# The tests of what depends on other packages, with the lowest version of each that pyproject.toml allows. Those warn of
+# what later ones have dropped.
+test-lowest: $(LOWEST)/.dev
+	$(LOWEST)/bin/python -m pytest $(SIDE_BY_SIDE) -q -W ignore::DeprecationWarning \
+		-m "not bench and not many and not slow" --ignore tests/integration --ignore tests/test_notebooks.py
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check judgekit tests benchmarks notebooks
@@ -37,4 +45,11 @@ $(VENV)/.installed: $(BIN)/python pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.installed
 	$(BIN)/python -m pip install -q --editable . --group dev
+	@touch $@
+
+$(LOWEST)/.dev: $(BIN)/python pyproject.toml
+	$(PYTHON) -m venv $(LOWEST)
+	$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); print("\n".join(d.replace(">=", "==") for d in p["project"]["dependencies"]))' > $(LOWEST)/lowest.txt
+	$(LOWEST)/bin/python -m pip install -q --upgrade "pip>=25.1"
+	$(LOWEST)/bin/python -m pip install -q --editable . --group test --constraint $(LOWEST)/lowest.txt
 	@touch $@

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -17,14 +18,32 @@ __all__ = ["fault_server"]  # a fixture is found where its name is
 ROOT = Path(__file__).resolve().parent.parent
 
 # A busy machine is no failure.
-settings.register_profile("judgekit", deadline=None)
+settings.register_profile("judgekit", deadline=None, max_examples=50)
 settings.load_profile("judgekit")
 
 
+SHARED = ("demo", "real_endpoint", "litellm_proxy", "dist", "site")
+"""Fixtures that take seconds to make: tests with one of them run in one process, where several run side by side."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for name in SHARED:
+            if name in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.xdist_group(name))
+
+
+@pytest.fixture(scope="session")
+def _caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A store folder per test, made by the few tests that use theirs."""
+    folder = tmp_path_factory.mktemp("caches")
+    return (folder / str(number) for number in count())
+
+
 @pytest.fixture(autouse=True)
-def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def _isolated(_caches: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or writes the user's cache, keys or terminal settings."""
-    monkeypatch.setenv("JUDGEKIT_CACHE", str(tmp_path_factory.mktemp("cache")))
+    monkeypatch.setenv("JUDGEKIT_CACHE", str(next(_caches)))
     monkeypatch.setenv("COLUMNS", "160")
     for name in ("OPENAI_API_KEY", "FORCE_COLOR", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)

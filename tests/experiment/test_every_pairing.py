@@ -118,9 +118,19 @@ def test_every_labeler_alone_ends_with_a_report(data: Path, tmp_path: Path, spel
     assert list(pd.read_csv(tmp_path / "agreement.csv").columns[:4]) == ["first", "second", "on", "coefficient"]
 
 
-@pytest.mark.parametrize("pair", list(combinations(PAIRED, 2)), ids=" and ".join)
-def test_every_two_labelers_end_with_a_report(data: Path, tmp_path: Path, pair: tuple[str, str]) -> None:
-    finish(data, tmp_path, list(pair))
+def tables() -> list[tuple[str, ...]]:
+    """Seat four labelers at a table, so that each meets every other one at some table."""
+    seated, strangers = [], set(combinations(PAIRED, 2))
+    while strangers:
+        new = max(combinations(PAIRED, 4), key=lambda four: len(strangers & set(combinations(four, 2))))
+        strangers -= set(combinations(new, 2))
+        seated.append(new)
+    return seated
+
+
+@pytest.mark.parametrize("together", tables(), ids=" and ".join)
+def test_every_two_labelers_end_with_a_report(data: Path, tmp_path: Path, together: tuple[str, ...]) -> None:
+    finish(data, tmp_path, list(together))
 
 
 @pytest.mark.parametrize("metric", METRICS)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SHIPPED = {"examples", "judgekit", "prompts", "tests", "notebooks", "Makefile"} | {
+SHIPPED = {"benchmarks", "examples", "judgekit", "prompts", "tests", "notebooks", "Makefile"} | {
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "README.md",

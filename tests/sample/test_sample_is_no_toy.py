@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -21,16 +20,6 @@ from judgekit.store.replies import Store
 
 DEPTHS = (1, 3, 5, 10)
 WEAK = "bm25_title"
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("sample-cache")
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Finished]:
-    return run(EXPERIMENT, out=tmp_path_factory.mktemp("sample"), cache=cache)
 
 
 @pytest.fixture(scope="module")
@@ -53,9 +42,9 @@ def gold() -> pd.DataFrame:
     return pd.DataFrame.from_dict(found, orient="index", columns=list(DEPTHS))
 
 
-def test_every_reply_that_the_demo_needs_is_recorded_and_none_besides(demo: Finished, cache: Path) -> None:
+def test_every_reply_that_the_demo_needs_is_recorded_and_none_besides(demo: Finished, demo_cache: Path) -> None:
     assert demo.missing == ()
-    with closing(Store(cache)) as store:
+    with closing(Store(demo_cache)) as store:
         asked = {key[:16] for key, _ in store.texts()}
     assert asked == set(Recording.read().lines)
 

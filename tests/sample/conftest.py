@@ -1,0 +1,25 @@
+"""The demo, run once for all tests of this folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from judgekit.experiment.run import Finished, run
+from judgekit.sample import EXPERIMENT
+
+
+@pytest.fixture(scope="session")
+def demo_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("sample-cache")
+
+
+@pytest.fixture(scope="session")
+def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("sample")
+
+
+@pytest.fixture(scope="session")
+def demo(demo_folder: Path, demo_cache: Path) -> Finished:
+    return run(EXPERIMENT, out=demo_folder, cache=demo_cache)
