@@ -33,6 +33,8 @@ if TYPE_CHECKING:
         write_table,
     )
     from judgekit.data.chunks import carry, chunks
+    from judgekit.data.retrievers import run_from
+    from judgekit.data.traces import read_traces
     from judgekit.errors import JudgekitError
     from judgekit.experiment.run import plan, run
     from judgekit.gate.guard import guard
@@ -78,7 +80,9 @@ _HOMES = {
     "read_queries": "data",
     "read_run": "data",
     "read_table": "data",
+    "read_traces": "data.traces",
     "run": "experiment.run",
+    "run_from": "data.retrievers",
     "score": "stages",
     "write_qrels": "data",
     "write_run": "data",
@@ -120,7 +124,9 @@ __all__ = [
     "read_queries",
     "read_run",
     "read_table",
+    "read_traces",
     "run",
+    "run_from",
     "score",
     "write_qrels",
     "write_run",

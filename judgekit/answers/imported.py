@@ -65,7 +65,7 @@ def read_answers(
     """
     path = None if isinstance(source, pd.DataFrame) else source
     table = ANSWERS.check(source) if isinstance(source, pd.DataFrame) else read_table(ANSWERS, source)
-    if answered_by is not None and "model" in table.columns and set(table["model"]) - {answered_by}:
+    if answered_by is not None and "model" in table.columns and set(table["model"]) - {"", answered_by}:
         reason = f"has a column 'model', which says otherwise than answered_by = {answered_by!r}: leave one of them out"
         raise DataError(reason, path)
     table = _placed(_filled(table, "model", answered_by or UNDECLARED), runs, depths, path)

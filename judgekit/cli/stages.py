@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from itertools import islice
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from judgekit.client.session import Session
     from judgekit.metrics import Evaluation
 
-__all__ = ["agree", "answer", "compare", "label", "score"]
+__all__ = ["agree", "answer", "compare", "label", "score", "traces"]
 
 
 Format = Literal["table", "csv", "json"]
@@ -205,6 +206,36 @@ def answer(
         note = f"note: {name} does not apply to {len(rows):,} of {of:,} answers: {rows['reason'].iloc[0]}"
         console(stderr=True).print(note, markup=False, highlight=False)
     leave({str(status): int(n) for status, n in table["status"].value_counts().items()}, "answers", out)
+
+
+def traces(
+    exports: Annotated[
+        list[Path],
+        typer.Argument(help="Exports of Phoenix (OpenInference spans) or Langfuse: JSONL, JSON, CSV, Parquet."),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for queries, docs, runs, answers and ratings.")],
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files of these names there.")] = False,
+) -> None:
+    """Turn exported traces into queries, docs, runs, answers and ratings, and print an experiment to begin with."""
+    from judgekit.data.outputs import check_folder, noting_reads
+    from judgekit.data.traces import read_traces
+
+    with noting_reads():
+        found = read_traces(exports)
+        check_folder(out, found.files, overwrite=overwrite)
+        found.write(out)
+    rated = ", ".join(sorted(set(found.ratings["metric"]))) if len(found.ratings) else ""
+    depths = sorted(set(found.answers["depth"]))
+    lines = [
+        f"# {len(found.queries):,} questions, {len(found.docs):,} documents, {len(found.answers):,} answers and"
+        f" {len(found.ratings):,} ratings{rated and f' ({rated})'} are in {out}",
+        *(f"# {line}" for line in found.left_out),
+        f'[data]\nqueries = "queries.jsonl"\ndocs = "docs.jsonl"\ndepth = {depths[-1]}\n[runs]',
+        *(f"{json.dumps(run.name)} = {json.dumps(file)}" for run, file in zip(found.runs, found.files, strict=False)),
+        f"[answers]\ndepths = {depths}",
+        'ratings = ["ratings.csv"]\nmetrics = []' if rated else 'import = "answers.csv"',
+    ]
+    typer.echo("\n".join(lines))
 
 
 def score(
