@@ -6,19 +6,19 @@ LlamaIndex's nodes, ``run(query=…, top_k=…)`` Haystack's ``{"documents": [�
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from numbers import Real
 from typing import Any, Final
 
 from judgekit.data.documents import Doc
+from judgekit.data.forms import content_id
 from judgekit.data.frames import AsQueries, as_queries
 from judgekit.data.runs import Run
 from judgekit.data.tables import id_problem
 from judgekit.errors import DataError, UsageError
 
-__all__ = ["content_id", "found_in", "run_from"]
+__all__ = ["found_in", "run_from"]
 
 _IDS: Final = ("doc_id", "id", "node_id", "_id", "docid")
 _TEXTS: Final = ("page_content", "content", "text", "contents")
@@ -26,11 +26,6 @@ _EXPECTED: Final = (
     "a retriever is a function (text) or (text, k), or has invoke(text), retrieve(text) or run(query=, top_k=); it"
     " returns ids, (id, score) pairs, {id: score}, dictionaries or documents"
 )
-
-
-def content_id(title: str, text: str) -> str:
-    """Return a doc id made of title and text, so that the same passage has the same id everywhere."""
-    return "p" + hashlib.sha256(f"{title}\n{text}".encode()).hexdigest()[:16]
 
 
 def found_in(item: Any, id_field: str | None = None) -> tuple[str, Doc | None]:

@@ -21,9 +21,10 @@ import pandas as pd
 
 from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.files import write_table
+from judgekit.data.forms import content_id
 from judgekit.data.readers import write_docs, write_queries
 from judgekit.data.records import records
-from judgekit.data.retrievers import content_id, found_in
+from judgekit.data.retrievers import found_in
 from judgekit.data.runs import Run
 from judgekit.data.tables import id_problem
 from judgekit.data.trec import write_run

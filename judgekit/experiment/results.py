@@ -74,11 +74,10 @@ _NOTES = {
 def answering(prepared: Prepared) -> dict[str, Answering]:
     """Return how the answers of the experiment were made, by the model's name in the quality table."""
     asked = {endpoint.model: endpoint for endpoint in prepared.endpoints}
-    return {
-        one.model: Answering(asked.get(one.model, one.model), "")
-        if isinstance(one.answerer, Imported)
-        else Answering(one.answerer.endpoint, one.answerer.prompt.name)
-        for one in prepared.answering.values()
+    own = {one.model: one.answerer for one in prepared.answering.values()}
+    rated = () if prepared.ratings is None else prepared.ratings["model"].unique()
+    return {model: Answering(asked.get(model, model), "") for model in (*own, *rated)} | {
+        model: Answering(one.endpoint, one.prompt.name) for model, one in own.items() if not isinstance(one, Imported)
     }
 
 

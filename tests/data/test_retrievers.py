@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import judgekit as jk
-from judgekit.data.retrievers import content_id
+from judgekit.data.forms import content_id
 from judgekit.errors import DataError, UsageError
 
 QUERIES = {"q1": "one", "q2": "two"}
