@@ -236,11 +236,13 @@ def experiment(
         level = "within-query" if use == "choose-runs" else "query"
         filled = extremes(panel, level)
         worst, best = (
-            {each.labeling: each for each in estimates(one, level, resamples) if each.run == "all"} if one else {}
+            {each.labeling: each for each in estimates(one, level, resamples, ("concordance",)) if each.run == "all"}
+            if one
+            else {}
             for one in filled or (None, None)
         )
         series = []
-        for one in estimates(panel, level, resamples):
+        for one in estimates(panel, level, resamples, ("concordance",)):
             if one.run == "all" and not one.reason:
                 both = (worst[one.labeling], best[one.labeling]) if filled else (one, one)
                 low_end, high_end = (each.interval("concordance", level, CONFIDENCE, resamples) for each in both)

@@ -35,20 +35,27 @@ _EXACT_IN_FLOAT32: Final = 4096
 
 
 _CANCELLED: Final = 1e-3
+_FEW: Final = 32
+"""Sums of no more groups are a product with a matrix of zeros and ones."""
+_PAIRS: Final = 2000
+"""Up to so many pairs of queries per distinct score are looked at one by one rather than by cumulated sums."""
 _LEAF: Final = 512
 """Up to so many distinct points the pairs are looked at one by one."""
 
 
 def _sums(codes: npt.NDArray[np.intp], groups: int, rows: Weights) -> Weights:
     """Return the sums of ``rows`` (n, B) per group, shape (groups, B)."""
+    from scipy.sparse import csr_array
+
+    # Whole numbers add up to the same in any order, others in the order of the rows only.
+    if groups <= _FEW and rows.dtype == np.float32:
+        return np.asarray((codes == np.arange(groups)[:, None]).astype(np.float32) @ rows)
     order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.append(True, np.diff(codes[order]) > 0)) if len(codes) else order
-    if groups == len(starts) == len(codes):
+    starts = np.searchsorted(codes[order], np.arange(groups + 1))
+    if groups == len(codes):
         return np.asarray(rows[order])
-    out = np.zeros((groups, rows.shape[1]), rows.dtype)
-    if len(codes):
-        out[codes[order][starts]] = np.add.reduceat(rows[order], starts, axis=0)
-    return out
+    picks = csr_array((np.ones(len(codes), rows.dtype), order, starts), shape=(groups, len(codes)))
+    return np.asarray(picks @ rows)
 
 
 def _columns(product_of: Weights, *others: Weights) -> Floats:
@@ -122,28 +129,30 @@ class Target:
         wide = groups.astype(np.float64)
         return np.asarray(self.total**3 - _columns(wide, wide, wide))
 
-    def coefficients(self, scores: npt.ArrayLike) -> Floats:
-        """Return the coefficients of one score series: shape (4, B), in the order of `COEFFICIENTS`.
+    def coefficients(self, scores: npt.ArrayLike, names: Sequence[str] = COEFFICIENTS) -> Floats:
+        """Return coefficients of one score series: shape (C, B); ``names`` are the first C of `COEFFICIENTS`.
 
         NaN where the scores or the quality of a resample are constant.
         """
         score = np.asarray(scores, dtype=np.float64)
         if not len(score):
-            return np.full((4, len(self.total)), np.nan)
+            return np.full((len(names), len(self.total)), np.nan)
         values, codes = np.unique(score, return_inverse=True)
         groups = _sums(codes, len(values), self._weights)
         untied = self._untied(groups)
         balance = self._balance(codes, groups)
+        fine = (untied > 0) & (self.untied > 0)
+        out = np.full((len(names), len(self.total)), np.nan)
+        x, y = untied[fine], self.untied[fine]
+        out[0, fine] = (balance[fine] / y + 1) / 2
+        if len(names) == 1:
+            return out
         variation = self._rank_variation(groups)
         if self._ranked is None:
             covariation = balance * self.total / 8
         else:
             ranks = np.cumsum(groups.astype(np.float64), axis=0) - groups / 2 - self.total / 2
             covariation = _columns(ranks, _sums(codes, len(values), self._ranked))
-        out = np.full((4, len(self.total)), np.nan)
-        fine = (untied > 0) & (self.untied > 0)
-        x, y = untied[fine], self.untied[fine]
-        out[0, fine] = (balance[fine] / y + 1) / 2
         out[1, fine] = balance[fine] / np.sqrt(x) / np.sqrt(y)
         out[2, fine] = 12 * covariation[fine] / np.sqrt(variation[fine]) / np.sqrt(self.rank_variation[fine])
         out[3, fine] = self._pearson(score)[fine]
@@ -162,6 +171,10 @@ class Target:
             return np.zeros_like(self.total)
         if self.levels == 2:
             high = np.flatnonzero(self._codes == 1)
+            low = np.flatnonzero(self._codes == 0)
+            if len(high) * len(low) <= _PAIRS * len(groups):
+                signs = np.sign(codes[high][:, None] - codes[low]).astype(self._weights.dtype)
+                return 2 * _columns(signs @ self._weights[low], self._weights[high])
             better = _sums(codes[high], len(groups), self._weights[high])
             worse = groups - better
             below = np.cumsum(worse, axis=0)

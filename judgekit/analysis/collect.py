@@ -26,6 +26,8 @@ from judgekit.data.tables import ALL
 
 __all__ = ["Collector"]
 
+_CONCORDANCE = ("concordance",)
+
 
 @dataclass
 class Collector:
@@ -247,7 +249,11 @@ class Collector:
     def _ends(self, filled: tuple[Panel, Panel] | None, level: str, run: str) -> dict[str, tuple[Estimate, Estimate]]:
         """Return the estimates with missing labels at their worst and at their best; empty where none are missing."""
         both = [
-            {p.labelings[each.labeling]: each for each in estimates(p, level, self.resamples) if each.run == run}
+            {
+                p.labelings[each.labeling]: each
+                for each in estimates(p, level, self.resamples, _CONCORDANCE)
+                if each.run == run
+            }
             for p in filled or ()
         ]
         return {name: (both[0][name], both[1][name]) for name in both[0]} if both else {}
@@ -275,7 +281,7 @@ class Collector:
         ends = self._ends((again, again) if again else None, "query", run)
         return [
             self._series(control.labelings[each.labeling], each, "query", ends)
-            for each in estimates(control, "query", self.resamples)
+            for each in estimates(control, "query", self.resamples, _CONCORDANCE)
             if each.run == run and (not each.reason or control.labelings[each.labeling] == CLOSED_BOOK)
         ]
 

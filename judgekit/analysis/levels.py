@@ -105,6 +105,10 @@ class Estimate:
     each: tuple[Floats, Ints] | None = field(default=None, repr=False)
     means: tuple[Floats, Floats] | None = field(default=None, repr=False)
 
+    def value(self, name: str) -> float:
+        """Return one of its coefficients; NaN if it is not among them."""
+        return float(self.values[self.names.index(name)]) if name in self.names else float("nan")
+
     def interval(self, name: str, level: str, confidence: float, resamples: Resamples) -> Interval:
         """Return the interval of one of its coefficients."""
         index, groups = self.names.index(name), resamples.groups
@@ -118,14 +122,23 @@ class Estimate:
         return interval(float(self.values[index]), self.draws[index], confidence, METHOD[level][name], self.units)
 
 
-def estimates(panel: Panel, level: str, resamples: Resamples) -> Iterator[Estimate]:
-    """Yield the estimates of all labelings of a panel at a level."""
-    by_level: dict[str, Callable[[Panel, Resamples], Iterator[Estimate]]] = {
+def estimates(
+    panel: Panel, level: str, resamples: Resamples, names: tuple[str, ...] = COEFFICIENTS
+) -> Iterator[Estimate]:
+    """Yield the estimates of all labelings of a panel at a level.
+
+    Args:
+        panel: what is compared.
+        level: one of `LEVELS`.
+        resamples: of the queries.
+        names: the first so many of `COEFFICIENTS`; at system level there are more where there are runs enough.
+    """
+    by_level: dict[str, Callable[[Panel, Resamples, tuple[str, ...]], Iterator[Estimate]]] = {
         "query": _query_level,
         "within-query": _within_query_level,
         "system": _system_level,
     }
-    return by_level[level](panel, resamples)
+    return by_level[level](panel, resamples, names)
 
 
 def paired_draws(first: Estimate, second: Estimate, resamples: Resamples) -> Floats:
@@ -153,7 +166,7 @@ def _reason(scores: Floats, quality: Floats, what: str) -> str:
     return "the scores are constant" if (scores == scores[0]).all() else ""
 
 
-def _query_level(panel: Panel, resamples: Resamples) -> Iterator[Estimate]:
+def _query_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) -> Iterator[Estimate]:
     """Yield the coefficients over queries of each run and, with several runs, their mean over runs.
 
     Runs whose quality is constant leave the mean for all labelings. The mean is undefined where the scores of a
@@ -170,22 +183,22 @@ def _query_level(panel: Panel, resamples: Resamples) -> Iterator[Estimate]:
             why = _reason(score, quality, "queries")
             silent = why == "the scores are constant"
             if why and not silent:
-                per_run[index].append(_none(index, run, COEFFICIENTS, n, n, weights.shape[1], why))
+                per_run[index].append(_none(index, run, names, n, n, weights.shape[1], why))
                 continue
             parts = ((margins(score, quality), np.flatnonzero(where)),)
             key = where.tobytes()
             if key not in targets:
                 targets[key] = Target(quality), Target(quality, weights if where.all() else weights[where])
             once, often = targets[key]
-            values, draws = once.coefficients(score)[:, 0], often.coefficients(score)
+            values, draws = once.coefficients(score, names)[:, 0], often.coefficients(score, names)
             constant = np.isnan(draws[0]) & (often.untied > 0)
-            best = attainable_tau_b(score, quality)
+            best = attainable_tau_b(score, quality) if len(names) > 1 else np.nan
             units = resamples.units(where)
             per_run[index].append(
                 Estimate(
                     index,
                     run,
-                    COEFFICIENTS,
+                    names,
                     values,
                     draws,
                     n,
@@ -216,8 +229,8 @@ def _mean(found: Sequence[Estimate], where: npt.NDArray[np.bool_], resamples: Re
     if failed is not None or not of_use or all(e.reason for e in of_use):
         blamed = failed or (of_use or found)[0]
         why = f"{blamed.reason} on run {blamed.run}" if of_use else blamed.reason
-        return _none(first.labeling, ALL, COEFFICIENTS, n, n, first.draws.shape[1], why)
-    silent = np.array([0.5, 0, 0, 0])
+        return _none(first.labeling, ALL, first.names, n, n, first.draws.shape[1], why)
+    silent = np.array([0.5, 0, 0, 0])[: len(first.names)]
     values = [silent if e.reason else e.values for e in of_use]
     draws = np.stack([np.where(e.silent, silent[:, None], e.draws) for e in of_use])
     there = np.isfinite(draws)
@@ -227,7 +240,7 @@ def _mean(found: Sequence[Estimate], where: npt.NDArray[np.bool_], resamples: Re
     return Estimate(
         first.labeling,
         ALL,
-        COEFFICIENTS,
+        first.names,
         np.mean(values, axis=0),
         mean,
         n,
@@ -243,7 +256,7 @@ def _complete(panel: Panel, index: int) -> npt.NDArray[np.bool_]:
     return np.asarray(panel.defined(index).all(axis=0))
 
 
-def _within_query_level(panel: Panel, resamples: Resamples) -> Iterator[Estimate]:
+def _within_query_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) -> Iterator[Estimate]:
     """Yield the mean over queries, of those on which some runs differ in quality, of each query's coefficients."""
     size = resamples.weights.shape[1]
     for index in range(len(panel.labelings)):
@@ -251,28 +264,28 @@ def _within_query_level(panel: Panel, resamples: Resamples) -> Iterator[Estimate
         total = int(where.sum())
         scores, quality = panel.scores[index][:, where], panel.quality[:, where]
         if not total:
-            yield _none(index, ALL, COEFFICIENTS, 0, 0, size, UNDEFINED_EVERYWHERE)
+            yield _none(index, ALL, names, 0, 0, size, UNDEFINED_EVERYWHERE)
             continue
-        each = within_queries(scores, quality)
+        each = within_queries(scores, quality, names)
         differ = np.isfinite(each[0])
         n = int(differ.sum())
         if not n:
             why = "the quality of all runs is the same on every query"
-            yield _none(index, ALL, COEFFICIENTS, 0, total, size, why)
+            yield _none(index, ALL, names, 0, total, size, why)
             continue
         weights = resamples.weights[where][differ]
         counts = weights.sum(axis=0)
         with np.errstate(invalid="ignore", divide="ignore"):
             draws = each[:, differ] @ weights / counts
         best = np.sort(scores[:, differ], axis=0), np.sort(quality[:, differ], axis=0)
-        attainable = float(within_queries(*best)[1].mean())
+        attainable = float(within_queries(*best, names)[1].mean()) if len(names) > 1 else np.nan
         places = np.flatnonzero(where)[differ]
         counted = np.zeros_like(where)
         counted[places] = True
         yield Estimate(
             index,
             ALL,
-            COEFFICIENTS,
+            names,
             each[:, differ].mean(axis=1),
             draws,
             n,
@@ -283,10 +296,10 @@ def _within_query_level(panel: Panel, resamples: Resamples) -> Iterator[Estimate
         )
 
 
-def _system_level(panel: Panel, resamples: Resamples) -> Iterator[Estimate]:
+def _system_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) -> Iterator[Estimate]:
     """Yield the coefficients over runs of means over the queries that all runs have."""
     runs, size = len(panel.runs), resamples.weights.shape[1]
-    names = (*COEFFICIENTS, *TOP_HEAVY) if runs >= TOP_HEAVY_RUNS else COEFFICIENTS
+    names = (*names, *TOP_HEAVY) if runs >= TOP_HEAVY_RUNS else names
     for index in range(len(panel.labelings)):
         where = _complete(panel, index)
         n = int(where.sum())

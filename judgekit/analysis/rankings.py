@@ -62,8 +62,8 @@ def over_runs(scores: Floats, quality: Floats, names: Sequence[str] = COEFFICIEN
     return np.where((untied[0] > 0) & (untied[1] > 0), np.stack(out), np.nan)
 
 
-def within_queries(scores: Floats, quality: Floats) -> Floats:
-    """Return, per query, the coefficients over runs: shape (4, Q).
+def within_queries(scores: Floats, quality: Floats, names: Sequence[str] = COEFFICIENTS) -> Floats:
+    """Return, per query, the coefficients over runs: shape (C, Q).
 
     NaN on a query whose quality is constant over the runs. Where only the scores are constant they say nothing:
     concordance .5, the others 0.
@@ -71,10 +71,11 @@ def within_queries(scores: Floats, quality: Floats) -> Floats:
     Args:
         scores: shape (R, Q).
         quality: likewise.
+        names: the first so many of `COEFFICIENTS`.
     """
-    out = over_runs(scores.T, quality.T)
+    out = over_runs(scores.T, quality.T, names)
     silent = np.isnan(out[0]) & signs(quality.T).any(axis=-1)
-    out[:, silent] = np.array([0.5, 0, 0, 0])[:, None]
+    out[:, silent] = np.array([0.5, 0, 0, 0])[: len(names), None]
     return out
 
 

@@ -221,7 +221,7 @@ def _found(
                 float(one.estimate.values[0]),
                 one.low,
                 one.high,
-                float(one.estimate.values[1]),
+                one.estimate.value("tau_b"),
                 gains.get(one.name),
                 order.get(one.name),
                 {
