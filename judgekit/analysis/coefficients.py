@@ -95,20 +95,22 @@ class Target:
 
     Args:
         quality: quality per query, shape (n,), finite.
-        weights: how often each query is in each resample, shape (n, B), whole numbers; None means once, B = 1.
+        weights: how often each query is in each resample, shape (n, B), whole numbers.
+        once: whether the data as they are come first, before the resamples.
     """
 
-    def __init__(self, quality: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> None:
+    def __init__(self, quality: npt.ArrayLike, weights: npt.ArrayLike | None = None, *, once: bool = False) -> None:
         self.quality: Floats = np.asarray(quality, dtype=np.float64)
         n = len(self.quality)
-        exact = np.ones((n, 1)) if weights is None else np.asarray(weights, dtype=np.float64)
-        self._exact: Floats = exact
+        self._parts: list[Floats] = [np.ones((n, 1))] if once or weights is None else []
+        self._parts += [] if weights is None else [np.asarray(weights, dtype=np.float64)]
+        exact = np.hstack(self._parts)
         self.total: Floats = exact.sum(axis=0)
         small = self.total.max(initial=0) <= _EXACT_IN_FLOAT32
         self._weights: Weights = exact.astype(np.float32) if small else exact
         levels, self._codes = np.unique(self.quality, return_inverse=True)
         self.levels = len(levels)
-        groups = _sums(self._codes, self.levels, exact)
+        groups = _sums(self._codes, self.levels, self._weights).astype(np.float64)
         self.untied = self._untied(groups)
         self.rank_variation = self._rank_variation(groups)
         self._ranked: Floats | None = None
@@ -116,9 +118,7 @@ class Target:
             ranks = np.cumsum(groups, axis=0) - groups / 2 - self.total / 2
             self._ranked = np.asarray(exact * ranks[self._codes])
         self._centred = self.quality - self.quality.mean() if n else self.quality
-        self._sum = self._centred @ exact
-        self._energy = (self._centred**2) @ exact
-        self._variation = self._energy - self._sum**2 / np.maximum(self.total, 1)
+        self._moments = [(self._centred @ part, (self._centred**2) @ part) for part in self._parts]
 
     def _untied(self, groups: Weights) -> Floats:
         """Return how many ordered pairs are not tied, given the weight per value."""
@@ -185,19 +185,23 @@ class Target:
         return _ordered_balance(x, y, _sums(where, len(cells), self._weights))
 
     def _pearson(self, score: Floats) -> Floats:
-        centred = score - score.mean()
-        sums = np.stack([centred, centred**2, centred * self._centred]) @ self._exact
+        x = score - score.mean()
+        sums = np.stack([x, x**2, x * self._centred])
+        return np.concatenate([self._pearson_of(x, sums @ self._parts[i], i) for i in range(len(self._parts))])
+
+    def _pearson_of(self, x: Floats, sums: Floats, part: int) -> Floats:
+        y, weights, (y_sum, energy) = self._centred, self._parts[part], self._moments[part]
+        total = weights.sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            variation = sums[1] - sums[0] ** 2 / self.total
-            covariation = sums[2] - sums[0] * self._sum / self.total
-            out = covariation / np.sqrt(variation) / np.sqrt(self._variation)
+            variation, y_variation = sums[1] - sums[0] ** 2 / total, energy - y_sum**2 / np.maximum(total, 1)
+            out = (sums[2] - sums[0] * y_sum / total) / np.sqrt(variation) / np.sqrt(y_variation)
             # where a resample lacks the values far out, little is left of the large sums: once more, more exactly
-            lost = (variation < _CANCELLED * sums[1]) | (self._variation < _CANCELLED * self._energy)
-            weights = self._exact[:, lost]
-            x = centred[:, None] - sums[0][lost] / self.total[lost]
-            y = self._centred[:, None] - self._sum[lost] / self.total[lost]
-            norms = np.sqrt(_columns(weights, x, x)) * np.sqrt(_columns(weights, y, y))
-            out[lost] = _columns(weights, x, y) / norms
+            lost = (variation < _CANCELLED * sums[1]) | (y_variation < _CANCELLED * energy)
+            rows = weights[:, lost]
+            x = x[:, None] - sums[0][lost] / total[lost]
+            y = y[:, None] - y_sum[lost] / total[lost]
+            norms = np.sqrt(_columns(rows, x, x)) * np.sqrt(_columns(rows, y, y))
+            out[lost] = _columns(rows, x, y) / norms
         return np.asarray(out)
 
 

@@ -41,8 +41,8 @@ class Collector:
     flagger: Flagger
     controls: Collection[str] = ()
     twins: Mapping[str, Floats] = field(default_factory=dict)
-    rows: list[dict[str, object]] = field(default_factory=list)
-    details: list[dict[str, object]] = field(default_factory=list)
+    rows: list[tuple[int, dict[str, object]]] = field(default_factory=list)
+    details: list[tuple[int, dict[str, object]]] = field(default_factory=list)
     differences: list[dict[str, object]] = field(default_factory=list)
     control_rows: list[dict[str, object]] = field(default_factory=list)
     left_out: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -58,8 +58,8 @@ class Collector:
             if partly:
                 yield f"{labeling!r} lacks values for {', '.join(partly)}: it is left out of their joint comparison."
 
-    def panel(self, panel: Panel) -> None:
-        """Work out one panel at all levels."""
+    def panel(self, panel: Panel, place: int) -> None:
+        """Work out one panel at all levels; its rows are shown at its place among the panels."""
         for index in sorted(set(range(len(panel.labelings))) - set(panel.joint)):
             if panel.labelings[index] not in self.controls:
                 lacking = self.left_out.setdefault(panel.labelings[index], {})
@@ -73,7 +73,7 @@ class Collector:
             ]
             labelings = [each for each in found if panel.labelings[each.labeling] not in self.controls]
             for estimate in labelings:
-                self._estimate(panel, estimate, level)
+                self._estimate(panel, estimate, level, place)
             if self.cell.holds(panel):
                 self.primary.setdefault(panel.model, (panel, {}))[1][level] = found
                 if level == self.cell.level and panel.model == self.cell.model:
@@ -92,7 +92,7 @@ class Collector:
             "model": panel.model,
         }
 
-    def _estimate(self, panel: Panel, estimate: Estimate, level: str) -> None:
+    def _estimate(self, panel: Panel, estimate: Estimate, level: str, place: int) -> None:
         labeling = panel.labelings[estimate.labeling]
         key = {"labeling": labeling, **self._key(panel, level, estimate.run)}
         common = self.flagger.cell(panel, estimate, level)
@@ -104,29 +104,25 @@ class Collector:
             # The interval allows for the noise of the means, the value itself does not.
             if level == "system" and found.method and value == found.low < found.high:
                 flags.append("end_of_interval")
-            self.rows.append(
-                {
-                    **key,
-                    "coefficient": name,
-                    "value": float(value),
-                    "ci_low": found.low,
-                    "ci_high": found.high,
-                    "ci_method": found.method,
-                    "n": estimate.n,
-                    "undefined_reason": self.flagger.reason(panel, estimate),
-                    "flags": ";".join(flags),
-                }
-            )
-        self.details.append(
-            {
-                **key,
+            row = {
+                "coefficient": name,
+                "value": float(value),
+                "ci_low": found.low,
+                "ci_high": found.high,
+                "ci_method": found.method,
                 "n": estimate.n,
-                "queries": estimate.queries,
-                "lacking": float(panel.cost[estimate.labeling]),
-                "tau_b_max": estimate.attainable,
-                "undefined_resamples": undefined,
+                "undefined_reason": self.flagger.reason(panel, estimate),
+                "flags": ";".join(flags),
             }
-        )
+            self.rows.append((place, key | row))
+        details = {
+            "n": estimate.n,
+            "queries": estimate.queries,
+            "lacking": float(panel.cost[estimate.labeling]),
+            "tau_b_max": estimate.attainable,
+            "undefined_resamples": undefined,
+        }
+        self.details.append((place, key | details))
 
     def _differences(self, panel: Panel, level: str, found: Sequence[Estimate]) -> None:
         """Compare all pairs of labelings with each other, run by run; Holm over the pairs of one coefficient."""
@@ -137,10 +133,12 @@ class Collector:
             found_gaps = [self._gaps(a, b, level) for a, b in pairs]
             # Against the outcome itself there is nothing to test, and a family that held it would be too large.
             tested = [not any(self.flagger.is_outcome(panel, panel.labelings[e.labeling]) for e in p) for p in pairs]
+            alone = level == "query" and run != ALL
+            between = [self._between(panel, *pair) if alone else {} for pair in pairs]
             for index, name in enumerate(names):
                 gaps = [each[index] for each in found_gaps]
                 family = holm([g.p if test else math.nan for g, test in zip(gaps, tested, strict=True)])
-                for (a, b), gap, adjusted in zip(pairs, gaps, family, strict=True):
+                for (a, b), gap, adjusted, each in zip(pairs, gaps, family, between, strict=True):
                     row = {
                         "first": panel.labelings[a.labeling],
                         "second": panel.labelings[b.labeling],
@@ -154,9 +152,15 @@ class Collector:
                         "p_holm": adjusted,
                         "n": a.n,
                     }
-                    if level == "query" and run != ALL and name in ("rho", "r"):
-                        row |= _by_formula(panel, a, b, name)
+                    if alone and name in ("rho", "r"):
+                        row |= _by_formula(a, b, name, each[name])
                     self.differences.append(row)
+
+    def _between(self, panel: Panel, one: Estimate, other: Estimate) -> dict[str, float]:
+        """Return the coefficients of two labelings' scores of one run with each other."""
+        row = panel.runs.index(one.run)
+        where = panel.defined(one.labeling)[row]
+        return coefficients(*(panel.scores[each.labeling, row, where] for each in (one, other)))
 
     def _gaps(self, one: Estimate, other: Estimate, level: str) -> list[Difference]:
         """Return the difference of two labelings in each coefficient."""
@@ -318,13 +322,9 @@ class Collector:
         return pd.concat(fidelity, ignore_index=True), pd.concat(tops, ignore_index=True)
 
 
-def _by_formula(panel: Panel, one: Estimate, other: Estimate, name: str) -> dict[str, object]:
-    """Return Williams' t and Steiger's z for one run, where the correlations of the two with each other matter too."""
-    row = panel.runs.index(one.run)
-    where = panel.defined(one.labeling)[row]
-    index = one.names.index(name)
-    between = coefficients(panel.scores[one.labeling, row, where], panel.scores[other.labeling, row, where])[name]
-    correlations = float(one.values[index]), float(other.values[index]), between
+def _by_formula(one: Estimate, other: Estimate, name: str, between: float) -> dict[str, object]:
+    """Return Williams' t and Steiger's z for one run, where the correlation of the two with each other matters too."""
+    correlations = one.value(name), other.value(name), between
     t, p = williams(*correlations, one.n)
     z, q = steiger(*correlations, one.n)
     return {"williams_t": t, "williams_p": p, "steiger_z": z, "steiger_p": q}

@@ -221,9 +221,10 @@ def compare(
             for name, values in (twins or {}).items()
         },
     )
-    for done, key in enumerate(plan):
+    # Measures that are held against the same answers are worked out together, and shown in the order of their names.
+    for done, place in enumerate(sorted(range(len(plan)), key=lambda i: plan[i][1:])):
         progress(Event("compare", done, len(plan)))
-        work.panel(inputs.panel(*key))
+        work.panel(inputs.panel(*plan[place]), place)
     progress(Event("compare", len(plan), len(plan)))
     price = check_costs(costs)
     margin = None if margin_points is None else margin_points / 100
@@ -247,13 +248,13 @@ def compare(
     apart = [m for m in inputs.models if m != cell.model and m not in used] if cell.model in used else []
     fidelity, top = work.looks()
     return Comparison(
-        table=COMPARISON.check(pd.DataFrame(work.rows, columns=list(COMPARISON.columns))),
+        table=COMPARISON.check(pd.DataFrame(_in_place(work.rows), columns=list(COMPARISON.columns))),
         verdicts=made,
         gains=_gains(made.get(CHOOSE_RUNS)),
         fidelity=fidelity,
         top=top,
         differences=pd.DataFrame(work.differences, columns=list(DIFFERENCE_COLUMNS)),
-        details=pd.DataFrame(work.details),
+        details=pd.DataFrame(_in_place(work.details)),
         controls=pd.DataFrame(work.control_rows, columns=list(CONTROL_COLUMNS)),
         costs=frontier(price, next(iter(made.values()))),
         warnings=tuple(
@@ -268,6 +269,10 @@ _UNDECLARED: Final = (
     "Which model answered is not declared (answered_by, or a column 'model'): labels that the same model made cannot be"
     " marked."
 )
+
+
+def _in_place(rows: Sequence[tuple[int, dict[str, object]]]) -> list[dict[str, object]]:
+    return [row for _, row in sorted(rows, key=lambda each: each[0])]
 
 
 def _groups(queries: Sequence[str], groups: Mapping[str, str]) -> npt.NDArray[np.intp]:

@@ -95,7 +95,7 @@ class Flagger:
         where = panel.defined(index)
         pairs = [(panel.scores[index, i, where[i]], panel.quality[i, where[i]]) for i in rows]
         pairs = [(score, quality) for score, quality in pairs if len(score)]
-        distinct = [len(np.unique(score)) for score, _ in pairs]
+        distinct = [len(np.unique(score)) for score, _ in pairs if level == "query"]
         found = {
             "by_construction": self.is_outcome(panel, name),
             "equals_outcome": bool(pairs)

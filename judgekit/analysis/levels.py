@@ -30,6 +30,8 @@ MIN_RUNS: Final = 5
 TOP_HEAVY_RUNS: Final = 10
 """From so many runs on the system level has tau_AP and rank-biased overlap too."""
 
+_KEPT: Final = 2**28
+"""Bytes of resampled quality that are kept for the next measure."""
 UNDEFINED_EVERYWHERE: Final = "no query has a score"
 _OF_THE_QUALITY: Final = ("the quality is constant", "fewer than 2 queries")
 """Reasons why a run leaves the mean over runs, for all labelings; any other undoes the mean."""
@@ -58,6 +60,21 @@ class Resamples:
     weights: Floats
     seed: int
     groups: Ints | None = None
+    _targets: dict[tuple[bytes, bytes], Target] = field(default_factory=dict, repr=False, compare=False)
+
+    def target(self, quality: Floats, where: npt.NDArray[np.bool_]) -> Target:
+        """Return the quality of some queries, shape (Q,), as it is and on every resample.
+
+        What was asked for last is kept: many measures are held against the same answers.
+        """
+        key = (quality.tobytes(), where.tobytes())
+        if key not in self._targets:
+            most = _KEPT // max(8 * self.weights.size, 1)
+            for old in [*self._targets][: max(len(self._targets) - most, 0)]:
+                del self._targets[old]
+            weights = self.weights if where.all() else self.weights[where]
+            self._targets[key] = Target(quality[where], weights, once=True)
+        return self._targets[key]
 
     def units(self, where: npt.NDArray[np.bool_]) -> int:
         """Return how many independent units some queries, shape (Q,), are: groups of queries, or queries."""
@@ -175,7 +192,6 @@ def _query_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) -> 
     weights = resamples.weights
     per_run: dict[int, list[Estimate]] = {index: [] for index in range(len(panel.labelings))}
     for row, run in enumerate(panel.runs):
-        targets: dict[bytes, tuple[Target, Target]] = {}
         for index in range(len(panel.labelings)):
             where = panel.defined(index)[row]
             n = int(where.sum())
@@ -186,12 +202,10 @@ def _query_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) -> 
                 per_run[index].append(_none(index, run, names, n, n, weights.shape[1], why))
                 continue
             parts = ((margins(score, quality), np.flatnonzero(where)),)
-            key = where.tobytes()
-            if key not in targets:
-                targets[key] = Target(quality), Target(quality, weights if where.all() else weights[where])
-            once, often = targets[key]
-            values, draws = once.coefficients(score, names)[:, 0], often.coefficients(score, names)
-            constant = np.isnan(draws[0]) & (often.untied > 0)
+            target = resamples.target(panel.quality[row], where)
+            both = target.coefficients(score, names)
+            values, draws = both[:, 0], both[:, 1:]
+            constant = np.isnan(draws[0]) & (target.untied[1:] > 0)
             best = attainable_tau_b(score, quality) if len(names) > 1 else np.nan
             units = resamples.units(where)
             per_run[index].append(

@@ -6,6 +6,7 @@ Everything is worked out for many pairs of series at once, shape (..., R): the d
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -34,6 +35,40 @@ def signs(values: Floats) -> Signs:
     return np.asarray(np.subtract(gaps > edge, gaps < -edge, dtype=np.float32))
 
 
+class _Order:
+    """The order of the runs by one series, shape (..., R), of which what is asked for is worked out once."""
+
+    def __init__(self, values: Floats) -> None:
+        self.values = values
+        self.signs = signs(values)
+        self.untied = np.count_nonzero(self.signs, axis=-1).astype(np.float64)
+
+    @cached_property
+    def ends(self) -> tuple[Signs, Signs]:
+        """Indicators of the first and the second run of each pair, shape (R (R - 1) / 2, R) each."""
+        size = self.values.shape[-1]
+        i, j = np.triu_indices(size, 1)
+        return (i[:, None] == np.arange(size)).astype(np.float32), (j[:, None] == np.arange(size)).astype(np.float32)
+
+    @cached_property
+    def ahead(self) -> Floats:
+        """Runs that each one is above, less those above it: twice its centred mid-rank, shape (..., R)."""
+        first, second = self.ends
+        return np.asarray(self.signs @ (first - second), dtype=np.float64)
+
+    @cached_property
+    def ties(self) -> Floats:
+        """How many runs are in each one's tied group, itself included."""
+        if np.count_nonzero(self.signs) == self.signs.size:
+            return np.ones_like(self.ahead)
+        return np.asarray((self.signs == 0).astype(np.float32) @ sum(self.ends) + 1, dtype=np.float64)
+
+    @cached_property
+    def above(self) -> Floats:
+        """How many runs are above each one."""
+        return np.asarray((self.values.shape[-1] - self.ties - self.ahead) / 2)
+
+
 def over_runs(scores: Floats, quality: Floats, names: Sequence[str] = COEFFICIENTS) -> Floats:
     """Return the named coefficients of series over runs, shape (C, ...); NaN where a series is constant.
 
@@ -42,24 +77,22 @@ def over_runs(scores: Floats, quality: Floats, names: Sequence[str] = COEFFICIEN
         quality: likewise.
         names: of concordance, tau_b, rho, r, tau_ap, rbo.
     """
-    sx, sy = signs(scores), signs(quality)
-    size = scores.shape[-1]
-    balance = np.einsum("...p,...p->...", sx, sy).astype(np.float64)
-    untied = [np.count_nonzero(s, axis=-1).astype(np.float64) for s in (sx, sy)]
+    x, y = _Order(scores), _Order(quality)
+    balance = np.einsum("...p,...p->...", x.signs, y.signs).astype(np.float64)
     out: list[Floats] = []
     with np.errstate(divide="ignore", invalid="ignore"):
         for name in names:
             if name == "concordance":
-                out.append((balance / untied[1] + 1) / 2)
+                out.append((balance / y.untied + 1) / 2)
             elif name == "tau_b":
-                out.append(balance / np.sqrt(untied[0] * untied[1]))
+                out.append(balance / np.sqrt(x.untied * y.untied))
             elif name == "rho":
-                out.append(_pearson(_ranks(sx, size), _ranks(sy, size)))
+                out.append(_pearson(x.ahead / 2, y.ahead / 2))
             elif name == "r":
                 out.append(_pearson(scores, quality))
             else:
-                out.append((_tau_ap if name == "tau_ap" else _rbo)(sx, sy, size))
-    return np.where((untied[0] > 0) & (untied[1] > 0), np.stack(out), np.nan)
+                out.append((_tau_ap if name == "tau_ap" else _rbo)(x, y))
+    return np.where((x.untied > 0) & (y.untied > 0), np.stack(out), np.nan)
 
 
 def within_queries(scores: Floats, quality: Floats, names: Sequence[str] = COEFFICIENTS) -> Floats:
@@ -93,7 +126,7 @@ def tau_ap(scores: Floats, quality: Floats) -> Floats:
     Returns:
         Shape (...), in [-1, 1].
     """
-    return _tau_ap(signs(scores), signs(quality), scores.shape[-1])
+    return _tau_ap(_Order(scores), _Order(quality))
 
 
 def rbo(scores: Floats, quality: Floats) -> Floats:
@@ -109,28 +142,7 @@ def rbo(scores: Floats, quality: Floats) -> Floats:
     Returns:
         Shape (...), in [0, 1].
     """
-    return _rbo(signs(scores), signs(quality), scores.shape[-1])
-
-
-def _ends(size: int) -> tuple[Signs, Signs]:
-    """Return indicators of the first and second run of each pair, shape (R (R - 1) / 2, R) each."""
-    i, j = np.triu_indices(size, 1)
-    runs = np.arange(size)
-    return (i[:, None] == runs).astype(np.float32), (j[:, None] == runs).astype(np.float32)
-
-
-def _ranks(pair_signs: Signs, size: int) -> Floats:
-    """Return centred mid-ranks, shape (..., R)."""
-    first, second = _ends(size)
-    return np.asarray(pair_signs @ (first - second) / 2, dtype=np.float64)
-
-
-def _above(pair_signs: Signs, size: int) -> tuple[Floats, Floats]:
-    """Return how many runs are above each one, and how many are in its tied group, itself included."""
-    first, second = _ends(size)
-    above = (pair_signs > 0).astype(np.float32) @ second + (pair_signs < 0).astype(np.float32) @ first
-    ties = (pair_signs == 0).astype(np.float32) @ (first + second) + 1
-    return above.astype(np.float64), ties.astype(np.float64)
+    return _rbo(_Order(scores), _Order(quality))
 
 
 def _pearson(x: Floats, y: Floats) -> Floats:
@@ -140,29 +152,31 @@ def _pearson(x: Floats, y: Floats) -> Floats:
     return np.asarray(np.clip(np.einsum("...r,...r->...", x, y) / norms, -1, 1))
 
 
-def _tau_ap(sx: Signs, sy: Signs, size: int) -> Floats:
-    first, second = _ends(size)
-    above, ties = _above(sx, size)
-    # of a pair with different scores the lower run has one more above it, rightly so if that one is better too
-    rightly = (1 + sx * sy) / 2
-    right = ((rightly * (sx > 0)) @ second + (rightly * (sx < 0)) @ first).astype(np.float64)
-    total = np.zeros(sx.shape[:-1])
-    for place in range(int(ties.max(initial=1))):
-        # within its tied group a run has 0, 1, ... others of the group above it, each right with probability 1/2
+def _tau_ap(x: _Order, y: _Order) -> Floats:
+    first, second = x.ends
+    # Of a pair with different scores the lower run has one more above it, rightly so if that one is better too.
+    rightly = (1 + x.signs * y.signs) / 2
+    right = ((rightly * (x.signs > 0)) @ second + (rightly * (x.signs < 0)) @ first).astype(np.float64)
+    total = np.zeros(x.untied.shape)
+    for place in range(int(x.ties.max(initial=1))):
+        # Within its tied group a run has 0, 1, ... others of the group above it, each right with probability 1/2.
+        some = (x.ties > place).any(axis=-1)
+        above, ties = x.above[some], x.ties[some]
         fits = (place < ties) & (above + place > 0)
-        total += np.where(fits, (right + place / 2) / np.maximum(above + place, 1) / ties, 0).sum(axis=-1)
-    return np.asarray(2 * total / (size - 1) - 1)
+        total[some] += np.where(fits, (right[some] + place / 2) / np.maximum(above + place, 1) / ties, 0).sum(axis=-1)
+    return np.asarray(2 * total / (x.values.shape[-1] - 1) - 1)
 
 
-def _rbo(sx: Signs, sy: Signs, size: int) -> Floats:
+def _rbo(x: _Order, y: _Order) -> Floats:
+    size = x.values.shape[-1]
     depths = np.arange(1.0, size + 1)
     weights = RBO_PERSISTENCE**depths * (1 - RBO_PERSISTENCE) / RBO_PERSISTENCE
     weights[-1] += RBO_PERSISTENCE**size
     weights /= depths
-    above, ties = zip(*(_above(pair_signs, size) for pair_signs in (sx, sy)), strict=True)
-    if max(float(t.max(initial=1)) for t in ties) == 1:
-        # without ties a run is in both tops from the later of its two places on
-        from_place = np.cumsum(weights[::-1])[::-1]
-        return np.asarray(from_place[np.maximum(*above).astype(np.intp)].sum(axis=-1))
-    tops = [np.clip((depths - a[..., None]) / t[..., None], 0, 1) for a, t in zip(above, ties, strict=True)]
-    return np.asarray(np.einsum("...rd,...rd->...d", *tops) @ weights)
+    # Without ties a run is in both tops from the later of its two places on.
+    from_place = np.cumsum(weights[::-1])[::-1]
+    out = np.asarray(from_place[np.maximum(x.above, y.above).astype(np.intp)].sum(axis=-1))
+    tied = ((x.ties > 1) | (y.ties > 1)).any(axis=-1)
+    tops = [np.clip((depths - o.above[tied][..., None]) / o.ties[tied][..., None], 0, 1) for o in (x, y)]
+    out[tied] = np.einsum("...rd,...rd->...d", *tops) @ weights
+    return out
