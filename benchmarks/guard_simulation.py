@@ -1,10 +1,10 @@
 """How often `judgekit guard` is wrong, and how often it sees what it says that it sees: a simulation.
 
     python benchmarks/guard_simulation.py            # all cells, writes guard.csv beside this file
-    python benchmarks/guard_simulation.py --replicates 200 --only null
+    python benchmarks/guard_simulation.py --replicates 200 --only "no loss"
 
 A world draws the loss of a query, from -1 to 1. Beside what the gate says stand two rules that it does not use: a t
-bound without the added query, and a sign-flip test. *null*: the true mean loss is 0, so that every `fail` is a false
+bound without the added query, and a sign-flip test. *no loss*: the true mean loss is 0, so that every `fail` is a false
 alarm. *margin*: it equals the margin of one point, so that every `pass` is wrong. *loss*: it is what the name says.
 *groups*: five groups of a fifth of the queries each. *looks*: a look every 50 queries, with the bounds of
 `--sequential`; the first claim counts. *planned*: the loss is what a pilot without any loss called the smallest that it
@@ -189,17 +189,17 @@ def cells(replicates: int) -> dict[tuple[str, str, int], Callable[[np.random.Gen
         return run
 
     for n in (50, 100, 300, 1000):
-        made |= {("null", name, n): plain(world, n) for name, world in NULL.items()}
+        made |= {("no loss", name, n): plain(world, n) for name, world in NULL.items()}
     for n in (100, 300, 600, 1000, 3000):
         made |= {("margin", name, n): plain(world, n) for name, world in AT_MARGIN.items()}
     for n in (300, 600, 1000):
         made |= {("loss", name, n): plain(world, n) for name, world in LOSS.items()}
     for n in (300, 1000):
         names = ("2 % lose 1, 2 % win 1", "20 % lose .1, 2 % win 1", "all change, normal .2")
-        made |= {("groups, null", name, n): grouped(NULL[name], n, NULL[name]) for name in names}
+        made |= {("groups, no loss", name, n): grouped(NULL[name], n, NULL[name]) for name in names}
     for name in ("1 % lose 1", "10 % lose .1"):
         made["groups, one at the margin", name, 3000] = grouped(AT_MARGIN[name], 3000, NULL["nothing changes"])
-    made |= {("looks, null", name, 1000): looks(NULL[name], 1000) for name in NULL}
+    made |= {("looks, no loss", name, 1000): looks(NULL[name], 1000) for name in NULL}
     made |= {("looks, margin", name, 1000): looks(AT_MARGIN[name], 1000) for name in AT_MARGIN}
     made |= {("looks, loss", name, 1000): looks(LOSS[name], 1000) for name in LOSS}
     for name, size in (

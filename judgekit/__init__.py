@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from judgekit.data.traces import read_traces
     from judgekit.errors import JudgekitError
     from judgekit.experiment.run import plan, run
-    from judgekit.gate.guard import guard
+    from judgekit.gate.guard import Guarded, guard
     from judgekit.labelers.base import Labeler
     from judgekit.metrics import Measure, measure
     from judgekit.stages import agree, answer, label, score
@@ -52,6 +52,7 @@ _HOMES = {
     "Comparison": "analysis",
     "Doc": "data",
     "Endpoint": "wire.types",
+    "Guarded": "gate.guard",
     "JudgekitError": "errors",
     "Labeler": "labelers.base",
     "Labeling": "data",
@@ -96,6 +97,7 @@ __all__ = [
     "Comparison",
     "Doc",
     "Endpoint",
+    "Guarded",
     "JudgekitError",
     "Labeler",
     "Labeling",

@@ -222,10 +222,10 @@ def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
 def _smallest(losses: Floats, alpha: float) -> float:
     """Return the mean loss that would be shown nine times in ten, beside what changed here.
 
-    Queries that lose are thought to lose as much as these changed in the mean, or all where none changed.
+    Queries that lose are thought to lose as much as these changed (in the mean over points), or all where none changed.
     """
-    n, changed = len(losses), np.abs(losses[losses != 0])
-    size = float(changed.mean()) if len(changed) else 1.0
+    n, changed = len(losses), float(np.abs(losses).sum())
+    size = float((losses**2).sum()) / changed if changed else 1.0
     steps = 10_000
 
     def noticed(step: int) -> bool:

@@ -46,6 +46,7 @@ Sides = tuple[Sequence[tuple[str, str]], Sequence[tuple[str, str]]]
 
 
 _UNJUDGED: Final = "not judged"
+_NOTHING: Final = 1e-9
 
 
 @dataclass(frozen=True)
@@ -93,8 +94,8 @@ class Guarded:
         all: the decision on all questions.
         groups: the decision on each group.
         rules: of the gate.
-        regressed: the questions that lost, the worst first.
-        better: how many questions won.
+        regressed: the questions that lost whatever their missing labels are, the worst first.
+        counts: how many questions ``lose``, ``win``, ``do not change`` and are ``open``.
         sequential: what number of change this is, for bounds that hold at every look; None for one look.
     """
 
@@ -106,7 +107,7 @@ class Guarded:
     groups: Mapping[str, Decision]
     rules: Rules
     regressed: tuple[Moved, ...]
-    better: int
+    counts: Mapping[str, int]
     sequential: int | None = None
 
     @property
@@ -373,10 +374,12 @@ def gate(
         outcome, overall, found = decide_groups(low, high, of, margin, each, alpha=alpha, sequential=sequential)
     if state is not None:
         write_atomic(state, write)
-    order = np.lexsort((np.arange(len(low)), -(low + high)))
-    moved = [_moved(losses, int(i), texts or {}) for i in order if high[i] > 1e-9 and low[i] + high[i] > 1e-9]
-    better = int((high < -1e-9).sum())
-    return Guarded(outcome, *names, losses, overall, found, rules, tuple(moved), better, change)
+    order = np.argsort(-low, kind="stable")
+    moved = tuple(_moved(losses, int(i), texts or {}) for i in order if low[i] > _NOTHING)
+    same = int((np.maximum(np.abs(low), np.abs(high)) <= _NOTHING).sum())
+    counts = {"lose": len(moved), "win": int((high < -_NOTHING).sum()), "do not change": same}
+    counts["are open"] = len(low) - sum(counts.values())
+    return Guarded(outcome, *names, losses, overall, found, rules, moved, counts, change)
 
 
 def _moved(losses: Losses, i: int, texts: Mapping[str, str]) -> Moved:

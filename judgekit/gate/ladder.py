@@ -32,7 +32,7 @@ __all__ = ["Earlier", "Ladder", "Lists", "losses", "make_ladder", "notice", "par
 
 Floats = npt.NDArray[np.float64]
 
-_DRAWS, _RESAMPLES, _INNER = 2_000, 200, 200
+_DRAWS, _INNER = 2_000, 200
 _EARLIER: Final = "earlier version of "
 
 
@@ -241,6 +241,7 @@ def notice(
     noise: float = 0.0,
     both: bool = False,
     at: float = 1.0,
+    resamples: int = 200,
     seed: int = 1,
 ) -> Noticed:
     """Return how well a step is noticed, from what it takes from each query.
@@ -252,14 +253,15 @@ def notice(
         noise: percent of the queries that lose or win by such a step, by the toss of a coin, beside it.
         both: as many queries win: a control, whose "power" is its false alarms.
         at: percent of the queries, for ``queries``.
+        resamples: of the queries, for the interval; 0 for none.
         seed: of the draws.
     """
     n, rng = len(loss), np.random.default_rng(seed)
     here = np.full(n, n)
     power = _curve(loss, here, _DRAWS, rng, alpha, noise, both)
-    again = [_first(_curve(rng.choice(loss, n), here, _INNER, rng, alpha, noise, both)) for _ in range(_RESAMPLES)]
-    low, high = np.quantile(again, [0.025, 0.975], method="inverted_cdf")
+    again = [_first(_curve(rng.choice(loss, n), here, _INNER, rng, alpha, noise, both)) for _ in range(resamples)]
     least = _first(power)
+    low, high = np.quantile([least, *again], [0.025, 0.975], method="inverted_cdf")
     most = max(int(min(40 * at / 100 * n, 2_000)), 1)
     larger = np.ceil(np.arange(1, most + 1) * 100 / at).astype(np.int64) if 0 < at <= 100 else np.array([1])
     needed = _first(_curve(loss, larger, _INNER * 2, rng, alpha, noise, both)) if 0 < at <= 100 else math.inf

@@ -43,8 +43,8 @@ def _headline(found: Guarded) -> str:
 
 
 def _details(found: Guarded) -> Iterator[str]:
-    one, worse = found.all, len(found.regressed)
-    yield f"{worse:,} questions lose, {found.better:,} win, {one.queries - worse - found.better:,} do not change."
+    one = found.all
+    yield f"Questions: {', '.join(f'{count:,} {what}' for what, count in found.counts.items() if count)}."
     level = f"{1 - found.rules.alpha:.0%}"
     yield (
         f"In brackets are one-sided {level} bounds for questions like these"
@@ -115,7 +115,7 @@ def as_json(found: Guarded) -> str:
         "change": found.sequential,
         "all": decision(found.all),
         "groups": {name: decision(one) for name, one in found.groups.items()},
-        "better": found.better,
+        "counts": dict(found.counts),
         "regressed": [
             {
                 "query_id": moved.query_id,

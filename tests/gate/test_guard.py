@@ -19,7 +19,7 @@ def test_a_planted_loss_fails_the_build(judgekit: Judgekit, repository: Path) ->
     said = judgekit("guard", "base.trec", "worse.trec", *FILES, "--labeler", "containment")
     assert said.code == 1, said.err
     assert said.out.startswith("fail: a loss is shown. nDCG@10 by 'containment', base against worse, on 300 questions")
-    assert "15 questions lose, 0 win, 285 do not change." in said.out
+    assert "Questions: 15 lose, 285 do not change." in said.out
     assert "q0  61.31  What is town 0?" in said.out
     assert "1. d0a [1], 2. d0b [0]" in said.out
 
