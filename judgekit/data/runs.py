@@ -190,6 +190,10 @@ class Run:
         }
         return RUN.check(pd.DataFrame(columns))
 
+    def with_ties(self, ties: Ties) -> Run:
+        """Return the run with documents of equal score in another order."""
+        return self if ties is self.ties else Run.from_frame(self.frame(), self.name, ties=ties)
+
     @cached_property
     def _query_index(self) -> dict[str, int]:
         return {q: i for i, q in enumerate(self.query_ids)}

@@ -20,6 +20,7 @@ from judgekit.metrics.hits import Drop, LabelledHits
 from judgekit.metrics.join import Bools, Floats, Ints, Join
 from judgekit.metrics.measures import Measure, parse_measures
 from judgekit.metrics.results import Evaluation
+from judgekit.spec import Value
 
 _FEW: Final = 0.05
 _POOLED: Final = frozenset({"AP", "DCG", "F1", "P", "R", "RBP", "Rprec", "SetF", "SetP", "SetR", "nDCG"})
@@ -90,19 +91,27 @@ def evaluate(
         deep = next((m for m in parsed if (m.cutoff or 0) > depth), None)
         if deep is not None or depth < 1:
             raise UsageError(f"{deep or 'every measure'} looks at more documents than the depth of {depth}")
-        runs = [run.cut(depth) for run in runs]
     bounds = "bounds" in (missing, unjudged)
     if bounds:
         _check_bounds(parsed, no_relevant)
     ids = sorted(set(query_ids) if query_ids is not None else {q for x in labelings for q in x.row_queries})
-    join = Join(
-        runs,
-        labelings,
-        ids,
-        depth=_looked_at(parsed, runs, condensed="condense" in (missing, unjudged)),
-        missing_unknown=missing == "bounds",
-        unjudged_unknown=unjudged == "bounds",
-    )
+
+    def computer_of(ties: Value | None) -> _Computer:
+        ordered = [run if ties is None else run.with_ties(Ties(str(ties))) for run in runs]
+        ordered = ordered if depth is None else [run.cut(depth) for run in ordered]
+        join = Join(
+            ordered,
+            labelings,
+            ids,
+            depth=_looked_at(parsed, ordered, condensed="condense" in (missing, unjudged)),
+            missing_unknown=missing == "bounds",
+            unjudged_unknown=unjudged == "bounds",
+        )
+        join.shown |= _shown(join, parsed, docs, fields)
+        return _Computer(join, missing, unjudged, docs)
+
+    computers = {ties: computer_of(ties) for ties in {None: 0} | dict.fromkeys(m.option("ties") for m in parsed)}
+    join = computers[None].join
     if query_ids is not None:
         # What no run has anything for scores 0 whatever its labels are; what a labeling knows nothing of, does not.
         join.excused |= ~join.listed & (join.retrieved > 0).any(axis=0)
@@ -111,15 +120,14 @@ def evaluate(
         (labeling.name, str(m)): reason
         for labeling in labelings
         for m in parsed
-        if (reason := _undefined(m, labeling, averaged=bool(join.averaged.any())))
+        if (reason := _undefined(m, labeling, averaged=bool(computers[m.option("ties")].join.averaged.any())))
     }
     blank = join.excused | ~join.listed
     if missing == "undefined":
         blank |= join.missing
     values, low, high = [], [], []
-    join.shown |= _shown(join, parsed, docs, fields)
-    computer = _Computer(join, missing, unjudged, docs)
     for measure in parsed:
+        computer = computers[measure.option("ties")]
         bad = np.array([(labeling.name, str(measure)) in reasons for labeling in labelings])
         undefined = blank[:, None, :] | bad[:, None, None]
         if no_relevant == "skip":
@@ -145,7 +153,7 @@ class _Computer:
     """Computes measures on the labelled hits that the options ask for, making each kind of them once."""
 
     def __init__(self, join: Join, missing: Missing, unjudged: Unjudged, docs: Docs | None) -> None:
-        self._join, self._docs = join, docs
+        self.join, self._docs = join, docs
         self._drop: Drop = "missing" if missing == "condense" else "nothing"
         self._condensed = unjudged == "condense"
         self._table: Floats = np.where(join.lost, 0, join.label) if missing == "zero" else join.label
@@ -161,14 +169,14 @@ class _Computer:
         if key not in self._made:
             table = self._table
             if filled:
-                table = np.where(self._join.unknown_labels, self._end(filled, drop)[:, None], table)
-            join = self._join if measure.budget is None else self._join.first(self._join.shown[measure.budget])
+                table = np.where(self.join.unknown_labels, self._end(filled, drop)[:, None], table)
+            join = self.join if measure.budget is None else self.join.first(self.join.shown[measure.budget])
             self._made[key] = LabelledHits(join, table, drop=drop)
         return self._made[key]
 
     def _end(self, filled: str, drop: Drop) -> Floats:
         """Return the largest label that may be, the lowest, or the worst, by labeling."""
-        scales = [labeling.scale for labeling in self._join.labelings]
+        scales = [labeling.scale for labeling in self.join.labelings]
         if filled == "high":
             return np.array([s.high for s in scales], np.float64)
         # A negative grade would leave a condensed list, and so be no worse than a 0 that stays in it.

@@ -30,7 +30,7 @@ __all__ = ["by_evidence", "of_evidence", "shown", "suited"]
 
 _FIRST: Final = ("RR", "Success")
 """Measures that look no further than the first relevant document, which is a first showing."""
-_READ: Final = ("unit", "overlap")
+_READ: Final = ("unit", "overlap", "ties")
 _REPLACED: Final = (*_READ, "rel", "dcg", "gains")
 
 

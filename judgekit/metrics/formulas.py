@@ -31,7 +31,14 @@ __all__ = ["gains_of"]
 _MAPPING: Final = re.compile(r"\{?-?[\d.]+:-?[\d.]+(?:,-?[\d.]+:-?[\d.]+)*\}?")
 _REL: Final = Param("least label that counts as relevant; by default what the labeling declares", valid=is_number)
 _JUDGED_ONLY: Final = Param("leave documents without a label out of the lists first", False, (False, True))
+_TIES: Final = {
+    "ties": Param(
+        "order of documents with equal scores; by default that of the run",
+        choices=("doc-desc", "doc-desc-32", "doc-asc", "expected"),
+    )
+}
 _UNIT: Final = {
+    **_TIES,
     "unit": Param("count documents, or evidence (once, in however many it stands)", "doc", ("doc", "evidence")),
     "overlap": Param(
         "share of the shorter span that two documents with the same evidence have in common",
@@ -126,7 +133,7 @@ def recall(hits: LabelledHits, measure: Measure) -> Floats:
     formula="2 P R / (P + R) = 2 relevant in the top k / (k + all relevant)",
     source="van Rijsbergen 1979",
     rewards="a balance of few wrong documents and few missed ones",
-    params=_BINARY,
+    params={**_BINARY, **_TIES},
     aliases=("F", "F_1", "F1_score"),
 )
 def f1(hits: LabelledHits, measure: Measure) -> Floats:
@@ -452,7 +459,7 @@ def auc(hits: LabelledHits, measure: Measure) -> Floats:
     high=None,
     cutoff=False,
     on="; undefined where nothing relevant was retrieved",
-    params=_BINARY,
+    params={**_BINARY, **_TIES},
     aliases=("MR", "Mean_Rank"),
     lower_is_better=True,
 )
@@ -491,6 +498,7 @@ def _err_undefined(measure: Measure, scale: Scale, averaged: bool) -> str:
         ),
         "prob": Param("what makes r: the grade, or the label as it is; by default by scale", None, ("grade", "label")),
         "judged_only": _JUDGED_ONLY,
+        **_TIES,
     },
     undefined=_err_undefined,
     takes_largest=lambda measure: measure.option("max") is None and measure.option("prob") != "label",
@@ -537,7 +545,7 @@ def err(hits: LabelledHits, measure: Measure) -> Floats:
     source="trec_eval Rprec",
     rewards="a top of the list that is as long as it should be, and right",
     cutoff=False,
-    params=_BINARY,
+    params={**_BINARY, **_TIES},
     aliases=("R_prec", "R_precision"),
     unbounded=True,
 )
