@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from judgekit.analysis import Comparison, compare, model_matrix, plan_queries
+    from judgekit.analysis.against import against
     from judgekit.analysis.agreement import agreement
     from judgekit.answers.quality import AnswerMetric
     from judgekit.audit.flow import Audit, audit
@@ -62,6 +63,7 @@ _HOMES = {
     "Run": "data",
     "Scale": "data",
     "Status": "data",
+    "against": "analysis.against",
     "agree": "stages",
     "agreement": "analysis.agreement",
     "answer": "stages",
@@ -107,6 +109,7 @@ __all__ = [
     "Run",
     "Scale",
     "Status",
+    "against",
     "agree",
     "agreement",
     "answer",

@@ -252,6 +252,11 @@ def score(
         Path | None,
         typer.Option(help="Documents: for cutoffs such as R@2000t, and to count evidence once where they have spans."),
     ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Run to compare the others with: differences, tests, and what changed most."),
+    ] = None,
+    confidence: Annotated[float, typer.Option(min=0.5, max=0.999, help="Of the intervals of --baseline.")] = 0.95,
     per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Show the value of every query too.")] = False,
     ties: Annotated[TieRule, typer.Option(help="Order of documents with equal scores.")] = "doc-desc",
     missing: Annotated[Missing, typer.Option(help="Effect of a missing label on its query.")] = "undefined",
@@ -294,6 +299,11 @@ def score(
         runs, labelings, wanted, missing=missing, unjudged=unjudged, no_relevant=no_relevant, not_in_run=not_in_run,
         docs=collection,
     )  # fmt: skip
+    changes = None
+    if baseline is not None:
+        from judgekit.analysis.against import against
+
+        changes = against(evaluation, baseline, confidence=confidence)
     if per_query or out is not None or format != "table":
         import pandas as pd
 
@@ -305,10 +315,14 @@ def score(
 
             write_table(table, out)
             write_manifest(manifest_path(out), inputs, [out])
-        if format != "table" or per_query:
+        if per_query or (format != "table" and changes is None):
             show(table, format)
     if format == "table" and not per_query:
         _means(evaluation)
+    if changes is not None:
+        if format == "table":
+            console().print(f"\nagainst {baseline}:", markup=False, highlight=False)
+        show(changes, format)
     for line in dict.fromkeys([*evaluation.warnings, *_remarks(evaluation, missing)]):
         console(stderr=True).print(f"note: {line}", markup=False, highlight=False)
 

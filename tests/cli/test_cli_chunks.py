@@ -122,3 +122,27 @@ def test_without_spans_there_is_no_verdict_across_two_cuts_by_a_measure_that_cou
     Path("cuts.toml").write_text(EXPERIMENT.replace('"nDCG", "R", "R@200c"', '"RR"').replace("nDCG@2", "RR@2"))
     said = judgekit("run", "cuts.toml", "--out", "other")
     assert "does not compare them" not in said.out + said.err
+
+
+def test_score_counts_evidence_and_budgets_where_it_is_given_documents(judgekit: Judgekit) -> None:
+    cut_twice()
+    labels = [f"q{i} 0 {town}0{name} 1" for i, town in enumerate(TOWNS) for name in "wab"]
+    Path("all.qrels").write_text("\n".join(labels) + "\n")
+    args = ("score", "--run", "whole.trec", "--run", "pieces.trec", "--qrels", "all.qrels", "-m", "R@2 Success@100c")
+    said = judgekit(*args, "--docs", "cuts.jsonl")
+    assert said.code == 0
+    assert "R(unit=evidence)@2" in said.out
+    said = judgekit(*args)
+    assert said.code == 2
+    assert "Success@100c needs the documents" in said.err
+
+
+def test_score_compares_runs_with_a_baseline(judgekit: Judgekit) -> None:
+    args = ("score", "--run", "good.trec", "--run", "poor.trec", "--qrels", "gold.qrels", "-m", "RR")
+    said = judgekit(*args, "--baseline", "poor", "--format", "json")
+    (row,) = json.loads(said.out)
+    assert (row["run"], row["wins"], row["ties"], row["losses"], row["queries"]) == ("good", 6, 0, 0, 6)
+    assert row["ci_low"] <= row["difference"] <= row["ci_high"]
+    said = judgekit(*args, "--baseline", "poor")
+    assert "against poor:" in said.out
+    assert judgekit(*args, "--baseline", "por").code == 2

@@ -1,0 +1,111 @@
+"""Two versions of a retriever: what changed against a baseline, and whether chance would have done as much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.differences import holm
+from judgekit.analysis.resampling import t_quantile
+from judgekit.errors import UsageError, nearest
+from judgekit.metrics import Evaluation
+
+__all__ = ["against"]
+
+_FLIPS: Final = 10_000
+_AT_ONCE: Final = 1 << 22
+_CHANGED: Final = 5
+_EQUAL: Final = 1e-12
+
+
+def against(evaluation: Evaluation, baseline: str, *, confidence: float = 0.95, seed: int = 1) -> pd.DataFrame:
+    """Return how every other run differs from a baseline, on the queries where both have a score.
+
+    Args:
+        evaluation: what `judgekit.score` returned.
+        baseline: the run to compare with.
+        confidence: of the intervals (paired, Student's t).
+        seed: of the randomization test.
+
+    Returns:
+        One row per labeling, measure and run: ``labeling, measure, run, difference`` (run minus baseline), ``ci_low,
+        ci_high, p_t`` (paired t test), ``p_random`` (paired randomization test: signs of the differences flipped
+        10,000 times), ``p_t_holm, p_random_holm`` (Holm over the runs), ``wins, ties, losses`` (queries on which the
+        run is better, equal, worse), ``queries``, and ``most_changed``, the queries with the largest differences.
+
+    Raises:
+        UsageError: there is no such run, or no other.
+    """
+    if baseline not in evaluation.runs:
+        have = ", ".join(evaluation.runs)
+        raise UsageError(f"there is no run {baseline!r} (there are: {have}).{nearest(baseline, evaluation.runs)}")
+    if len(evaluation.runs) < 2:
+        raise UsageError(f"{baseline!r} is the only run: there is nothing to compare it with")
+    base = evaluation.runs.index(baseline)
+    rows: list[dict[str, object]] = []
+    for k, labeling in enumerate(evaluation.labelings):
+        for i, measure in enumerate(evaluation.measures):
+            some = [
+                {"labeling": labeling, "measure": str(measure), "run": run}
+                | _compared(
+                    evaluation.values[i, k, j] - evaluation.values[i, k, base],
+                    evaluation.query_ids,
+                    confidence,
+                    seed,
+                    -1 if measure.lower_is_better else 1,
+                )
+                for j, run in enumerate(evaluation.runs)
+                if j != base
+            ]
+            for p in ("p_t", "p_random"):
+                for row, adjusted in zip(some, holm([float(str(row[p])) for row in some]), strict=True):
+                    row[f"{p}_holm"] = adjusted
+            rows += some
+    order = ["labeling", "measure", "run", "difference", "ci_low", "ci_high", "p_t", "p_t_holm", "p_random"]
+    return pd.DataFrame(rows)[[*order, "p_random_holm", "wins", "ties", "losses", "queries", "most_changed"]]
+
+
+def _compared(gaps: Floats, query_ids: Sequence[str], confidence: float, seed: int, better: int) -> dict[str, object]:
+    from scipy.special import stdtr
+
+    defined = np.flatnonzero(np.isfinite(gaps)).tolist()
+    gaps = np.where(np.abs(gaps[defined]) <= _EQUAL, 0, gaps[defined])
+    n = len(gaps)
+    mean, reach, p_t = (float(gaps.mean()) if n else np.nan), np.nan, np.nan
+    if n > 1:
+        error = float(gaps.std(ddof=1)) / np.sqrt(n)
+        reach = float(t_quantile((1 + confidence) / 2, n)) * error
+        p_t = 2 * float(stdtr(n - 1, -abs(mean) / error)) if error > _EQUAL * abs(mean) else float(mean == 0)
+    largest = sorted(np.flatnonzero(gaps).tolist(), key=lambda i: (-abs(gaps[i]), query_ids[defined[i]]))[:_CHANGED]
+    return {
+        "difference": mean,
+        "ci_low": mean - reach,
+        "ci_high": mean + reach,
+        "p_t": p_t,
+        "p_random": _randomized(gaps, seed),
+        "wins": int((better * gaps > 0).sum()),
+        "ties": int((gaps == 0).sum()),
+        "losses": int((better * gaps < 0).sum()),
+        "queries": n,
+        "most_changed": ", ".join(f"{query_ids[defined[i]]} {gaps[i]:+.4g}" for i in largest),
+    }
+
+
+def _randomized(gaps: Floats, seed: int) -> float:
+    """Return how often the sum of the differences is as far from 0 under random signs, the data's own included."""
+    moved = gaps[gaps != 0]
+    if not len(gaps):
+        return float("nan")
+    random = np.random.default_rng([seed, 4])
+    far, most = 0, abs(float(moved.sum())) * (1 - _EQUAL)
+    left = _FLIPS
+    while left:
+        flips = min(left, max(1, _AT_ONCE // max(len(moved), 1)))
+        signs = random.integers(0, 2, (flips, len(moved)), dtype=np.int8)
+        far += int((np.abs((2.0 * signs - 1) @ moved) >= most).sum())
+        left -= flips
+    return (far + 1) / (_FLIPS + 1)
