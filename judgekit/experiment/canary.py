@@ -130,7 +130,7 @@ async def _flips(name: str, labeler: Labeler, prepared: Prepared, pairs: int, st
             equal = (one.relevance, one.status) == (before.relevance, before.status)
             same, flipped = same + equal, flipped + (not equal)
     asked = same + flipped
-    low, high = wilson(flipped, asked) if asked else (0.0, 1.0)
+    low, high = wilson(flipped, asked)
     named = [tuple(sorted(found - {""})) for found in models]
     return Flips(name, asked, flipped, low, high, len(then) - asked, *named)
 

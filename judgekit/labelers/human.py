@@ -9,8 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any, Final, Literal
 
+from judgekit.data.asked import Asked
 from judgekit.data.labelings import Scale
 from judgekit.data.records import Record, as_number, records
 from judgekit.data.streams import head
@@ -27,9 +29,6 @@ __all__ = ["Human", "wilson"]
 
 Form = Literal["auto", "grades", "ranking", "votes"]
 Pair = tuple[str, str]
-
-_Z: Final = 1.959963984540054
-"""The two-sided 95 % point of the normal distribution."""
 
 _EXPECTED: Final = (
     "labels by people: a TREC qrels file, or CSV, TSV, JSON or Parquet with the columns query_id, doc_id, relevance"
@@ -65,7 +64,9 @@ class Human(Labeler):
       ``none``. Relevance is times chosen / times shown. ``extra`` has both counts and the 95 % Wilson interval,
       ``ci_low`` to ``ci_high``.
 
-    ``extra["judged"]`` tells documents that the file does not list apart, whatever ``unlisted`` makes of them.
+    ``extra["judged"]`` tells documents that the file does not list apart, whatever ``unlisted`` makes of them. Where
+    `judgekit annotate read` wrote the file, what people were asked stands beside it: a document that they were not
+    asked about is then not judged, never 0.
 
     Scale: the grades'; grades up to the longest ranking; unit for votes
 
@@ -92,8 +93,15 @@ class Human(Labeler):
         self._file  # noqa: B018 - reads it
 
     @cached_property
+    def asked(self) -> Asked | None:
+        """What people were asked, if the file is of a sample."""
+        return Asked.beside(self.context.path(self.file))
+
+    @cached_property
     def _file(self) -> tuple[Scale, dict[Pair, _Said]]:
         declared = Scale.parse(self.declared) if self.declared else None
+        if declared is None and self.asked is not None:
+            declared = Scale.parse(self.asked.scale)
         return _read(self.context.path(self.file), self.form, declared)
 
     @property
@@ -122,21 +130,25 @@ class Human(Labeler):
     def _label(self, query_id: str, doc_id: str) -> Label:
         said = self.said.get((query_id, doc_id))
         if said is None:
+            if self.asked is not None:
+                return Label(query_id, doc_id, None, Status.UNASKED, "", "not in the sample that people judged")
             return not_listed(query_id, doc_id, self.unlisted, self._queries)
         reason = "" if said.status is Status.OK else "missing in the file as well"
         return Label(query_id, doc_id, said.relevance, said.status, "", reason, {"judged": 1.0, **said.extra})
 
 
-def wilson(chosen: int, shown: int) -> tuple[float, float]:
-    """Return the 95 % Wilson score interval of a share: chosen out of shown, at least 1.
+def wilson(chosen: int, shown: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Return the Wilson score interval of a share, chosen out of shown; 0 to 1 where nothing was shown.
 
     >>> low, high = wilson(1, 2)
     >>> round(low, 4), round(high, 4)
     (0.0945, 0.9055)
     """
-    share, square = chosen / shown, _Z * _Z
+    if not shown:
+        return 0.0, 1.0
+    share, square = chosen / shown, NormalDist().inv_cdf((1 + confidence) / 2) ** 2
     middle = share + square / (2 * shown)
-    spread = _Z * math.sqrt(share * (1 - share) / shown + square / (4 * shown * shown))
+    spread = math.sqrt(square * (share * (1 - share) / shown + square / (4 * shown * shown)))
     scale = 1 + square / shown
     return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
 

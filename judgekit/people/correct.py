@@ -1,0 +1,320 @@
+"""Many machine labels corrected by few human ones: means of measures, and differences of runs, with honest intervals.
+
+Prediction-powered inference (Angelopoulos et al., 2023; PPI++, 2024) where the queries that people judged are among
+those that the machine labelled. With whole queries: F is the score under the machine's labels on all N queries, Y the
+one under people's on n of them, drawn at random:
+
+    estimate = mean_i [ Y_i - l_-i (F_i - mean F) ],   l_-i = Cov(Y, F) / Var F without query i, at least 0
+    variance = (1/n - 1/N) s2_resid + s2_Y / N,        t with n - 1 degrees of freedom
+
+With single pairs, drawn with known probabilities p, a measure has to be a sum over pairs (P, DCG): per query
+
+    z = sum_all l f c + sum_judged (y - l f) c / p,    mean z +- t with N - 1 degrees of freedom
+
+c is what the pair counts in the measure, and l is fitted on other queries than it is used on. Whatever the machine's
+labels are worth, both are unbiased: a poor machine only makes them as wide as people's labels alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import stats
+
+from judgekit.analysis.differences import holm
+from judgekit.data.labelings import Labeling, Scale
+from judgekit.data.tables import Status
+from judgekit.errors import UsageError
+from judgekit.metrics import Measure, evaluate, parse_measures
+from judgekit.people.reading import People
+from judgekit.stages import Collection
+
+__all__ = ["CORRECTED", "Corrected", "correct", "corrected_mean", "corrected_sum"]
+
+Floats = npt.NDArray[np.float64]
+
+CORRECTED: Final = (
+    "labeling", "measure", "run", "other", "value", "ci_low", "ci_high", "people", "people_low", "people_high",
+    "machine", "bias", "weight", "worth", "judged", "queries", "p", "p_holm",
+)  # fmt: skip
+"""Columns of the table of corrected values: ``other`` is "" for a run's mean, else what it is compared with; ``bias``
+is the machine's value less the corrected one; ``weight`` is l; ``worth`` is how many times as many human labels people
+alone would need for the same width; p is two-sided, of differences, ``p_holm`` over all pairs of runs of a measure."""
+
+_FOLDS: Final = 5
+_FEW: Final = 25
+_SUMS: Final = ("P", "DCG")
+_ONE_OR_NOTHING: Final = ("Success", "RR", "R")
+_USELESS: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """A corrected mean.
+
+    Attributes:
+        value, low, high: the estimate and its interval.
+        error: its standard error.
+        freedom: degrees of freedom.
+        weight: l, averaged: 0 where the machine's labels are not worth using.
+        sampled: the part of the variance that goes with 1 / n - 1 / N, times that: what more labels would lessen.
+        fixed: the rest.
+    """
+
+    value: float
+    low: float
+    high: float
+    error: float
+    freedom: int
+    weight: float
+    sampled: float = 0.0
+    fixed: float = 0.0
+
+    @property
+    def p(self) -> float:
+        """Two-sided p of no difference; 1 where nothing varies."""
+        if self.error == 0:
+            return 1.0 if self.value == 0 else 0.0
+        return float(2 * stats.t.sf(abs(self.value) / self.error, self.freedom))
+
+
+def _interval(
+    value: float, variance: float, freedom: int, confidence: float, weight: float, *parts: float
+) -> Corrected:
+    error = float(np.sqrt(max(variance, 0.0)))
+    reach = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
+    return Corrected(value, value - reach, value + reach, error, freedom, weight, *parts)
+
+
+def corrected_mean(people: Floats, machine: Floats, every: Floats, confidence: float = 0.95) -> Corrected:
+    """Return the mean over all queries by people's labels, from some of them.
+
+    Args:
+        people: values under people's labels on the queries that they judged, shape (n,).
+        machine: values under the machine's labels on the same queries, shape (n,).
+        every: values under the machine's labels on all N queries, those included, shape (N,).
+        confidence: of the interval.
+
+    Raises:
+        UsageError: people judged fewer than three queries.
+    """
+    n, total = len(people), len(every)
+    if n < 3:
+        raise UsageError(f"people judged {n} queries: a corrected mean needs three at least")
+    y, f = people - people.mean(), machine - machine.mean()
+    # Sums of products without each query: leaving a point out takes n / (n - 1) of its product away.
+    cross = (y * f).sum() - n / (n - 1) * y * f
+    square = (f * f).sum() - n / (n - 1) * f * f
+    weight = np.maximum(np.divide(cross, square, out=np.zeros(n), where=square > 1e-12), 0.0)
+    residual = people - weight * (machine - every.mean())
+    sampled, fixed = float(residual.var(ddof=1)), float(people.var(ddof=1)) / total
+    variance = (1 / n - 1 / total) * sampled + fixed
+    return _interval(float(residual.mean()), variance, n - 1, confidence, float(weight.mean()), sampled, fixed)
+
+
+def corrected_sum(
+    people: Floats, machine: Floats, counts: Floats, probability: Floats, query: npt.NDArray[np.intp], queries: int,
+    confidence: float = 0.95,
+) -> Corrected:  # fmt: skip
+    """Return the mean over queries of a sum over pairs by people's labels, from some of the pairs.
+
+    Args:
+        people: what each pair is worth by people's label, NaN for pairs that they did not judge, shape (P,).
+        machine: what it is worth by the machine's, shape (P,).
+        counts: what each pair counts in the sum, shape (P,).
+        probability: with which each pair was drawn, > 0 where people judged it, shape (P,).
+        query: each pair's query, 0 to ``queries`` - 1, shape (P,).
+        queries: how many queries there are.
+        confidence: of the interval.
+
+    Raises:
+        UsageError: there are fewer than three queries, or nothing was judged.
+    """
+    judged = np.isfinite(people)
+    if queries < 3 or not judged.any():
+        raise UsageError(f"{int(judged.sum())} pairs of {queries} queries are judged: a corrected sum needs more")
+    drawn = np.where(judged, probability, 1.0)
+    spread = np.where(judged, counts**2 * (1 - drawn) / drawn**2, 0.0)
+    y = np.where(judged, people, 0.0)
+    fold = query % _FOLDS
+    cross, square = (
+        np.bincount(fold, spread * machine * other, minlength=_FOLDS).astype(np.float64) for other in (y, machine)
+    )
+    cross, square = cross.sum() - cross, square.sum() - square
+    weight = np.maximum(np.divide(cross, square, out=np.zeros(_FOLDS), where=square > 1e-12), 0.0)[fold]
+    each = weight * machine * counts + np.where(judged, (y - weight * machine) * counts / drawn, 0.0)
+    z = np.bincount(query, each, minlength=queries)
+    variance = float(z.var(ddof=1)) / queries
+    return _interval(float(z.mean()), variance, queries - 1, confidence, float(weight[judged].mean()))
+
+
+@dataclass(frozen=True)
+class Correction:
+    """Corrected values of runs.
+
+    Attributes:
+        table: rows with the columns `CORRECTED`.
+        notes: what a reader has to know, as sentences.
+    """
+
+    table: pd.DataFrame
+    notes: tuple[str, ...]
+
+
+def correct(
+    collection: Collection,
+    people: People,
+    labelings: Mapping[str, Labeling],
+    measures: str | Sequence[object],
+    *,
+    confidence: float = 0.95,
+) -> Correction:
+    """Correct machine labelings by human labels of a sample.
+
+    Args:
+        collection: queries, documents and runs that were sampled from.
+        people: what people said, with the probabilities of the sample.
+        labelings: the machine's, by name; each is corrected by itself.
+        measures: as `parse_measures` takes them; with a sample of single pairs only P and DCG.
+        confidence: of the intervals.
+
+    Raises:
+        UsageError: a measure is no sum over pairs and queries were judged in part, or too little was judged.
+        DataError: the texts are not those that people judged.
+    """
+    parsed = parse_measures(measures)
+    wanted, notes = set(collection.queries), list[str]()
+    asked = people.asked[people.asked["query_id"].isin(wanted)]
+    judged = asked[asked["status"] == "ok"]
+    whole = _whole_queries(collection, asked)
+    if not whole:
+        sums = [m for m in parsed if m.name not in _SUMS or m.cutoff is None]
+        if sums:
+            raise UsageError(
+                f"{sums[0]} is not a sum over pairs, and people judged only some of the pairs of a query: use P@k or"
+                " DCG@k, or sample whole queries (--design queries)"
+            )
+    open_ = len(asked) - len(judged)
+    if open_:
+        notes.append(
+            f"{open_:,} of {len(asked):,} pairs have no human label (skipped, undecided or not reached); the estimates"
+            " hold if that has nothing to do with their relevance"
+        )
+    rows: list[Row] = []
+    for name, labeling in labelings.items():
+        for measure in parsed:
+            found = (
+                _by_queries(collection, people, labeling, measure, confidence)
+                if whole
+                else _by_pairs(collection, judged, people.labeling, labeling, measure, confidence)
+            )
+            rows += [{"labeling": name, "measure": str(measure), **row} for row in found]
+            if np.mean([float(row["weight"]) for row in found]) < _USELESS:
+                notes.append(f"{name} tells next to nothing about people's {measure}: its labels are not worth using")
+            if whole and int(found[0]["judged"]) < _FEW and measure.name in _ONE_OR_NOTHING:
+                notes.append(f"{measure} is nearly all or nothing and queries are few: judge {_FEW} or more")
+    return Correction(pd.DataFrame(rows, columns=list(CORRECTED)), tuple(dict.fromkeys(notes)))
+
+
+def _whole_queries(collection: Collection, asked: pd.DataFrame) -> bool:
+    """Return whether people were asked about all pooled documents of every query that they saw."""
+    sizes = asked.groupby("query_id")["doc_id"].nunique()
+    return bool(len(sizes)) and all(count == len(collection.pairs[str(query)]) for query, count in sizes.items())
+
+
+Row = dict[str, Any]
+
+
+def _rows(estimates: Mapping[tuple[str, str], tuple[Corrected, Corrected, float]], n: int, total: int) -> list[Row]:
+    """Return a row for each estimate, with people's alone and the machine's; differences are tested together."""
+    pairs = [key for key in estimates if key[1]]
+    adjusted = dict(zip(pairs, holm([estimates[key][0].p for key in pairs]), strict=True))
+    out = []
+    for (run, other), (made, alone, machine) in estimates.items():
+        row: Row = {"run": run, "other": other, "value": made.value, "ci_low": made.low, "ci_high": made.high}
+        row |= {"people": alone.value, "people_low": alone.low, "people_high": alone.high}
+        row |= {"machine": machine, "bias": machine - made.value, "weight": made.weight, "judged": n, "queries": total}
+        row["worth"] = np.nan if made.error == 0 else (alone.error / made.error) ** 2
+        out.append(row | ({"p": made.p, "p_holm": adjusted[run, other]} if other else {}))
+    return out
+
+
+def _by_queries(
+    collection: Collection, people: People, machine: Labeling, measure: Measure, confidence: float
+) -> list[Row]:
+    every = list(collection.queries)
+    options = {"query_ids": every, "depth": collection.depth}
+    scored = evaluate(list(collection.runs), [machine], [measure], **options)  # type: ignore[arg-type]  # as declared
+    asked = sorted(set(people.asked["query_id"]) & set(every))
+    human = evaluate(list(collection.runs), [people.labeling], [measure], query_ids=asked, depth=collection.depth)
+    order = {query: at for at, query in enumerate(scored.query_ids)}
+    f = scored.values[0][0]
+    y = np.full_like(f, np.nan)
+    y[:, [order[query] for query in human.query_ids]] = human.values[0][0]
+    there = np.isfinite(f).all(axis=0)
+    y, f = y[:, there], f[:, there]
+    judged = np.isfinite(y).all(axis=0)
+    estimates = {}
+    runs = [run.name for run in collection.runs]
+    for first, second in [(i, -1) for i in range(len(runs))] + list(combinations(range(len(runs)), 2)):
+        a, b = (y[first], f[first]) if second < 0 else (y[first] - y[second], f[first] - f[second])
+        made = corrected_mean(a[judged], b[judged], b, confidence)
+        n = int(judged.sum())
+        alone = _interval(float(a[judged].mean()), float(a[judged].var(ddof=1)) / n, n - 1, confidence, 0.0)
+        estimates[runs[first], "" if second < 0 else runs[second]] = made, alone, float(b.mean())
+    return _rows(estimates, int(judged.sum()), int(there.sum()))
+
+
+def _worth(labels: Floats, scale: Scale, measure: Measure) -> Floats:
+    """Return what a label is worth in a measure that is a sum over pairs."""
+    if measure.name == "DCG":
+        return np.maximum(labels, 0.0)
+    least = measure.rel if measure.rel is not None else scale.min_rel
+    return labels if least is None else (labels >= least).astype(np.float64)
+
+
+def _by_pairs(
+    collection: Collection, judged: pd.DataFrame, people: Labeling, machine: Labeling, measure: Measure,
+    confidence: float,
+) -> list[Row]:  # fmt: skip
+    place = {query: at for at, query in enumerate(collection.queries)}
+    pairs = [(query, doc) for query, docs in collection.pairs.items() for doc in docs]
+    row = {pair: at for at, pair in enumerate(pairs)}
+    query = np.array([place[q] for q, _ in pairs])
+    probability = np.zeros(len(pairs))
+    for q, d, p in zip(judged["query_id"], judged["doc_id"], judged["probability"], strict=True):
+        probability[row[q, d]] = p
+    y, f = (_worth(_of_pairs(labeling, row), labeling.scale, measure) for labeling in (people, machine))
+    y[probability == 0] = np.nan
+    f = np.where(np.isfinite(f), f, np.nanmean(f) if np.isfinite(f).any() else 0.0)
+    cutoff = measure.cutoff or collection.depth
+    counts = np.zeros((len(collection.runs), len(pairs)))
+    for at, run in enumerate(collection.runs):
+        for q in collection.queries:
+            for rank, doc in enumerate(run.top(q, cutoff)):
+                counts[at, row[q, doc]] = 1 / cutoff if measure.name == "P" else 1 / np.log2(rank + 2)
+    estimates = {}
+    names = [run.name for run in collection.runs]
+    for first, second in [(i, -1) for i in range(len(names))] + list(combinations(range(len(names)), 2)):
+        c = counts[first] if second < 0 else counts[first] - counts[second]
+        made = corrected_sum(y, f, c, probability, query, len(place), confidence)
+        alone = corrected_sum(y, np.zeros(len(y)), c, probability, query, len(place), confidence)
+        machine_value = float(np.bincount(query, f * c, minlength=len(place)).mean())
+        estimates[names[first], "" if second < 0 else names[second]] = made, alone, machine_value
+    return _rows(estimates, len(judged), len(place))
+
+
+def _of_pairs(labeling: Labeling, row: Mapping[tuple[str, str], int]) -> Floats:
+    out = np.full(len(row), np.nan)
+    table = labeling.table[labeling.table["status"] == Status.OK.value]
+    for query, doc, value in zip(table["query_id"], table["doc_id"], table["relevance"], strict=True):
+        at = row.get((query, doc))
+        if at is not None:
+            out[at] = value
+    return out

@@ -1,0 +1,527 @@
+"""What people judged, read back: downloads of the page, CSV and Label Studio, one assessor or several per task.
+
+Nothing is guessed: a download that was cut off, of another sample, or given twice is an error, and what nobody judged,
+what was skipped and what assessors leave undecided stays apart from every label.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from judgekit.analysis.agreement import Agreement, agreement
+from judgekit.data.labelings import Labeling, Scale
+from judgekit.data.records import parse_object
+from judgekit.data.streams import lines, read_bytes
+from judgekit.data.tables import QUALITY, Status
+from judgekit.errors import DataError, UsageError
+from judgekit.people.tasks import Sample, Task
+
+__all__ = [
+    "Judgment",
+    "People",
+    "assessor_agreement",
+    "disputed",
+    "preferences",
+    "read_judgments",
+    "resolve",
+    "write_csv",
+    "write_label_studio",
+]
+
+_EXPECTED: Final = (
+    "judgments: the file that the page downloads (JSON lines), or a CSV or Label Studio export of a sample"
+)
+_CSV: Final = ("sample", "task", "assessor", "query_id", "doc_id", "question", "title", "text")
+_SAID: Final = ("rating", "skipped", "comment")
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "'")
+"""A spreadsheet may take a cell that begins so for a formula; an apostrophe before it makes it a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment:
+    """What one assessor said of one task.
+
+    Attributes:
+        task: the task.
+        assessor: who judged.
+        value: the grade; the document or run that was chosen, ``none``, ``tie`` or ``bad``; None for nothing.
+        skipped: why nothing was said; "" where something was, or where the task was not reached.
+        comment: in the assessor's words.
+        seconds: how long the task was looked at.
+    """
+
+    task: Task
+    assessor: str
+    value: float | str | None
+    skipped: str = ""
+    comment: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Judgments:
+    """All judgments of a sample, and what the sample was.
+
+    Attributes:
+        sample: without its tasks where only downloads were read.
+        rows: every task of every assessor, also those that nobody reached.
+    """
+
+    sample: Sample
+    rows: tuple[Judgment, ...]
+
+
+def read_judgments(files: Iterable[Path], sample: Sample | None = None) -> Judgments:
+    """Read what assessors said.
+
+    Args:
+        files: downloads of the page, CSV files or Label Studio exports, all of one sample.
+        sample: what was asked; needed for CSV and Label Studio, and for pages of disputed tasks.
+
+    Raises:
+        DataError: a file is none of these, was cut off, is of another sample, names a task or a grade that there is
+            not, or an assessor judges a task twice; with its line.
+        UsageError: no file is given, or a sample is needed.
+    """
+    found: Judgments | None = None
+    seen: dict[tuple[str, str], Path] = {}
+    rows: list[Judgment] = []
+    for path in files:
+        one = _read(path, sample)
+        if sample is not None and one.sample.name != sample.name:
+            raise DataError("is of another sample than the one given: judgments of two samples are not mixed", path)
+        if found is not None and one.sample.name != found.sample.name:
+            raise DataError("is of another sample than the files before it: read each sample by itself", path)
+        for row in one.rows:
+            key = row.task.task, row.assessor
+            if key in seen:
+                again = "twice in this file" if seen[key] == path else f"in {seen[key]} as well"
+                raise DataError(f"task {key[0]!r} is judged by assessor {key[1]!r} {again}", path)
+            seen[key] = path
+        rows += one.rows
+        found = one
+    if found is None:
+        raise UsageError("name at least one file with judgments")
+    return Judgments(sample or found.sample, tuple(rows))
+
+
+def _read(path: Path, sample: Sample | None) -> Judgments:
+    data = read_bytes(path, _EXPECTED)
+    start = data.lstrip()[:1]
+    if start == b"{":
+        return _download(path)
+    if sample is None:
+        raise UsageError(f"{path}: a CSV file or a Label Studio export is read together with its sample: name it too")
+    tasks = {task.task: task for task in sample.tasks}
+    rows = _label_studio(path, data, sample) if start == b"[" else _csv_rows(path, data, sample)
+    said: dict[tuple[str, str], Judgment] = {}
+    for line, row in rows:
+        where = None if line == 0 else line
+        if row["sample"] != sample.name:
+            raise DataError("is of another sample than the one given", path, where)
+        task = tasks.get(row["task"])
+        if task is None:
+            raise DataError(f"there is no task {row['task']!r} in the sample", path, where)
+        key = task.task, row["assessor"]
+        if key in said:
+            raise DataError(f"task {key[0]!r} is judged by assessor {key[1]!r} twice in this file", path, where)
+        value = _value(row["rating"], sample, task, path, where)
+        said[key] = Judgment(task, key[1], value, row["skipped"] if value is None else "", row["comment"])
+    return Judgments(sample, tuple(said.values()))
+
+
+def _download(path: Path) -> Judgments:
+    found = list(lines(path, _EXPECTED))
+    head = parse_object(found[0], path)
+    if head.get("judgekit") != "judgments":
+        raise DataError(f"is not {_EXPECTED}", path, 1)
+    try:
+        last = json.loads(found[-1].text)
+    except ValueError:
+        last = {}
+    body = found[1:-1]
+    if not isinstance(last, dict) or last.get("end") != len(body) or head.get("tasks") != len(body):
+        raise DataError("was cut off: download it again from the page, which still has everything", path, len(found))
+    try:
+        asked = head["form"], head["design"], head["scale"], (), "", int(head["queries"]), int(head["pairs"]), 0, ()
+        sample = Sample(*asked, str(head["sample"]))
+        Scale.parse(sample.scale)
+    except (KeyError, TypeError, ValueError, UsageError) as error:
+        raise DataError(f"lacks a part of what the page writes ({error})", path, 1) from None
+    rows = []
+    for line in body:
+        row = parse_object(line, path)
+        try:
+            task = Task(
+                row["task"],
+                row["query_id"],
+                "",
+                tuple(row["doc_ids"]),
+                (),
+                float(row["probability"]),
+                (head["assessor"],),
+                row["repeat_of"],
+                row["content"],
+            )
+            value = _value(row["value"], sample, task, path, line.number)
+            said = str(row["skipped"]), str(row["comment"]), float(row["seconds"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"lacks a part of what the page writes ({error})", path, line.number) from None
+        if not 0 < task.probability <= 1:
+            raise DataError(f"probability {task.probability:g} is not above 0 and at most 1", path, line.number)
+        rows.append(Judgment(task, str(head["assessor"]), value, *said))
+    return Judgments(sample, tuple(rows))
+
+
+def _value(said: Any, sample: Sample, task: Task, path: Path, line: int | None) -> float | str | None:
+    """Return what was said, checked; None where nothing was."""
+    if said is None or said == "":
+        return None
+    if sample.form != "grades":
+        allowed = (*task.doc_ids, *(("none",) if sample.form == "best" else ("tie", "bad")))
+        if said not in allowed:
+            raise DataError(f"{said!r} is not one of {', '.join(allowed)}", path, line)
+        return str(said)
+    scale = Scale.parse(sample.scale)
+    try:
+        grade = sample.grades.index(said) + scale.low if said in sample.grades else float(said)
+    except (TypeError, ValueError):
+        raise DataError(f"{said!r} is not a grade of the scale {scale}", path, line) from None
+    problem = scale.problem(grade)
+    if problem:
+        raise DataError(f"grade {problem}", path, line)
+    return float(grade)
+
+
+def _texts_of(task: Task) -> tuple[str, str, str]:
+    ids = " ".join(task.doc_ids)
+    title = " | ".join(title for title, _ in task.texts if title)
+    return ids, title, "\n\n".join(text for _, text in task.texts)
+
+
+def write_csv(sample: Sample, judgments: Iterable[Judgment] = ()) -> str:
+    """Return the sample as CSV, a row per task and assessor, to be filled in with any spreadsheet.
+
+    No cell begins as a formula does: those that would have an apostrophe before them, which reading takes off.
+    """
+    said = {(row.task.task, row.assessor): row for row in judgments}
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow((*_CSV, *_SAID))
+    for task in sample.tasks:
+        ids, title, text = _texts_of(task)
+        for assessor in task.assessors:
+            row = said.get((task.task, assessor))
+            rating = "" if row is None or row.value is None else _plain(row.value)
+            cells = [sample.name, task.task, assessor, task.query_id, ids, task.question, title, text, rating]
+            cells += ["", ""] if row is None else [row.skipped, row.comment]
+            writer.writerow([f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in cells])
+    return out.getvalue()
+
+
+def _plain(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def _csv_rows(path: Path, data: bytes, sample: Sample) -> Iterator[tuple[int, dict[str, str]]]:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"is not UTF-8 text ({error.reason}): save it as CSV UTF-8", path) from None
+    first = text.partition("\n")[0]
+    delimiter = ";" if first.count(";") > first.count(",") else "\t" if "\t" in first else ","
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    header = [cell.strip() for cell in next(rows, [])]
+    plain = {"query": "query_id", "docid": "doc_id", "doc": "doc_id", "relevance": "rating"}
+    header = [plain.get(cell, cell) for cell in header]
+    if not {"rating", "doc_id", "query_id"} <= set(header) and not {"rating", "task"} <= set(header):
+        raise DataError(f"has the columns {', '.join(header)}; expected {', '.join((*_CSV, *_SAID))}", path, 1)
+    by_pair = {(task.query_id, " ".join(task.doc_ids)): task.task for task in sample.tasks if not task.repeat_of}
+    for row in rows:
+        if not any(row):
+            continue
+        if len(row) != len(header):
+            raise DataError(f"has {len(row)} cells, the header {len(header)}", path, rows.line_num)
+        cells = [cell[1:] if cell[:1] == "'" and cell[1:2] in _FORMULA else cell for cell in row]
+        fields = {**dict.fromkeys((*_CSV, *_SAID), ""), **dict(zip(header, cells, strict=True))}
+        if "task" not in header:  # somebody's own table: query, docid, rating
+            pair = fields["query_id"], fields["doc_id"]
+            if pair not in by_pair:
+                raise DataError(f"query {pair[0]!r}, doc {pair[1]!r} is not in the sample", path, rows.line_num)
+            fields |= {"task": by_pair[pair], "sample": sample.name}
+        fields["assessor"] = fields["assessor"] or path.stem
+        yield rows.line_num, fields
+
+
+def write_label_studio(sample: Sample, predictions: Labeling | None = None) -> tuple[str, str]:
+    """Return the tasks for Label Studio as JSON, and the labeling interface as XML.
+
+    Args:
+        sample: what is asked.
+        predictions: a labeling whose labels Label Studio shows beforehand; they sway people, so none by default.
+    """
+    said: dict[tuple[str, str], float] = {}
+    if predictions is not None:
+        table = predictions.table[predictions.table["status"] == Status.OK.value]
+        said = dict(zip(zip(table["query_id"], table["doc_id"], strict=True), table["relevance"], strict=True))
+    rows = []
+    for task in sample.tasks:
+        ids, title, text = _texts_of(task)
+        shown = {"sample": sample.name, "task": task.task, "assessors": list(task.assessors), "query_id": task.query_id}
+        row: dict[str, Any] = {
+            "data": {**shown, "doc_id": ids, "question": task.question, "title": title, "text": text}
+        }
+        label = said.get((task.query_id, ids))
+        if label is not None and predictions is not None and sample.form == "grades":
+            choice = _choices(sample, task)[int(label) - Scale.parse(sample.scale).low]
+            row["predictions"] = [{"model_version": predictions.name, "result": [_result(choice)]}]
+        rows.append(row)
+    choices = "".join(f"\n    <Choice value={json.dumps(choice)}/>" for choice in _choices(sample, None))
+    config = (
+        '<View>\n  <Header value="$question"/>\n  <Header value="$title" size="5"/>\n'
+        f'  <Text name="text" value="$text"/>\n  <Choices name="rating" toName="text" choice="single">{choices}\n'
+        '  </Choices>\n  <TextArea name="comment" toName="text" placeholder="Comment"/>\n</View>\n'
+    )
+    return json.dumps(rows, ensure_ascii=False, indent=1) + "\n", config
+
+
+def _result(choice: str) -> dict[str, Any]:
+    return {"from_name": "rating", "to_name": "text", "type": "choices", "value": {"choices": [choice]}}
+
+
+def _choices(sample: Sample, task: Task | None) -> tuple[str, ...]:
+    """Return what can be chosen; of documents and answers by their place, so that one interface serves all tasks."""
+    if sample.form == "grades":
+        return sample.grades
+    return ("first", "second", "third", "none") if sample.form == "best" else ("first", "second", "tie", "bad")
+
+
+def _label_studio(path: Path, data: bytes, sample: Sample) -> Iterator[tuple[int, dict[str, str]]]:
+    try:
+        rows = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"is not valid JSON ({error}): was the export cut off?", path) from None
+    tasks = {task.task: task for task in sample.tasks}
+    for number, row in enumerate(rows, 1):
+        try:
+            shown = row["data"]
+            base = {"sample": str(shown["sample"]), "task": str(shown["task"])}
+            for made in row.get("annotations", []):
+                who = made.get("completed_by", "")
+                who = who.get("email") or who.get("id") if isinstance(who, Mapping) else who
+                said = {one["from_name"]: one["value"] for one in made.get("result", [])}
+                rating = (said.get("rating", {}).get("choices") or [""])[0]
+                task = tasks.get(base["task"])
+                if sample.form != "grades" and task is not None:
+                    rating = dict(zip(("first", "second", "third"), task.doc_ids, strict=False)).get(rating, rating)
+                comment = " ".join(said.get("comment", {}).get("text", []))
+                skipped = "skipped" if made.get("was_cancelled") else ""
+                yield 0, {**base, "assessor": str(who), "rating": rating, "skipped": skipped, "comment": comment}
+        except (KeyError, TypeError, AttributeError, IndexError) as error:
+            reason = f"task {number} is not one of a Label Studio export of this sample ({error!r})"
+            raise DataError(reason, path) from None
+
+
+@dataclass(frozen=True)
+class People:
+    """What people say of each pair, by one rule, and what was asked with which probability.
+
+    Attributes:
+        labeling: the labels; ties, skipped and unreached pairs are missing.
+        asked: rows ``query_id, doc_id, probability, content, status, judgments``: everything that was asked. Status is
+            ok, tie (as many for each of two grades), skipped, or open (nobody reached it).
+    """
+
+    labeling: Labeling
+    asked: pd.DataFrame
+
+
+_MISSING: Final[Mapping[str, Status]] = {"tie": Status.UNPARSED, "skipped": Status.REFUSED, "open": Status.UNASKED}
+
+
+def resolve(judgments: Judgments, rule: str = "majority", name: str = "people") -> People:
+    """Make one label of the judgments of each pair.
+
+    Args:
+        judgments: what assessors said of grades, or of the best of two or three.
+        rule: ``majority`` (a tie stays undecided), ``mean``, ``adjudicated`` (where assessors differ, what the assessor
+            ``adjudicator`` says) or ``best:NAME`` (one assessor's). Of the best of two or three the label is how
+            often a document was chosen of the times it was shown.
+        name: of the labeling.
+
+    Raises:
+        UsageError: there is no such rule or assessor, or the judgments are of answers.
+    """
+    sample, rows = judgments.sample, [row for row in judgments.rows if not row.task.repeat_of]
+    if sample.form == "answers":
+        raise UsageError("preferences between answers are no labels of documents: they are read as answer quality")
+    scale = Scale.parse(sample.scale)
+    if sample.form == "best":
+        return _chosen(rows, name)
+    kind, _, who = rule.partition(":")
+    names = {row.assessor for row in rows}
+    if kind not in ("majority", "mean", "adjudicated", "best") or (kind == "best") != bool(who):
+        raise UsageError(f"{rule!r} is not a rule: expected majority, mean, adjudicated or best:NAME")
+    if kind == "best" and who not in names:
+        raise UsageError(f"there is no assessor {who!r} (there are: {', '.join(sorted(names))})")
+    said: dict[str, list[Judgment]] = defaultdict(list)
+    for row in rows:
+        said[row.task.task].append(row)
+    if kind == "mean" and scale.integral:
+        scale = Scale("unit") if scale.kind == "binary" else replace(scale, kind="means")
+    out = []
+    for each in said.values():
+        value, status = _one(each, kind, who)
+        task = each[0].task
+        number = sum(row.value is not None for row in each)
+        out.append((task.query_id, task.doc_ids[0], value, task.probability, task.content, status, number))
+    return _people(out, scale, name)
+
+
+def _one(rows: Sequence[Judgment], kind: str, who: str) -> tuple[float | None, str]:
+    """Return the label of a pair and ok, tie, skipped or open."""
+    of = {row.assessor: row for row in rows if row.value is not None}
+    if kind == "best":
+        of = {name: row for name, row in of.items() if name == who}
+    values = [float(row.value) for name, row in of.items() if name != ADJUDICATOR]  # type: ignore[arg-type]  # not None
+    if kind == "adjudicated" and ADJUDICATOR in of and len(set(values)) != 1:
+        return float(of[ADJUDICATOR].value), "ok"  # type: ignore[arg-type]  # grades are numbers
+    if not values:
+        return None, "skipped" if any(row.skipped for row in rows) else "open"
+    if kind == "mean":
+        return sum(values) / len(values), "ok"
+    (first, count), *others = Counter(values).most_common()
+    if kind == "adjudicated" and others:
+        return None, "tie"
+    if others and others[0][1] == count:
+        return None, "tie"
+    return first, "ok"
+
+
+ADJUDICATOR: Final = "adjudicator"
+"""The name of the assessor who is shown what the others do not agree on."""
+
+
+def _chosen(rows: Sequence[Judgment], name: str) -> People:
+    shown: Counter[tuple[str, str]] = Counter()
+    chosen: Counter[tuple[str, str]] = Counter()
+    tasks: dict[tuple[str, str], Judgment] = {}
+    for row in rows:
+        for doc_id in row.task.doc_ids:
+            pair = row.task.query_id, doc_id
+            tasks.setdefault(pair, row)
+            shown[pair] += row.value is not None
+            chosen[pair] += row.value == doc_id
+    out = []
+    for pair, row in tasks.items():
+        value, status = (chosen[pair] / shown[pair], "ok") if shown[pair] else (None, "open")
+        out.append((*pair, value, row.task.probability, "", status, shown[pair]))
+    return _people(out, Scale("unit"), name)
+
+
+def _people(rows: Sequence[tuple[Any, ...]], scale: Scale, name: str) -> People:
+    columns = ("query_id", "doc_id", "relevance", "probability", "content", "status", "judgments")
+    table = pd.DataFrame(rows, columns=list(columns)).sort_values(["query_id", "doc_id"], ignore_index=True)
+    labels = table[["query_id", "doc_id", "relevance"]].astype({"relevance": "float64"})
+    labels["status"] = [_MISSING.get(status, Status.OK).value for status in table["status"]]
+    return People(Labeling(name, scale, labels), table.drop(columns="relevance"))
+
+
+def preferences(judgments: Judgments, model: str = "people") -> pd.DataFrame:
+    """Return which of two answers people preferred, as answer quality: 1 and 0, both .5 for a tie, both 0 for both bad.
+
+    Several assessors are averaged. The quality table has the metric ``preferred``.
+
+    Raises:
+        UsageError: the judgments are not of answers.
+    """
+    if judgments.sample.form != "answers":
+        raise UsageError("these are judgments of documents: they are read as labels")
+    depth = int(judgments.sample.design.partition("depth=")[2].partition(",")[0] or 1)
+    rows = []
+    for row in judgments.rows:
+        if row.value is None or row.task.repeat_of:
+            continue
+        for run in row.task.doc_ids:
+            value = 0.5 if row.value == "tie" else float(row.value == run)
+            rows.append({"run": run, "depth": depth, "query_id": row.task.query_id, "value": value})
+    if not rows:
+        return QUALITY.empty()
+    means = pd.DataFrame(rows).groupby(["run", "depth", "query_id"], as_index=False)["value"].mean()
+    return QUALITY.check(means.assign(model=model, metric="preferred", answer="", status=Status.OK.value))
+
+
+def _as_labeling(rows: Iterable[Judgment], name: str, scale: Scale) -> Labeling:
+    table = [(row.task.query_id, " ".join(row.task.doc_ids), row.value) for row in rows if isinstance(row.value, float)]
+    return Labeling(name, scale, pd.DataFrame(table, columns=["query_id", "doc_id", "relevance"]))
+
+
+def assessor_agreement(judgments: Judgments, *, resamples: int = 1000, seed: int = 1) -> dict[str, Agreement]:
+    """Return how far assessors agree: ``between`` every two, ``rest`` (each with the mode of the others), ``self``.
+
+    ``self`` compares each assessor's first judgments with those of the same tasks shown again. What cannot be worked
+    out (one assessor, no task twice) is not there. Grades only.
+    """
+    if judgments.sample.form != "grades":
+        return {}
+    scale = Scale.parse(judgments.sample.scale)
+    first: dict[str, list[Judgment]] = defaultdict(list)
+    again: dict[str, list[Judgment]] = defaultdict(list)
+    for row in judgments.rows:
+        (again if row.task.repeat_of else first)[row.assessor].append(row)
+    out: dict[str, Agreement] = {}
+    names = sorted(first)
+    if len(names) > 1:
+        out["between"] = agreement(
+            [_as_labeling(first[name], name, scale) for name in names], resamples=resamples, seed=seed
+        )
+        rest = []
+        for name in names:
+            others = Judgments(judgments.sample, tuple(row for each in names if each != name for row in first[each]))
+            modes = resolve(others, name="the others").labeling
+            table = agreement([_as_labeling(first[name], name, scale), modes], resamples=resamples, seed=seed)
+            rest.append(table)
+        out["rest"] = _joined(rest)
+    pairs = []
+    for name in names:
+        repeats = [replace(row, task=replace(row.task, repeat_of="")) for row in again.get(name, [])]
+        if repeats:
+            labelings = [_as_labeling(first[name], name, scale), _as_labeling(repeats, f"{name} again", scale)]
+            pairs.append(agreement(labelings, resamples=resamples, seed=seed))
+    if pairs:
+        out["self"] = _joined(pairs)
+    return out
+
+
+def _joined(parts: Sequence[Agreement]) -> Agreement:
+    tables = [
+        pd.concat([getattr(part, name) for part in parts], ignore_index=True)
+        for name in ("table", "confusion", "coverage")
+    ]
+    return Agreement(*tables)
+
+
+def disputed(judgments: Judgments, sample: Sample) -> Sample:
+    """Return the tasks that assessors judge differently, or that all skipped, for the assessor ``adjudicator``.
+
+    The sample keeps its name, so that the judgments are read together.
+    """
+    said: dict[str, list[Judgment]] = defaultdict(list)
+    for row in judgments.rows:
+        said[row.task.task].append(row)
+    tasks = []
+    for task in sample.tasks:
+        values = {row.value for row in said[task.task] if row.value is not None}
+        skipped = any(row.skipped for row in said[task.task])
+        if not task.repeat_of and (len(values) > 1 or (not values and skipped)):
+            tasks.append(replace(task, assessors=(ADJUDICATOR,)))
+    return replace(sample, tasks=tuple(tasks))

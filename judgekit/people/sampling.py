@@ -1,0 +1,348 @@
+"""Choose what people judge, each task with a known probability > 0, so that everything later can be weighted by it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Final, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from judgekit.data.documents import Doc
+from judgekit.data.labelings import Labeling, Scale
+from judgekit.data.tables import Status
+from judgekit.errors import UsageError, nearest
+from judgekit.people.tasks import Form, Sample, Task, repeated
+from judgekit.reading.prompts import load_prompt
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from judgekit.stages import Collection
+
+__all__ = ["DESIGNS", "Design", "draw", "draw_answers", "proportional", "systematic"]
+
+Design = Literal["queries", "pairs", "stratified", "doubtful"]
+DESIGNS: Final[tuple[str, ...]] = get_args(Design)
+
+Floats = npt.NDArray[np.float64]
+Pair = tuple[str, str]
+
+_FLOOR: Final = 0.05
+"""The least weight of a pair that a judge is sure of: what is never looked at can never be found wrong."""
+_GUIDELINE: Final[Mapping[str, str]] = {
+    "grades": "How well does the passage answer the question? Judge what the passage says, not what you know.",
+    "best": "Which passage answers the question best? First the correct one; of two correct ones the one with more of"
+    " what is asked for and less else; of two alike the one with more detail. None, if none answers it.",
+    "answers": "Which answer is better? First the correct one; of two correct ones the one that says it more directly.",
+}
+
+
+def draw(
+    collection: Collection,
+    *,
+    n: int,
+    design: Design = "queries",
+    form: Form = "grades",
+    labelings: Mapping[str, Labeling] | None = None,
+    by: str | None = None,
+    prompt: str = "graded",
+    guideline: str = "",
+    assessors: Sequence[str] = ("1",),
+    overlap: int = 1,
+    duplicates: float = 0.0,
+    seed: int = 1,
+) -> Sample:
+    """Draw the pairs that people judge from the pool of all runs.
+
+    Args:
+        collection: queries, documents, runs and the depth of the pool.
+        n: how many queries (design ``queries``), else how many pairs; no more than there are.
+        design: ``queries``: whole queries, all of their pool, what ranking measures need; ``pairs``: every pair alike;
+            ``stratified``: by the label of one labeling or by what the labelings say together, in proportion;
+            ``doubtful``: more of the pairs of which a judge that gives probabilities is unsure.
+        form: what is asked of a pair; ``best`` shows two or three documents of one query at a time, and wants whole
+            queries.
+        labelings: by name, for ``stratified`` and ``doubtful``.
+        by: the labeling to stratify by, or whose probabilities tell the doubt; None stratifies by the disagreement of
+            all of them.
+        prompt: the judge prompt whose grades people give.
+        guideline: what the page tells the assessor, instead of a sentence of our own.
+        assessors: their names.
+        overlap: how many of them judge each pair.
+        duplicates: share of the tasks that are shown once more, so that assessors are compared with themselves.
+        seed: of the draw.
+
+    Raises:
+        UsageError: there is not as much as was asked for, an option makes no sense, or a labeling is missing.
+    """
+    _check(n, assessors, overlap, duplicates)
+    random = np.random.default_rng(seed)
+    pairs = [(query_id, doc_id) for query_id, docs in collection.pairs.items() for doc_id in docs]
+    if not pairs:
+        raise UsageError("the pool holds no pair to sample from")
+    queries = [query_id for query_id, docs in collection.pairs.items() if docs]
+    if form == "best" and design != "queries":
+        raise UsageError("form 'best' shows documents of one query side by side: use the design 'queries'")
+    if design == "queries":
+        _enough(n, len(queries), "queries")
+        chosen = {queries[at] for at in random.choice(len(queries), n, replace=False)}
+        wanted = {pair: n / len(queries) for pair in pairs if pair[0] in chosen}
+    else:
+        _enough(n, len(pairs), "pairs")
+        probability, at = _drawn(design, pairs, labelings or {}, by, n, random)
+        wanted = {pairs[i]: float(probability[i]) for i in at}
+    if form == "best":
+        tasks = _showings(collection, wanted, random)
+        scale, grades = Scale("unit"), tuple[str, ...]()
+    else:
+        scale, grades = _rubric(prompt)
+        tasks = [
+            Task.of(f"t{number:05d}", collection.queries[query_id], collection.docs.get([doc_id]), probability)
+            for number, ((query_id, doc_id), probability) in enumerate(wanted.items(), 1)
+        ]
+    spelling = design + (f"(by={by})" if by else "")
+    return Sample(
+        form,
+        spelling,
+        str(scale),
+        grades,
+        guideline or _GUIDELINE[form],
+        len(queries),
+        len(pairs),
+        seed,
+        _assigned(tasks, assessors, overlap, duplicates, random),
+    )
+
+
+def draw_answers(
+    collection: Collection,
+    quality: pd.DataFrame,
+    *,
+    runs: tuple[str, str],
+    depth: int,
+    n: int,
+    guideline: str = "",
+    assessors: Sequence[str] = ("1",),
+    overlap: int = 1,
+    duplicates: float = 0.0,
+    seed: int = 1,
+) -> Sample:
+    """Draw queries whose answers from two runs people compare, side by side and without knowing whose they are.
+
+    Two equal answers are a tie that nobody has to be asked about: such queries are left out, and are counted as ties
+    where the preferences are read (``queries`` holds all of them).
+
+    Raises:
+        UsageError: a run has no answers at that depth, or fewer queries differ than were asked for.
+    """
+    _check(n, assessors, overlap, duplicates)
+    texts = []
+    for run in runs:
+        of_run = quality[(quality["run"] == run) & (quality["depth"] == depth)]
+        if not len(of_run) or "answer" not in of_run:
+            have = ", ".join(sorted(set(quality["run"]))) or "none"
+            raise UsageError(f"there are no answers of run {run!r} from the top {depth} (runs with answers: {have})")
+        texts.append(dict(zip(of_run["query_id"], of_run["answer"].astype(str), strict=True)))
+    both = [query_id for query_id in collection.queries if all(query_id in text for text in texts)]
+    differ = [query_id for query_id in both if texts[0][query_id] != texts[1][query_id]]
+    _enough(n, len(differ), "queries with two different answers")
+    random = np.random.default_rng(seed)
+    tasks = []
+    for number, at in enumerate(sorted(random.choice(len(differ), n, replace=False)), 1):
+        query = collection.queries[differ[at]]
+        shown = [Doc(run, text[query.query_id]) for run, text in zip(runs, texts, strict=True)]
+        tasks.append(Task.of(f"t{number:05d}", query, shown, n / len(differ)))
+    return Sample(
+        "answers",
+        f"answers(depth={depth},equal={len(both) - len(differ)})",
+        "signed",
+        (),
+        guideline or _GUIDELINE["answers"],
+        len(both),
+        len(both),
+        seed,
+        _assigned(tasks, assessors, overlap, duplicates, random),
+    )
+
+
+def _check(n: int, assessors: Sequence[str], overlap: int, duplicates: float) -> None:
+    if n < 1:
+        raise UsageError(f"n is how many to draw: at least 1, not {n}")
+    if len(set(assessors)) < len(assessors) or not all(name.strip() for name in assessors):
+        raise UsageError(f"assessors need distinct names, not {', '.join(assessors) or 'none'}")
+    if not 1 <= overlap <= len(assessors):
+        raise UsageError(f"overlap is how many of the {len(assessors)} assessors judge a pair: not {overlap}")
+    if not 0 <= duplicates <= 0.5:
+        raise UsageError(f"duplicates is the share of tasks shown twice, from 0 to 0.5: not {duplicates:g}")
+
+
+def _enough(n: int, there: int, what: str) -> None:
+    if n > there:
+        raise UsageError(f"{n:,} {what} were asked for, and there are {there:,}")
+
+
+def _rubric(prompt: str) -> tuple[Scale, tuple[str, ...]]:
+    found = load_prompt(prompt)
+    output = found.output
+    if found.kind == "judge" and output.scale is not None:
+        if output.type == "yes/no":
+            return output.scale, ("No", "Yes")
+        if output.type == "grade" and all(grade == label for grade, label in output.relevance.items()):
+            return output.scale, tuple(name for name, _ in output.form.others)
+    raise UsageError(f"people give the grades of a judge prompt, and {prompt!r} declares none: use graded or binary")
+
+
+def _drawn(
+    design: Design,
+    pairs: Sequence[Pair],
+    labelings: Mapping[str, Labeling],
+    by: str | None,
+    n: int,
+    random: np.random.Generator,
+) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Return the probability of every pair, and the positions of those drawn."""
+    if design == "pairs":
+        return np.full(len(pairs), n / len(pairs)), np.sort(random.choice(len(pairs), n, replace=False))
+    if by is not None and by not in labelings:
+        have = ", ".join(labelings) or "none"
+        raise UsageError(f"there is no labeling {by!r} (there are: {have}).{nearest(by, labelings)}")
+    if design == "doubtful":
+        if by is None:
+            raise UsageError("design 'doubtful' goes by the probabilities of one labeling: name it with by")
+        if labelings[by].scale.kind != "unit":
+            raise UsageError(f"design 'doubtful' needs probabilities, and {by!r} has the scale {labelings[by].scale}")
+        said = _labels(labelings[by], pairs)
+        weight = np.sqrt(np.clip(said * (1 - said), _FLOOR**2, None))
+        return systematic(np.where(np.isnan(weight), 0.5, weight), n, random)
+    chosen = [labelings[by]] if by else list(labelings.values())
+    if not chosen:
+        raise UsageError("design 'stratified' needs the labels of a finished run: name its folder")
+    table = np.stack([_coarse(labeling, _labels(labeling, pairs)) for labeling in chosen])
+    strata = np.unique(table, axis=1, return_inverse=True)[1].reshape(-1)
+    return proportional(strata, n, random)
+
+
+def _labels(labeling: Labeling, pairs: Sequence[Pair]) -> Floats:
+    """Return the label of every pair, NaN where there is none."""
+    table = labeling.table
+    ok = table["status"] == Status.OK.value
+    said = dict(zip(zip(table["query_id"][ok], table["doc_id"][ok], strict=True), table["relevance"][ok], strict=True))
+    return np.array([said.get(pair, math.nan) for pair in pairs])
+
+
+def _coarse(labeling: Labeling, said: Floats) -> Floats:
+    """Return labels of few values: grades as they are, others in five equal steps of their scale; none is -1."""
+    scale = labeling.scale
+    if not scale.integral:
+        steps = np.floor(5 * (said - scale.low) / (scale.high - scale.low))
+        said = np.minimum(steps, 4)
+    return np.asarray(np.where(np.isnan(said), scale.low - 1.0, said))
+
+
+def proportional(
+    strata: npt.NDArray[np.int64], n: int, random: np.random.Generator
+) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Draw n of the cases, from each stratum in proportion and at least one: probability of each, positions drawn.
+
+    Raises:
+        UsageError: there are more strata than n.
+    """
+    size = np.bincount(strata)
+    if np.count_nonzero(size) > n:
+        raise UsageError(f"{n:,} pairs are fewer than the {np.count_nonzero(size):,} strata: sample more, or use pairs")
+    share = np.maximum(n * size / len(strata), size > 0)
+    while True:  # what a small stratum gets beyond its share, the large ones give
+        over = share.sum() - n
+        large = share > 1
+        if over <= 1e-9:
+            break
+        share[large] = np.maximum(share[large] - over * share[large] / share[large].sum(), 1)
+    taken = np.floor(share + 1e-9).astype(np.int64)
+    rest = np.argsort(taken - share, kind="stable")[: n - int(taken.sum())]
+    taken[rest] += 1
+    drawn = [
+        random.choice(np.flatnonzero(strata == stratum), count, replace=False) for stratum, count in enumerate(taken)
+    ]
+    return (taken / np.maximum(size, 1))[strata], np.sort(np.concatenate(drawn))
+
+
+def systematic(weight: Floats, n: int, random: np.random.Generator) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Draw n of the cases with probabilities in proportion to their weights, none above 1, exactly (Madow, 1949).
+
+    The cases are put into a random order first, so that no two of them are tied together.
+    """
+    probability = np.zeros(len(weight))
+    sure = np.zeros(len(weight), np.bool_)
+    while True:
+        probability[~sure] = (n - sure.sum()) * weight[~sure] / weight[~sure].sum() if (~sure).any() else 0
+        probability[sure] = 1
+        if not (more := (probability > 1) & ~sure).any():
+            break
+        sure |= more
+    order = random.permutation(len(weight))
+    ends = np.cumsum(probability[order])
+    places = random.random() + np.arange(n)
+    at = np.minimum(np.searchsorted(ends, places * (ends[-1] / n), side="right"), len(weight) - 1)
+    return probability, np.sort(order[at])
+
+
+def _showings(collection: Collection, wanted: Mapping[Pair, float], random: np.random.Generator) -> list[Task]:
+    """Return tasks of three documents of a query (two where it has no more), each meeting others about equally often.
+
+    Every document is shown at least twice where there are more than three: greedily the three that met least so far.
+    """
+    pools: dict[str, list[str]] = {}
+    for query_id, doc_id in wanted:
+        pools.setdefault(query_id, []).append(doc_id)
+    tasks: list[Task] = []
+    for query_id, pool in pools.items():
+        docs = [pool[i] for i in random.permutation(len(pool))]
+        if len(docs) < 2:
+            raise UsageError(f"query {query_id!r} has a single document: there is nothing to choose from")
+        for shown in _balanced(docs):
+            number = f"t{len(tasks) + 1:05d}"
+            task = Task.of(number, collection.queries[query_id], collection.docs.get(shown), wanted[query_id, docs[0]])
+            tasks.append(task)
+    return tasks
+
+
+def _balanced(docs: Sequence[str]) -> list[tuple[str, ...]]:
+    if len(docs) <= 3:
+        return [tuple(docs)]
+    met = {frozenset(pair): 0 for pair in combinations(docs, 2)}
+    times = dict.fromkeys(docs, 0)
+    out: list[tuple[str, ...]] = []
+    while min(times.values()) < 2:
+        first = min(docs, key=lambda doc: times[doc])
+        rest = [doc for doc in docs if doc != first]
+        pair = min(
+            combinations(rest, 2),
+            key=lambda two: (
+                sum(met[frozenset(both)] for both in combinations((first, *two), 2)),
+                sum(times[doc] for doc in two),
+            ),
+        )
+        shown = (first, *pair)
+        out.append(shown)
+        for doc in shown:
+            times[doc] += 1
+        for both in combinations(shown, 2):
+            met[frozenset(both)] += 1
+    return out
+
+
+def _assigned(
+    tasks: Sequence[Task], assessors: Sequence[str], overlap: int, duplicates: float, random: np.random.Generator
+) -> tuple[Task, ...]:
+    """Give each task to so many assessors, in turn, and let some be shown to the same ones once more."""
+    order = random.permutation(len(tasks))
+    out = list(tasks)
+    for turn, at in enumerate(order):
+        start = turn * overlap
+        out[at] = replace(tasks[at], assessors=tuple(assessors[(start + i) % len(assessors)] for i in range(overlap)))
+    again = random.choice(len(out), math.ceil(duplicates * len(out)), replace=False) if duplicates else ()
+    return tuple(repeated(out, sorted(map(int, again))))

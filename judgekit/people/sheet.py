@@ -1,0 +1,76 @@
+"""The page on which an assessor judges: one file, no server, nothing that tells what a machine said."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from judgekit.data.labelings import Scale
+from judgekit.data.streams import write_atomic
+from judgekit.errors import UsageError, nearest
+from judgekit.people.tasks import Sample
+from judgekit.spec import slug
+
+__all__ = ["make_sheets", "page_of"]
+
+
+def page_of(sample: Sample, assessor: str) -> str:
+    """Return the page of one assessor: the tasks in an order of its own, and what is shown side by side too.
+
+    Raises:
+        UsageError: nobody of that name is asked.
+    """
+    if assessor not in sample.assessors:
+        have = ", ".join(sample.assessors)
+        raise UsageError(f"there is no assessor {assessor!r} (there are: {have}).{nearest(assessor, sample.assessors)}")
+    random = np.random.default_rng([sample.seed, *assessor.encode()])
+    tasks = [task for task in sample.tasks if assessor in task.assessors]
+    rows: list[dict[str, Any]] = []
+    for at in random.permutation(len(tasks)):
+        task = tasks[at]
+        rows.append(
+            {
+                "task": task.task,
+                "query_id": task.query_id,
+                "question": task.question,
+                "doc_ids": task.doc_ids,
+                "texts": task.texts,
+                "order": random.permutation(len(task.texts)).tolist(),
+                "probability": task.probability,
+                "content": task.content,
+                "repeat_of": task.repeat_of,
+            }
+        )
+    data = {
+        "sample": sample.name,
+        "form": sample.form,
+        "design": sample.design,
+        "scale": sample.scale,
+        "queries": sample.queries,
+        "pairs": sample.pairs,
+        "assessor": assessor,
+        "grades": sample.grades,
+        "low": Scale.parse(sample.scale).low,
+        "guideline": sample.guideline,
+        "tasks": rows,
+    }
+    # In a script element "<" alone could end it; as an escape it is the same JSON.
+    text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c").replace("\u2028", "\\u2028")
+    return files("judgekit.people").joinpath("sheet.html").read_text(encoding="utf-8").replace("@DATA@", text)
+
+
+def make_sheets(sample: Sample, out: Path) -> list[Path]:
+    """Write a page for every assessor: ``out`` for a single one, else ``out`` with their names behind its stem.
+
+    Raises:
+        DataError: a page cannot be written.
+    """
+    names = sample.assessors
+    paths = [out] if len(names) == 1 else [out.with_name(f"{out.stem}-{slug(name)}{out.suffix}") for name in names]
+    for name, path in zip(names, paths, strict=True):
+        write_atomic(path, page_of(sample, name))
+    return paths

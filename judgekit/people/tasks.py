@@ -1,0 +1,159 @@
+"""A sample of what people are asked: which pairs, drawn with which probability, and everything a page has to show.
+
+The file is JSON lines: first what was sampled and how, then one task a line. It holds the texts, so that a page can be
+made from it alone, and a hash of them, so that judgments are never read back onto other documents. It holds no machine
+label: nobody who judges may see one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Final, Literal, Self, get_args
+
+from judgekit.data.documents import Doc, Query
+from judgekit.data.records import parse_object
+from judgekit.data.streams import lines, write_atomic
+from judgekit.errors import DataError
+
+__all__ = ["FORMS", "Form", "Sample", "Task", "content_of"]
+
+Form = Literal["grades", "best", "answers"]
+"""Grade one passage; choose the best of two or three passages, or none; prefer one of two answers."""
+FORMS: Final[tuple[str, ...]] = get_args(Form)
+
+_MARK: Final = "judgekit"
+_EXPECTED: Final = "a sample that `judgekit annotate sample` wrote"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One thing to judge.
+
+    Attributes:
+        task: its id in the sample.
+        query_id: of the question.
+        question: its text.
+        doc_ids: the documents that are shown: one to grade, two or three to choose from; for answers the two runs.
+        texts: per document its title and its text; for answers "" and the answer.
+        probability: with which it was drawn, > 0, so that what is worked out from a sample can be weighted.
+        assessors: who is asked.
+        repeat_of: the task that this one repeats, for the agreement of assessors with themselves; "" for none.
+        content: hash of the question and the texts.
+    """
+
+    task: str
+    query_id: str
+    question: str
+    doc_ids: tuple[str, ...]
+    texts: tuple[tuple[str, str], ...]
+    probability: float
+    assessors: tuple[str, ...] = ("1",)
+    repeat_of: str = ""
+    content: str = ""
+
+    @classmethod
+    def of(cls, task: str, query: Query, shown: Sequence[Doc], probability: float) -> Self:
+        """Return the task that shows these documents, or these answers as documents that have the runs' names."""
+        ids, texts = tuple(doc.doc_id for doc in shown), tuple((doc.title, doc.text) for doc in shown)
+        return cls(task, query.query_id, query.text, ids, texts, probability, content=content_of(query.text, texts))
+
+
+def content_of(question: str, texts: Sequence[tuple[str, str]]) -> str:
+    """Return a hash of what a task shows."""
+    shown = json.dumps([question, [list(text) for text in texts]], ensure_ascii=True)
+    return hashlib.sha256(shown.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What people are asked.
+
+    Attributes:
+        form: what a task asks for.
+        design: how the tasks were drawn, in one spelling.
+        scale: of the grades, as `judgekit.data.Scale` spells it.
+        grades: the names of the grades, the lowest first; its number is the scale's lowest.
+        guideline: what the page tells the assessor.
+        queries: how many queries the sample was drawn from.
+        pairs: how many pairs it was drawn from.
+        seed: of the draw, and of the order on the page.
+        tasks: in no order that tells anything.
+        name: a hash of all of this: judgments of another sample are told apart by it.
+    """
+
+    form: Form
+    design: str
+    scale: str
+    grades: tuple[str, ...]
+    guideline: str
+    queries: int
+    pairs: int
+    seed: int
+    tasks: tuple[Task, ...] = field(repr=False, default=())
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            drawn = hashlib.sha256(json.dumps(asdict(self), ensure_ascii=True).encode()).hexdigest()[:16]
+            object.__setattr__(self, "name", drawn)
+
+    @property
+    def assessors(self) -> tuple[str, ...]:
+        """Everybody who is asked, in the order of their names."""
+        return tuple(sorted({name for task in self.tasks for name in task.assessors}))
+
+    def write(self, path: Path) -> None:
+        """Write the sample.
+
+        Raises:
+            DataError: it cannot be written.
+        """
+        head = {_MARK: "sample", **asdict(replace(self, tasks=()))}
+        del head["tasks"]
+        rows = [head, *map(asdict, self.tasks)]
+        write_atomic(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a sample.
+
+        Raises:
+            DataError: the file is none, or was changed by hand so that it is none any more; with the line.
+        """
+        found = lines(path, _EXPECTED)
+        first = next(found, None)
+        head = {} if first is None else parse_object(first, path)
+        if head.pop(_MARK, None) != "sample":
+            raise DataError(f"is not {_EXPECTED}", path, 1)
+        tasks = []
+        for line in found:
+            if line.text.strip():
+                tasks.append(_built(Task, parse_object(line, path), path, line.number))
+        sample: Self = replace(_built(cls, head, path, 1), tasks=tuple(tasks))
+        for number, task in enumerate(tasks, 2):
+            if task.content != content_of(task.question, task.texts):
+                raise DataError("the texts are not the ones that were sampled: sample again", path, number)
+        return sample
+
+
+def _built(cls: type[Any], row: Mapping[str, Any], path: Path, line: int) -> Any:
+    """Return a dataclass from JSON, whose lists are tuples."""
+    known = {one.name for one in fields(cls)} - {"tasks"}
+    if row.keys() != known:
+        odd = sorted(row.keys() ^ known)[0]
+        raise DataError(f"{'has' if odd in row else 'lacks'} the field {odd!r}; expected {_EXPECTED}", path, line)
+    return cls(**{key: _tuples(value) for key, value in row.items()})
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def repeated(tasks: Sequence[Task], chosen: Iterable[int]) -> list[Task]:
+    """Return the tasks with some of them once more, each under an id of its own."""
+    again = [replace(tasks[at], task=f"{tasks[at].task}r", repeat_of=tasks[at].task) for at in chosen]
+    return [*tasks, *again]
