@@ -18,7 +18,7 @@ ROOMS = (
     ("sample",),
     ("audit",),
     ("experiment",),
-    ("gate",),
+    ("gate", "people"),
     ("stages",),
     ("report",),
     ("analysis",),

@@ -8,6 +8,7 @@ import typer
 
 from judgekit import __version__
 from judgekit.cli import audit, chunks, flow, guard, info, stages, store
+from judgekit.cli.annotate import annotate
 
 __all__ = ["app"]
 
@@ -43,6 +44,7 @@ app.command()(stages.traces)
 app.command()(stages.score)
 app.command()(stages.compare)
 app.command()(stages.agree)
+app.add_typer(annotate, name="annotate")
 app.command()(guard.guard)
 app.command()(flow.report)
 app.command()(audit.audit)

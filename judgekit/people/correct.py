@@ -29,13 +29,22 @@ from scipy import stats
 
 from judgekit.analysis.differences import holm
 from judgekit.data.labelings import Labeling, Scale
-from judgekit.data.tables import Status
+from judgekit.data.tables import QUALITY, Status
 from judgekit.errors import UsageError
 from judgekit.metrics import Measure, evaluate, parse_measures
 from judgekit.people.reading import People
 from judgekit.stages import Collection
 
-__all__ = ["CORRECTED", "Corrected", "correct", "corrected_mean", "corrected_sum"]
+__all__ = [
+    "CORRECTED",
+    "Corrected",
+    "as_quality",
+    "by_queries",
+    "correct",
+    "corrected_mean",
+    "corrected_sum",
+    "whole_queries",
+]
 
 Floats = npt.NDArray[np.float64]
 
@@ -192,7 +201,7 @@ def correct(
     wanted, notes = set(collection.queries), list[str]()
     asked = people.asked[people.asked["query_id"].isin(wanted)]
     judged = asked[asked["status"] == "ok"]
-    whole = _whole_queries(collection, asked)
+    whole = whole_queries(collection, asked)
     if not whole:
         sums = [m for m in parsed if m.name not in _SUMS or m.cutoff is None]
         if sums:
@@ -210,7 +219,7 @@ def correct(
     for name, labeling in labelings.items():
         for measure in parsed:
             found = (
-                _by_queries(collection, people, labeling, measure, confidence)
+                _rows(*by_queries(collection, people, labeling, measure, confidence))
                 if whole
                 else _by_pairs(collection, judged, people.labeling, labeling, measure, confidence)
             )
@@ -222,16 +231,18 @@ def correct(
     return Correction(pd.DataFrame(rows, columns=list(CORRECTED)), tuple(dict.fromkeys(notes)))
 
 
-def _whole_queries(collection: Collection, asked: pd.DataFrame) -> bool:
+def whole_queries(collection: Collection, asked: pd.DataFrame) -> bool:
     """Return whether people were asked about all pooled documents of every query that they saw."""
     sizes = asked.groupby("query_id")["doc_id"].nunique()
     return bool(len(sizes)) and all(count == len(collection.pairs[str(query)]) for query, count in sizes.items())
 
 
 Row = dict[str, Any]
+Estimates = dict[tuple[str, str], tuple[Corrected, Corrected, float]]
+"""By run and what it is compared with ("" for its mean): corrected, people's alone, the machine's."""
 
 
-def _rows(estimates: Mapping[tuple[str, str], tuple[Corrected, Corrected, float]], n: int, total: int) -> list[Row]:
+def _rows(estimates: Estimates, n: int, total: int) -> list[Row]:
     """Return a row for each estimate, with people's alone and the machine's; differences are tested together."""
     pairs = [key for key in estimates if key[1]]
     adjusted = dict(zip(pairs, holm([estimates[key][0].p for key in pairs]), strict=True))
@@ -245,9 +256,14 @@ def _rows(estimates: Mapping[tuple[str, str], tuple[Corrected, Corrected, float]
     return out
 
 
-def _by_queries(
-    collection: Collection, people: People, machine: Labeling, measure: Measure, confidence: float
-) -> list[Row]:
+def by_queries(
+    collection: Collection, people: People, machine: Labeling, measure: Measure, confidence: float = 0.95
+) -> tuple[Estimates, int, int]:
+    """Return corrected means and differences from whole queries, how many were judged, and of how many.
+
+    Raises:
+        UsageError: people judged fewer than three.
+    """
     every = list(collection.queries)
     options = {"query_ids": every, "depth": collection.depth}
     scored = evaluate(list(collection.runs), [machine], [measure], **options)  # type: ignore[arg-type]  # as declared
@@ -260,7 +276,7 @@ def _by_queries(
     there = np.isfinite(f).all(axis=0)
     y, f = y[:, there], f[:, there]
     judged = np.isfinite(y).all(axis=0)
-    estimates = {}
+    estimates: Estimates = {}
     runs = [run.name for run in collection.runs]
     for first, second in [(i, -1) for i in range(len(runs))] + list(combinations(range(len(runs)), 2)):
         a, b = (y[first], f[first]) if second < 0 else (y[first] - y[second], f[first] - f[second])
@@ -268,7 +284,7 @@ def _by_queries(
         n = int(judged.sum())
         alone = _interval(float(a[judged].mean()), float(a[judged].var(ddof=1)) / n, n - 1, confidence, 0.0)
         estimates[runs[first], "" if second < 0 else runs[second]] = made, alone, float(b.mean())
-    return _rows(estimates, int(judged.sum()), int(there.sum()))
+    return estimates, int(judged.sum()), int(there.sum())
 
 
 def _worth(labels: Floats, scale: Scale, measure: Measure) -> Floats:
@@ -299,7 +315,7 @@ def _by_pairs(
         for q in collection.queries:
             for rank, doc in enumerate(run.top(q, cutoff)):
                 counts[at, row[q, doc]] = 1 / cutoff if measure.name == "P" else 1 / np.log2(rank + 2)
-    estimates = {}
+    estimates: Estimates = {}
     names = [run.name for run in collection.runs]
     for first, second in [(i, -1) for i in range(len(names))] + list(combinations(range(len(names)), 2)):
         c = counts[first] if second < 0 else counts[first] - counts[second]
@@ -318,3 +334,27 @@ def _of_pairs(labeling: Labeling, row: Mapping[tuple[str, str], int]) -> Floats:
         if at is not None:
             out[at] = value
     return out
+
+
+def as_quality(collection: Collection, people: People, measures: str | Sequence[object]) -> pd.DataFrame:
+    """Return the scores under people's labels as the quality that machine labelings are held against.
+
+    Returns:
+        A quality table of the judged queries: ``metric`` is the measure, ``depth`` its cutoff, ``model`` people.
+
+    Raises:
+        UsageError: people judged single pairs, or a measure has no cutoff.
+    """
+    if not whole_queries(collection, people.asked):
+        raise UsageError("single pairs give no score of a query: sample whole queries (--design queries)")
+    parsed = parse_measures(measures)
+    bare = next((measure for measure in parsed if measure.cutoff is None), None)
+    if bare is not None:
+        raise UsageError(f"{bare} needs a cutoff here, e.g. {bare}@{collection.depth}")
+    asked = sorted(set(people.asked["query_id"]) & set(collection.queries))
+    scored = evaluate(list(collection.runs), [people.labeling], parsed, query_ids=asked, depth=collection.depth)
+    table = scored.scores().rename(columns={"measure": "metric"}).drop(columns="labeling")
+    depth = {str(measure): measure.cutoff for measure in parsed}
+    table = table.assign(depth=table["metric"].map(depth), model="people", answer="")
+    status = np.where(table["value"].notna(), Status.OK.value, Status.UNASKED.value)
+    return QUALITY.check(table.assign(status=status))

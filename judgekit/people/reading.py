@@ -18,20 +18,25 @@ from typing import Any, Final
 import pandas as pd
 
 from judgekit.analysis.agreement import Agreement, agreement
+from judgekit.data.asked import Asked, asked_path
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.records import parse_object
 from judgekit.data.streams import lines, read_bytes
 from judgekit.data.tables import QUALITY, Status
+from judgekit.data.trec import read_qrels
 from judgekit.errors import DataError, UsageError
-from judgekit.people.tasks import Sample, Task
+from judgekit.people.tasks import Sample, Task, content_of
+from judgekit.stages import Collection
 
 __all__ = [
     "Judgment",
     "People",
+    "asked_of",
     "assessor_agreement",
     "disputed",
     "preferences",
     "read_judgments",
+    "read_people",
     "resolve",
     "write_csv",
     "write_label_studio",
@@ -434,6 +439,41 @@ def _people(rows: Sequence[tuple[Any, ...]], scale: Scale, name: str) -> People:
     labels = table[["query_id", "doc_id", "relevance"]].astype({"relevance": "float64"})
     labels["status"] = [_MISSING.get(status, Status.OK).value for status in table["status"]]
     return People(Labeling(name, scale, labels), table.drop(columns="relevance"))
+
+
+def asked_of(judgments: Judgments, people: People) -> Asked:
+    """Return what stands beside the qrels: every pair that was asked about, and with which probability."""
+    sample = judgments.sample
+    rows = people.asked[["query_id", "doc_id", "probability", "content", "status", "judgments"]]
+    table = tuple(
+        (str(q), str(d), float(p), str(c), str(s), int(j)) for q, d, p, c, s, j in rows.itertuples(index=False)
+    )
+    return Asked(sample.name, sample.design, str(people.labeling.scale), sample.queries, sample.pairs, table)
+
+
+def read_people(path: Path, collection: Collection) -> People:
+    """Read labels that `judgekit annotate read` wrote, and check that their texts are those of the collection.
+
+    Raises:
+        DataError: a file is missing or damaged, or a text is not the one that people judged.
+    """
+    asked = Asked.beside(path)
+    if asked is None:
+        raise DataError(f"{asked_path(path).name} is not beside it: people's labels come from `annotate read`", path)
+    table = pd.DataFrame(
+        asked.rows, columns=["query_id", "doc_id", "probability", "content", "status", "judgments"]
+    ).astype({"probability": "float64"})
+    for query_id, doc_id, content in zip(table["query_id"], table["doc_id"], table["content"], strict=True):
+        if query_id not in collection.queries:
+            raise DataError(f"query {query_id!r} is not in the experiment: these labels are of another one", path)
+        (doc,) = collection.docs.get([doc_id])
+        if content and content != content_of(collection.queries[query_id].text, ((doc.title, doc.text),)):
+            raise DataError(f"query {query_id!r}, doc {doc_id!r}: the text is not the one that people judged", path)
+    pooled = {(query_id, doc_id) for query_id, docs in collection.pairs.items() for doc_id in docs}
+    strange = next((pair for pair in zip(table["query_id"], table["doc_id"], strict=True) if pair not in pooled), None)
+    if strange is not None:
+        raise DataError(f"query {strange[0]!r}, doc {strange[1]!r} is not in the pool of the experiment's runs", path)
+    return People(read_qrels(path, "people", Scale.parse(asked.scale)), table)
 
 
 def preferences(judgments: Judgments, model: str = "people") -> pd.DataFrame:

@@ -7,20 +7,24 @@ once. Who stops by them states their intervals, not those of a single look, whic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy import optimize, stats
 
+from judgekit.data.labelings import Labeling
 from judgekit.errors import UsageError
-from judgekit.people.correct import Corrected
+from judgekit.metrics import parse_measures
+from judgekit.people.correct import Corrected, by_queries, whole_queries
+from judgekit.people.reading import People
+from judgekit.stages import Collection
 
-__all__ = ["LOOKS", "Decision", "boundaries", "confidence_sequence", "decide", "expected"]
+__all__ = ["LOOKS", "Decision", "boundaries", "confidence_sequence", "decide", "expected", "plan"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -132,8 +136,9 @@ def decide(
         if at > len(d):
             break
         taken, n, value = number, at, float(d[:at].mean())
-        # As far out on Student's t as z is on the normal distribution: the spread is estimated.
-        edge = stats.t.isf(stats.norm.sf(z), max(at - 1, 1))
+        # As far out on Student's t as z is on the normal distribution: the spread is estimated, and by no more than
+        # the queries that differ.
+        edge = stats.t.isf(stats.norm.sf(z), max(np.count_nonzero(d[:at]) - 1, 1))
         reach = float(edge * d[:at].std(ddof=1) / np.sqrt(at)) if at > 1 else np.inf
         ends = value - reach, value + reach
         if reach and (ends[0] > 0 or ends[1] < 0):
@@ -154,7 +159,8 @@ def expected(
         confidence: of the intervals.
 
     Returns:
-        Rows ``more, judged, half_width, power``: power is the chance to show a difference as large as the estimate.
+        Rows ``more, judged, half_width, power``: power is about the chance (by the normal distribution) to show a
+        difference as large as the estimate.
     """
     rows = []
     for extra in more:
@@ -162,6 +168,37 @@ def expected(
         error = float(np.sqrt(max((1 / n - 1 / queries) * estimate.sampled + estimate.fixed, 0.0)))
         edge = float(stats.t.ppf((1 + confidence) / 2, n - 1))
         away = abs(estimate.value) / error if error else np.inf
-        power = float(stats.nct.sf(edge, n - 1, away) + stats.nct.cdf(-edge, n - 1, away)) if error else 1.0
+        power = float(stats.norm.cdf(away - edge) + stats.norm.cdf(-away - edge))
         rows.append((extra, n, edge * error, power))
     return pd.DataFrame(rows, columns=["more", "judged", "half_width", "power"])
+
+
+def plan(
+    collection: Collection,
+    people: People,
+    labelings: Mapping[str, Labeling],
+    measures: str | Sequence[object],
+    more: Sequence[int],
+) -> pd.DataFrame:
+    """Return what further queries by people would bring to each run's mean and to each difference of two runs.
+
+    Returns:
+        Rows ``labeling, measure, run, other, value, more, judged, half_width, power``.
+
+    Raises:
+        UsageError: people judged single pairs, or fewer than three queries.
+    """
+    if not whole_queries(collection, people.asked):
+        raise UsageError("planning counts whole queries, and people judged single pairs: sample with --design queries")
+    parts = []
+    for name, labeling in labelings.items():
+        for measure in parse_measures(measures):
+            estimates, n, total = by_queries(collection, people, labeling, measure)
+            for (run, other), (made, _, _) in estimates.items():
+                key: dict[str, Any] = {"labeling": name, "measure": str(measure), "run": run, "other": other}
+                key["value"] = made.value
+                table = expected(made, n, total, more)
+                for at, column in enumerate(key):
+                    table.insert(at, column, key[column])
+                parts.append(table)
+    return pd.concat(parts, ignore_index=True)

@@ -1,0 +1,365 @@
+"""``annotate``: from a verdict to labels by people, and back: sample, make, export, read, validate, correct, plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from judgekit.cli.common import console
+from judgekit.cli.stages import FormatOption, show
+from judgekit.errors import UsageError
+
+if TYPE_CHECKING:
+    from judgekit.data.labelings import Labeling
+    from judgekit.experiment.folder import Opened
+    from judgekit.people.reading import People
+
+__all__ = ["annotate"]
+
+annotate = typer.Typer(no_args_is_help=True, help="Have people judge a sample, and correct machine labels by it.")
+
+Source = Annotated[Path, typer.Argument(metavar="EXPERIMENT|RESULTS", help="Experiment file, or folder of results.")]
+Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="Folder of results of `judgekit run`.")]
+PeopleFile = Annotated[Path, typer.Argument(metavar="PEOPLE", help="Labels that `judgekit annotate read` wrote.")]
+LabelingNames = Annotated[
+    list[str] | None, typer.Option("--labeling", "-l", help="Use only this labeling; repeat for several.")
+]
+
+
+def _say(*lines: str) -> None:
+    for line in lines:
+        console(stderr=True).print(f"note: {line}", markup=False, highlight=False)
+
+
+@annotate.command()
+def sample(
+    source: Source,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="SAMPLE", help="File to write (JSON lines).")],
+    n: Annotated[int, typer.Option("--n", min=1, help="Number of queries (design queries), else of pairs.")] = 100,
+    design: Annotated[
+        Literal["queries", "pairs", "stratified", "doubtful"],
+        typer.Option(help="Whole queries; pairs alike; by label or disagreement; or where a judge is unsure."),
+    ] = "queries",
+    form: Annotated[
+        Literal["grades", "best"], typer.Option(help="Grade each passage, or choose the best of two or three.")
+    ] = "grades",
+    by: Annotated[str | None, typer.Option(help="Labeling for the designs stratified and doubtful.")] = None,
+    answers: Annotated[
+        str | None, typer.Option(metavar="RUN,RUN", help="Compare the answers of these two runs instead.")
+    ] = None,
+    depth: Annotated[int | None, typer.Option(min=1, help="With --answers: answers from the top DEPTH.")] = None,
+    prompt: Annotated[str, typer.Option(help="Judge prompt whose grades people give.")] = "graded",
+    guideline: Annotated[str, typer.Option(help="Text for the top of the page.")] = "",
+    assessors: Annotated[str, typer.Option(help="Names, separated by commas.")] = "1",
+    overlap: Annotated[int, typer.Option(min=1, help="Number of assessors for each pair.")] = 1,
+    duplicates: Annotated[float, typer.Option(help="Share of the tasks to show twice, unmarked.")] = 0.0,
+    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 1,
+) -> None:
+    """Choose what people judge, each pair with a known probability."""
+    from judgekit.experiment.folder import open_results
+    from judgekit.people.sampling import draw, draw_answers
+
+    opened = open_results(source)
+    collection = opened.prepared.collection
+    names = [name.strip() for name in assessors.split(",")]
+    if answers is not None:
+        runs = [name.strip() for name in answers.split(",")]
+        if len(runs) != 2 or opened.quality is None:
+            raise UsageError("--answers names two runs of a folder of results: --answers bm25,dense")
+        config = opened.prepared.config
+        made = draw_answers(
+            collection,
+            opened.quality[opened.quality["metric"] == config.analysis.primary_metric],
+            runs=(runs[0], runs[1]),
+            depth=depth or max(config.answers.depths),
+            n=n,
+            guideline=guideline,
+            assessors=names,
+            overlap=overlap,
+            duplicates=duplicates,
+            seed=seed,
+        )
+    else:
+        if depth is not None:
+            raise UsageError("--depth goes with --answers: documents are sampled from the experiment's own depth")
+        made = draw(
+            collection,
+            n=n,
+            design=design,
+            form=form,
+            labelings=opened.labelings,
+            by=by,
+            prompt=prompt,
+            guideline=guideline,
+            assessors=names,
+            overlap=overlap,
+            duplicates=duplicates,
+            seed=seed,
+        )
+    made.write(out)
+    queries = len({task.query_id for task in made.tasks})
+    each = sum(len(task.assessors) for task in made.tasks)
+    console().print(
+        f"{len(made.tasks):,} tasks about {queries:,} of {made.queries:,} queries, {each:,} judgments: {out}",
+        markup=False,
+        highlight=False,
+    )
+    console().print(_precision(made.form, len(made.tasks), queries, made.queries, made.design), markup=False)
+
+
+def _precision(form: str, tasks: int, queries: int, of: int, design: str) -> str:
+    """Return what interval to expect of a share, at its widest."""
+    from judgekit.labelers.human import wilson
+
+    n = queries if design == "queries" or form == "answers" else tasks
+    low, high = wilson(n // 2, n)
+    what = "a share of queries" if design == "queries" or form == "answers" else "the share of relevant pairs"
+    less = "" if n < of else "; these are all there are"
+    return (
+        f"Expect {what} to be known to about ±{50 * (high - low):.0f} points (95 %, people's labels alone{less}); how"
+        " much a machine labeling narrows that, `judgekit annotate correct` says once they are there."
+    )
+
+
+@annotate.command()
+def make(
+    sample: Annotated[Path, typer.Argument(metavar="SAMPLE", help="File of `judgekit annotate sample`.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="HTML", help="Page to write; one for each assessor.")],
+) -> None:
+    """Write the page on which people judge: one file for each assessor, which opens without a server."""
+    from judgekit.people.sheet import make_sheets
+    from judgekit.people.tasks import Sample
+
+    for path in make_sheets(Sample.read(sample), out):
+        console().print(str(path), markup=False, highlight=False)
+
+
+@annotate.command()
+def export(
+    sample: Annotated[Path, typer.Argument(metavar="SAMPLE", help="File of `judgekit annotate sample`.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .csv, or .json for Label Studio.")],
+    predictions: Annotated[
+        Path | None, typer.Option(metavar="QRELS", help="Labels to show beforehand in Label Studio; they sway people.")
+    ] = None,
+) -> None:
+    """Write the sample for a spreadsheet (CSV) or for Label Studio (JSON, and its labeling interface as XML)."""
+    from judgekit.data.streams import write_atomic
+    from judgekit.data.trec import read_qrels
+    from judgekit.people.reading import write_csv, write_label_studio
+    from judgekit.people.tasks import Sample
+
+    made = Sample.read(sample)
+    if out.suffix == ".csv":
+        if predictions is not None:
+            raise UsageError("--predictions is for Label Studio (.json)")
+        write_atomic(out, write_csv(made))
+    elif out.suffix == ".json":
+        tasks, config = write_label_studio(made, None if predictions is None else read_qrels(predictions))
+        write_atomic(out, tasks)
+        write_atomic(out.with_suffix(".xml"), config)
+    else:
+        raise UsageError(f"{out}: the name ends in .csv (spreadsheet) or .json (Label Studio)")
+    console().print(str(out), markup=False, highlight=False)
+
+
+@annotate.command()
+def read(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Downloads, CSV files, Label Studio exports.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Qrels to write; of answers a quality table (.csv).")],
+    sample: Annotated[
+        Path | None, typer.Option(help="The sample; needed for CSV, for Label Studio and for --adjudicate.")
+    ] = None,
+    rule: Annotated[str, typer.Option(help="majority, mean, adjudicated or best:NAME.")] = "majority",
+    adjudicate: Annotated[
+        Path | None, typer.Option(metavar="HTML", help="Page to write with what assessors do not agree on.")
+    ] = None,
+) -> None:
+    """Read judgments back: labels, what was asked with which probability, and how far assessors agree."""
+    from judgekit.data.files import check_target, write_table
+    from judgekit.data.streams import write_atomic
+    from judgekit.data.trec import write_qrels
+    from judgekit.people.reading import asked_of, assessor_agreement, disputed, preferences, read_judgments, resolve
+    from judgekit.people.sheet import page_of
+    from judgekit.people.tasks import Sample
+
+    asked = None if sample is None else Sample.read(sample)
+    judgments = read_judgments(files, asked)
+    if adjudicate is not None and asked is None:
+        raise UsageError("--adjudicate shows the texts again: name the sample too (--sample)")
+    check_target(out, table=judgments.sample.form == "answers")
+    if judgments.sample.form == "answers":
+        table = preferences(judgments)
+        write_table(table, out)
+        told = table.groupby("run")["value"].mean()
+        _say(*(f"{run}: preferred in {value:.1%}" for run, value in told.items()))
+    else:
+        people = resolve(judgments, rule)
+        write_qrels(people.labeling, out)
+        asked_of(judgments, people).write(out)
+        counts = people.asked["status"].value_counts()
+        console().print(", ".join(f"{n:,} {status}" for status, n in counts.items()), markup=False, highlight=False)
+        for what, found in assessor_agreement(judgments).items():
+            shown = found.table[found.table["coefficient"].isin(["agreement", "kappa", "alpha_ordinal", "ac1"])]
+            if len(shown):
+                console().print(f"\nAgreement {_WHO[what]}:", markup=False)
+                show(shown[["first", "second", "on", "coefficient", "value", "ci_low", "ci_high", "pairs"]], "table")
+    console().print(str(out), markup=False, highlight=False)
+    if adjudicate is not None and asked is not None:
+        again = disputed(judgments, asked)
+        if again.tasks:
+            write_atomic(adjudicate, page_of(again, again.assessors[0]))
+            console().print(f"{len(again.tasks):,} to adjudicate: {adjudicate}", markup=False, highlight=False)
+        else:
+            _say("there is nothing to adjudicate: no page was written")
+
+
+_WHO = {
+    "between": "between assessors",
+    "rest": "of each assessor with the others",
+    "self": "of assessors with themselves",
+}
+
+
+def _opened(people: Path, results: Path, names: list[str] | None) -> tuple[Opened, People]:
+    """Read people's labels and the results that they were sampled from, and check that the texts are the same."""
+    from judgekit.experiment.folder import open_results
+    from judgekit.people.reading import read_people
+
+    opened = open_results(results)
+    if not opened.labelings:
+        raise UsageError(f"{results}: is an experiment file; machine labels are in the folder of its results")
+    unknown = next((name for name in names or () if name not in opened.labelings), None)
+    if unknown is not None:
+        raise UsageError(f"there is no labeling {unknown!r} (there are: {', '.join(opened.labelings)})")
+    return opened, read_people(people, opened.prepared.collection)
+
+
+def _machines(opened: Opened, names: list[str] | None) -> dict[str, Labeling]:
+    wanted = names or [name for name, labeler in opened.prepared.labelers.items() if not labeler.needs.people]
+    return {name: opened.labelings[name] for name in wanted}
+
+
+@annotate.command()
+def validate(
+    people: PeopleFile,
+    results: Results,
+    labeling: LabelingNames = None,
+    part: Annotated[
+        Literal["dev", "test"], typer.Option(help="Part of the queries to report on; each opening of test is logged.")
+    ] = "dev",
+    format: FormatOption = "table",
+) -> None:
+    """Compare machine labels with people's: choose labeling and threshold on dev, report on dev or test."""
+    from judgekit.people.validate import log_opening
+    from judgekit.people.validate import validate as check
+
+    opened, said = _opened(people, results, labeling)
+    found = check(said, _machines(opened, labeling), part=part)
+    if format == "table":
+        console().print("On dev, to choose by:")
+    show(found.grid, format)
+    name, threshold = found.chosen
+    if format == "table":
+        console().print(f"\nChosen: {name}, relevant from {threshold:g} on. On {found.part}:", markup=False)
+    show(found.test, format)
+    if len(found.grades):
+        show(found.grades, format)
+    _say(*found.notes)
+    if part == "test":
+        earlier = log_opening(people.with_name(f"{people.name}.opened.json"), f"{name}, threshold {threshold:g}")
+        if earlier:
+            _say(f"the test part was opened before ({'; '.join(earlier)}): what was chosen since is not tested by it")
+
+
+@annotate.command()
+def correct(
+    people: PeopleFile,
+    results: Results,
+    measures: Annotated[str, typer.Option("--measures", "-m", help="Measures, e.g. 'nDCG@5 P@5'.")] = "P@5",
+    labeling: LabelingNames = None,
+    format: FormatOption = "table",
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Table to write (.csv or .parquet).")] = None,
+) -> None:
+    """Correct machine labels by people's: means of runs and their differences, with intervals."""
+    from judgekit.data.files import check_target, write_table
+    from judgekit.people.correct import correct as corrected
+
+    if out is not None:
+        check_target(out, table=True)
+    opened, said = _opened(people, results, labeling)
+    found = corrected(
+        opened.prepared.collection,
+        said,
+        _machines(opened, labeling),
+        measures,
+        confidence=opened.prepared.config.analysis.confidence,
+    )
+    if out is not None:
+        write_table(found.table, out)
+    if format == "table":
+        columns = ["labeling", "measure", "run", "other", "value", "ci_low", "ci_high", "people", "machine", "worth"]
+        show(found.table[[*columns, "p_holm"]], format)
+    else:
+        show(found.table, format)
+    _say(*found.notes)
+
+
+@annotate.command()
+def plan(
+    people: PeopleFile,
+    results: Results,
+    measures: Annotated[str, typer.Option("--measures", "-m", help="Measures, e.g. 'nDCG@5 P@5'.")] = "P@5",
+    labeling: LabelingNames = None,
+    more: Annotated[str, typer.Option(help="Further queries, separated by commas.")] = "10,25,50,100,200",
+    format: FormatOption = "table",
+) -> None:
+    """Say what further labels by people would bring: width of the intervals, and power for each difference."""
+    from judgekit.people.stopping import plan as planned
+
+    try:
+        steps = [int(text) for text in more.split(",")]
+    except ValueError:
+        raise UsageError(f"--more {more}: expected whole numbers, separated by commas") from None
+    if min(steps) < 1:
+        raise UsageError("--more is how many further queries: at least 1")
+    opened, said = _opened(people, results, labeling)
+    show(planned(opened.prepared.collection, said, _machines(opened, labeling), measures, steps), format)
+
+
+@annotate.command()
+def verdict(
+    people: PeopleFile,
+    results: Results,
+    measure: Annotated[str, typer.Option("--measure", "-m", help="Measure with a cutoff, e.g. nDCG@5.")] = "P@5",
+    labeling: LabelingNames = None,
+    format: FormatOption = "table",
+) -> None:
+    """Say whose scores follow people's: the verdict with people's labels as the outcome, instead of answers."""
+    from judgekit.analysis import compare
+    from judgekit.metrics import parse_measures
+    from judgekit.people.correct import as_quality
+    from judgekit.stages import score_pool
+
+    opened, said = _opened(people, results, labeling)
+    collection, analysis = opened.prepared.collection, opened.prepared.config.analysis
+    quality = as_quality(collection, said, measure)
+    evaluation = score_pool(collection, list(_machines(opened, labeling).values()), parse_measures(measure))
+    scores = evaluation.scores()
+    found = compare(
+        scores[scores["query_id"].isin(set(quality["query_id"]))],
+        quality,
+        primary=str(evaluation.measures[0]),
+        primary_metric=str(evaluation.measures[0]),
+        resamples=analysis.resamples,
+        seed=analysis.seed,
+        confidence=analysis.confidence,
+    )
+    if format == "table":
+        console().print("What people say of the documents stands for the quality of answers here.")
+        for sentence in found.verdict.sentences:
+            console().print(sentence, markup=False, highlight=False)
+    else:
+        show(found.table, format)
+    _say(*found.warnings)

@@ -1,0 +1,167 @@
+"""Machine labels corrected by people's: against an independent implementation, and by what has to hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from judgekit.data.labelings import Labeling
+from judgekit.errors import UsageError
+from judgekit.metrics import evaluate
+from judgekit.people.correct import as_quality, correct, corrected_mean, corrected_sum
+from judgekit.people.reading import read_judgments, resolve
+from judgekit.people.sampling import draw
+
+
+def pair(row) -> tuple[str, str]:
+    return row["query_id"], row["doc_ids"][0]
+
+
+def by_the_book(people, machine, every):
+    """The estimator as it is written, one query after the other."""
+    n, total = len(people), len(every)
+    residuals = []
+    for i in range(n):
+        rest = [j for j in range(n) if j != i]
+        covariance = np.cov(people[rest], machine[rest])
+        weight = max(covariance[0, 1] / covariance[1, 1], 0) if covariance[1, 1] > 0 else 0
+        residuals.append(people[i] - weight * (machine[i] - every.mean()))
+    variance = (1 / n - 1 / total) * np.var(residuals, ddof=1) + np.var(people, ddof=1) / total
+    reach = stats.t.ppf(0.975, n - 1) * np.sqrt(variance)
+    return np.mean(residuals), np.mean(residuals) - reach, np.mean(residuals) + reach
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.5, 5.0])
+def test_a_corrected_mean_is_the_estimator_as_written(noise):
+    random = np.random.default_rng(4)
+    every = random.random(80)
+    drawn = random.choice(80, 20, replace=False)
+    people = every[drawn] + noise * random.standard_normal(20)
+    made = corrected_mean(people, every[drawn], every)
+    assert (made.value, made.low, made.high) == pytest.approx(by_the_book(people, every[drawn], every), abs=1e-12)
+
+
+def test_people_alone_are_what_remains_of_a_machine_that_says_the_same_of_all():
+    people = np.random.default_rng(1).random(12)
+    made = corrected_mean(people, np.ones(12), np.ones(50))
+    assert made.weight == 0
+    assert made.value == pytest.approx(people.mean())
+    assert made.error == pytest.approx(people.std(ddof=1) / np.sqrt(12))
+
+
+def test_a_machine_that_says_what_people_say_is_worth_all_queries():
+    random = np.random.default_rng(2)
+    every = random.random(400)
+    made = corrected_mean(every[:40], every[:40], every)
+    assert made.value == pytest.approx(every.mean())
+    assert made.error == pytest.approx(every[:40].std(ddof=1) / np.sqrt(400))
+
+
+def test_when_every_query_is_judged_the_machine_has_hardly_a_say(collection, truth, machine, judged):
+    sample = draw(collection, n=60, prompt="binary")
+    people = resolve(read_judgments([judged(sample, "1", lambda row: truth[pair(row)])]))
+    table = correct(collection, people, {"judge": machine}, "P@3 nDCG@3").table
+    plain = evaluate(list(collection.runs), [people.labeling], "P@3 nDCG@3")
+    means = plain.means().set_index(["measure", "run"])["value"]
+    for row in table[table["other"] == ""].itertuples():
+        assert row.value == pytest.approx(means[row.measure, row.run], abs=2e-3)
+
+
+def test_differences_are_those_of_the_means_people_find_and_are_tested_together(collection, truth, machine, judged):
+    sample = draw(collection, n=30, prompt="binary")
+    people = resolve(read_judgments([judged(sample, "1", lambda row: truth[pair(row)])]))
+    found = correct(collection, people, {"judge": machine}, "nDCG@3")
+    means = found.table[found.table["other"] == ""].set_index("run")
+    for row in found.table[found.table["other"] != ""].itertuples():
+        assert row.people == pytest.approx(means["people"][row.run] - means["people"][row.other])
+        assert row.p_holm >= row.p
+    assert (found.table["worth"] > 1).mean() > 0.7  # nine of ten labels are right: they save people work
+    assert set(found.table["judged"]) == {30}
+
+
+def test_single_pairs_give_sums_and_nothing_else(collection, truth, machine, judged):
+    sample = draw(collection, n=120, design="pairs", prompt="binary")
+    people = resolve(read_judgments([judged(sample, "1", lambda row: truth[pair(row)])]))
+    with pytest.raises(UsageError, match="nDCG@3 is not a sum over pairs"):
+        correct(collection, people, {"judge": machine}, "P@3 nDCG@3")
+    table = correct(collection, people, {"judge": machine}, "P@3 DCG@3").table
+    every = Labeling("all", machine.scale, machine.table.assign(relevance=[float(v) for v in truth.values()]))
+    means = evaluate(list(collection.runs), [every], "P@3 DCG@3").means().set_index(["measure", "run"])["value"]
+    inside = [row.ci_low <= means[row.measure, row.run] <= row.ci_high
+              for row in table[table["other"] == ""].itertuples()]  # fmt: skip
+    assert all(inside)
+
+
+def test_a_sum_over_all_pairs_that_people_judged_is_exact():
+    random = np.random.default_rng(3)
+    people, machine = random.integers(0, 2, 60).astype(float), random.integers(0, 2, 60).astype(float)
+    counts, query = np.full(60, 0.2), np.repeat(np.arange(12), 5)
+    made = corrected_sum(people, machine, counts, np.ones(60), query, 12)
+    assert made.value == pytest.approx(people.mean())
+
+
+@pytest.mark.parametrize("design", ["queries", "pairs"])
+def test_intervals_cover_what_is_true(design):
+    random = np.random.default_rng(11)
+    hits, times = 0, 400
+    for _ in range(times):
+        if design == "queries":
+            y = random.standard_normal(200)
+            f = 0.8 * y + 0.6 * random.standard_normal(200)
+            drawn = random.choice(200, 50, replace=False)
+            made = corrected_mean(y[drawn], f[drawn], f)
+            truth = 0.0
+        else:
+            query = np.repeat(np.arange(100), 8)
+            level = random.standard_normal(100)[query]
+            y = (level + random.standard_normal(800) > 0.8).astype(float)
+            f = np.where(random.random(800) < 0.85, y, 1 - y)
+            people = np.full(800, np.nan)
+            drawn = random.choice(800, 200, replace=False)
+            people[drawn] = y[drawn]
+            made = corrected_sum(people, f, np.full(800, 1 / 8), np.full(800, 0.25), query, 100)
+            truth = stats.norm.sf(0.8 / np.sqrt(2))
+        hits += made.low <= truth <= made.high
+    assert 0.92 <= hits / times <= 0.98
+
+
+def test_too_few_and_useless_labels_are_said(collection, truth, machine, judged):
+    sample = draw(collection, n=10, prompt="binary")
+    people = resolve(read_judgments([judged(sample, "1", lambda row: truth[pair(row)])]))
+    random = np.random.default_rng(9)
+    table = machine.table.assign(relevance=random.integers(0, 2, len(machine)).astype(float))
+    noise = Labeling("noise", machine.scale, table)
+    notes = " ".join(correct(collection, people, {"noise": noise}, "Success@1").notes)
+    assert "10 queries" not in notes
+    assert "queries are few: judge 25 or more" in notes
+    with pytest.raises(UsageError, match="people judged 2 queries"):
+        corrected_mean(np.ones(2), np.ones(2), np.ones(9))
+
+
+def test_scores_under_people_are_the_outcome_of_a_verdict(collection, truth, machine, judged):
+    from judgekit.analysis import compare
+    from judgekit.stages import score_pool
+
+    sample = draw(collection, n=40, prompt="binary")
+    people = resolve(read_judgments([judged(sample, "1", lambda row: truth[pair(row)])]))
+    quality = as_quality(collection, people, "nDCG@3")
+    assert set(quality["depth"]) == {3}
+    assert quality["query_id"].nunique() == 40
+    random = np.random.default_rng(9)
+    noise = Labeling(
+        "noise", machine.scale, machine.table.assign(relevance=random.integers(0, 2, len(machine)).astype(float))
+    )
+    scores = score_pool(collection, [machine, noise], "nDCG@3").scores()
+    found = compare(
+        scores[scores["query_id"].isin(set(quality["query_id"]))], quality, primary="nDCG@3", primary_metric="nDCG@3"
+    )
+    assert found.verdict.ranking[0] == "judge"
+    pairs = resolve(read_judgments([judged(draw(collection, n=9, design="pairs", prompt="binary"), "1",
+                                           lambda row: truth[pair(row)])]))  # fmt: skip
+    with pytest.raises(UsageError, match="sample whole queries"):
+        as_quality(collection, pairs, "nDCG@3")
+    with pytest.raises(UsageError, match="needs a cutoff"):
+        as_quality(collection, people, "AP")
+    assert isinstance(quality, pd.DataFrame)

@@ -1,0 +1,158 @@
+"""What is drawn, and with which probability."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit.data.labelings import Labeling, Scale
+from judgekit.errors import DataError, UsageError
+from judgekit.people.sampling import draw, draw_answers, proportional, systematic
+from judgekit.people.tasks import Sample
+
+
+def pairs_of(sample: Sample) -> list[tuple[str, str]]:
+    return [(task.query_id, task.doc_ids[0]) for task in sample.tasks if not task.repeat_of]
+
+
+def test_whole_queries_hold_all_of_their_pool(collection):
+    sample = draw(collection, n=7, design="queries")
+    drawn = Counter(query for query, _ in pairs_of(sample))
+    assert len(drawn) == 7
+    assert all(count == len(collection.pairs[query]) for query, count in drawn.items())
+    assert {task.probability for task in sample.tasks} == {7 / 60}
+
+
+def test_pairs_are_drawn_alike_and_once(collection):
+    sample = draw(collection, n=50, design="pairs")
+    assert len(set(pairs_of(sample))) == 50
+    assert {task.probability for task in sample.tasks} == {50 / collection.n_pairs}
+
+
+def test_strata_get_their_share_and_none_is_left_out(collection, machine):
+    sample = draw(collection, n=30, design="stratified", by="judge", labelings={"judge": machine})
+    said = machine.table.set_index(["query_id", "doc_id"])["relevance"]
+    pool = Counter(said[query, doc] for query, docs in collection.pairs.items() for doc in docs)
+    drawn = Counter(said[pair] for pair in pairs_of(sample))
+    for label, count in drawn.items():
+        assert abs(count - 30 * pool[label] / collection.n_pairs) < 1
+    for task in sample.tasks:
+        label = said[task.query_id, task.doc_ids[0]]
+        assert task.probability == pytest.approx(drawn[label] / pool[label])
+
+
+@given(sizes=st.lists(st.integers(1, 40), min_size=1, max_size=6), share=st.floats(0.05, 1))
+@settings(max_examples=60, deadline=None)
+def test_the_probabilities_of_strata_add_up_to_what_is_drawn(sizes, share):
+    strata = np.repeat(np.arange(len(sizes)), sizes)
+    n = max(len(sizes), round(share * len(strata)))
+    probability, drawn = proportional(strata, n, np.random.default_rng(1))
+    assert len(set(drawn.tolist())) == n
+    assert probability.sum() == pytest.approx(n)
+    assert (probability > 0).all()
+    assert (probability <= 1).all()
+
+
+@given(weights=st.lists(st.floats(0.05, 0.5), min_size=4, max_size=30), share=st.floats(0.1, 1))
+@settings(max_examples=60, deadline=None)
+def test_a_doubtful_draw_has_exactly_n_pairs_and_probabilities_that_add_up_to_it(weights, share):
+    n = max(1, int(share * len(weights)))
+    probability, drawn = systematic(np.array(weights), n, np.random.default_rng(2))
+    assert len(set(drawn.tolist())) == n
+    assert probability.sum() == pytest.approx(n)
+    assert (probability <= 1 + 1e-12).all()
+
+
+def test_doubtful_pairs_are_drawn_as_often_as_their_probability_says():
+    weight = np.array([0.5, 0.5, 0.1, 0.1, 0.05, 0.4])
+    counts = np.zeros(6)
+    for seed in range(4000):
+        probability, drawn = systematic(weight, 3, np.random.default_rng(seed))
+        counts[drawn] += 1
+    assert np.abs(counts / 4000 - probability).max() < 0.025
+
+
+def test_a_judge_that_is_unsure_is_looked_at_more(collection, machine):
+    table = machine.table.assign(relevance=np.where(machine.table["relevance"] > 0, 0.5, 0.01))
+    p_yes = Labeling("p-yes", Scale("unit"), table)
+    sample = draw(collection, n=60, design="doubtful", by="p-yes", labelings={"p-yes": p_yes})
+    said = table.set_index(["query_id", "doc_id"])["relevance"]
+    probability = {said[task.query_id, task.doc_ids[0]]: task.probability for task in sample.tasks}
+    assert probability[0.5] > 4 * probability[0.01] > 0
+
+
+def test_the_best_of_three_shows_each_document_about_as_often_with_each_other(collection):
+    sample = draw(collection, n=5, form="best")
+    for query in {task.query_id for task in sample.tasks}:
+        shown = [task.doc_ids for task in sample.tasks if task.query_id == query]
+        times = Counter(doc for docs in shown for doc in docs)
+        assert set(times) == set(collection.pairs[query])
+        assert max(times.values()) - min(times.values()) <= 2
+        met = Counter(frozenset(pair) for docs in shown for pair in combinations(docs, 2))
+        assert max(met.values()) <= 2
+
+
+def test_assessors_share_the_work_and_each_task_has_as_many_as_asked(collection):
+    sample = draw(collection, n=60, design="pairs", assessors=("a", "b", "c"), overlap=2, duplicates=0.1)
+    assert all(len(set(task.assessors)) == 2 for task in sample.tasks)
+    load = Counter(name for task in sample.tasks if not task.repeat_of for name in task.assessors)
+    assert max(load.values()) - min(load.values()) <= 1
+    again = [task for task in sample.tasks if task.repeat_of]
+    by_id = {task.task: task for task in sample.tasks}
+    assert len(again) == 6
+    assert all(by_id[task.repeat_of].doc_ids == task.doc_ids for task in again)
+
+
+def test_only_answers_that_differ_are_compared(collection):
+    rows = [(run, 3, q, f"answer {q if q != 'q05' or run == 'good' else 'other'}{run if q < 'q10' else ''}")
+            for run in ("good", "poor") for q in collection.queries]  # fmt: skip
+    quality = pd.DataFrame(rows, columns=["run", "depth", "query_id", "answer"])
+    sample = draw_answers(collection, quality, runs=("good", "poor"), depth=3, n=8)
+    assert all(task.query_id < "q10" for task in sample.tasks)
+    assert {task.probability for task in sample.tasks} == {0.8}
+    with pytest.raises(UsageError, match="there are no answers of run 'best' from the top 3"):
+        draw_answers(collection, quality, runs=("good", "best"), depth=3, n=8)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"n": 61}, "61 queries were asked for, and there are 60"),
+        ({"n": 0}, "at least 1, not 0"),
+        ({"n": 5, "overlap": 2}, "overlap is how many of the 1 assessors"),
+        ({"n": 5, "duplicates": 0.9}, "from 0 to 0.5"),
+        ({"n": 5, "assessors": ("a", "a")}, "distinct names"),
+        ({"n": 5, "design": "stratified"}, "needs the labels of a finished run"),
+        ({"n": 5, "design": "stratified", "by": "jugde"}, "there is no labeling 'jugde'"),
+        ({"n": 5, "design": "doubtful"}, "name it with by"),
+        ({"n": 5, "design": "pairs", "form": "best"}, "use the design 'queries'"),
+        ({"n": 5, "prompt": "answer-short"}, "use graded or binary"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(collection, options, said):
+    with pytest.raises(UsageError, match=said):
+        draw(collection, **options)
+
+
+def test_a_sample_is_read_back_as_it_was_written(collection, tmp_path):
+    sample = draw(collection, n=3, assessors=("ann", "bob"), overlap=2, duplicates=0.2, prompt="binary")
+    sample.write(tmp_path / "s.jsonl")
+    assert Sample.read(tmp_path / "s.jsonl") == sample
+
+
+def test_a_sample_that_was_changed_by_hand_is_refused_with_its_line(collection, tmp_path):
+    path = tmp_path / "s.jsonl"
+    draw(collection, n=3).write(path)
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([lines[0], lines[1].replace("Text of", "Texts of"), *lines[2:]]))
+    with pytest.raises(DataError, match="line 2: the texts are not the ones that were sampled"):
+        Sample.read(path)
+    path.write_text("{}\n")
+    with pytest.raises(DataError, match="line 1: is not a sample"):
+        Sample.read(path)
