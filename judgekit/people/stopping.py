@@ -138,8 +138,8 @@ def decide(
         taken, n, value = number, at, float(d[:at].mean())
         # As far out on Student's t as z is on the normal distribution: the spread is estimated, and by no more than
         # the queries that differ.
-        edge = stats.t.isf(stats.norm.sf(z), max(np.count_nonzero(d[:at]) - 1, 1))
-        reach = float(edge * d[:at].std(ddof=1) / np.sqrt(at)) if at > 1 else np.inf
+        edge = float(stats.t.isf(float(stats.norm.sf(z)), max(int(np.count_nonzero(d[:at])) - 1, 1)))
+        reach = edge * float(d[:at].std(ddof=1)) / at**0.5 if at > 1 else np.inf
         ends = value - reach, value + reach
         if reach and (ends[0] > 0 or ends[1] < 0):
             return Decision(True, n, taken, value, *ends)
