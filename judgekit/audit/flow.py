@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from judgekit import report as reports
 from judgekit.analysis.coefficients import Floats
 from judgekit.audit import bias, circularity, consistency, gullibility, jury
 from judgekit.audit.card import Card
-from judgekit.audit.material import Material, config_of, label_files, read
+from judgekit.audit.material import Material, read
 from judgekit.audit.numbers import Number
 from judgekit.audit.probes import DEFAULT, Probe, probe
 from judgekit.client.session import Session, run_sync
@@ -26,24 +26,25 @@ from judgekit.data.files import write_atomic, write_table
 from judgekit.data.manifest import manifest_path, sources, write_manifest
 from judgekit.errors import DataError, UsageError, nearest
 from judgekit.experiment import run as experiments
+from judgekit.experiment.finished import config_of, label_files
 from judgekit.progress import Progress, silent
 from judgekit.report.model import Section
 from judgekit.spec import slug
 from judgekit.store.replies import default_store_path, has_store
 
 if TYPE_CHECKING:
-    from judgekit.client.budget import Budget
+    from judgekit.client.budget import Budget, Prices
     from judgekit.client.session import Mode
     from judgekit.wire.types import Outcome, Program
 
-__all__ = ["CHECKS", "FREE", "Audit", "Options", "Planned", "audit", "cards", "plan"]
+__all__ = ["CHECKS", "FREE", "Audit", "Planned", "audit", "card"]
 
 FREE: Final = (circularity.NAME, "fidelity", jury.NAME, bias.SURFACE, bias.OVERRATING, bias.SELF)
 """Checks of labels that are there."""
 CHECKS: Final = (*FREE, gullibility.NAME, consistency.NAME)
 """All checks; the last two ask labelers, which may cost money."""
 _ANSWERS: Final = "answers"
-_FILE: Final = "audit.json"
+_TABLE: Final = "audit.csv"
 _TITLE: Final = "Audit"
 _FOUND: Final = {
     "recall": "of the differences between runs that the answers show are found by these labels too",
@@ -54,29 +55,12 @@ _FOUND: Final = {
 U = TypeVar("U")
 
 
-class Options(TypedDict, total=False):
-    """What is to be checked, and how.
+@dataclass(frozen=True)
+class Planned:
+    """What a stage would send, and the money for its prompts: None where a price is unknown, completions left out."""
 
-    Attributes:
-        checks: some of `CHECKS`, or ``all``; by default those that ask nobody, `FREE`.
-        probes: spellings or functions ``(question, passage) -> passage``; `judgekit.audit.probes.DEFAULT` by default.
-        reference: the labeling that others are held against; by default what people said, else provenance.
-            ``answers`` has the runs that re-rank answered end to end.
-        juries: labelings that vote together, ``a+b+c`` each.
-        attack: how much of the pool the probes attack, in per cent (5).
-        repeats: how often the same is asked for consistency (3).
-        run_families: the model family that made a run, by the run's name.
-        docs_family: the column of the documents that holds the family that wrote each.
-    """
-
-    checks: str | Sequence[str]
-    probes: Sequence[str | Callable[[str, str], str]]
-    reference: str | None
-    juries: Sequence[str]
-    attack: float
-    repeats: int
-    run_families: Mapping[str, str]
-    docs_family: str | None
+    plan: Plan
+    money: float | None = None
 
 
 @dataclass(frozen=True)
@@ -87,11 +71,13 @@ class Audit:
         folder: the results folder, where ``audit.csv`` and ``cards/`` are.
         cards: a card per labeling, by its name.
         notes: what was left out, and why, as sentences.
+        planned: of a dry run, what it would send, by stage.
     """
 
     folder: Path
-    cards: Mapping[str, Card]
+    cards: Mapping[str, Card] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    planned: Mapping[str, Planned] = field(default_factory=dict)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -100,120 +86,117 @@ class Audit:
         return pd.DataFrame([(c.labeling, *astuple(n)) for c in self.cards.values() for n in c.numbers], columns=names)
 
 
-@dataclass(frozen=True)
-class Planned:
-    """What a stage would send, and the money for its prompts: None where a price is unknown, completions left out."""
-
-    plan: Plan
-    money: float | None
-
-
 def audit(
     target: str | Path,
     *,
     out: str | Path | None = None,
+    checks: str | Sequence[str] = FREE,
+    probes: Sequence[str | Callable[[str, str], str]] = DEFAULT,
+    reference: str | None = None,
+    juries: Sequence[str] = (),
+    attack: float = 5.0,
+    repeats: int = 3,
+    run_families: Mapping[str, str] | None = None,
+    docs_family: str | None = None,
+    dry_run: bool = False,
     cache: str | Path | None = None,
     mode: Mode = "on",
     budget: Budget | None = None,
     progress: Progress = silent,
-    **options: Unpack[Options],
 ) -> Audit:
     """Say what a comparison alone does not show: circularity, jury worth, bias, gullibility, consistency.
 
     Args:
         target: a results folder, or an experiment file, which is run first unless its results are there already.
         out: folder of the experiment's results, ``judgekit-out/NAME`` by default.
+        checks: some of `CHECKS`, or ``all``; by default those that ask nobody.
+        probes: spellings or functions ``(question, passage) -> passage``.
+        reference: the labeling that others are held against; by default what people said, else provenance.
+            ``answers`` has the runs that re-rank answered end to end.
+        juries: labelings that vote together, ``a+b+c`` each.
+        attack: how much of the pool the probes attack, in per cent.
+        repeats: how often the same is asked for consistency.
+        run_families: the model family that made a run, by the run's name.
+        docs_family: the column of the documents that holds the family that wrote each.
+        dry_run: only count what would be sent; of an experiment without results, what running it would.
         cache: folder of the reply store; the user's cache folder by default.
         mode: ``on``, ``off``, ``read-only`` or ``refresh``.
         budget: where to stop.
         progress: called with events.
-        options: what is to be checked, see `Options`.
 
     Raises:
         ConfigError, DataError, UsageError: nothing has been sent; among others, the data were changed since.
         StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
     """
-    order, folder = _Order.of(Path(target), options), _folder(Path(target), out)
-    if _stale(Path(target), folder):
-        experiments.run(target, out=folder, cache=cache, mode=mode, budget=budget, progress=progress)
+    path = Path(target)
+    order = _Order.of(path, checks, probes, reference, juries, attack, repeats, run_families or {}, docs_family)
+    folder, store = _folder(path, out), default_store_path() if cache is None else Path(cache)
+    if _stale(path, folder):
+        if dry_run:
+            return Audit(folder, planned={n: Planned(one) for n, one in experiments.plan(target, store).items()})
+        experiments.run(target, out=folder, cache=store, mode=mode, budget=budget, progress=progress)
     material = order.fitting(folder)
+    prices = material.prepared.config.price_list()
+    if dry_run:
+        with _Counter(store if has_store(store) else None, prices) as counter:
+            asking = {*CHECKS} - {*FREE} | ({circularity.NAME} if order.by_answers else set())
+            run_sync(_audited(material, replace(order, checks=tuple(c for c in order.checks if c in asking)), counter))
+            return Audit(folder, planned=counter.found)
 
     async def work() -> Audit:
-        store = default_store_path() if cache is None else cache
-        prices = material.prepared.config.price_list()
-        async with Session(store, mode=mode, budget=budget, prices=prices, progress=progress) as session:
+        async with Session(store, mode, budget, prices, progress) as session:
             return await _audited(material, order, session)
 
     return _written(material, run_sync(work()))
 
 
-def plan(
-    target: str | Path, *, out: str | Path | None = None, cache: str | Path | None = None, **options: Unpack[Options]
-) -> dict[str, Planned]:
-    """Count what an audit would send, by stage, sending nothing.
-
-    An experiment without results is counted as `judgekit.plan` does; its audit can be counted once it has run.
-
-    Raises:
-        ConfigError, DataError, UsageError: as for `audit`.
-    """
-    order, folder = _Order.of(Path(target), options), _folder(Path(target), out)
-    if _stale(Path(target), folder):
-        return {name: Planned(one, None) for name, one in experiments.plan(target, cache).items()}
-    material = order.fitting(folder)
-    asking = {*CHECKS} - {*FREE} | ({circularity.NAME} if order.by_answers else set())
-    order = replace(order, checks=tuple(name for name in order.checks if name in asking))
-    store = default_store_path() if cache is None else cache
-    with _Counter(store if has_store(store) else None, mode="read-only") as counter:
-        counter.prices = material.prepared.config.price_list()
-        run_sync(_audited(material, order, counter))
-        return counter.found
-
-
 class _Counter(Session):
     """A session that counts what it is asked for, and answers nothing."""
 
-    prices: Mapping[str, Any]
-    found: dict[str, Planned]
+    def __init__(self, store: Path | None, prices: Prices) -> None:
+        super().__init__(store, "read-only")
+        self.found: dict[str, Planned] = {}
+        self._prices = prices
 
     async def resolve(
         self, units: Iterable[U], program: Program[U], stage: str, total: int | None = None
     ) -> AsyncIterator[tuple[U, list[Outcome]]]:
-        self.found = vars(self).get("found", {})
-        before = self.found.get(stage, Planned(Plan(), 0.0))
-        money = before.money
-        for requests in missing(units, program, self.lookup, before.plan):
-            for request in requests:
-                price = self.prices.get(request.endpoint.name) or self.prices.get(request.endpoint.model)
-                money = None if price is None or money is None else money + price.of(len(request.body) // 4, 0)
-        self.found[stage] = Planned(before.plan, money)
+        counted = self.found.setdefault(stage, Planned(Plan(), 0.0))
+        for requests in missing(units, program, self.lookup, counted.plan):
+            for one in requests:
+                price, money = (
+                    self._prices.get(one.endpoint.name) or self._prices.get(one.endpoint.model),
+                    counted.money,
+                )
+                paid = None if price is None or money is None else money + price.of(len(one.body) // 4, 0)
+                counted = self.found[stage] = Planned(counted.plan, paid)
         return
-        yield  # what makes it a generator
+        yield  # which makes it a generator
 
 
-def cards(folder: str | Path) -> dict[str, Card]:
-    """Return the cards of the last audit of a results folder.
+def card(folder: str | Path, labeling: str, *, html: bool = False) -> str:
+    """Return the card of a labeling from the last audit of a results folder, as Markdown or HTML.
 
     Raises:
-        DataError: there was none, or labels were changed since.
+        DataError: there was no audit, or labels were changed since.
+        UsageError: there is no card of that name.
     """
-    path, found = Path(folder) / _FILE, dict[str, Card]()
+    path = Path(folder) / _TABLE
     try:
         made = json.loads(manifest_path(path).read_bytes())["inputs"]
-        for name, card in json.loads(path.read_bytes())["cards"].items():
-            numbers: list[dict[str, Any]] = [
-                {k: math.nan if v is None else v for k, v in n.items()} for n in card["numbers"]
-            ]
-            found[name] = Card(name, tuple((w, h) for w, h in card["facts"]), tuple(Number(**n) for n in numbers))
-    except FileNotFoundError:
+    except (OSError, ValueError, KeyError, TypeError):
         raise DataError("holds no audit yet: run `judgekit audit` on this results folder first", folder) from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"is not what `judgekit audit` writes: {error}", path) from None
-    now = sources({name: file for name, file in label_files(Path(folder), found).items() if file.exists()})
-    old = [name for name in found if name not in now or made.get(name, {}).get("sha256") != now[name].sha256]
-    if old:
-        raise DataError(f"has other labels of {', '.join(old)} than those that were audited: audit it again", folder)
-    return found
+    if labeling not in made:
+        have = f"(there are: {', '.join(made)}).{nearest(labeling, made)}"
+        raise UsageError(f"there is no card of {labeling!r} {have}")
+    labels = label_files(Path(folder), [labeling])
+    if not labels[labeling].exists() or sources(labels)[labeling].sha256 != made[labeling]["sha256"]:
+        raise DataError(f"has other labels of {labeling} than those that were audited: audit it again", folder)
+    return _card_file(Path(folder), labeling, "html" if html else "md").read_text(encoding="utf-8")
+
+
+def _card_file(folder: Path, labeling: str, end: str) -> Path:
+    return folder / "cards" / f"{slug(labeling)}.{end}"
 
 
 @dataclass(frozen=True)
@@ -234,27 +217,26 @@ class _Order:
         return self.reference == _ANSWERS
 
     @classmethod
-    def of(cls, target: Path, options: Options) -> _Order:
-        given = options.get("checks") or FREE
-        named = [part.strip() for one in ([given] if isinstance(given, str) else given) for part in one.split(",")]
-        checks = CHECKS if named == ["all"] else tuple(named)
-        for name in checks:
+    def of(
+        cls, target: Path, checks: str | Sequence[str], probes: Sequence[str | Callable[[str, str], str]],
+        reference: str | None, juries: Sequence[str], attack: float, repeats: int,
+        families: Mapping[str, str], docs_family: str | None,
+    ) -> _Order:  # fmt: skip
+        named = [part.strip() for one in ([checks] if isinstance(checks, str) else checks) for part in one.split(",")]
+        wanted = CHECKS if named == ["all"] else tuple(named)
+        for name in wanted:
             _known(f"--checks {name}", "check", name, [*CHECKS, "all"])
-        attack, repeats = options.get("attack", 5.0), options.get("repeats", 3)
         if not 0 < attack <= 100:
             raise UsageError(f"--attack: a share of the pool is above 0 and at most 100 per cent, not {attack:g}")
         if repeats < 2:
             raise UsageError(f"--repeats: to see what changes the same is asked at least 2 times, not {repeats}")
-        home = Path() if target.is_dir() else target.parent
-        probes = tuple(probe(one, home) for one in options.get("probes") or DEFAULT)
-        names = [one.name for one in probes]
+        made = tuple(probe(one, Path() if target.is_dir() else target.parent) for one in probes)
+        names = [one.name for one in made]
         if len(set(names)) < len(names):
             raise UsageError(f"the probe {next(name for name in names if names.count(name) > 1)} is there twice")
-        juries = tuple(tuple(part.strip() for part in one.split("+")) for one in options.get("juries", ()))
-        return cls(
-            tuple(name for name in CHECKS if name in checks), probes, options.get("reference"), juries, attack, repeats,
-            dict(options.get("run_families") or {}), options.get("docs_family"),
-        )  # fmt: skip
+        voting = tuple(tuple(part.strip() for part in one.split("+")) for one in juries)
+        checked = tuple(name for name in CHECKS if name in wanted)
+        return cls(checked, made, reference, voting, attack, repeats, families, docs_family)
 
     def fitting(self, folder: Path) -> Material:
         """Read the results, and refuse what names nothing of them."""
@@ -399,18 +381,11 @@ def _facts(material: Material, name: str) -> tuple[tuple[str, str], ...]:
 def _written(material: Material, found: Audit) -> Audit:
     """Write the table, the cards and the report's section beside the results."""
     folder, table = material.folder, found.table
-    content = {
-        name: {"facts": card.facts, "numbers": [
-            {k: None if v != v else v for k, v in asdict(number).items()} for number in card.numbers  # NaN is not JSON
-        ]}
-        for name, card in found.cards.items()
-    }  # fmt: skip
-    write_atomic(folder / _FILE, json.dumps({"judgekit": __version__, "cards": content}, indent=1) + "\n")
-    write_manifest(manifest_path(folder / _FILE), sources(label_files(folder, found.cards)), [folder / _FILE])
-    write_table(table, folder / "audit.csv")
-    for name, card in found.cards.items():
-        write_atomic(folder / "cards" / f"{slug(name)}.md", card.markdown())
-        write_atomic(folder / "cards" / f"{slug(name)}.html", card.html())
+    write_table(table, folder / _TABLE)
+    for name, one in found.cards.items():
+        write_atomic(_card_file(folder, name, "md"), one.markdown())
+        write_atomic(_card_file(folder, name, "html"), one.html())
+    write_manifest(manifest_path(folder / _TABLE), sources(label_files(folder, found.cards)), [folder / _TABLE])
     flagged = table[table["flag"] != ""]
     told = (
         f"{len(flagged):,} of {len(table):,} numbers are flagged: what counts against a labeling, also against one that"

@@ -136,7 +136,7 @@ def effect(
     shift = mean_change(after - before, units, material.spread(name), confidence)
     out = [
         replace(flips, verdict=told, flag=flag),
-        Number(NAME, subject, "labels that change", *share(before != after, units, confidence), n),
+        Number(NAME, subject, "flips either way", *share(was != becomes, units, confidence), n),
         Number(NAME, subject, "mean shift", *shift, n),
     ]
     pooled = {pair: i for i, pair in enumerate(material.pairs)}

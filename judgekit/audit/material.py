@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -18,30 +16,23 @@ from judgekit import stages
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.resampling import resample_matrix
 from judgekit.audit.numbers import Bools, Ints, groups_of
-from judgekit.data.files import read_table
 from judgekit.data.labelings import Labeling, Scale
-from judgekit.data.manifest import MANIFEST, mismatches, sources
-from judgekit.data.tables import LABELS, QUALITY, Status
-from judgekit.errors import DataError, UsageError, nearest
-from judgekit.experiment.file import parse_config
-from judgekit.experiment.prepare import Prepared, prepare
-from judgekit.experiment.run import result_files
+from judgekit.data.tables import Status
+from judgekit.errors import UsageError, nearest
+from judgekit.experiment.finished import finished
+from judgekit.experiment.prepare import Prepared
 from judgekit.metrics import Measure
-from judgekit.spec import slug
 
 if TYPE_CHECKING:
     from judgekit.analysis.primary import Primary
     from judgekit.data.documents import Unit
     from judgekit.data.runs import Run
-    from judgekit.experiment.file import Config
     from judgekit.labelers.base import Labeler
 
-__all__ = ["Material", "Pair", "config_of", "label_files", "read"]
+__all__ = ["Material", "Pair", "read"]
 
 Pair = tuple[str, str]
 """A query id and a doc id."""
-
-_ANCHOR: Final = "# Paths are relative to "
 
 
 @dataclass(frozen=True)
@@ -192,25 +183,6 @@ class Material:
         return np.asarray(stages.score_pool(collection, made, [Measure(self.primary.measure)]).values[0])
 
 
-def config_of(folder: Path) -> Config:
-    """Return the experiment that a results folder came from.
-
-    Raises:
-        ConfigError, DataError: there is none.
-    """
-    path = folder / "resolved.toml"
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    first, _, rest = text.partition("\n")
-    if not first.startswith(_ANCHOR):
-        raise DataError("does not hold the results of `judgekit run`: there is no resolved.toml of its making", folder)
-    return parse_config(tomllib.loads(rest), Path(first.removeprefix(_ANCHOR)) / path.name)
-
-
-def label_files(folder: Path, names: Iterable[str]) -> dict[str, Path]:
-    """Return where the labels of each labeling lie."""
-    return {name: folder / "labels" / f"{slug(name)}.parquet" for name in names}
-
-
 def read(folder: Path, reference: str | None = None) -> Material:
     """Read a results folder, if its data are still those that it was made from.
 
@@ -218,16 +190,8 @@ def read(folder: Path, reference: str | None = None) -> Material:
         ConfigError, DataError: it is not a results folder, or something was changed since.
         UsageError: there is no labeling of the reference's name.
     """
-    config = config_of(folder)
+    prepared, labelings, table = finished(folder)
     primary = reports.load(folder).primary
-    prepared = prepare(config, keys=False)
-    answers = next(folder / name for name in result_files(prepared) if name.startswith("answers/"))
-    files = label_files(folder, prepared.labelers)
-    _check(folder, config, [*files.values(), answers])
-    labelings = {
-        name: Labeling(name, labeler.scale, read_table(LABELS, files[name]))
-        for name, labeler in prepared.labelers.items()
-    }
     if reference is None:
         people = [name for name, labeler in prepared.labelers.items() if labeler.needs.people]
         golds = [name for name, labeler in prepared.labelers.items() if labeler.kind == "provenance"]
@@ -235,43 +199,7 @@ def read(folder: Path, reference: str | None = None) -> Material:
     elif reference not in labelings:
         known = ", ".join(labelings)
         raise UsageError(f"there is no labeling {reference!r} (there are: {known}).{nearest(reference, labelings)}")
-    table = read_table(QUALITY, answers)
     cell = (table["metric"] == primary.metric) & (table["model"] == primary.model) & (table["depth"] == primary.depth)
     runs, queries = [run.name for run in prepared.collection.runs], sorted(prepared.collection.queries)
     quality = table[cell].pivot(index="run", columns="query_id", values="value").reindex(runs, columns=queries)
     return Material(folder, prepared, primary, labelings, quality.to_numpy(np.float64), reference)
-
-
-def _check(folder: Path, config: Config, results: Sequence[Path]) -> None:
-    """Refuse results of an unfinished run, and data that are not those of the run.
-
-    Raises:
-        DataError: labels, answers, queries, documents, runs or another input were changed, or are missing.
-    """
-    try:
-        content = json.loads((folder / MANIFEST).read_bytes())
-        made, inputs = dict(content["results"]), dict(content["inputs"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"has no {MANIFEST} that can be read ({error}): run the experiment again", folder) from None
-    named = config.files()
-    lost = next((path for path in (*results, *named.values()) if not path.exists()), None)
-    if lost is not None:
-        raise DataError("is missing: run the experiment again", lost)
-    # An experiment file may have changed since, for what was run is in resolved.toml, and so may a prompt: the control
-    # of every probe is asked anew where it did.
-    others = {
-        role: path
-        for role, source in inputs.items()
-        if role not in named and (path := config.path.parent / source["file"]).exists() and path.suffix != ".toml"
-    }
-    now = sources({**named, **others, **{str(path): path for path in results}})
-    for path in results:
-        said = made.get(path.relative_to(folder).as_posix())
-        if said != now[str(path)].sha256:
-            reason = "was changed after the run" if said else "is not of a finished run"
-            raise DataError(f"{reason}: run the experiment again, then audit it", path)
-    changed = [
-        f"{path} was changed after the run" for r, path in others.items() if inputs[r]["sha256"] != now[r].sha256
-    ]
-    if problems := mismatches(now) + changed:
-        raise DataError(f"{'; '.join(problems)}. Run the experiment again, then audit it", folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ from judgekit.cli.common import Cache, CacheMode, Quiet, console, progress
 
 if TYPE_CHECKING:
     from judgekit.audit.card import Card
-    from judgekit.audit.flow import Options, Planned
+    from judgekit.audit.flow import Planned
 
 __all__ = ["audit", "card"]
 
@@ -60,28 +61,35 @@ def audit(
 ) -> None:
     """Say whether labels can be fooled, are circular or biased, and whether a jury is worth it; a card for each."""
     from judgekit.audit import flow
+    from judgekit.audit.probes import DEFAULT
     from judgekit.client.budget import Budget
     from judgekit.errors import UsageError
 
     families = dict(item.rpartition("=")[::2] for item in made_by or ())
     if not all(families) or not all(families.values()):
         raise UsageError("--made-by: expected RUN=FAMILY, e.g. --made-by dense=minilm")
-    options: Options = {
-        "checks": checks or (),
-        "probes": probe or (),
-        "reference": reference,
-        "juries": jury or (),
-        "attack": attack,
-        "repeats": repeats,
-        "run_families": families,
-        "docs_family": docs_family,
-    }
-    if dry_run:
-        _show_plan(flow.plan(target, out=out, cache=cache, **options))
-        return
     budget = Budget(max_requests=max_requests, max_tokens=max_tokens, max_cost=max_cost)
     with progress(quiet) as draw:
-        found = flow.audit(target, out=out, cache=cache, mode=cache_mode, budget=budget, progress=draw, **options)
+        found = flow.audit(
+            target,
+            out=out,
+            checks=checks or flow.FREE,
+            probes=probe or DEFAULT,
+            reference=reference,
+            juries=jury or (),
+            attack=attack,
+            repeats=repeats,
+            run_families=families,
+            docs_family=docs_family,
+            dry_run=dry_run,
+            cache=cache,
+            mode=cache_mode,
+            budget=budget,
+            progress=draw,
+        )
+    if dry_run:
+        _show_plan(found.planned)
+        return
     for one in found.cards.values():
         _show(one)
     for note in found.notes:
@@ -104,19 +112,17 @@ def card(
     ] = None,
 ) -> None:
     """Print the card of a labeling, or write it as Markdown or HTML, to put next to published numbers."""
-    from judgekit.audit.flow import cards
+    from judgekit.audit import flow
     from judgekit.data.files import write_atomic
-    from judgekit.errors import UsageError, nearest
+    from judgekit.errors import UsageError
 
-    found = cards(results)
-    if labeling not in found:
-        raise UsageError(f"there is no card of {labeling!r} (there are: {', '.join(found)}).{nearest(labeling, found)}")
-    if out is None:
-        typer.echo(found[labeling].markdown())
-    elif out.suffix not in (".html", ".md", ".markdown"):
+    if out is not None and out.suffix not in (".html", ".md", ".markdown"):
         raise UsageError(f"--out {out}: a card is written as .html or .md")
+    text = flow.card(results, labeling, html=out is not None and out.suffix == ".html")
+    if out is None:
+        typer.echo(text)
     else:
-        write_atomic(out, found[labeling].html() if out.suffix == ".html" else found[labeling].markdown())
+        write_atomic(out, text)
 
 
 def _show(found: Card) -> None:
@@ -135,7 +141,7 @@ def _show(found: Card) -> None:
         screen.print(table)
 
 
-def _show_plan(plans: dict[str, Planned]) -> None:
+def _show_plan(plans: Mapping[str, Planned]) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import judgekit as jk
-from judgekit.audit.flow import CHECKS, FREE, cards, plan
+from judgekit.audit.flow import CHECKS, FREE, card
 from judgekit.audit.numbers import groups_of
 from judgekit.client.budget import Budget
 from judgekit.errors import DataError, JudgekitError, StoppedError
@@ -46,7 +46,7 @@ def test_every_number_stands_in_its_interval_and_every_subject_says_what_it_does
 
 def test_what_was_paid_for_once_is_not_paid_for_again(copied: Path) -> None:
     options = {"checks": "gullibility,consistency", "attack": 10, "cache": copied / "cache"}
-    counted = plan(copied / "out", **options)
+    counted = jk.audit(copied / "out", dry_run=True, **options).planned
     to_send = sum(one.plan.requests - one.plan.cached for one in counted.values())
     assert to_send > 0
     assert counted["audit keyword, control"].plan.cached > 0, "the control was asked when the labels were made"
@@ -58,12 +58,18 @@ def test_what_was_paid_for_once_is_not_paid_for_again(copied: Path) -> None:
     again: list = []
     jk.audit(copied / "out", progress=again.append, **options)
     assert sent(again) == 0
-    assert sum(one.plan.requests - one.plan.cached for one in plan(copied / "out", **options).values()) == 0
+    assert (
+        sum(
+            one.plan.requests - one.plan.cached
+            for one in jk.audit(copied / "out", dry_run=True, **options).planned.values()
+        )
+        == 0
+    )
 
 
 def test_a_dry_run_writes_nothing(copied: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in (copied / "out").rglob("*")}
-    plan(copied / "out", checks="all", cache=copied / "cache")
+    jk.audit(copied / "out", checks="all", cache=copied / "cache", dry_run=True)
     assert {path: path.stat().st_mtime_ns for path in (copied / "out").rglob("*")} == before
 
 
@@ -71,7 +77,7 @@ def test_an_audit_stops_at_its_budget_and_goes_on_from_there(copied: Path) -> No
     options = {"checks": ["gullibility"], "probes": ["claim", "pad"], "cache": copied / "cache"}
     with pytest.raises(StoppedError):
         jk.audit(copied / "out", budget=Budget(max_requests=30), **options)
-    counted = plan(copied / "out", **options)
+    counted = jk.audit(copied / "out", dry_run=True, **options).planned
     assert any(one.plan.cached >= 20 for one in counted.values())
 
 
@@ -132,14 +138,15 @@ def test_what_is_missing_is_named(copied: Path, lost: str) -> None:
 
 def test_a_card_is_that_of_the_labels_that_are_there(copied: Path) -> None:
     with pytest.raises(DataError, match="holds no audit yet"):
-        cards(copied / "out")
+        card(copied / "out", "long")
     made = jk.audit(copied / "out", cache=copied / "cache")
-    read = cards(copied / "out")
-    assert {name: card.markdown() for name, card in read.items()} == {n: c.markdown() for n, c in made.cards.items()}
+    assert card(copied / "out", "long") == made.cards["long"].markdown()
+    assert card(copied / "out", "long", html=True) == made.cards["long"].html()
     path = copied / "out" / "labels" / "long.parquet"
     pd.read_parquet(path).iloc[::-1].to_parquet(path)
     with pytest.raises(DataError, match="other labels of long"):
-        cards(copied / "out")
+        card(copied / "out", "long")
+    assert card(copied / "out", "hash").startswith("# hash")
 
 
 def test_the_audit_is_a_section_of_the_report_and_stands_there_once(copied: Path) -> None:

@@ -55,7 +55,7 @@ def test_a_judge_that_says_anything_is_within_its_interval_of_not_being_fooled(a
     rows = numbers(audited, "hash")
     within = (rows["low"] <= 0) & (rows["high"] >= 0)
     assert within.sum() >= len(rows) - 1, "one of nine intervals of 95 % may miss"
-    changed = numbers(audited, "hash", "labels that change")["value"]
+    changed = numbers(audited, "hash", "flips either way")["value"]
     assert changed["claim"] == pytest.approx(2 * 0.3 * 0.7, abs=0.2), "though its labels change all the time"
 
 
