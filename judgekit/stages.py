@@ -24,6 +24,7 @@ from judgekit.answers.quality import metric as answer_metric
 from judgekit.client.origins import origin
 from judgekit.data.checks import check_runs
 from judgekit.data.documents import Docs, Fields, Queries, Unit
+from judgekit.data.forms import resolved
 from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs, as_labelings, as_queries, as_runs
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.outputs import note_read
@@ -103,7 +104,7 @@ class Resources:
 
     def path(self, text: str) -> Path:
         """Return a file's path, relative ones being relative to ``base``."""
-        path = self.base / Path(text).expanduser()
+        path = resolved(text, self.base)
         note_read(path)
         return path
 

@@ -21,7 +21,7 @@ from judgekit.answers.imported import completed
 from judgekit.data.tables import ALL, SCORES, Status
 from judgekit.errors import DataError, UsageError, nearest
 
-__all__ = ["LEFT_OUT_SHARE", "Inputs", "Pairing", "Panel", "only_means"]
+__all__ = ["LEFT_OUT_SHARE", "Inputs", "Pairing", "Panel", "at_every_depth", "only_means"]
 
 Bools = npt.NDArray[np.bool_]
 Pairing = Literal["matched", "all"]
@@ -29,6 +29,8 @@ Pairing = Literal["matched", "all"]
 LEFT_OUT_SHARE: Final = 0.05
 """A labeling that is undefined on a larger share of the queries is left out of the joint comparison."""
 
+_WHOLE_RUN: Final = 1000
+"""The depth of answers of which nothing says it, where no measure has a cutoff."""
 _ROUNDING: Final = 1e-12
 _ROUNDING_OF_SUMS: Final = 1e-15
 """Values are equal that differ by at most the first times their size and, where there are gains and losses, which may
@@ -310,6 +312,17 @@ class Inputs:
                 f" {', '.join(map(str, depths or self.depths)) or 'none above 0'}. A measure at cutoff c is compared"
                 " with the quality of answers from the top c documents."
             )
+
+
+def at_every_depth(quality: pd.DataFrame, scores: pd.DataFrame, depths: Collection[int] | None) -> pd.DataFrame:
+    """Return quality that is about a run as a whole, as a leaderboard's, at each depth that the measures look at.
+
+    A table with the column ``depth``, and one where only one depth is meant, stay as they are.
+    """
+    wanted = sorted(depths or {k for k in map(cutoff_of, scores["measure"].unique()) if k} or {_WHOLE_RUN})
+    if "depth" in quality.columns or (len(wanted) == 1 and wanted != [_WHOLE_RUN]):
+        return quality
+    return pd.concat([quality.assign(depth=depth) for depth in wanted], ignore_index=True)
 
 
 def only_means(table: pd.DataFrame) -> bool:

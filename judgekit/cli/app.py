@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from judgekit import __version__
-from judgekit.cli import audit, chunks, flow, guard, info, stages, store
+from judgekit.cli import audit, chunks, convert, flow, guard, info, stages, store
 from judgekit.cli.annotate import annotate
 
 __all__ = ["app"]
@@ -51,6 +51,7 @@ app.command()(audit.audit)
 app.command()(audit.card)
 app.command()(chunks.chunks)
 app.command()(chunks.carry)
+app.command()(convert.convert)
 app.command()(info.measures)
 app.command()(info.labelers)
 app.command("answer-metrics")(info.answer_metrics)

@@ -30,6 +30,7 @@ __all__ = [
     "CacheMode",
     "Concurrency",
     "DocsFile",
+    "FormatIn",
     "Limit",
     "Mode",
     "Model",
@@ -40,6 +41,8 @@ __all__ = [
     "advice",
     "console",
     "endpoints",
+    "in_forms",
+    "inputs_of",
     "leave",
     "made_from",
     "named",
@@ -47,8 +50,22 @@ __all__ = [
     "store_path",
 ]
 
-QueriesFile = Annotated[Path, typer.Option("--queries", help="File of queries: JSONL with query_id, text, answers.")]
-DocsFile = Annotated[Path, typer.Option("--docs", help="File of documents: JSONL with doc_id, text, title.")]
+QueriesFile = Annotated[
+    Path, typer.Option("--queries", metavar="[FORM:]FILE", help="Queries: query_id, text, answers; docs/formats.md.")
+]
+DocsFile = Annotated[
+    list[Path],
+    typer.Option("--docs", metavar="[FORM:]FILE", help="Documents: doc_id, text, title; repeat for several."),
+]
+FormatIn = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--format-in",
+        metavar="[ROLE=]FORM",
+        help="Form of an input where its content does not tell, e.g. 'queries=jsonl(id=qid,text=question)'; a role is"
+        " queries, docs, qrels, run, or the name of one; repeat.",
+    ),
+]
 Runs = Annotated[list[str], typer.Option("--run", metavar="[NAME=]FILE", help="TREC run; repeat for several.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Use only the first N queries.")]
 Cache = Annotated[
@@ -85,17 +102,47 @@ def named(items: list[str], what: str) -> dict[str, Path]:
     Raises:
         UsageError: two files have the same name.
     """
+    from judgekit.data.forms import split_form
+
     out: dict[str, Path] = {}
     for item in items:
         name, file = split_named(item)
         if not file:
             raise UsageError(f"{what} {item}: the name of the file is missing behind '='")
         path = Path(file)
-        name = name or path.name.removesuffix(".gz").rsplit(".", 1)[0]
+        name = name or Path(split_form(path)[1]).name.removesuffix(".gz").rsplit(".", 1)[0]
         if name in out:
             raise UsageError(f"two {what}s are named {name!r} ({out[name]} and {path}): name them, {what}=NAME=FILE")
         out[name] = path
     return out
+
+
+def in_forms(forms: list[str] | None, files: Mapping[str, Path]) -> dict[str, Path]:
+    """Return inputs by role (``queries``, ``docs``, ``run NAME``, …), each with the form that ``--format-in`` names.
+
+    Raises:
+        UsageError: a form is for no input.
+    """
+    from judgekit.data.forms import told
+
+    out = dict(files)
+    for item in forms or ():
+        role, form = split_named(item)
+        names = [name for name in files if role in (None, name, *name.split(" ", 1))]
+        if not names:
+            raise UsageError(f"--format-in {item}: there is no input {role!r} (there are: {', '.join(files)})")
+        out |= {name: told(files[name], form) for name in names}
+    return out
+
+
+def inputs_of(
+    forms: list[str] | None, queries: Path, docs: list[Path], runs: Mapping[str, Path]
+) -> tuple[Path, list[Path], dict[str, Path], dict[str, Path]]:
+    """Return queries, docs, runs by name, and all of them by role, in the forms that the user names."""
+    files = {"queries": queries} | {f"docs {i}" if i > 1 else "docs": path for i, path in enumerate(docs, 1)}
+    files = in_forms(forms, files | {f"run {name}": path for name, path in runs.items()})
+    found = [path for role, path in files.items() if role.split()[0] == "docs"]
+    return files["queries"], found, {name: files[f"run {name}"] for name in runs}, files
 
 
 def endpoints(

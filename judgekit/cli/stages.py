@@ -18,6 +18,7 @@ from judgekit.cli.common import (
     CacheMode,
     Concurrency,
     DocsFile,
+    FormatIn,
     Limit,
     Model,
     QueriesFile,
@@ -26,12 +27,15 @@ from judgekit.cli.common import (
     Transport,
     console,
     endpoints,
+    in_forms,
+    inputs_of,
     leave,
     made_from,
     named,
     progress,
 )
 from judgekit.errors import UsageError, nearest
+from judgekit.spec import split_named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +67,7 @@ def label(
     language: Annotated[
         str | None, typer.Option(help="Language code, e.g. fi, for queries without a language (for containment).")
     ] = None,
+    format_in: FormatIn = None,
     api_key_env: ApiKeyEnv = None,
     transport: Transport = "http",
     concurrency: Concurrency = 16,
@@ -84,7 +89,7 @@ def label(
     check_target(out)
     given = (("prompt", prompt), ("language", language))
     wanted = with_options(spec, [(key, value) for key, value in given if value is not None])
-    runs = named(run, "--run")
+    queries, docs, runs, files = inputs_of(format_in, queries, docs, named(run, "--run"))
     with noting_reads() as read:
         collection = stages.Collection.make(queries, docs, runs, depth, limit)
         resources = stages.Resources(
@@ -93,7 +98,7 @@ def label(
         labeler = build(wanted, resources)
     table = out.with_name(f"{out.name}.parquet")
     check_outputs(out, table, missing_path(out), manifest_path(out))
-    inputs = made_from({"queries": queries, "docs": docs, **{f"run {name}": path for name, path in runs.items()}}, read)
+    inputs = made_from(files, read)
 
     with progress(quiet) as draw:
         labeling = stages.with_session(
@@ -115,7 +120,10 @@ def label(
 def answer(
     queries: QueriesFile,
     out: Annotated[Path, typer.Option("--out", "-o", help="Quality table to write (.parquet or .csv).")],
-    docs: Annotated[Path | None, typer.Option(help="File of documents: JSONL with doc_id, text, title.")] = None,
+    docs: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="[FORM:]FILE", help="Documents: doc_id, text, title; repeat for several."),
+    ] = None,
     run: Annotated[
         list[str] | None, typer.Option("--run", metavar="[NAME=]FILE", help="TREC run; repeat for several.")
     ] = None,
@@ -135,6 +143,7 @@ def answer(
         str | None, typer.Option(metavar="MODEL", help="The model that gave the imported answers.")
     ] = None,
     metric: Annotated[list[str] | None, typer.Option(help="Answer metric; repeat (default: em, f1).")] = None,
+    format_in: FormatIn = None,
     prompt: Annotated[
         str, typer.Option(help="Name or file of a prompt (see `judgekit prompts list`).")
     ] = "answer-short",
@@ -161,7 +170,7 @@ def answer(
     from judgekit.data.tables import Status
 
     check_target(out, table=True)
-    runs = named(run or [], "--run")
+    queries, docs, runs, files = inputs_of(format_in, queries, docs or [], named(run or [], "--run"))
     given = {"--docs": docs, "--run": runs, "--depth": depth}
     lacking = [name for name, value in given.items() if not value]
     if imported is None and lacking:
@@ -179,13 +188,11 @@ def answer(
             )  # fmt: skip
             work: Callable[[Session], Awaitable[pd.DataFrame]] = partial(stages.rate_imported, made)
         else:
-            assert docs is not None  # checked above
             answering = stages.answering(resources, prompt=prompt, metrics=metrics)
             collection = stages.Collection.make(queries, docs, runs, max(depths), limit)
             work = partial(stages.answer_runs, answering, collection, depths, closed_book=closed_book)
     check_outputs(out, manifest_path(out))
-    named_inputs = {"queries": queries, **({"docs": docs} if docs else {})}
-    inputs = made_from(named_inputs | {f"run {name}": path for name, path in runs.items()}, read)
+    inputs = made_from(files, read)
 
     with progress(quiet) as draw:
         table = stages.with_session(work, cache=cache, mode=cache_mode, progress=draw)
@@ -257,6 +264,7 @@ def score(
         typer.Option(metavar="NAME", help="Run to compare the others with: differences, tests, and what changed most."),
     ] = None,
     confidence: Annotated[float, typer.Option(min=0.5, max=0.999, help="Of the intervals of --baseline.")] = 0.95,
+    format_in: FormatIn = None,
     per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Show the value of every query too.")] = False,
     ties: Annotated[TieRule, typer.Option(help="Order of documents with equal scores.")] = "doc-desc",
     missing: Annotated[Missing, typer.Option(help="Effect of a missing label on its query.")] = "undefined",
@@ -279,9 +287,13 @@ def score(
 
         check_target(out, table=True)
     wanted = parse_measures(measures)
-    files = named(qrels, "--qrels")
+    files, ranked = named(qrels, "--qrels"), named(run, "--run")
     scales = {name: Scale.parse(text) for name, text in _scales(scale or [], files).items()}
-    ranked = named(run, "--run")
+    roles = {f"qrels {name}": path for name, path in files.items()}
+    roles |= {f"run {name}": path for name, path in ranked.items()}
+    if format_in:
+        roles = in_forms(format_in, roles)
+        files, ranked = {n: roles[f"qrels {n}"] for n in files}, {n: roles[f"run {n}"] for n in ranked}
     collection = None
     with noting_reads() as read:
         labelings = [read_qrels(path, name, scales.get(name)) for name, path in files.items()]
@@ -293,8 +305,7 @@ def score(
     if collection is not None:
         wanted = suited(wanted, runs, collection)
     if out is not None or any(map(has_manifest, files.values())):
-        roles = {f"qrels {name}": path for name, path in files.items()}
-        inputs = made_from(roles | {f"run {name}": path for name, path in ranked.items()}, read)
+        inputs = made_from(roles, read)
     evaluation = evaluate(
         runs, labelings, wanted, missing=missing, unjudged=unjudged, no_relevant=no_relevant, not_in_run=not_in_run,
         docs=collection,
@@ -402,12 +413,20 @@ def show(table: pd.DataFrame, format: Format) -> None:
 
 
 def compare(
-    scores: Annotated[list[Path], typer.Option("--scores", help="Score table with values per query; repeat.")],
+    scores: Annotated[
+        list[str],
+        typer.Option(
+            "--scores",
+            metavar="[NAME=]FILE",
+            help="Score table with values per query, the output of trec_eval or ir_measures, or a leaderboard; repeat.",
+        ),
+    ],
     quality: Annotated[
         list[Path],
         typer.Option(
             "--quality",
-            help="Quality table with query_id, value and, where there are several, run, depth, model, metric; repeat.",
+            help="Quality table with query_id, value and, where there are several, run, depth, model, metric, or a"
+            " leaderboard; repeat.",
         ),
     ],
     use: Annotated[
@@ -453,6 +472,7 @@ def compare(
 
     from judgekit.analysis import LEVELS
     from judgekit.analysis import compare as compare_tables
+    from judgekit.analysis.inputs import at_every_depth
     from judgekit.answers.imported import read_ratings
     from judgekit.data.files import check_target, read_table, write_table
     from judgekit.data.manifest import manifest_path, write_manifest
@@ -465,8 +485,12 @@ def compare(
     if out is not None:
         check_target(out, table=True)
     with noting_reads() as read:
-        found = pd.concat([read_table(SCORES, path) for path in scores], ignore_index=True)
-        answers = pd.concat([read_ratings(path) for path in quality], ignore_index=True)
+        tables = []
+        for labeling, file in map(split_named, scores):
+            table = read_table(SCORES, file)
+            tables.append(table if labeling is None else table.assign(labeling=labeling))
+        found = pd.concat(tables, ignore_index=True)
+        answers = at_every_depth(pd.concat([read_ratings(path) for path in quality], ignore_index=True), found, depth)
     inputs = made_from({}, read)
     comparison = compare_tables(
         found,

@@ -38,6 +38,7 @@ __all__ = [
     "opened",
     "resolved",
     "split_form",
+    "told",
 ]
 
 _TABULAR: Final = ("csv", "tsv")
@@ -330,6 +331,11 @@ def located(source: str | Path, kind: str, format: str = "auto") -> Located:
         hint = f" (beir(split=…); there are: {splits})" if kind == "qrels" else ""
         raise DataError(f"this BEIR folder holds no {' or '.join(wanted) or kind}{hint}", path)
     return Located(found[0], Spec("auto", tuple((k, v) for k, v in spec.params if k != "split")))
+
+
+def told(path: Path, form: str | None) -> Path:
+    """Return a path with a form in front of it; one that has one keeps it."""
+    return Path(f"{form}:{path}") if form and not split_form(path)[0] else path
 
 
 def resolved(text: str | Path, base: Path) -> Path:

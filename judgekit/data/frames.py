@@ -11,13 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from numbers import Real
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import numpy as np
 import pandas as pd
 
-from judgekit.data.documents import Doc, Docs, Queries, Query
+from judgekit.data.disk import DiskDocs, GivenDocs
+from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, Query
 from judgekit.data.fields import DOC, QUERY, Names, Source, docs_of, queries_of
+from judgekit.data.forms import split_form
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.records import Record
@@ -39,7 +41,7 @@ _QUERIES: Final = (
 )
 _DOCS: Final = (
     "docs must be a file, a DataFrame (doc_id, text, title), jk.Doc objects, dictionaries with these keys, a dictionary"
-    " of doc ids to texts, to such dictionaries or to jk.Doc objects, or a look-up with get()"
+    " of doc ids to texts, to such dictionaries or to jk.Doc objects, or your own object with get(ids)"
 )
 _ONE_RUN: Final = (
     "a run must be a file, a DataFrame (query_id, doc_id, score), a jk.Run, a dictionary {query_id: {doc_id: score}},"
@@ -66,7 +68,7 @@ def as_queries(source: AsQueries) -> Queries:
         UsageError: it is something else.
         DataError: a field is missing, an id is there twice or reserved, an answer is not a string; with the row.
     """
-    if isinstance(source, str | Path):
+    if _are_files(source):
         return read_queries(source)
     if isinstance(source, dict) and source and all(isinstance(q, Query) and q.query_id == i for i, q in source.items()):
         return source
@@ -81,12 +83,27 @@ def as_docs(source: AsDocs) -> Docs:
         UsageError: it is something else.
         DataError: a field is missing or an id is there twice; with the row.
     """
-    if isinstance(source, str | Path):
+    if _are_files(source):
         return read_docs(source)
+    if isinstance(source, MemoryDocs | DiskDocs | GivenDocs):
+        return source
     if not isinstance(source, pd.DataFrame | Mapping) and callable(getattr(source, "get", None)):
-        return source  # type: ignore[return-value]  # the protocol's one method that a check can see
+        return GivenDocs(source)
     origin = Source(None, "frame", DOC, "doc")
     return docs_of(origin, _records(source, origin, _DOCS))
+
+
+def _are_files(source: object) -> TypeGuard[str | Path | list[str | Path]]:
+    """Return whether something is a file or a list of files."""
+    if isinstance(source, list | tuple) and source:
+        known = all(isinstance(one, Path) or (isinstance(one, str) and _is_there(one)) for one in source)
+        return known
+    return isinstance(source, str | Path)
+
+
+def _is_there(text: str) -> bool:
+    form, path = split_form(text)
+    return bool(form) or Path(path).exists()
 
 
 def as_runs(source: AsRuns) -> list[Run]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from judgekit import __version__
+from judgekit.data.forms import located
 from judgekit.data.streams import write_atomic
 
 __all__ = ["MANIFEST", "Source", "has_manifest", "manifest_path", "mismatches", "sources", "write_manifest"]
@@ -41,7 +42,9 @@ class Source:
 
     @classmethod
     def of(cls, path: Path) -> Self:
-        """Hash a file, read once as a stream, and look for its manifest."""
+        """Hash a file, read once as a stream, and look for its manifest; of a data set of a library, its name."""
+        if not path.exists():
+            return cls(str(path), 0, hashlib.sha256(str(path).encode()).hexdigest(), {})
         sha256 = _sha256(path)
         size = sum(part.stat().st_size for part in _parts(path))
         return cls(str(path), size, sha256, _made_from(path, sha256))
@@ -72,9 +75,19 @@ def sources(named: Mapping[str, Path], read: Iterable[Path] = ()) -> dict[str, S
         named: the inputs by role: ``queries``, ``docs``, ``run NAME``, ``qrels NAME``.
         read: all files that were read; those that are not named yet, such as prompts, go by their paths.
     """
-    inside = {path.resolve() for path in named.values()}
+    places = {role: _place(role, path) for role, path in named.items()}
+    inside = {path.resolve() for path in places.values() if path.exists()}
     more = [path for path in read if path.is_file() and not {path.resolve(), path.resolve().parent} & inside]
-    return {key: Source.of(path) for key, path in {**named, **{str(path): path for path in more}}.items()}
+    return {key: Source.of(path) for key, path in {**places, **{str(path): path for path in more}}.items()}
+
+
+_KINDS: Final = {"queries": "query", "docs": "doc", "run": "run", "qrels": "qrels"}
+
+
+def _place(role: str, path: Path) -> Path:
+    """Return the file that an input is in: without the form in front of its path, and inside of a folder of several."""
+    place, spec = located(path, _KINDS.get(role.split()[0], role))
+    return path if spec.name == "ir_datasets" else place
 
 
 def manifest_path(out: Path) -> Path:

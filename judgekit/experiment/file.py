@@ -6,7 +6,6 @@ file. Nothing here runs anything: see `judgekit.experiment.run`.
 
 from __future__ import annotations
 
-import os
 import tomllib
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -26,6 +25,7 @@ from pydantic import (
 
 from judgekit.client.budget import Price
 from judgekit.data.documents import Fields
+from judgekit.data.forms import resolved, told
 from judgekit.data.streams import read_bytes
 from judgekit.data.tables import ALL, UNDECLARED
 from judgekit.errors import ConfigError, DataError, JudgekitError, nearest
@@ -54,16 +54,27 @@ class _Section(BaseModel):
 class DataConfig(_Section):
     """``[data]``: the collection and the depth of the pool.
 
-    ``query_log`` is a file with real queries, one a line, that the experiment's are compared with; ``limit`` takes
-    the first queries only.
+    ``data`` stands for queries and docs where one source holds both, such as ``beir:FOLDER``. ``docs`` may be several
+    files. ``format`` says in which form a file is, by role (``queries``, ``docs``, ``run NAME``), where its content
+    does not; ``FORM:FILE`` says the same. ``query_log`` is a file with real queries, one a line, that the experiment's
+    are compared with; ``limit`` takes the first queries only.
     """
 
     queries: str
-    docs: str
+    docs: str | list[str]
     depth: Positive
+    format: dict[str, str] = {}
     fields: Fields = "title+text"
     query_log: str | None = None
     limit: Positive | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_source(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or "data" not in given:
+            return given
+        source = given["data"]
+        return {"queries": source, "docs": source, **{key: value for key, value in given.items() if key != "data"}}
 
 
 def _form_of(cls: type[Any], name: str) -> type[_Section]:
@@ -296,7 +307,7 @@ class Config(_Section):
 
     def resolve(self, text: str) -> Path:
         """Return a path of the file, relative paths being relative to the file's folder; ``~`` is the home."""
-        return self.path.parent / os.path.expanduser(text)
+        return resolved(text, self.path.parent)
 
     def servers(self) -> dict[str, Endpoint]:
         """Return the endpoints by name."""
@@ -311,10 +322,23 @@ class Config(_Section):
         return {name: Price(price.prompt, price.completion) for name, price in self.prices.items()}
 
     def files(self) -> dict[str, Path]:
-        """Return the data by role, as a manifest names it: ``queries``, ``docs``, ``run NAME``."""
-        named = {"queries": self.data.queries, "docs": self.data.docs}
+        """Return the data by role, as a manifest names it: ``queries``, ``docs``, ``docs 2``, ``run NAME``."""
+        docs = [self.data.docs] if isinstance(self.data.docs, str) else self.data.docs
+        named = {"queries": self.data.queries}
+        named |= {f"docs {number}" if number > 1 else "docs": file for number, file in enumerate(docs, 1)}
         named |= {f"run {name}": file for name, file in self.runs.items()}
-        return {role: self.resolve(file) for role, file in named.items()}
+        for role in self.data.format:
+            if role not in named:
+                reason = f"there is no {role!r} (there are: {', '.join(named)}).{nearest(role, named)}"
+                raise ConfigError(reason, self.path, "data.format")
+        found = {role: self.resolve(file) for role, file in named.items()}
+        return {role: told(path, self.data.format.get(role)) for role, path in found.items()}
+
+    def collection(self) -> tuple[Path, list[Path], dict[str, Path]]:
+        """Return the files of queries, of docs, and of runs by name."""
+        files = self.files()
+        docs = [path for role, path in files.items() if role.split()[0] == "docs"]
+        return files["queries"], docs, {name: files[f"run {name}"] for name in self.runs}
 
     def limited(self, limit: int) -> Config:
         """Return the experiment on the first ``limit`` queries."""

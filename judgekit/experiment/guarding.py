@@ -107,8 +107,8 @@ def guard_experiment(
     if len(names) < 2 or not set(names) <= config.runs.keys():
         have = ", ".join(config.runs)
         raise ConfigError(f"name two of the runs as base and new (there are: {have})", config.path, "guard")
-    files = {name: config.resolve(config.runs[name]) for name in names}
-    queries, docs = (config.resolve(file) for file in (config.data.queries, config.data.docs))
+    queries, docs, runs = config.collection()
+    files = {name: runs[name] for name in names}
     one = parse_measures([rules.measure or config.analysis.primary or "nDCG@10"], config.path.parent)[0]
     k = one.cutoff or config.data.depth
     collection = stages.Collection.make(queries, docs, files, k, config.data.limit)
@@ -191,7 +191,7 @@ def guard_results(
             f"the folders label query {row['query_id']!r}, doc {row['doc_id']!r} differently: the documents or the"
             " labeler changed, so label both versions anew"
         )
-    queries = configs[0].resolve(configs[0].data.queries)
+    queries = configs[0].collection()[0]
     asked = read_queries(queries)
     one = parse_measures([rules.measure or configs[0].analysis.primary or "nDCG@10"], configs[0].path.parent)[0]
     labeling = Labeling(chosen, scales[0], together.drop_duplicates(keys))

@@ -71,10 +71,11 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
             spelling. Nothing has been sent.
     """
     config = experiment if isinstance(experiment, Config) else load(experiment)
+    queries, docs, runs = config.collection()
     collection = stages.Collection.make(
-        config.resolve(config.data.queries),
-        config.resolve(config.data.docs),
-        {name: config.resolve(file) for name, file in config.runs.items()},
+        queries,
+        docs,
+        runs,
         config.data.depth,
         config.data.limit,
         config.data.fields,
@@ -112,7 +113,7 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
     groups = None
     if config.analysis.groups is not None:
         with _located(config, "analysis.groups"):
-            groups = read_column(config.resolve(config.data.queries), config.analysis.groups)
+            groups = read_column(queries, config.analysis.groups)
     config = _with_primary(config, measures, ratings, next(iter(answering.values()), None))
     if ratings is not None:
         with _located(config, "answers.ratings"):
