@@ -119,8 +119,8 @@ def convert(
 def _kind(source: str | Path, format: str) -> str:
     """Return what a file holds; where it may be several things, the user has to say it."""
     path = given(split_form(source)[1])
-    if path.is_file() and format == "auto":
-        start = head(path, "data", 4096).lstrip()
+    if not path.is_dir() and not split_form(source)[0] and format == "auto":
+        start = head(path, "data in a known form", 4096).lstrip()
         words = start.split(b"\n", 1)[0].split()
         number = {4: 3, 6: 4}.get(len(words))
         if number and math.isfinite(as_number(words[number].decode("ascii", "replace"))):
@@ -148,7 +148,11 @@ def _reads(source: str | Path, kind: str, format: str) -> bool:
     try:
         found = opened(source, KINDS[kind], format)
         first = next(found.records, None)
-        return first is not None and all(any(found.source.find(first, k) for k in keys) for keys in _NEEDED[kind])
+        if first is None or not all(any(found.source.find(first, k) for k in keys) for keys in _NEEDED[kind]):
+            return False
+        # A column called score is the relevance in BEIR's judgments only.
+        beir = "corpus-id" in first.fields
+        return kind != ("run" if beir else "qrels") or bool(found.form) or "score" not in first.fields
     except DataError:
         return False
 

@@ -83,6 +83,8 @@ def other_form(table: Table, source: str | Path, format: str = "auto") -> pd.Dat
     if table.name not in (SCORES.name, QUALITY.name) or name not in ("auto", *LAYOUTS):
         return None
     path = given(text)
+    if not path.exists():
+        return None
     files = sorted(p for p in path.iterdir() if p.is_file() and p.name[:1] not in "._") if path.is_dir() else [path]
     if path.is_dir() and any(file.suffix == ".parquet" for file in files):
         return None
@@ -139,11 +141,11 @@ def _fits(rows: list[list[str]], layout: tuple[str, ...]) -> bool:
 
 
 def _values(path: Path, layout: tuple[str, ...]) -> Iterator[_Value]:
-    run = stem(path)
+    # trec_eval names the run behind the values of its queries.
+    named = (words for words in (line.text.split() for line in lines(path, _EXPECTED)) if words[:1] == ["runid"])
+    run = next((words[-1] for words in named), stem(path)) if "run" not in layout else ""
     for line in lines(path, _EXPECTED):
         words = line.text.split()
-        if words[:1] == ["runid"]:
-            run = words[-1]
         if not words or words[0] in _COUNTS:
             continue
         if len(words) != len(layout):

@@ -1,0 +1,272 @@
+# ruff: noqa: E501 - a case stands in one line
+"""What people hold is taken where files are named: each command with the forms of docs/formats.md."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from judgekit.data.files import read_table
+from judgekit.data.tables import QUALITY
+from tests.cli.conftest import Judgekit
+
+
+@pytest.fixture
+def beir(folder: Path) -> Path:
+    """A BEIR folder of four questions, with a run as CSV beside it."""
+    data = folder / "beir"
+    (data / "qrels").mkdir(parents=True)
+    docs = [{"_id": f"d{i}", "title": "", "text": f"the answer is {i}"} for i in range(8)]
+    (data / "corpus.jsonl").write_text("".join(json.dumps(doc) + "\n" for doc in docs))
+    queries = [{"_id": f"q{i}", "text": f"what is number {i}?", "answers": [str(i)]} for i in range(5)]
+    (data / "queries.jsonl").write_text("".join(json.dumps(query) + "\n" for query in queries))
+    rows = "".join(f"q{i}\td{i}\t1\n" for i in range(4))
+    (data / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + rows)
+    lists = [(f"q{i}", f"d{j}", 1 / (1 + abs(i - j))) for i in range(4) for j in range(4)]
+    pd.DataFrame(lists, columns=["qid", "docno", "score"]).to_csv(folder / "near.csv", index=False)
+    ranked = "".join(f"q{i}\td{(i + j) % 7}\t{j + 1}\n" for i in range(4) for j in range(3, 6))
+    (folder / "far.tsv").write_text(
+        ranked.replace("\t4\n", "\t1\n").replace("\t5\n", "\t2\n").replace("\t6\n", "\t3\n")
+    )
+    return data
+
+
+def test_a_beir_folder_and_runs_as_csv_and_msmarco_are_labelled_and_scored(
+    judgekit: Judgekit, folder: Path, beir: Path
+) -> None:
+    data = ["--queries", "beir:beir", "--docs", "beir", "--run", "near.csv", "--run", "far=far.tsv"]
+    said = judgekit("label", "containment", *data, "--depth", 3, "--out", "found.qrels")
+    assert said.code == 0, said.err
+    labels = pd.read_csv(folder / "found.qrels", sep=" ", header=None)
+    assert set(labels[0]) == {"q0", "q1", "q2", "q3"}
+    scored = judgekit("score", "--run", "near.csv", "--qrels", "gold=beir:beir", "--qrels", "found.qrels", "-m", "RR")
+    assert [line.split() for line in scored.out.splitlines()][1:] == [
+        ["gold", "near", "1.0000"],
+        ["found", "near", "1.0000"],
+    ]
+    manifest = json.loads((folder / "found.qrels.manifest.json").read_text())
+    assert manifest["inputs"]["queries"]["file"].endswith("queries.jsonl")
+    assert manifest["inputs"]["docs"]["file"].endswith("corpus.jsonl")
+
+
+def test_names_of_ones_own_are_told_on_the_command_line(judgekit: Judgekit, folder: Path, beir: Path) -> None:
+    (folder / "mine.jsonl").write_text('{"key": "q1", "ask": "what is number 1?", "right": ["1"]}\n')
+    (folder / "run.csv").write_text("q,d,s\nq1,d1,2\nq1,d2,1\n")
+    data = ["--queries", "mine.jsonl", "--docs", "beir:beir", "--run", "run.csv"]
+    told = [
+        "--format-in",
+        "queries=jsonl(id=key,text=ask,answers=right)",
+        "--format-in",
+        "run=csv(query=q,doc=d,score=s)",
+    ]
+    said = judgekit("label", "containment", *data, *told, "--out", "x.qrels")
+    assert said.code == 0, said.err
+    assert (folder / "x.qrels").read_text() == "q1 0 d1 1\nq1 0 d2 0\n"
+    wrong = judgekit("label", "containment", *data, "--format-in", "quries=jsonl(id=key)", "--out", "x.qrels")
+    assert wrong.code == 2
+    assert "there is no input 'quries' (there are: queries, docs, run run)" in wrong.err
+    scored = judgekit(
+        "score", "--run", "run.csv", "--qrels", "x.qrels", "-m", "P@1", "--format-in", "run=csv(query=q,doc=d,score=s)"
+    )
+    assert scored.code == 0, scored.err
+
+
+EXPERIMENT = """
+[data]
+data = "beir:beir"
+depth = 3
+[runs]
+near = "near.csv"
+far = "far.tsv"
+[[labelers]]
+kind = "containment"
+[[labelers]]
+kind = "provenance"
+qrels = "beir:beir"
+[answers]
+ratings = ["rated.csv"]
+depths = [3]
+[metrics]
+measures = ["RR"]
+[analysis]
+resamples = 100
+"""
+
+
+def test_an_experiment_names_one_source_for_queries_docs_and_judgments(
+    judgekit: Judgekit, folder: Path, beir: Path
+) -> None:
+    rated = [(run, f"q{i}", (i + len(run)) % 2) for run in ("near", "far") for i in range(4)]
+    pd.DataFrame(rated, columns=["run", "query_id", "value"]).to_csv(folder / "rated.csv", index=False)
+    (folder / "exp.toml").write_text(EXPERIMENT)
+    said = judgekit("run", "exp.toml", "--out", "results")
+    assert "RR" in said.out + (folder / "results" / "report.json").read_text(), said.err
+    (folder / "exp.toml").write_text(
+        EXPERIMENT.replace("depth = 3\n[runs]", 'depth = 3\nformat = {quries = "jsonl"}\n[runs]')
+    )
+    said = judgekit("run", "exp.toml", "--out", "results")
+    assert "[data.format] there is no 'quries'" in said.err
+
+
+RAGAS = """
+[data]
+data = "app.jsonl"
+depth = 2
+[runs]
+app = "app.jsonl"
+[[labelers]]
+kind = "containment"
+[answers]
+import = "app.jsonl"
+answered_by = "my-app"
+depths = [2]
+metrics = ["em"]
+[metrics]
+measures = ["Success"]
+[analysis]
+resamples = 100
+"""
+
+
+def test_an_evaluation_table_is_a_whole_experiment_that_needs_no_llm(judgekit: Judgekit, folder: Path) -> None:
+    rows = [
+        {
+            "user_input": f"what is number {i}?",
+            "retrieved_contexts": [f"the answer is {i if i % 2 else 99}", "something else"],
+            "response": str(i if i % 2 else 98),
+            "reference": str(i),
+        }
+        for i in range(12)
+    ]
+    (folder / "app.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "rag.toml").write_text(RAGAS)
+    said = judgekit("run", "rag.toml", "--out", "results")
+    quality = read_table(QUALITY, folder / "results" / "answers" / "answer-short.parquet")
+    assert quality["value"].mean() == 0.5, said.err
+    assert set(quality["model"]) == {"my-app"}
+    comparison = pd.read_csv(folder / "results" / "comparison.csv")
+    chosen = comparison[(comparison["coefficient"] == "concordance") & (comparison["level"] == "query")]
+    assert chosen["value"].tolist() == [1.0]
+
+
+RNG = np.random.default_rng(7)
+SYSTEMS = [f"sys{i:02}" for i in range(12)]
+TRUTH = {name: float(value) for name, value in zip(SYSTEMS, RNG.random(12).round(4), strict=True)}
+JUDGE = {name: float(value) for name, value in zip(SYSTEMS, RNG.random(12).round(4), strict=True)}
+
+
+def tau_ap(predicted: list[float], truth: list[float]) -> float:
+    """Yilmaz, Aslam and Robertson's, written from its definition: no ties."""
+    order = sorted(range(len(predicted)), key=lambda i: -predicted[i])
+    found = [sum(truth[order[j]] > truth[order[i]] for j in range(i)) / i for i in range(1, len(order))]
+    return 2 * sum(found) / len(found) - 1
+
+
+def written(layout: str, values: dict[str, float], topics: list[str]) -> str:
+    spread = {topic: (index - (len(topics) - 1) / 2) * 0.01 for index, topic in enumerate(topics)}
+    rows = [(run, topic, value + spread[topic]) for run, value in values.items() for topic in topics]
+    rows += [(run, "all", value) for run, value in values.items()]
+    if layout == "jsonl":
+        return "".join(
+            json.dumps({"run_id": run, "topic_id": topic, "measure": "score", "value": value}) + "\n"
+            for run, topic, value in rows
+        )
+    line = {
+        "tot": "{run}\tscore\t{topic}\t{value!r}\n",
+        "ir_measures": "{run}\t{topic}\tscore\t{value!r}\n",
+        "ranking": "{topic} Q0 {run} 0 {value!r} score\n",
+    }[layout]
+    return "".join(line.format(run=run, topic=topic, value=value) for run, topic, value in rows)
+
+
+@pytest.mark.parametrize("layout", ["tot", "ir_measures", "ranking", "jsonl"])
+@pytest.mark.parametrize("topics", [[], ["t1", "t2", "t3"]], ids=["means-only", "per-topic"])
+def test_leaderboards_are_compared_as_independent_code_compares_them(
+    judgekit: Judgekit, folder: Path, layout: str, topics: list[str]
+) -> None:
+    (folder / "judge.txt").write_text(written(layout, JUDGE, topics))
+    (folder / "truth.txt").write_text(written(layout, TRUTH, topics))
+    said = judgekit(
+        "compare",
+        "--scores",
+        "judge.txt",
+        "--quality",
+        "truth.txt",
+        "--format",
+        "csv",
+        "--resamples",
+        100,
+        "--level",
+        "system",
+    )
+    assert said.code == 0, said.err
+    table = pd.read_csv(io.StringIO(said.out)).set_index("coefficient")
+    assert set(table["labeling"]) == {"judge"}
+    mine, true = [JUDGE[s] for s in SYSTEMS], [TRUTH[s] for s in SYSTEMS]
+    expected = {
+        "tau_b": stats.kendalltau(mine, true).statistic,
+        "rho": stats.spearmanr(mine, true).statistic,
+        "tau_ap": tau_ap(mine, true),
+    }
+    for name, value in expected.items():
+        assert table.loc[name, "value"] == pytest.approx(value, abs=1e-12), name
+    assert table["ci_low"].isna().all() == (not topics)
+
+
+def test_the_output_of_trec_eval_and_ir_measures_is_scores(judgekit: Judgekit, folder: Path) -> None:
+    for index, run in enumerate(("a", "b", "c")):
+        rows = "".join(
+            f"map                   \t{q}\t{(index + k) / 10:.4f}\nndcg_cut_10           \t{q}\t{(index + 2 * k) / 10:.4f}\n"
+            for k, q in enumerate(["q1", "q2", "q3"])
+        )
+        means = f"runid                 \tall\tnamed-{run}\nnum_q                 \tall\t3\nmap                   \tall\t0.2000\n"
+        (folder / f"{run}.eval").write_text(rows + means)
+        (folder / f"named-{run}.tsv").write_text(
+            "".join(f"q{k}\tnDCG@10\t{index * k / 10}\nq{k}\tAP\t{k / 10}\n" for k in (1, 2, 3))
+        )
+    for run in ("a", "b", "c"):
+        table = judgekit("convert", f"{run}.eval", f"{run}.csv", "--kind", "scores")
+        assert table.code == 0, table.err
+        assert set(pd.read_csv(folder / f"{run}.csv")["measure"]) == {"AP", "nDCG@10"}
+    rated = "".join(f"named-{r},q{k},{k * (1 + i) % 5}\n" for i, r in enumerate("abc") for k in (1, 2, 3))
+    (folder / "rated.csv").write_text("run,query_id,value\n" + rated)
+    scores = [word for run in "abc" for word in ("--scores", f"trec={run}.eval", "--scores", f"ir=named-{run}.tsv")]
+    said = judgekit("compare", *scores, "--quality", "rated.csv", "--resamples", 100, "--format", "csv")
+    assert said.code == 0, said.err
+    assert set(pd.read_csv(io.StringIO(said.out))["labeling"]) == {"trec", "ir"}
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("r1\tm\tt1\t0.5\nr1\tm\tt2\tx\nr2\tm\tt1\t1\n", "line 2: the value 'x' is not a finite number"),
+        ("r1\tm\tt1\t0.5\nr1\tm\tt2\n", "line 2: has 3 columns, expected run measure query_id value"),
+        ("r1\tx1\tt1\t0.5\nr2\tx2\tt2\t0.5\n", "may be of the form tot"),
+        ('{"run_id": "r", "topic_id": "t", "measure": 5, "value": 1}\n', "line 1: expected an object with a measure"),
+    ],
+)
+def test_a_bad_line_of_a_leaderboard_is_named(judgekit: Judgekit, folder: Path, content: str, reason: str) -> None:
+    (folder / "board.txt").write_text(content)
+    (folder / "rated.csv").write_text("run,query_id,value\nr1,t1,1\n")
+    file = "board.txt" if "x1" in content or "{" in content else "tot:board.txt"
+    said = judgekit("compare", "--scores", file, "--quality", "rated.csv")
+    assert said.code == 2
+    assert reason in said.err
+
+
+def test_convert_says_what_it_wrote_and_never_replaces_its_input(judgekit: Judgekit, folder: Path, beir: Path) -> None:
+    said = judgekit("convert", "near.csv", "near.trec")
+    assert (said.code, said.out) == (0, "a run of 16 rows as trec: near.trec\n"), said.err
+    assert judgekit("convert", "beir:beir", "gold.json", "--kind", "qrels").code == 0
+    assert json.loads((folder / "gold.json").read_text())["q1"] == {"d1": 1}
+    same = judgekit("convert", "near.csv", "near.csv", "--kind", "run")
+    assert same.code == 2
+    assert "is an input of this command" in same.err
+    unknown = judgekit("convert", "nowhere.csv", "x.trec")
+    assert "there is no such file" in unknown.err
