@@ -259,7 +259,7 @@ def _rungs(prepared: Prepared, relevant: Labeling | None) -> _Rungs:
     name = rules.base or collection.runs[0].name
     run = next(run for run in collection.runs if run.name == name)
     if any("rank" in step.options for step in steps):
-        run = read_run(config.resolve(config.runs[name]), name).only(collection.queries)
+        run = read_run(config.collection()[2][name], name).only(collection.queries)
     earlier = None if rules.earlier is None else read_docs(config.resolve(rules.earlier))
     docs = collection.docs if earlier is None else Earlier(collection.docs, earlier)
     good: dict[str, frozenset[str]] = {}
