@@ -28,7 +28,7 @@ from judgekit.errors import ConfigError, DataError, UsageError, nearest
 from judgekit.experiment.file import Config, GuardConfig, load, parse_config
 from judgekit.experiment.prepare import Prepared
 from judgekit.gate.decision import Rules
-from judgekit.gate.guard import Guarded, by_labels, differing, gate, label_changes
+from judgekit.gate.guard import Guarded, by_labeler, by_labels, differing, gate
 from judgekit.gate.ladder import Earlier, Ladder, Lists, degraded, make_ladder, parse_steps
 from judgekit.labelers.base import Labeler, build
 from judgekit.metrics import Measure, parse_measures
@@ -117,23 +117,12 @@ def guard_experiment(
     labeler = labelers[name]
     for endpoint in labeler.needs.asked:
         Secret.of(endpoint)
-    labeling, cost = stages.with_session(
-        lambda session: label_changes(
-            labeler, collection, session, name, most=rules.max_requests, k=k, progress=progress
-        ),
+    found = stages.with_session(
+        lambda session: by_labeler(labeler, name, collection, one, session, rules, progress),
         cache=cache,
         mode=mode,
         prices=config.price_list(),
         progress=progress,
-    )
-    found = by_labels(
-        collection.runs,
-        labeling,
-        one,
-        list(collection.queries),
-        unjudged=rules.unjudged,
-        partly=bool(labeler.needs.asked),
-        cost=cost,
     )
     return gate(
         found,
@@ -234,6 +223,8 @@ def check_ladder(prepared: Prepared) -> bool:
         raise ConfigError(str(error), config.path, "guard.steps") from None
     if rules.earlier is None and any(step.name == "stale" for step in steps):
         raise ConfigError("stale needs guard.earlier, a file with the earlier documents", config.path, "guard.steps")
+    if rules.new is None and any(step.name == "pair" for step in steps):
+        raise ConfigError("pair needs guard.new, the run that is known to be worse", config.path, "guard.steps")
     if rules.answer and not prepared.answering:
         raise ConfigError("nothing answers in this experiment (see [answers])", config.path, "guard.answer")
     return True
@@ -268,7 +259,8 @@ def _rungs(prepared: Prepared, relevant: Labeling | None) -> _Rungs:
         rows = relevant.table[relevant.table["relevance"] >= least]
         for query_id, doc_id in zip(rows["query_id"], rows["doc_id"], strict=True):
             good[query_id] = good.get(query_id, frozenset()) | {doc_id}
-    lists = Lists(run, collection.depth, tuple(collection.queries), good, earlier, collection.docs)
+    other = next((run for run in collection.runs if run.name == rules.new), None)
+    lists = Lists(run, collection.depth, tuple(collection.queries), good, earlier, collection.docs, other)
     runs = tuple(degraded(step, lists) for step in steps)
     pooled = {q: set(docs) for q, docs in collection.pairs.items()}
     new = {(q, d): None for one in runs for q in one.query_ids for d in one.top(q) if d not in pooled.get(q, ())}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,9 +19,9 @@ import pandas as pd
 
 from judgekit import stages
 from judgekit.answers.imported import named, read_ratings
-from judgekit.data.documents import Fields, Queries
+from judgekit.data.documents import Docs, Fields, Queries
 from judgekit.data.files import write_atomic
-from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_labelings, as_queries, as_runs
+from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs, as_labelings, as_queries, as_runs
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.readers import read_column
 from judgekit.data.runs import Run
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from judgekit.client.budget import Budget
     from judgekit.client.session import Mode, Session
 
-__all__ = ["Guarded", "Losses", "Moved", "by_answers", "by_labels", "gate", "guard", "label_changes"]
+__all__ = ["Guarded", "Losses", "Moved", "by_answers", "by_labeler", "by_labels", "differing", "gate", "guard"]
 
 Floats = npt.NDArray[np.float64]
 Sides = tuple[Sequence[tuple[str, str]], Sequence[tuple[str, str]]]
@@ -60,6 +60,7 @@ class Losses:
         lists: by question, the documents of both versions with their labels; nothing where none are known.
         notes: what has to be known, as sentences.
         cost: what the labels took, in words.
+        obstacle: why nothing may be claimed, or "".
     """
 
     by: str
@@ -69,6 +70,7 @@ class Losses:
     lists: Mapping[str, Sides] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     cost: str = ""
+    obstacle: str = ""
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ def by_labels(
     *,
     unjudged: Unjudged = "bounds",
     partly: bool = False,
-    cost: str = "",
+    docs: Docs | None = None,
 ) -> Losses:
     """Return what each question loses by a measure under a labeling.
 
@@ -146,7 +148,7 @@ def by_labels(
         query_ids: the questions; by default those that the labeling lists.
         unjudged: what a document without a label is: ``bounds``, anything on the scale; ``nonrelevant``, 0.
         partly: whether only questions with differing lists were labelled, so that the others lose nothing.
-        cost: what the labels took, in words.
+        docs: the documents, for measures that look at them.
 
     Raises:
         UsageError, DataError: the measure has no fixed range or is not defined, or no question has a loss.
@@ -160,12 +162,12 @@ def by_labels(
             raise DataError(
                 f"the {run.name} version has none of the {len(ids):,} questions: are these of one collection?"
             )
-    scored = evaluate(runs, [labeling], [measure], query_ids=ids)
+    scored = evaluate(runs, [labeling], [measure], query_ids=ids, docs=docs)
     if scored.reasons:
         raise UsageError(f"{measure} is not defined here: {next(iter(scored.reasons.values()))}")
     notes = list(scored.warnings)
     if any(mean.missing or (mean.unjudged and unjudged == "bounds") for mean in scored.summary):
-        scored = evaluate(runs, [labeling], [measure], query_ids=ids, missing="bounds", unjudged=unjudged)
+        scored = evaluate(runs, [labeling], [measure], query_ids=ids, missing="bounds", unjudged=unjudged, docs=docs)
     changed = set(differing(runs, ids, measure.cutoff))
     same = np.array([q not in changed for q in ids])
     low, high = losses(scored, 0, 0, 0, 1, labeling.scale.kind)
@@ -190,7 +192,7 @@ def by_labels(
     for count, as_what in ((len(without) - taken, "can be anything on the scale"), (taken, "count as not relevant")):
         if count:
             notes.append(f"{count:,} documents have no label, in questions whose lists differ: they {as_what}.")
-    return Losses(f"{measure} by {labeling.name!r}", tuple(of), low, high, lists, tuple(notes), cost)
+    return Losses(f"{measure} by {labeling.name!r}", tuple(of), low, high, lists, tuple(notes))
 
 
 def _named(run: Run, name: str) -> Run:
@@ -262,7 +264,10 @@ def by_answers(versions: Sequence[pd.DataFrame], metric: str | None = None, dept
                 f"the answers of {name} have values from {values.min():g} to {values.max():g}: give 0 to 1"
             )
         excused = table["status"] == Status.NOT_APPLICABLE.value if "status" in table else values.isna() & False
-        sides.append(table[~excused].set_index("query_id")["value"])
+        side = table[~excused].set_index("query_id")["value"]
+        if side.index.has_duplicates:
+            raise UsageError(f"the answers of {name} rate question {side.index[side.index.duplicated()][0]!r} twice")
+        sides.append(side)
     if len(set(metrics)) > 1:
         raise UsageError(f"the answers are rated by {metrics[0]!r} and by {metrics[1]!r}, which are not comparable")
     both = sorted(set(sides[0].index) & set(sides[1].index))
@@ -281,56 +286,58 @@ def by_answers(versions: Sequence[pd.DataFrame], metric: str | None = None, dept
     return Losses(f"{metrics[0]} of the answers", tuple(both), low, high, {}, tuple(notes))
 
 
-async def label_changes(
+async def by_labeler(
     labeler: Labeler,
-    collection: stages.Collection,
-    session: Session,
     name: str,
-    *,
-    most: int,
-    k: int | None,
+    collection: stages.Collection,
+    measure: Measure,
+    session: Session,
+    rules: Rules,
     progress: Progress = silent,
-) -> tuple[Labeling, str]:
-    """Label what a gate needs: all documents where that asks no LLM, else those of the questions whose lists differ.
+) -> Losses:
+    """Return what each question loses under a labeler, labelling what that needs.
+
+    That is every document where no LLM is asked, else those of the questions whose lists differ.
 
     Args:
         labeler: which.
-        collection: with the base version and the new one as its runs.
-        session: that asks.
         name: of the labeling.
-        most: requests at most; documents beyond it stay without a label.
-        k: how many documents of a list count; None is all.
+        collection: with the base version and the new one as its runs.
+        measure: the measure.
+        session: that asks.
+        rules: how many requests may be sent, and what documents without a label are.
         progress: told what will be sent, before it is.
-
-    Returns:
-        The labeling, and what it took in words.
     """
+    ids, stage = list(collection.queries), f"label {name}"
     if not labeler.needs.asked:
-        return await stages.label_pool(labeler, collection, session, name), "no LLM was asked"
-    changed = set(differing(collection.runs, list(collection.queries), k))
+        made = await stages.label_pool(labeler, collection, session, name)
+        return by_labels(collection.runs, made, measure, ids, unjudged=rules.unjudged, docs=collection.docs)
+    changed = set(differing(collection.runs, ids, measure.cutoff))
     chosen, requests, left = [], 0, list[dict[str, str]]()
     for unit in stages.label_units(labeler, collection):
-        if unit.query.query_id not in changed:
-            continue
-        plan = session.plan([unit], labeler)
-        if requests + plan.requests - plan.cached > most:
-            left += [{"query_id": unit.query.query_id, "doc_id": doc.doc_id} for doc in unit.docs]
-            continue
-        requests += plan.requests - plan.cached
-        chosen.append(unit)
+        if unit.query.query_id in changed:
+            plan = session.plan([unit], labeler)
+            if requests + plan.requests - plan.cached > rules.max_requests:
+                left += [{"query_id": unit.query.query_id, "doc_id": doc.doc_id} for doc in unit.docs]
+            else:
+                requests += plan.requests - plan.cached
+                chosen.append(unit)
     note = f"{name}: {requests:,} requests to send, for {len(changed):,} questions whose lists differ"
-    progress(Event(f"label {name}", 0, len(chosen), note=note))
+    progress(Event(stage, 0, len(chosen), note=note))
     made = await stages.label_pool(labeler, collection, session, name, units=chosen)
-    usage = session.usage(f"label {name}")
+    usage = session.usage(stage)
     tokens = usage.incurred.prompt_tokens + usage.incurred.completion_tokens
     money = "" if not usage.sent or usage.incurred.money is None else f", {usage.incurred.money:.4g} by your prices"
     cost = f"{usage.sent:,} requests sent ({tokens:,} tokens{money}), {usage.cached:,} replies from the store"
     if left:
-        cost += f"; {len(left):,} documents were not asked about, to send no more than {most:,} requests"
+        cost += f"; {len(left):,} documents were not asked about, to send no more than {rules.max_requests:,} requests"
         unasked = pd.DataFrame(left).assign(relevance=np.nan, status=Status.UNASKED.value)
         table = pd.concat([made.table, unasked], ignore_index=True) if len(made) else unasked
         made = Labeling(name, made.scale, table)
-    return made, cost
+    found = by_labels(collection.runs, made, measure, ids, unjudged=rules.unjudged, partly=True, docs=collection.docs)
+    mixed = "; ".join(session.mixed())
+    obstacle = f"{mixed}. What one of them said has to be asked again (`judgekit cache forget --model NAME`)"
+    return replace(found, cost=cost, obstacle=obstacle if mixed else "")
 
 
 def gate(
@@ -372,6 +379,9 @@ def gate(
         of = [str(groups[q]) for q in losses.query_ids]
         each = margin if rules.max_group_drop is None else rules.max_group_drop / 100
         outcome, overall, found = decide_groups(low, high, of, margin, each, alpha=alpha, sequential=sequential)
+    if losses.obstacle:
+        outcome, overall = "inconclusive", replace(overall, outcome="inconclusive", needed=None)
+        found = {name: replace(one, outcome="inconclusive", needed=None) for name, one in found.items()}
     if state is not None:
         write_atomic(state, write)
     order = np.argsort(-low, kind="stable")
@@ -504,24 +514,22 @@ def guard(
                 raise UsageError(f"a gate has one labeling, not {len(labelings)}")
             if scale is not None:
                 labelings = as_labelings(labels, {labelings[0].name: scale})
-            found = by_labels(runs, labelings[0], one, ids, unjudged=unjudged)
+            found = by_labels(
+                runs, labelings[0], one, ids, unjudged=unjudged, docs=None if docs is None else as_docs(docs)
+            )
         else:
             if asked is None or docs is None:
                 raise UsageError("a labeler needs the queries and the documents")
             k = one.cutoff or depth or 10
             collection = stages.Collection.make(asked, docs, runs, k)
             built = build(labeler or "", stages.resources_of(endpoints, fields, collection.docs))
-            labeling, cost = stages.with_session(
-                lambda session: label_changes(
-                    built, collection, session, str(built.spec), most=max_requests, k=k, progress=progress
-                ),
+            found = stages.with_session(
+                lambda session: by_labeler(built, str(built.spec), collection, one, session, rules, progress),
                 cache=cache,
                 mode=mode,
                 budget=budget,
                 progress=progress,
             )
-            asks = bool(built.needs.asked)
-            found = by_labels(collection.runs, labeling, one, ids, unjudged=unjudged, partly=asks, cost=cost)
     return gate(found, rules, names, groups=groups, texts=texts)
 
 

@@ -47,6 +47,7 @@ class Lists:
         relevant: relevant doc ids by query, for ``drop``.
         earlier: an earlier version of the collection, for ``stale``.
         docs: the collection, where it is known.
+        other: a version of the run that is known to be worse, for ``pair``.
     """
 
     run: Run
@@ -55,6 +56,11 @@ class Lists:
     relevant: Mapping[str, frozenset[str]] = field(default_factory=dict)
     earlier: Docs | None = None
     docs: Docs | None = None
+    other: Run | None = None
+
+
+def _pair(lists: Lists, query_id: str, _: list[str]) -> list[str]:
+    return [] if lists.other is None else lists.other.top(query_id)
 
 
 def _demote(lists: Lists, _: str, docs: list[str], *, n: int) -> list[str]:
@@ -121,6 +127,7 @@ _STEPS: Final[Mapping[str, tuple[Callable[..., list[str]] | None, Mapping[str, A
     "distract": (_distract, {"n": 1, "rank": 0}),
     "truncate": (_truncate, {"k": 1}),
     "stale": (_stale, {}),
+    "pair": (_pair, {}),
     "identity": (None, {}),
     "balanced": (_demote, {"n": 5}),
 }
@@ -318,11 +325,15 @@ class Ladder:
             what = f"a loss of 1 point ({step} in {row['at']:.1f} % of them)" if points else f"{step} in 1 % of them"
             said = "; ".join(
                 f"{row['labeling']!r} {10 * row['power']:.0f} times in 10{costs.get(row['labeling'], '')}"
-                f" (9 in 10 {_from(row['smallest'])})"
+                f" (9 in 10 {_from(row['smallest'])}{_on(row['questions'])})"
                 for row in sorted(rows, key=lambda row: -row["power"])
             )
             out.append(f"On {self.queries:,} of your questions, {what} is noticed by {said}.")
         return tuple(out)
+
+
+def _on(questions: float) -> str:
+    return f", or on {questions:,.0f} questions" if math.isfinite(questions) else ""
 
 
 def _from(smallest: float) -> str:
@@ -362,7 +373,7 @@ def make_ladder(
     """
     base = lists.run.cut(lists.depth)
     named = [base, *runs]
-    scored = evaluate(named, labelings, measures, query_ids=list(lists.query_ids))
+    scored = evaluate(named, labelings, measures, query_ids=list(lists.query_ids), docs=lists.docs)
     rows = []
     for j, labeling in enumerate(labelings):
         for i, measure in enumerate(measures):

@@ -44,6 +44,8 @@ def _headline(found: Guarded) -> str:
 
 def _details(found: Guarded) -> Iterator[str]:
     one = found.all
+    if found.losses.obstacle:
+        yield f"Nothing is claimed: {found.losses.obstacle}."
     yield f"Questions: {', '.join(f'{count:,} {what}' for what, count in found.counts.items() if count)}."
     level = f"{1 - found.rules.alpha:.0%}"
     yield (

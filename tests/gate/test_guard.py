@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 import judgekit as jk
+from judgekit.client.mock import Scripted, completion
 from judgekit.errors import DataError, UsageError
 from tests.gate.conftest import Judgekit, write_run
+from tests.servers import FaultServer
 
 FILES = ["--queries", "queries.jsonl", "--docs", "docs.jsonl"]
 
@@ -274,3 +277,29 @@ def test_a_measure_where_lower_is_better_or_a_whole_list_counts_is_turned_round(
     found = jk.guard("base.trec", "worse.trec", labels="gold.qrels", measure="AP")
     assert found.outcome == "fail"
     assert found.all.least == pytest.approx(0.05 * 0.8)
+
+
+def test_measures_that_look_at_documents_get_them(repository: Path) -> None:
+    found = jk.guard("base.trec", "worse.trec", labels="gold.qrels", docs="docs.jsonl", measure="nDCG@20t")
+    assert found.outcome == "fail"
+
+
+def test_nothing_is_claimed_from_labels_of_two_models_under_one_name(
+    judgekit: Judgekit, repository: Path, fault_server: FaultServer
+) -> None:
+    def as_model(name: str) -> Any:
+        def answer(body: dict[str, Any], seen: int) -> Scripted:
+            said = completion("Yes" if "It is town" in body["messages"][-1]["content"] else "No")
+            return Scripted(200, json.dumps({**json.loads(said.body), "model": name}).encode())
+
+        return answer
+
+    write_run(repository / "first.trec", 300, worse={0, 20})
+    asked = [*FILES, "--labeler", "judge", "--base-url", fault_server.base_url, "--model", "judge", "--cache", "store"]
+    fault_server.answer = as_model("old")
+    assert judgekit("guard", "base.trec", "first.trec", *asked).code == 5
+    fault_server.answer = as_model("new")
+    said = judgekit("guard", "base.trec", "worse.trec", *asked)
+    assert said.code == 5, said.err
+    assert "Nothing is claimed: label judge" in said.out
+    assert "10 replies from the store" in said.out
