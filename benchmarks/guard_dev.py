@@ -1,6 +1,7 @@
 """The ladder on real questions: the smallest losses that labels notice, and whether its power holds on other questions.
 
     python benchmarks/guard_dev.py ../shared/data/dev    # writes guard_dev.csv and guard_heldback.csv beside it
+    python benchmarks/guard_dev.py ../shared/data/dev --ladder-only
 
 Takes a folder with queries, documents, runs, provenance and what a small real model said of each pair of the runs' top
 five. Labels of all six runs' top five, 600 questions, nDCG@5. *Held back*: the ladder on half of the questions predicts
@@ -18,6 +19,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pandas as pd
+from scipy.special import stdtrit
 
 import judgekit as jk
 from judgekit.answers.metrics import ExactMatch
@@ -64,6 +66,16 @@ def realised(loss: np.ndarray, share: float, rng: np.random.Generator) -> float:
     return float(shown(loss[drawn].sum(1), (loss[drawn] ** 2).sum(1), n, 0.05).mean())
 
 
+def plain(loss: np.ndarray) -> float:
+    """The smallest percent of the questions that a plain t test notices nine times in ten."""
+    n = len(loss)
+    drawn = np.random.default_rng(1).choice(loss, (DRAWS, n))
+    total, squares = drawn.cumsum(1), (drawn**2).cumsum(1)
+    error = np.sqrt((squares - total**2 / n) / (n - 1) / n)
+    enough = np.flatnonzero((total / n > stdtrit(n - 1, 0.95) * error).mean(0) >= 0.9)
+    return 100 * (enough[0] + 1) / n if len(enough) else float("inf")
+
+
 def main() -> None:
     folder, here = Path(sys.argv[1]), Path(__file__).parent
     every = read_queries(folder / "queries.jsonl")
@@ -88,7 +100,9 @@ def main() -> None:
             for k, step in enumerate(steps[:3], 1):
                 loss = losses(scored, 0, j, 0, k, labeling.scale.kind)[0]
                 loss = loss[np.isfinite(loss)]
-                for split in range(SPLITS):
+                one = tables[-1]
+                one.loc[(one["labeling"] == labeling.name) & (one["step"] == str(step)), "plain"] = plain(loss)
+                for split in range(0 if "--ladder-only" in sys.argv else SPLITS):
                     rng = np.random.default_rng(split)
                     order = rng.permutation(len(loss))
                     half = len(loss) // 2
@@ -97,6 +111,8 @@ def main() -> None:
                         power = realised(loss[order[half:]], share, rng)
                         rows.append((run.name, labeling.name, str(step), split, share, predicted[share], power))
     pd.concat(tables).round(4).to_csv(here / "guard_dev.csv", index=False)
+    if not rows:
+        return
     columns = ["run", "labeling", "step", "split", "share", "predicted", "realised"]
     held = pd.DataFrame(rows, columns=columns)
     held["apart"] = (held["predicted"] - held["realised"]).abs()
