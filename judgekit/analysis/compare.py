@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +25,12 @@ from judgekit.analysis.primary import CHOOSE_RUNS, settle
 from judgekit.analysis.resampling import resample_matrix
 from judgekit.analysis.threads import one_thread
 from judgekit.analysis.verdict import Verdict
+from judgekit.answers.imported import read_ratings
 from judgekit.client.origins import mixed_answers
-from judgekit.data.tables import ALL, COMPARISON, UNDECLARED
+from judgekit.data.files import read_table
+from judgekit.data.tables import ALL, COMPARISON, SCORES, UNDECLARED
 from judgekit.errors import DataError, UsageError
+from judgekit.metrics import Evaluation
 from judgekit.progress import Event, Progress, silent
 
 if TYPE_CHECKING:
@@ -33,6 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "compare"]
 
+AsQuality = str | Path | pd.DataFrame | Sequence[str | Path | pd.DataFrame]
+AsScores = Evaluation | AsQuality
 _KEYS: Final = ("labeling", "measure", "run", "level", "depth", "quality_metric", "model")
 
 
@@ -91,8 +98,8 @@ class Comparison:
 
 @one_thread
 def compare(
-    scores: pd.DataFrame,
-    quality: pd.DataFrame,
+    scores: AsScores,
+    quality: AsQuality,
     *,
     use: str | None = None,
     labelings: Collection[str] | None = None,
@@ -128,12 +135,13 @@ def compare(
     """Compare how well the scores under each labeling follow answer quality.
 
     Args:
-        scores: per-query scores, columns of `SCORES`; rows with query_id ``all`` are ignored, but where a
+        scores: per-query scores, columns of `SCORES`: a table, a file, several of these, or what `judgekit.score`
+            returned; rows with query_id ``all`` are ignored, but where a
             table has no others: then means are compared, at system level, without intervals and without a verdict.
             Columns ``low`` and ``high`` bound the scores over all that missing labels may be (as scoring with
             ``missing="bounds"`` gives them): then every claim holds whatever these labels are.
-        quality: answer quality per query, columns of `QUALITY`; depth 0 with run ``all`` is closed book. Run, depth,
-            model and metric may be left out where there is only one (`RATINGS`).
+        quality: answer quality per query, columns of `QUALITY`: a table, a file or several; depth 0 with run ``all``
+            is closed book. Run, depth, model and metric may be left out where there is only one (`RATINGS`).
         use: what the labels are wanted for, ``choose-runs`` (with two or more runs the default) or
             ``find-questions``. Both verdicts are made; this one leads.
         labelings: the labelings to look at, like the next five everything by default.
@@ -174,8 +182,13 @@ def compare(
 
     Raises:
         DataError: the tables cannot be read or have nothing to compare.
-        UsageError: something asked for does not exist.
+        UsageError: something asked for does not exist, or what is given is not a table.
     """
+    if isinstance(scores, Evaluation):
+        notes = scores.notes if notes is None else notes
+        scores = scores.scores()
+    scores = _table(scores, partial(read_table, SCORES), "scores are a table, a file or what judgekit.score returned")
+    quality = _table(quality, read_ratings, "quality is a table or a file")
     if not 0.5 <= confidence < 1 or not 0 < keep <= 1:
         raise UsageError(
             f"confidence must be at least 0.5 and below 1, and keep a share; they are {confidence:g} and {keep:g}"
@@ -269,6 +282,16 @@ _UNDECLARED: Final = (
     "Which model answered is not declared (answered_by, or a column 'model'): labels that the same model made cannot be"
     " marked."
 )
+
+
+def _table(given: object, read: Callable[[str | Path], pd.DataFrame], expected: str) -> pd.DataFrame:
+    """Return what is given as one table: a DataFrame, a file, or several of these, one below the other."""
+    parts: Sequence[Any] = given if isinstance(given, list | tuple) else [given]
+    odd = [type(each).__name__ for each in parts if not isinstance(each, str | Path | pd.DataFrame)]
+    if odd or not parts:
+        raise UsageError(f"{expected}, or several; got {odd[0] if odd else 'none'}")
+    tables = [each if isinstance(each, pd.DataFrame) else read(each) for each in parts]
+    return tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
 
 
 def _in_place(rows: Sequence[tuple[int, dict[str, object]]]) -> list[dict[str, object]]:

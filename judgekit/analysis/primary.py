@@ -8,7 +8,7 @@ from typing import Final
 
 from judgekit.analysis.inputs import Inputs, Panel
 from judgekit.analysis.measures import cutoff_of, spelled_as
-from judgekit.data.tables import ALL
+from judgekit.data.tables import ALL, UNDECLARED
 from judgekit.errors import UsageError, nearest
 
 __all__ = ["CHOOSE_RUNS", "FIND_QUESTIONS", "GUARD", "USES", "Primary", "settle"]
@@ -50,8 +50,9 @@ class Primary:
     @property
     def answers(self) -> str:
         """The outcome, in words."""
-        of = f" of {self.model}" if self.model else ""
-        return f"{self.metric} of the answers{of} from the top {self.depth}"
+        imported = "imported " if self.model == UNDECLARED else ""
+        of = f" of {self.model}" if self.model and not imported else ""
+        return f"{self.metric} of the {imported}answers{of} from the top {self.depth}"
 
     def __str__(self) -> str:
         return f"{self.measure} against {self.answers}"

@@ -516,12 +516,12 @@ def compare(
     if level and table[table["level"].isin(level)].empty:
         have = ", ".join(dict.fromkeys(table["level"]))
         raise UsageError(f"there is nothing at the {level[0]} level, which needs values per query (there is: {have})")
-    show(table[table["level"].isin(level)] if level else table, format)
     for warning in comparison.warnings:
         console(stderr=True).print(f"note: {warning}", markup=False, highlight=False)
     if format == "table":
         for verdict in comparison.verdicts.values():
-            console().print(f"\n{verdict}", markup=False, highlight=False)
+            console().print(f"{verdict}\n", markup=False, highlight=False)
+    show(table[table["level"].isin(level)] if level else table, format)
 
 
 def _outcomes(items: list[str], scores: pd.DataFrame, quality: pd.DataFrame) -> set[tuple[str, str, str]]:

@@ -96,9 +96,12 @@ def mixed_answers(quality: pd.DataFrame) -> str:
     """Return a sentence if the answers of one model in a quality table come from more than one model, else ""."""
     if "reply_model" not in quality.columns:
         return ""
-    named = quality[quality["reply_model"].fillna("") != ""].drop_duplicates(["run", "depth", "model", "query_id"])
-    for model, rows in named.groupby("model"):
+    named = quality[quality["reply_model"].fillna("") != ""]
+    # A table may leave out what is there only once.
+    named = named.drop_duplicates([key for key in ("run", "depth", "model", "query_id") if key in quality.columns])
+    for model, rows in named.groupby("model") if "model" in quality.columns else [("", named)]:
         found = Counter(name for names in rows["reply_model"] for name in names.split(_BETWEEN))
         if len(found) > 1:
-            return f"The answers of {model!r} come from {len(found)} models: {_listed(dict(sorted(found.items())))}"
+            of = f" of {model!r}" if model else ""
+            return f"The answers{of} come from {len(found)} models: {_listed(dict(sorted(found.items())))}"
     return ""

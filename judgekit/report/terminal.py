@@ -64,10 +64,6 @@ def _parts(results: Results, console: Console, *, compact: bool) -> Iterator[Ren
     if results.note:
         yield Text(clean(results.note), style="bold yellow")
         yield Text()
-    for part in (g for g in grids(results) if is_primary(g.part, results.primary)):
-        yield from _grid(part, results, console, compact=compact)
-    yield _needs(results)
-    yield _costs(results)
     for warning in results.warnings:
         yield Text.assemble(("Warning: ", "bold yellow"), clean(warning))
     if results.warnings:
@@ -75,6 +71,11 @@ def _parts(results: Results, console: Console, *, compact: bool) -> Iterator[Ren
     yield Text.assemble(("Verdict: ", "bold"), clean(results.verdict[0]))
     for sentence in results.verdict[1:]:
         yield Padding(Text(clean(sentence)), (0, 0, 0, 2)) if compact else Text("  " + clean(sentence))
+    yield Text()
+    for part in (g for g in grids(results) if is_primary(g.part, results.primary)):
+        yield from _grid(part, results, console, compact=compact)
+    yield _needs(results)
+    yield _costs(results)
 
 
 def _grid(part: Grid, results: Results, console: Console, *, compact: bool) -> Iterator[RenderableType]:

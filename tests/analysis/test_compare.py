@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import judgekit as jk
 from judgekit.analysis import compare
 from judgekit.data.tables import COMPARISON
 from judgekit.errors import DataError, UsageError
@@ -342,3 +343,44 @@ def test_scores_that_equal_the_quality_are_suspicious_in_the_verdicts_cell():
 def test_a_measure_may_be_asked_for_in_any_known_spelling():
     result = compare(*tables(), measures=["ndcg_cut_5"], primary="NDCG@5", resamples=100)
     assert result.verdict.primary.measure == "nDCG@5"
+
+
+def test_tables_are_given_as_people_hold_them(tmp_path):
+    scores, quality = tables()
+    scores.to_csv(tmp_path / "scores.csv", index=False)
+    quality.to_parquet(tmp_path / "quality.parquet")
+    wanted = compare(scores, quality, resamples=100).table
+    good = scores["labeling"] == "good"
+    for held in (tmp_path / "scores.csv", str(tmp_path / "scores.csv"), [scores[good], scores[~good]]):
+        pd.testing.assert_frame_equal(compare(held, tmp_path / "quality.parquet", resamples=100).table, wanted)
+
+
+def test_what_is_scored_is_compared_as_it_is():
+    run = {"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 2.0, "b": 1.0}, "q3": {"a": 2.0, "b": 1.0}}
+    qrels = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"a": 1}}
+    scores = jk.score({"bm25": run}, {"people": qrels}, ["nDCG@2"])
+    quality = pd.DataFrame({"query_id": ["q1", "q2", "q3"], "value": [1.0, 0, 1]})
+    assert compare(scores, quality, resamples=100).verdict.found.standings[0].concordance == 1
+
+
+@pytest.mark.parametrize("odd", [{"q": 1}, [], 3, None, [1]])
+def test_anything_else_is_refused_with_what_is_expected(odd):
+    scores, quality = tables()
+    with pytest.raises(UsageError, match="scores are a table, a file or what judgekit"):
+        compare(odd, quality)
+    with pytest.raises(UsageError, match="quality is a table or a file"):
+        compare(scores, odd)
+
+
+def test_a_verdict_on_answers_that_nobody_declares_calls_them_imported():
+    scores, quality = tables()
+    rated = quality[["query_id", "value"]]
+    assert "against rating of the imported answers from the top 5" in compare(scores, rated, resamples=100).verdict.text
+
+
+def test_a_table_without_runs_or_models_may_say_which_model_replied():
+    scores, quality = tables()
+    rated = quality[["query_id", "value"]].assign(reply_model=["a", "b"] * 60)
+    assert "The answers come from 2 models: a (60), b (60)" in compare(
+        scores, rated, resamples=100
+    ).verdict.text.replace("the answers come", "The answers come")
