@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from judgekit.analysis.compare import Comparison
+from judgekit.analysis.comparison import Comparison
 from judgekit.errors import DataError, UsageError
 
 __all__ = ["plan_queries"]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from judgekit.analysis.inputs import Inputs, Panel
 from judgekit.analysis.measures import cutoff_of, spelled_as
 from judgekit.data.tables import ALL, UNDECLARED
 from judgekit.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from judgekit.analysis.inputs import Inputs, Panel
 
 __all__ = ["CHOOSE_RUNS", "FIND_QUESTIONS", "GUARD", "USES", "Primary", "settle"]
 

@@ -24,7 +24,8 @@ from typing import Any, Final
 import pandas as pd
 
 from judgekit import stages
-from judgekit.analysis import GUARD, Comparison, QueryLogCheck, agreement, check_query_log, compare
+from judgekit.analysis import GUARD, Comparison, QueryLogCheck, check_query_log, compare
+from judgekit.analysis.agreement import agreement
 from judgekit.analysis.controls import LENGTH, RETRIEVER
 from judgekit.answers.imported import Imported
 from judgekit.client.batch import BatchExport, export_batch

@@ -13,7 +13,8 @@ from judgekit.analysis.threads import one_thread
 PROGRAM = """
 import hashlib
 import numpy as np, pandas as pd
-from judgekit.analysis import agreement, compare, model_matrix
+from judgekit.analysis import compare, model_matrix
+from judgekit.analysis.agreement import agreement
 from judgekit.data.labelings import Labeling, Scale
 
 rng = np.random.default_rng(1)
