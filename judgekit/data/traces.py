@@ -37,6 +37,7 @@ _EXPECTED: Final = "spans in OpenInference terms (Phoenix) or a Langfuse export:
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _DOCUMENT: Final = re.compile(r"attributes\.(?:retrieval\.documents|reranker\.output_documents)\.(\d+)\.(.+)")
 _RETRIEVING: Final = ("RETRIEVER", "RERANKER")
+_WHOLE: Final = "TRACE"
 _MODELS: Final = ("attributes.llm.model_name", "attributes.gen_ai.request.model", "model", "provided_model_name")
 _ASKED: Final = ("question", "query", "user_input", "input", "text", "content", "messages")
 _SAID: Final = ("answer", "output", "response", "result", "text", "content", "messages")
@@ -186,9 +187,9 @@ def _step(fields: Mapping[str, Any]) -> tuple[_Step, str]:
     """Return a step and its own id."""
     own = _first(fields, _OWN)
     trace = _first(fields, _TRACE)
-    if not trace and ("input" in fields or "output" in fields):  # a trace of Langfuse
-        trace = own
     kind = _first(fields, ("attributes.openinference.span.kind", "span_kind", "type")).upper()
+    if not trace and ("input" in fields or "output" in fields):  # a trace of Langfuse
+        trace, kind = own, _WHOLE
     step = _Step(
         trace=trace,
         name=_first(fields, ("name",)) or kind.lower(),
@@ -306,9 +307,12 @@ def _last(rows: list[dict[str, Any]], keys: list[str]) -> pd.DataFrame:
 
 
 def _root(steps: Sequence[_Step]) -> _Step:
-    """Return the outermost step, with the session that any step names."""
-    root = min(steps, key=lambda one: (bool(one.parent), one.start))
-    root.session = root.session or next((one.session for one in steps if one.session), "")
+    """Return the outermost step; what it does not say the outer and earlier steps say, its answer the later ones."""
+    inner = sorted(steps, key=lambda one: (one.kind != _WHOLE, bool(one.parent), one.start))
+    root = inner[0]
+    root.session = next((one.session for one in inner if one.session), "")
+    root.asked = next((one.asked for one in inner if one.asked), "")
+    root.said = root.said or next((one.said for one in reversed(inner) if one.kind not in _RETRIEVING and one.said), "")
     return root
 
 

@@ -236,7 +236,8 @@ def _answers(
     rated = {metric.name: stages.rating_stage(stage, metric) for metric in answering.metrics if metric.endpoint}
     usage = sum(map(session.usage, rated.values()), session.usage(stage))
     at_verdict = None
-    if cell.model == model and cell.metric in [metric.name for metric in answering.metrics]:
+    imported = isinstance(answerer, Imported)  # what answering took is not known
+    if not imported and cell.model == model and cell.metric in [metric.name for metric in answering.metrics]:
         parts = [stage, *(name for metric, name in rated.items() if metric == cell.metric)]
         taken = [session.usage(stages.at_depth(part, cell.depth)).standalone for part in parts]
         at_verdict = _cost(sum(taken, Amount()))
@@ -250,7 +251,7 @@ def _answers(
         prompt="imported" if isinstance(answerer, Imported) else answerer.prompt.name,
         counts={status.value: int((single["status"] == status.value).sum()) for status in Status},
         examples=_examples(lost["query_id"], where, lost["status"], lost["reason"], lost["answer"]),
-        spending=_spending(usage),
+        spending=_spending(usage, imported and not rated),
         at_verdict=at_verdict,
     )
 

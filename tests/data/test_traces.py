@@ -134,7 +134,7 @@ def langfuse() -> list[Record]:
                 "sessionId": "s" if trace != "t3" else None,
                 "input": json.loads(root["attributes"]["input"]["value"]),
                 "output": root["attributes"]["output"]["value"],
-                "observations": [{"id": f"o{i}", "parentObservationId": "x", **one} for i, one in enumerate(inside)],
+                "observations": [{"id": f"o{i}", "parentObservationId": None, **one} for i, one in enumerate(inside)],
                 "scores": [{"id": "s1", "name": "helpful", **rating}] if rating else [],
             }
         )
