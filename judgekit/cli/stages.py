@@ -362,8 +362,8 @@ def _means(evaluation: Evaluation) -> None:
 def _remarks(evaluation: Evaluation, missing: Missing) -> Iterator[str]:
     """Yield what a reader of the means has to know: what each is not a mean of, and why."""
     treated = {"undefined": "they have no score", "zero": "read as 0", "condense": "left out", "bounds": "bounded"}
-    cutoffs = {str(measure): measure.cutoff or 0 for measure in evaluation.measures}
-    ties: dict[tuple[str, str], dict[int, str]] = {}
+    cutoffs = {str(m): (m.spec.cutoff or 0, m.spec.of) for m in evaluation.measures}
+    ties: dict[tuple[str, str], dict[tuple[int, str], str]] = {}
     for mean in evaluation.summary:
         of = f"of {mean.queries:,} queries"
         if mean.reason:
@@ -384,7 +384,7 @@ def _remarks(evaluation: Evaluation, missing: Missing) -> Iterator[str]:
         if mean.ties_across:
             ties.setdefault((mean.run, of), {})[cutoffs[mean.measure]] = f"{mean.ties_across:,}"
     for (run, of), counts in ties.items():
-        told = ", ".join(f"cutoff {cutoff} in {count}" for cutoff, count in sorted(counts.items()))
+        told = ", ".join(f"cutoff {cutoff}{of_what} in {count}" for (cutoff, of_what), count in sorted(counts.items()))
         yield f"{run}: scores tie across {told} {of}; --ties says which documents come first"
 
 

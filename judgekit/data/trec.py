@@ -103,6 +103,8 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
 
     Beside a file may lie ``NAME.missing.tsv``, where `write_qrels` left the missing labels; they are read as well.
 
+    A Parquet table of labels that judgekit wrote is read with all its columns: statuses, and where documents stand.
+
     Args:
         path: the file, plain or packed (recognised by content), or ``FORM:FILE``.
         name: the labeling's name; by default the file's name without its endings.
@@ -114,6 +116,9 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
         DataError: the file is missing or empty; a line does not have four columns, its relevance is not a number or
             not on the scale, its pair is there twice (with file and line); decimals without a declared scale.
     """
+    labels = _labels(path, name, scale) if format == "auto" else None
+    if labels is not None:
+        return labels
     found = _File.at(path, _QRELS, format)
     side = missing_path(found.path)
     missing = list(_read_missing(side)) if side.exists() else []
@@ -135,6 +140,29 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
     except DataError as error:
         found.slowly(lambda text: scale.problem(float(text)))
         raise DataError(error.reason, side if missing else found.path) from None
+
+
+def _labels(source: str | Path, name: str | None, scale: Scale | None) -> Labeling | None:
+    """Return a table of labels that judgekit wrote; None of anything else."""
+    path = given(source)
+    if not path.is_file() or head(path, _EXPECTED["qrels"], 4) != b"PAR1":
+        return None
+    import pyarrow.parquet as pq
+
+    from judgekit.data.files import read_table
+    from judgekit.data.tables import LABELS
+
+    try:
+        if not set(LABELS.columns) <= set(pq.read_schema(path).names):
+            return None
+    except pa.ArrowException:
+        return None
+    table = read_table(LABELS, path)
+    values = table["relevance"].dropna().to_numpy()
+    wrong = None if scale else next(filter(None, (_decimal(f"{value:g}") for value in values)), None)
+    if wrong is not None:
+        raise DataError(f"the relevance {wrong}", path)
+    return Labeling(name or stem(path), scale or Scale.of_grades(values), table, declared=scale is not None)
 
 
 class _File(NamedTuple):

@@ -196,6 +196,10 @@ class _Computer:
         What is retrieved takes its lowest labels while the denominator takes its highest, and the other way round.
         """
         about = measure.definition
+        if measure.by_evidence:
+            # Unknown labels may make units, or join them: anything may be.
+            known, wide = self.values(measure, np.ones((), np.bool_)), self.unknown[:, None, :]
+            return np.where(wide, float(about.low or 0), known), np.where(wide, float(about.high or 1), known)
         # What asks for no label, but how many documents a list has, is least where the most of them leave it.
         worst = self.hits(measure, "low" if about.needs == "nothing" else "worst")
         best = self.hits(measure, "high")
@@ -234,7 +238,7 @@ def _check_bounds(measures: list[Measure], no_relevant: NoRelevant) -> None:
     for measure in measures:
         if measure.option("gains") is not None:
             raise UsageError(f"bounds need gains that grow with the labels, which those of {measure} do not")
-        if measure.by_evidence:
+        if measure.by_evidence and measure.definition.high is None:
             raise UsageError(f"there are no bounds for {measure}: unknown labels may make or join units of evidence")
         if measure.definition.author:
             raise UsageError(f"there are no bounds for {measure}: nothing says how its values grow with the labels")

@@ -170,3 +170,20 @@ def test_scores_of_runs_over_other_cuts_count_evidence_where_documents_say_where
     assert "pieces share 0% of their documents" in warning
     assert "The same holds for nDCG@2." in warning
     assert jk.score(runs, labels, "RR Success@2").warnings == []
+
+
+def test_a_table_of_labels_is_read_as_qrels_with_its_statuses_and_where_its_evidence_stands(tmp_path: Path) -> None:
+    columns = ["query_id", "doc_id", "relevance", "status", "page_id", "start", "end", "evidence"]
+    rows = [("q", "a", 1.0, "ok", "p", 0, 50, "10-15"), ("q", "b", 1.0, "ok", "p", 5, 60, "10-15")]
+    rows += [("q2", "c", None, "refused", "p", 80, 90, "")]
+    pd.DataFrame(rows, columns=columns).to_parquet(tmp_path / "labels.parquet")
+    run = {"q": {"a": 2, "b": 1}, "q2": {"c": 1}}
+    labeling = jk.read_qrels(tmp_path / "labels.parquet")
+    assert (labeling.name, labeling.counts()["refused"], str(labeling.scale)) == ("labels", 1, "grades:1")
+    found = jk.score(run, tmp_path / "labels.parquet", "R(unit=evidence)@1 R@1")
+    assert found.means()["value"].tolist() == [1, 0.5]
+    assert found.summary[0].missing == 1
+    pd.DataFrame(rows, columns=columns).assign(relevance=0.5, status="ok").to_parquet(tmp_path / "labels.parquet")
+    with pytest.raises(DataError, match="declare what decimals mean"):
+        jk.read_qrels(tmp_path / "labels.parquet")
+    assert len(jk.read_qrels(tmp_path / "labels.parquet", scale=jk.Scale.parse("unit"))) == 3

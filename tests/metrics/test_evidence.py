@@ -241,7 +241,7 @@ def test_a_budget_shows_whole_documents_until_one_does_not_fit() -> None:
     [
         ("R@10t", {"docs": None}, "needs the documents"),
         ("nDCG(unit=evidence)", {"docs": None}, "none says it"),
-        ("nDCG(unit=evidence)", {"missing": "bounds"}, "there are no bounds"),
+        ("DCG(unit=evidence)", {"missing": "bounds"}, "there are no bounds"),
         ("nDCG(unit=pages)", {}, "unit is one of doc, evidence"),
         ("nDCG(unit=evidence, overlap=0)", {}, "a number above 0, at most 1"),
         ("F1(unit=evidence)", {}, "no parameter 'unit'"),
@@ -252,6 +252,12 @@ def test_a_budget_shows_whole_documents_until_one_does_not_fit() -> None:
 def test_what_cannot_be_counted_is_said(measure: str, options: dict[str, object], expected: str) -> None:
     with pytest.raises(UsageError, match=expected):
         value(measure, "a b", {"a": 1, "b": 1}, **options)
+
+
+def test_a_missing_label_leaves_all_values_possible() -> None:
+    labels = labeling_of(q1={"a": 1, "b": "refused"}, q2={"a1": 1, "a2": 1})
+    found = evaluate([run_of(q1="a b", q2="a1")], [labels], "R(unit=evidence)", missing="bounds", docs=collection())
+    assert (found.low.ravel().tolist(), found.high.ravel().tolist()) == ([0, 0.5], [1, 0.5])
 
 
 def test_orders_of_tied_documents_and_ideals_of_the_retrieved_are_refused() -> None:
