@@ -12,8 +12,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from scipy import stats
 
+from judgekit.experiment.blocks import confidence_at
 from judgekit.people.correct import corrected_mean, corrected_sum
-from judgekit.people.stopping import decide
+from judgekit.people.stopping import LOOKS, decide
 
 REPLICATES = 2000
 
@@ -52,6 +53,18 @@ def pairs(random: np.random.Generator, n: int, total: int, accuracy: float, desi
     return made.low <= true <= made.high, made.high - made.low, alone.high - alone.low
 
 
+def largest(random: np.random.Generator, labelings: int, replicates: int = 200_000) -> float:
+    """The share of runs in which the largest t between equal labelings ever crosses the boundary of its look."""
+    sums = random.standard_normal((replicates, LOOKS, labelings)).cumsum(axis=1)
+    each = sums / np.sqrt(np.arange(1, LOOKS + 1))[None, :, None]
+    most = (each.max(axis=2) - each.min(axis=2)) / np.sqrt(2)
+    ended = np.zeros(replicates, np.bool_)
+    for look in range(LOOKS):
+        level = confidence_at(look + 1, LOOKS, 0.95)
+        ended |= most[:, look] > np.quantile(most[:, 0], level)
+    return float(ended.mean())
+
+
 def main() -> None:
     """Print the tables."""
     random = np.random.default_rng(1)
@@ -76,6 +89,9 @@ def main() -> None:
             d = np.where(random.random(300) < share, random.choice([-1.0, 1.0], 300), 0.0)
             ended += [decide(d, 300, method=method).decided for method in ("looks", "stream")]  # type: ignore[arg-type]
         print(f"| {share:.0%} | {ended[0] / REPLICATES:.3f} | {ended[1] / REPLICATES:.3f} |")
+    print("\n| equal labelings | false claims of a run that stops when decided |\n| --- | --- |")
+    for labelings in (2, 3, 4, 8):
+        print(f"| {labelings} | {largest(random, labelings):.3f} |")
     shift = (stats.norm.isf(0.025) + stats.norm.isf(0.1)) / np.sqrt(300) * 1.01
     found = [decide(random.standard_normal(300) + shift, 300) for _ in range(REPLICATES)]
     power, used = np.mean([each.decided for each in found]), np.mean([each.used for each in found]) / 300

@@ -200,7 +200,8 @@ class AnalysisConfig(_Section):
 
     ``groups`` is a column of the query file: queries of a group (paraphrases, questions about one document) are
     resampled together. ``confidence`` is that of all intervals and claims. ``accept_mixed_models`` lets a verdict rest
-    on replies that come from several models under one name.
+    on replies that come from several models under one name. ``stop = "decided"`` labels and answers random blocks of
+    queries, and ends with the first after which one labeling is shown to be better than every other.
     """
 
     use: Literal["choose-runs", "find-questions", "guard"] | None = None
@@ -213,6 +214,7 @@ class AnalysisConfig(_Section):
     resamples: Annotated[int, Field(ge=100, le=100_000)] = 1000
     seed: Annotated[int, Field(ge=0)] = 1
     accept_mixed_models: bool = False
+    stop: Literal["decided"] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -347,6 +349,11 @@ class Config(_Section):
     def without_texts(self) -> Config:
         """Return the experiment with a report that quotes nothing."""
         return self.model_copy(update={"report": self.report.model_copy(update={"texts": False})})
+
+    def with_confidence(self, confidence: float) -> Config:
+        """Return the experiment with intervals and claims of another confidence."""
+        analysis = self.analysis.model_copy(update={"confidence": confidence})
+        return self.model_copy(update={"analysis": analysis})
 
     def with_query_log(self, path: Path) -> Config:
         """Return the experiment with another query log."""

@@ -40,12 +40,13 @@ from judgekit.data.manifest import MANIFEST, mismatches, sources, write_manifest
 from judgekit.data.outputs import check_folder, noting_reads
 from judgekit.data.trec import missing_path, write_qrels
 from judgekit.experiment import results as shown
+from judgekit.experiment.blocks import blocks, confidence_at, joined, together
 from judgekit.experiment.canary import canary as ask_again
 from judgekit.experiment.file import Config, load
 from judgekit.experiment.guarding import check_ladder, climb, ladder_units, ladder_verdict
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.labelers.base import Labeler
-from judgekit.metrics import Measure, incomparable
+from judgekit.metrics import Evaluation, Measure, incomparable
 from judgekit.progress import Event, Progress, silent
 from judgekit.report import Results, write_html
 from judgekit.report import save as save_results
@@ -290,80 +291,25 @@ def _query_log(prepared: Prepared) -> QueryLogCheck | None:
     return check_query_log(queries, prepared.query_log, seed=prepared.config.analysis.seed)
 
 
-async def run_async(
-    experiment: Config | str | Path,
-    *,
-    out: str | Path,
-    cache: str | Path | None = None,
-    overwrite: bool = False,
-    mode: Mode = "on",
-    budget: Budget | None = None,
-    canary: int | None = None,
-    progress: Progress = silent,
-) -> Finished:
-    """Do what `run` does, inside a running event loop."""
-    folder = Path(out)
-    with noting_reads() as read:
-        prepared = prepare(experiment)
-        wanted = check_ladder(prepared)
-        check_folder(folder, result_files(prepared), overwrite=overwrite)
-    config, collection = prepared.config, prepared.collection
-    inputs = sources(config.files(), read)
-    mixed = mismatches(inputs)
-    for line in mixed:
-        progress(Event("inputs", len(inputs), len(inputs), note=line))
-    store = default_store_path() if cache is None else Path(cache)
-    asked_again: tuple[str, ...] = ()
-    if canary is not None:
-        found = await ask_again(prepared, canary, store, budget=budget, progress=progress)
-        asked_again, budget = tuple(map(str, found.flips)), budget and budget.less(found.spent)
-        for line in asked_again:
-            progress(Event("canary", len(found.flips), len(found.flips), note=line))
-    session = Session(
-        store,
-        mode=mode,
-        budget=budget,
-        prices=config.price_list(),
-        progress=progress,
-    )
-    async with session:
-        write_manifest(folder / MANIFEST, inputs)  # first: it makes the folder ours, also if we are killed
-        write_atomic(
-            folder / "resolved.toml", f"# Paths are relative to {config.path.parent.absolute()}\n{config.toml()}"
-        )
-        made: dict[str, Labeling] = {}
-        # Those that ask nobody come first: what looks wrong with a file is said before anything is paid for.
-        for name, labeler in sorted(prepared.labelers.items(), key=lambda item: bool(item[1].needs.asked)):
-            made[name] = labeling = await stages.label_pool(labeler, collection, session, name)
-            for remark in remarks(labeling):
-                progress(Event(f"label {name}", len(labeling), len(labeling), note=remark))
-            write_qrels(labeling, folder / "labels" / f"{slug(name)}.qrels")
-            write_table(labeling.table, folder / "labels" / f"{slug(name)}.parquet")
-        labelings = {name: made[name] for name in prepared.labelers}
-        answers = [
-            await stages.answer_runs(
-                answering,
-                collection,
-                config.answers.depths,
-                session,
-                closed_book=config.answers.closed_book,
-                stage=stage,
-            )
-            for stage, answering in prepared.answering.items()
-        ]
-        rated = [] if prepared.ratings is None else [prepared.ratings]
-        quality = pd.concat([*answers, *rated], ignore_index=True)
-        write_table(quality, folder / _quality_file(prepared))
-        ladder = await climb(prepared, labelings, session) if wanted else None
+def _mix(prepared: Prepared, session: Session) -> str:
+    """Return which replies came from several models under one name, where that is not accepted."""
+    return "" if prepared.config.analysis.accept_mixed_models else "; ".join(session.mixed())
+
+
+def _compared(
+    prepared: Prepared,
+    labelings: Mapping[str, Labeling],
+    quality: pd.DataFrame,
+    session: Session,
+    progress: Progress,
+) -> tuple[Evaluation, pd.DataFrame, Comparison]:
+    """Score the runs with the labelings, and compare the scores with the quality of the answers."""
+    config, collection, analysis = prepared.config, prepared.collection, prepared.config.analysis
     evaluation = stages.score_pool(collection, list(labelings.values()), prepared.measures, config.metrics.missing)
     scores = pd.concat([evaluation.scores(), evaluation.means()], ignore_index=True)
-    write_table(scores, folder / "scores.parquet")
-    analysis = config.analysis
-    metric = analysis.primary_metric or ""
+    metric, primary, mix = analysis.primary_metric or "", str(analysis.primary), _mix(prepared, session)
     first = next(iter(prepared.answering.values()), None)
     spelled = dict(zip(config.answers.metrics, (m.name for m in first.metrics), strict=True)) if first else {}
-    mix = "" if analysis.accept_mixed_models else "; ".join(session.mixed())
-    primary = str(analysis.primary)
     bounded = stages.score_bounds(collection, list(labelings.values()), primary, scores)
     comparison = compare(
         pd.concat([bounded, stages.control_scores(collection, primary)], ignore_index=True),
@@ -389,6 +335,98 @@ async def run_async(
         incomparable=incomparable(collection.runs, Measure(primary)),
         progress=progress,
     )
+    return evaluation, scores, comparison
+
+
+def _stopped(looks: int, of: int, seen: int, queries: int, confidence: float) -> str:
+    """Return how far a run in blocks went, and what that makes of its intervals."""
+    end = "the verdict was decided" if looks < of else "the verdict was not decided earlier"
+    return (
+        f"Labelled in blocks: after {looks} of {of} looks, {seen:,} of {queries:,} queries, {end}. Intervals and claims"
+        f" are at {confidence:.2%} each, so that they hold over all looks"
+    )
+
+
+async def run_async(
+    experiment: Config | str | Path,
+    *,
+    out: str | Path,
+    cache: str | Path | None = None,
+    overwrite: bool = False,
+    mode: Mode = "on",
+    budget: Budget | None = None,
+    canary: int | None = None,
+    progress: Progress = silent,
+) -> Finished:
+    """Do what `run` does, inside a running event loop."""
+    folder = Path(out)
+    with noting_reads() as read:
+        prepared = prepare(experiment)
+        wanted = check_ladder(prepared)
+        check_folder(folder, result_files(prepared), overwrite=overwrite)
+    config = prepared.config
+    inputs = sources(config.files(), read)
+    mixed = mismatches(inputs)
+    for line in mixed:
+        progress(Event("inputs", len(inputs), len(inputs), note=line))
+    store = default_store_path() if cache is None else Path(cache)
+    asked_again: tuple[str, ...] = ()
+    if canary is not None:
+        found = await ask_again(prepared, canary, store, budget=budget, progress=progress)
+        asked_again, budget = tuple(map(str, found.flips)), budget and budget.less(found.spent)
+        for line in asked_again:
+            progress(Event("canary", len(found.flips), len(found.flips), note=line))
+    session = Session(
+        store,
+        mode=mode,
+        budget=budget,
+        prices=config.price_list(),
+        progress=progress,
+    )
+    async with session:
+        write_manifest(folder / MANIFEST, inputs)  # first: it makes the folder ours, also if we are killed
+        write_atomic(
+            folder / "resolved.toml", f"# Paths are relative to {config.path.parent.absolute()}\n{config.toml()}"
+        )
+        parts = blocks(prepared)
+        found_labels: dict[str, list[Labeling]] = {name: [] for name in prepared.labelers}
+        answers: list[pd.DataFrame] = []
+        for look, part in enumerate(parts, 1):
+            # Those that ask nobody come first: what looks wrong with a file is said before anything is paid for.
+            for name, labeler in sorted(prepared.labelers.items(), key=lambda item: bool(item[1].needs.asked)):
+                labeling = await stages.label_pool(labeler, part, session, name)
+                for remark in remarks(labeling):
+                    progress(Event(f"label {name}", len(labeling), len(labeling), note=remark))
+                found_labels[name].append(labeling)
+                labeling = joined(found_labels[name])
+                write_qrels(labeling, folder / "labels" / f"{slug(name)}.qrels")
+                write_table(labeling.table, folder / "labels" / f"{slug(name)}.parquet")
+            for stage, answering in prepared.answering.items():
+                options = {"closed_book": config.answers.closed_book, "stage": stage}
+                answers.append(
+                    await stages.answer_runs(answering, part, config.answers.depths, session, **options)  # type: ignore[arg-type]  # as declared
+                )
+            labelings = {name: joined(each) for name, each in found_labels.items()}
+            collection = part if len(parts) == 1 else together(prepared.collection, parts[:look])
+            rated = [] if prepared.ratings is None else [prepared.ratings]
+            quality = pd.concat([*answers, *rated], ignore_index=True)
+            level = confidence_at(look, len(parts), config.analysis.confidence)
+            seen = replace(prepared, collection=collection, config=config.with_confidence(level))
+            write_table(quality, folder / _quality_file(prepared))
+            if look < len(parts):
+                primary = tuple(measure for measure in prepared.measures if str(measure) == config.analysis.primary)
+                if _compared(replace(seen, measures=primary), labelings, quality, session, silent)[2].verdict.winner:
+                    break
+        if len(parts) > 1:
+            counts = len(collection.queries), len(prepared.collection.queries)
+            stopped = _stopped(look, len(parts), *counts, level)
+            progress(Event("blocks", look, look, note=stopped))
+            mixed = [*mixed, stopped]
+        prepared, config = seen, seen.config
+        ladder = await climb(prepared, labelings, session) if wanted else None
+    evaluation, scores, comparison = _compared(prepared, labelings, quality, session, progress)
+    write_table(scores, folder / "scores.parquet")
+    analysis, mix = config.analysis, _mix(prepared, session)
     if ladder is not None:
         guards = ladder_verdict(ladder, comparison.verdict.primary, shown.costs(prepared.labelers, session))
         others = dict(comparison.verdicts)
