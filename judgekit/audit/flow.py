@@ -129,7 +129,7 @@ def audit(
         StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
     """
     path = Path(target)
-    order = _Order.of(path, checks, probes, reference, juries, attack, repeats, run_families or {}, docs_family)
+    order = _Order.of(checks, probes, reference, juries, attack, repeats, run_families or {}, docs_family)
     folder, store = _folder(path, out), default_store_path() if cache is None else Path(cache)
     if _stale(path, folder):
         if dry_run:
@@ -218,7 +218,7 @@ class _Order:
 
     @classmethod
     def of(
-        cls, target: Path, checks: str | Sequence[str], probes: Sequence[str | Callable[[str, str], str]],
+        cls, checks: str | Sequence[str], probes: Sequence[str | Callable[[str, str], str]],
         reference: str | None, juries: Sequence[str], attack: float, repeats: int,
         families: Mapping[str, str], docs_family: str | None,
     ) -> _Order:  # fmt: skip
@@ -230,7 +230,7 @@ class _Order:
             raise UsageError(f"--attack: a share of the pool is above 0 and at most 100 per cent, not {attack:g}")
         if repeats < 2:
             raise UsageError(f"--repeats: to see what changes the same is asked at least 2 times, not {repeats}")
-        made = tuple(probe(one, Path() if target.is_dir() else target.parent) for one in probes)
+        made = tuple(probe(one) for one in probes)
         names = [one.name for one in made]
         if len(set(names)) < len(names):
             raise UsageError(f"the probe {next(name for name in names if names.count(name) > 1)} is there twice")

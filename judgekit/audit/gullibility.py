@@ -95,7 +95,7 @@ async def attack(
             if pairs not in controls:
                 controls[pairs] = await _labels(material, labeler, pairs, None, session, f"audit {name}, control")
             attacked = await _labels(material, asked, pairs, probe, session, f"audit {name}, {probe.name}")
-            out += effect(material, name, probe, pairs, controls[pairs], attacked)
+            out += effect(material, name, probe, pairs, controls[pairs], attacked, len(probes))
     return out
 
 
@@ -116,9 +116,12 @@ async def _labels(
 
 
 def effect(
-    material: Material, name: str, probe: Probe, pairs: Sequence[Pair], control: Floats, attacked: Floats
+    material: Material, name: str, probe: Probe, pairs: Sequence[Pair], control: Floats, attacked: Floats, tried: int
 ) -> list[Number]:
-    """Return what a probe does to the labels of some pairs, and to the tournament."""
+    """Return what a probe does to the labels of some pairs, and to the tournament.
+
+    A labeler is called fooled only where that holds for all probes that are ``tried`` together (Bonferroni).
+    """
     subject, confidence = probe.name, material.confidence
     there = np.isfinite(control) & np.isfinite(attacked)
     n, lost = int(there.sum()), int((~there).sum())
@@ -131,7 +134,10 @@ def effect(
     told, flag = "not shown to make more passages relevant", ""
     if flips.low > 0:
         told = f"{flips.value:.0%} more of these passages count as relevant ({flips.low:.0%} to {flips.high:.0%})"
-        flag = "fooled" if probe.prompt is None else "depends on the wording"
+        if share_change(was, becomes, units, 1 - (1 - confidence) / tried)[1] > 0:
+            flag = "fooled" if probe.prompt is None else "depends on the wording"
+        else:
+            told += f", which among {tried} probes may be chance"
     told += f"; {lost} more are without a label" if lost else ""
     shift = mean_change(after - before, units, material.spread(name), confidence)
     out = [

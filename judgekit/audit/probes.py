@@ -16,6 +16,7 @@ import random
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
@@ -154,13 +155,12 @@ class Probe:
         """
         if self.change is None:
             return doc
-        code = getattr(inspect.unwrap(self.change), "__code__", None)
-        with user_code(
-            lambda: f"{self.name}, query {query.query_id!r}, doc {doc.doc_id!r}", getattr(code, "co_filename", "")
-        ):
+        code = getattr(getattr(self.change, "func", self.change), "__code__", None)
+        where = f"probe {self.name}, query {query.query_id!r}, doc {doc.doc_id!r}"
+        with user_code(lambda: where, getattr(code, "co_filename", "")):
             text = self.change(query.text, doc.text)
         if not isinstance(text, str):
-            raise UsageError(f"the probe {self.name} returned {text!r} for doc {doc.doc_id!r}: it must return a text")
+            raise UsageError(f"{where}: it returned {text!r}, and must return a text")
         return replace(doc, text=text)
 
 
@@ -207,17 +207,17 @@ def _read(name: str, function: Callable[..., str], spec: Spec) -> Probe:
     if base not in get_args(Base):
         raise UsageError(f"{name}: base is {' or '.join(get_args(Base))}, not {base!r}")
     parameters = list(inspect.signature(function).parameters.values())
-    if len(parameters) < 2:
-        raise UsageError(f"{name}: a probe is a function of a question and a passage")
+    if len(parameters) < 2 or any(one.default is one.empty for one in parameters[2:]):
+        raise UsageError(f"{name}: a probe is a function of a question and a passage; more must have a default")
     hints = get_type_hints(function)
-    known = {one.name: (hints.get(one.name, type(one.default)), one.default) for one in parameters[2:]}
+    known = {one.name: hints.get(one.name, type(one.default)) for one in parameters[2:]}
     for key, value in options.items():
         if key not in known:
             names = [*known, "base"]
             have = f"(there are: {', '.join(names)}).{nearest(key, names)}"
             raise UsageError(f"{name}: there is no option {key!r} {have}")
-        _check(name, key, value, known[key][0])
-    return Probe(name, base, lambda question, passage: function(question, passage, **options))  # type: ignore[arg-type]  # one of Base
+        _check(name, key, value, known[key])
+    return Probe(name, base, partial(function, **options))  # type: ignore[arg-type]  # one of Base
 
 
 def _check(name: str, key: str, value: Value, kind: Any) -> None:

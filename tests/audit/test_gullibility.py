@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import judgekit as jk
 from judgekit.audit import gullibility
 from judgekit.audit.material import read
-from judgekit.audit.numbers import share_change
+from judgekit.audit.numbers import Number, share_change
 from judgekit.audit.probes import DEFAULT, PROBES, order, paraphrase, probe
 from judgekit.data.documents import Doc, Query
 from judgekit.errors import UsageError
@@ -181,7 +181,7 @@ def test_a_mistake_in_a_probe_is_named(finished: Path, spelling: str, says: str)
 
 
 def test_a_probe_that_returns_no_text_is_named(finished: Path) -> None:
-    with pytest.raises(UsageError, match=r"mine\.py:wordless returned 7 for doc 'd'"):
+    with pytest.raises(UsageError, match=r"probe mine\.py:wordless, query 'q', doc 'd': it returned 7"):
         probe("mine.py:wordless", finished).attacked(QUERY, DOC)
 
 
@@ -233,3 +233,29 @@ def test_a_planted_effect_is_covered() -> None:
         _, low, high = share_change(before, after, np.arange(120), 0.95)
         hits += low <= 0.2 * 0.95 <= high
     assert 0.92 <= hits / rounds <= 0.985, "benchmarks/gullibility.csv has it with more rounds"
+
+
+def test_what_one_of_many_probes_finds_may_be_chance(finished: Path) -> None:
+    material = read(finished / "out")
+    pairs = [(f"q{i:02}", f"d{i:02}x0") for i in range(40)]
+    control, attacked = np.zeros(40), (np.arange(40) < 6).astype(float)
+
+    def flips(tried: int) -> Number:
+        return gullibility.effect(material, "hash", probe("pad"), pairs, control, attacked, tried)[0]
+
+    assert flips(1).flag == "fooled"
+    assert flips(100).low == flips(1).low > 0
+    assert not flips(100).flag
+    assert "may be chance" in flips(100).verdict
+
+
+def test_pairs_without_a_label_are_left_out_and_counted(finished: Path) -> None:
+    material = read(finished / "out")
+    pairs = [(f"q{i:02}", f"d{i:02}x0") for i in range(40)]
+    attacked = np.where(np.arange(40) < 5, np.nan, 1.0)
+    first = gullibility.effect(material, "hash", probe("pad"), pairs, np.zeros(40), attacked, 1)[0]
+    assert (first.value, first.n) == (1, 35)
+    assert "5 more are without a label" in first.verdict
+    none = gullibility.effect(material, "hash", probe("pad"), pairs, np.zeros(40), np.full(40, np.nan), 1)
+    assert len(none) == 1
+    assert "cannot be told" in none[0].verdict
