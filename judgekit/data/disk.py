@@ -35,7 +35,7 @@ from judgekit.errors import DataError, UsageError
 
 __all__ = ["DiskDocs", "GivenDocs", "large", "on_disk"]
 
-MEMORY_LIMIT: Final = 32 << 20
+MEMORY_LIMIT: Final = 8 << 20
 """Bytes of a collection's file above which it stays on disk; compressed files count fourfold."""
 _VERSION: Final = 1
 _HEADER: Final = 4096

@@ -420,9 +420,8 @@ def header(path: Path, kind: str, names: Names) -> list[str]:
         return []
     delimiter = "\t" if "\t" in row else "," if kind in ("run", "qrels") else "\t"
     cells = row.split(delimiter)
-    if len(cells) < 2 or {cell.strip().strip('"') for cell in cells} & {
-        name for known in names.values() for name in known
-    }:
+    known = {name for some in (names, *NAMES.values()) for one in some.values() for name in one}
+    if len(cells) < 2 or known.intersection(cell.strip().strip('"') for cell in cells):
         return []
     if kind == "query" and len(cells) == 2 and " " in cells[0] and cells[1].lstrip('"').startswith("["):
         return _QA

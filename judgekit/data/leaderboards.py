@@ -45,6 +45,7 @@ _JSON: Final = {
 _COUNTS: Final = ("runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "num_nonrel_judged_ret")
 _NAMES: Final = {"map": "AP", "ndcg": "nDCG", "recip_rank": "RR", "bpref": "Bpref", "gm_map": "gm_map"}
 _CUT: Final = {"P": "P", "recall": "R", "ndcg_cut": "nDCG", "map_cut": "AP", "success": "Success"}
+_MEASURE: Final = re.compile(r".+@\d+$|(?:" + "|".join([*_NAMES, *(f"{name}_" for name in _CUT)]) + ")", re.ASCII)
 
 
 class _Value(NamedTuple):
@@ -111,22 +112,21 @@ def _layout(path: Path, told: str) -> tuple[str, ...]:
         first = next(records(path, Spec("auto"), _EXPECTED)[1], Record(0, {}))
         keys = set(first.fields)
         return ("run", "json") if {"measure", "value"} <= keys and not keys & {"labeling", "run"} else ()
-    rows = [
-        line.split() for line in start.decode(errors="replace").splitlines()[:-1] or [start.decode(errors="replace")]
-    ]
+    last = -1 if len(start) > 60_000 else None  # it may be cut off
+    rows = [line.split() for line in start.decode(errors="replace").splitlines()[:last]]
     rows = [row for row in rows if row and row[0] not in _COUNTS]
     if not rows or not all(len(row) == len(rows[0]) for row in rows) or "," in rows[0][0]:
         return LAYOUTS[told] if told != "auto" else ()
     fitting = [n for n in LAYOUTS if _fits(rows, LAYOUTS[n])] if told == "auto" else [told]
     if len(fitting) > 1:
-        # The measure is the column that holds fewer different words.
-        fitting.sort(key=lambda n: len({row[LAYOUTS[n].index("measure")] for row in rows}))
-        counts = [len({row[LAYOUTS[n].index("measure")] for row in rows}) for n in fitting[:2]]
-        if counts[0] == counts[1]:
+        # The measure is the column whose words look like measures, or that holds fewer different ones.
+        columns = {name: {row[LAYOUTS[name].index("measure")] for row in rows} for name in fitting}
+        rank = {name: (not all(map(_MEASURE.match, words)), len(words)) for name, words in columns.items()}
+        fitting.sort(key=rank.__getitem__)
+        if rank[fitting[0]] == rank[fitting[1]]:
             have = " or ".join(f"{n} ({' '.join(LAYOUTS[n])})" for n in fitting)
-            raise DataError(
-                f"may be of the form {have}: say which in front of its name, {fitting[0]}:{path.name}", path
-            )
+            told = f"say which in front of its name, {fitting[0]}:{path.name}"
+            raise DataError(f"may be of the form {have}: {told}", path)
     return LAYOUTS[fitting[0]] if fitting else ()
 
 

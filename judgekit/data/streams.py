@@ -46,7 +46,7 @@ __all__ = [
 _BOM: Final = b"\xef\xbb\xbf"
 _PACKED: Final = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 """How packed files begin, with the names that Arrow has for the packing."""
-_ENDINGS: Final = (".trec", ".run", ".txt", ".qrels", ".qrel", ".tsv", ".csv", ".parquet", ".jsonl", ".json")
+_ENDINGS: Final = (".trec", ".run", ".txt", ".qrels", ".qrel", ".tsv", ".csv", ".parquet", ".jsonl", ".json", ".eval")
 _PACKED_ENDINGS: Final = (".gz", ".bz2", ".zst", ".zstd")
 _FOREIGN: Final = {
     b"PK\x03\x04": "a zip archive",

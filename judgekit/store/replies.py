@@ -22,7 +22,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,6 +32,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 import diskcache
 
+from judgekit.data.outputs import cache_folder
 from judgekit.errors import StoreError
 from judgekit.store.records import Record, looked_up
 from judgekit.store.recovery import rows_of_damaged
@@ -70,15 +70,7 @@ def has_store(path: str | Path) -> bool:
 
 def default_store_path() -> Path:
     """Return where the store lies unless the user says: ``$JUDGEKIT_CACHE``, else the platform's cache folder."""
-    if named := os.environ.get("JUDGEKIT_CACHE"):
-        return Path(named).expanduser()
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "judgekit"
+    return cache_folder()
 
 
 class TextDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -270,3 +272,66 @@ def test_convert_says_what_it_wrote_and_never_replaces_its_input(judgekit: Judge
     assert "is an input of this command" in same.err
     unknown = judgekit("convert", "nowhere.csv", "x.trec")
     assert "there is no such file" in unknown.err
+
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "formats.md"
+COMMANDS = [
+    line.split("`judgekit ")[1].split("`")[0] for line in DOCS.read_text().splitlines() if "| `judgekit " in line
+]
+
+
+@pytest.fixture
+def examples(folder: Path, beir: Path) -> Path:
+    """The files that the table of forms names."""
+    beir.rename(folder / "scifact")
+    (folder / "near.csv").rename(folder / "bm25.csv")
+    passages = [{"id": f"d{i}", "title": "", "text": f"the answer is {i}"} for i in range(3)]
+    for name, order in (("bm25", 1), ("dense", -1)):
+        ranked = [{**p, "score": str(9 - i)} for i, p in enumerate(passages[::order])]
+        entry = [{"question": "what is number 1?", "answers": ["1"], "ctxs": ranked[: 2 if name == "bm25" else 3]}]
+        (folder / f"{name}.json").write_text(json.dumps(entry))
+    trec = "q1 Q0 d1 1 2 t\nq1 Q0 d2 2 1 t\n"
+    board = {"sysA": 0.5, "sysB": 0.25, "sysC": 0.75}
+    texts = {
+        "queries.jsonl": '{"query_id": "q1", "text": "who?", "answers": ["Ann"]}\n',
+        "kilt.jsonl": '{"id": "q1", "input": "who?", "output": [{"answer": "Ann", "provenance": [{"wikipedia_id": "7"}]}]}\n',
+        "candidates.jsonl": '{"query": {"qid": 1, "text": "x"}, "candidates": [{"docid": 5, "score": 1, "doc": {"contents": "y"}}]}\n',
+        "run.trec": trec,
+        "msmarco.tsv": "q1\td1\t1\nq1\td2\t2\n",
+        "ranx.json": '{"q1": {"d1": 1.5}}',
+        "gold.qrels": "q1 0 d1 1\n",
+        "gold.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t2\n",
+        "expected.json": '[{"query": "who?", "documents": ["d1", "d2"], "grades": [2, 1]}]',
+        "ragas.jsonl": '{"user_input": "who?", "retrieved_contexts": ["Ann"], "response": "Ann", "reference": "Ann"}\n',
+        "a.eval": "map\tq1\t0.5\nmap\tq2\t0.1\nmap\tall\t0.3\n",
+        "b.eval": "map\tq1\t0.2\nmap\tq2\t0.3\nmap\tall\t0.25\n",
+        "rated.csv": "run,query_id,value\na,q1,1\na,q2,0\nb,q1,0\nb,q2,1\n",
+        "named.tsv": "q1\tnDCG@10\t0.5\nq2\tnDCG@10\t0.25\n",
+        "board.tot": "".join(f"{run}\tm\t{t}\t{v}\n" for run, v in board.items() for t in ("t1", "t2")),
+        "truth.jsonl": "".join(
+            json.dumps({"run_id": run, "topic_id": t, "measure": "m", "value": v}) + "\n"
+            for run, v in board.items()
+            for t in ("t1", "t2")
+        ),
+        "topics.txt": "<top>\n<num> Number: 1\n<title> who?\n</top>\n",
+        "topics.tsv": "1\twho?\n2\twhat?\n",
+        "qa.csv": "who is it?\t['Ann']\n",
+        "collection.tsv": "d1\tone text\nd2\tanother\n",
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    (folder / "run.trec.gz").write_bytes(gzip.compress(trec.encode()))
+    return folder
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_row_of_the_table_of_forms_works(judgekit: Judgekit, examples: Path, command: str) -> None:
+    said = judgekit(*shlex.split(command))
+    assert said.code == 0, said.err
+    written = next((word for word in shlex.split(command)[::-1] if (examples / word).exists()), None)
+    assert written is None or (examples / written).stat().st_size > 0
+
+
+def test_the_table_of_forms_has_a_command_for_each_form_that_can_be_tried_here() -> None:
+    rows = [line for line in DOCS.read_text().split("## Names")[0].splitlines() if line.startswith("| ")]
+    assert len(COMMANDS) == len(rows) - 2 - 3, "all but ir_datasets, standard input and what is refused"

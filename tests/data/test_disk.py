@@ -1,0 +1,151 @@
+"""A large collection is indexed once, and found again; a user's own look-up is held to what it promises."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import judgekit as jk
+from judgekit.data import disk
+from judgekit.data.disk import DiskDocs, GivenDocs
+from judgekit.data.documents import Doc
+from judgekit.data.frames import as_docs
+from judgekit.data.readers import read_docs, write_docs
+from judgekit.errors import DataError, UsageError
+
+FOUND = [Doc(f"d{i}", f"text {i}", f"title {i}") for i in range(500)]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    write_docs(FOUND, tmp_path / "docs.jsonl")
+    return tmp_path / "docs.jsonl"
+
+
+def no_build(*_: object) -> None:
+    raise AssertionError("the index is built again")
+
+
+def form(path: Path, name: str) -> Path:
+    if name == "gzip":
+        packed = path.with_name("docs.jsonl.gz")
+        packed.write_bytes(gzip.compress(path.read_bytes()))
+        return packed
+    if name == "parquet":
+        table = path.with_name("docs.parquet")
+        rows = [{"doc_id": doc.doc_id, "title": doc.title, "text": doc.text} for doc in FOUND]
+        pd.DataFrame(rows).to_parquet(table, row_group_size=100)
+        return table
+    return path
+
+
+@pytest.mark.parametrize("name", ["jsonl", "gzip", "parquet"])
+def test_a_second_command_finds_the_index(
+    path: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, index = form(path, name), tmp_path / "cache"
+    first = read_docs(file, memory_limit=0, index=index)
+    monkeypatch.setattr(disk, "_build", no_build)
+    second = read_docs(file, memory_limit=0, index=index)
+    assert isinstance(second, DiskDocs)
+    assert list(second) == list(first) == FOUND
+    assert second.get(["d499", "d0"]) == [FOUND[499], FOUND[0]]
+    assert "d500" not in second
+    with pytest.raises(DataError, match="doc 'd500' is not in the collection"):
+        second.get(["d500"])
+
+
+def test_without_a_folder_of_ones_own_the_index_lies_beside_the_reply_store(path: Path) -> None:
+    read_docs(path, memory_limit=0)
+    assert [file.suffix for file in Path(os.environ["JUDGEKIT_CACHE"], "docs").iterdir()] == [".idx"]
+
+
+def test_a_file_that_has_changed_is_indexed_anew(path: Path, tmp_path: Path) -> None:
+    index = tmp_path / "cache"
+    read_docs(path, memory_limit=0, index=index)
+    write_docs([*FOUND, Doc("new", "text")], path)
+    again = read_docs(path, memory_limit=0, index=index)
+    assert (len(again), again.get(["new"])) == (501, [Doc("new", "text")])
+    assert len(list((index / "docs").iterdir())) == 1, "one index for one path"
+
+
+def test_a_change_that_size_time_and_sample_hide_is_noticed_at_the_look_up(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk, "_key", lambda path, spelled: "the same")
+    read_docs(path, memory_limit=0, index=tmp_path / "cache")
+    path.write_bytes(path.read_bytes().replace(b'"d7"', b'"dX"'))
+    found = read_docs(path, memory_limit=0, index=tmp_path / "cache")
+    with pytest.raises(DataError, match="doc 'd7' is not where it was: its file was changed while it was in use"):
+        found.get(["d7"])
+    assert found.get(["d8"]) == [FOUND[8]]
+
+
+def test_a_damaged_index_is_built_anew(path: Path, tmp_path: Path) -> None:
+    index = tmp_path / "cache"
+    read_docs(path, memory_limit=0, index=index)
+    [file] = (index / "docs").iterdir()
+    for content in (b"", b"x" * 100, file.read_bytes()[:-8]):
+        file.write_bytes(content)
+        assert read_docs(path, memory_limit=0, index=index).get(["d3"]) == [FOUND[3]]
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file where a folder should be")
+    docs = read_docs(path, memory_limit=0, index=tmp_path / "cache")
+    assert docs.get(["d3"]) == [FOUND[3]]
+
+
+def test_a_nested_form_is_unpacked_with_each_doc_once(tmp_path: Path) -> None:
+    entry = (
+        '{"id": "%s", "question": "?", "ctxs": [{"id": "1", "text": "a", "score": %d}, {"id": "%s", "text": "b"}]}\n'
+    )
+    (tmp_path / "dpr.jsonl").write_text(entry % ("q1", 1, "2") + entry % ("q2", 2, "3"))
+    docs = read_docs(tmp_path / "dpr.jsonl", memory_limit=0, index=tmp_path)
+    assert [doc.doc_id for doc in docs] == ["1", "2", "3"]  # type: ignore[attr-defined]  # a collection of a file
+    (tmp_path / "bad.jsonl").write_text(entry % ("q1", 1, "2") + (entry % ("q2", 2, "3")).replace('"a"', '"c"'))
+    with pytest.raises(DataError, match=r"line 2: doc '1' has another title or text than before"):
+        read_docs(tmp_path / "bad.jsonl", memory_limit=0, index=tmp_path)
+
+
+class Mine:
+    """A user's own collection, with one method."""
+
+    def __init__(self, known: dict[str, object]) -> None:
+        self.known = known
+
+    def get(self, ids: Sequence[str]) -> list[object]:
+        return [self.known[i] for i in ids]
+
+
+def test_docs_may_be_an_object_with_get(tmp_path: Path) -> None:
+    mine = Mine({"d1": "a text", "d2": {"text": "b", "title": "B"}, "d3": Doc("d3", "c")})
+    docs = as_docs(mine)
+    assert docs.get(["d3", "d1", "d2"]) == [Doc("d3", "c"), Doc("d1", "a text"), Doc("d2", "b", "B")]
+    assert ("d1" in docs, "d9" in docs) == (True, False)
+    run = {"q1": {"d1": 2.0, "d2": 1.0}}
+    labels = jk.label("containment", queries={"q1": {"text": "x", "answers": ["a text"]}}, docs=mine, runs=run)
+    assert labels.relevance.tolist() == [1.0, 0.0]
+    with pytest.raises(DataError, match="run 'run' has doc 'd9', which the collection lacks"):
+        jk.label("containment", queries={"q1": "x"}, docs=mine, runs={"q1": {"d9": 1.0}})
+
+
+@pytest.mark.parametrize(
+    ("look_up", "error", "reason"),
+    [
+        (lambda ids: [], UsageError, "returned 0 docs for 1 ids"),
+        (lambda ids: [5], UsageError, "returned 5 where doc 'd1' was asked for"),
+        (lambda ids: [Doc("d2", "x")], UsageError, "where doc 'd1' was asked for"),
+        (lambda ids: {}, DataError, "doc 'd1' is not in the collection"),
+        (lambda ids: [None], DataError, "doc 'd1' is not in the collection"),
+        (lambda ids: [{"title": "no text"}], DataError, "lacks the field 'text'"),
+    ],
+)
+def test_what_a_look_up_returns_is_checked(look_up: object, error: type[Exception], reason: str) -> None:
+    with pytest.raises(error, match=reason):
+        GivenDocs(look_up).get(["d1"])
