@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from judgekit.cli.common import console
+from judgekit.cli.common import console, group
 from judgekit.cli.stages import FormatOption, show
 from judgekit.errors import UsageError
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["annotate"]
 
-annotate = typer.Typer(no_args_is_help=True, help="Have people judge a sample, and correct machine labels by it.")
+annotate = group("Have people judge a sample, and correct machine labels by it.")
 
 Source = Annotated[Path, typer.Argument(metavar="EXPERIMENT|RESULTS", help="Experiment file, or folder of results.")]
 Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="Folder of results of `judgekit run`.")]

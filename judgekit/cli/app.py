@@ -9,16 +9,13 @@ import typer
 from judgekit import __version__
 from judgekit.cli import audit, chunks, convert, flow, guard, info, stages, store
 from judgekit.cli.annotate import annotate
+from judgekit.cli.common import group
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    name="judgekit",
-    help="Choose how to label retrieval results: which labeling's metrics predict the quality of the answers?",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+ABOUT = "Choose how to label retrieval results: which labeling's metrics predict the quality of the answers?"
+
+app = group(ABOUT, name="judgekit", pretty_exceptions_enable=False)
 
 
 def _version(wanted: bool) -> None:

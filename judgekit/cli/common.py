@@ -7,9 +7,10 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+import typer.core
 
 from judgekit.errors import UsageError
 from judgekit.progress import Event, Progress
@@ -28,6 +29,7 @@ __all__ = [
     "BaseUrl",
     "Cache",
     "CacheMode",
+    "Commands",
     "Concurrency",
     "DocsFile",
     "FormatIn",
@@ -41,6 +43,7 @@ __all__ = [
     "advice",
     "console",
     "endpoints",
+    "group",
     "in_forms",
     "inputs_of",
     "leave",
@@ -85,6 +88,29 @@ ApiKeyEnv = Annotated[
     str | None, typer.Option(metavar="VAR", help="Name of the environment variable that holds the key.")
 ]
 Concurrency = Annotated[int, typer.Option(min=1, help="Number of requests in flight at most.")]
+
+
+class Commands(typer.core.TyperGroup):
+    """Commands, each with its whole first paragraph, which typer cuts off where rich does not draw it."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands (typer's types are those of click, or its own copy of it)."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        texts = [(name, " ".join((one.help or "").split("\n\n")[0].split())) for name, one in commands if one]
+        with formatter.section("Commands"):
+            formatter.write_dl(texts)
+
+
+def group(about: str, **settings: Any) -> typer.Typer:
+    """Return an app of commands whose help is plain text: importing what draws it richly takes longer than the rest."""
+    return typer.Typer(
+        help=about,
+        cls=Commands,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        **settings,
+    )
 
 
 def console(*, stderr: bool = False) -> Console:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.cli.common import ApiKeyEnv, Transport, console
+from judgekit.cli.common import ApiKeyEnv, Transport, console, group
 
 if TYPE_CHECKING:
     from judgekit.plugins import About
 
 __all__ = ["answer_metrics", "check_endpoint", "labelers", "measures", "prompts"]
 
-prompts = typer.Typer(help="The prompts that judgekit ships.", no_args_is_help=True)
+prompts = group("List or show the prompts that judgekit ships.")
 
 
 def measures(
@@ -29,12 +29,13 @@ def measures(
         if chosen and entry.name not in chosen:
             continue
         low, high = ("no fixed end" if end is None else f"{end:g}" for end in (entry.low, entry.high))
+        span = "not declared" if entry.low is None is entry.high else f"{low} to {high}"
         better = ", lower is better" if entry.lower_is_better else ""
         lines = [
             f"{entry.name}: {entry.title}",
             f"  formula   {entry.formula}",
             f"  rewards   {entry.rewards}",
-            f"  range     {low} to {high}{better}",
+            f"  range     {span}{better}",
             f"  scales    {entry.scales}",
             f"  source    {entry.source}",
         ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.cli.common import Cache, Limit, console, store_path
+from judgekit.cli.common import Cache, Limit, console, group, store_path
 from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,16 +20,12 @@ if TYPE_CHECKING:
 
 __all__ = ["batch", "cache"]
 
-cache = typer.Typer(
-    help="The store of replies: nothing in it is ever paid twice. Two processes that run at the same time on one store"
-    " may both pay for what neither has yet: run them one after the other, or on different data."
-    " It holds your prompts with their passages, so it is readable by you alone.",
-    no_args_is_help=True,
+cache = group(
+    "Look after the store of replies, so that nothing is paid twice.\n\nTwo processes that run at the same time on one"
+    " store may both pay for what neither has yet: run them one after the other, or on different data. The store holds"
+    " your prompts with their passages; only you can read it."
 )
-batch = typer.Typer(
-    help="Ask by batches: at a batch service, or by OpenAI batch files, which `vllm run-batch` takes as well.",
-    no_args_is_help=True,
-)
+batch = group("Ask by batches: at a batch service, or by OpenAI batch files, which `vllm run-batch` takes as well.")
 
 
 @contextmanager
@@ -283,7 +279,9 @@ def _imported(found: BatchImport) -> int:
         _say(f"  line {line}: no reply to {key[:12]}: {reason}")
     for line, key in found.unknown:
         _say(f"  line {line}: {key[:12]} was not exported from this store")
-    return len(found.failed) + len(found.unknown)
+    if found.cut is not None:
+        _say(f"  line {found.cut}: cut off; the lines before it are imported. Get the file again for the rest")
+    return len(found.failed) + len(found.unknown) + (found.cut is not None)
 
 
 @batch.command("import")

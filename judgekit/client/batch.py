@@ -203,26 +203,30 @@ class BatchImport:
         there: replies that were there already, and stay.
         failed: (line, identity, reason) of requests that have no reply; exporting again writes them again.
         unknown: (line, custom_id) of lines whose request was not exported from this store.
+        cut: the number of the last line, where the file ends in the middle of it; None where it is whole.
     """
 
     imported: int = 0
     there: int = 0
     failed: list[tuple[int, str, str]] = field(default_factory=list)
     unknown: list[tuple[int, str]] = field(default_factory=list)
+    cut: int | None = None
 
 
 def import_batch(store: Store, path: str | Path) -> BatchImport:
-    """Take a result file back, in whatever order its lines are. Nothing is imported if a line is malformed.
+    """Take a result file back, in whatever order its lines are.
+
+    Nothing is imported if a line is malformed. A last line that is cut off, as where a download broke, is left out.
 
     Raises:
         DataError: the file is missing, or a line is not a batch result.
         StoreError: the store cannot be written to.
     """
     path = Path(path)
-    for _ in _results(path):
-        pass
     result = BatchImport()
-    source = _results(path)
+    for _ in _results(path, result):
+        pass
+    source = _results(path, result)
     while part := list(islice(source, _CHUNK)):
         waiting = store.waiting([row.key for row in part])
         stored = store.get_many([row.key for row in part])
@@ -254,13 +258,16 @@ class _Result:
     verdict: Response
 
 
-def _results(path: Path) -> Iterator[_Result]:
-    for line in lines(path, "a batch result file"):
+def _results(path: Path, result: BatchImport) -> Iterator[_Result]:
+    for line in lines(path, "a batch result file", ends=True):
         if not line.text.strip():
             continue
         try:
             row = parse_json(line.text)
         except ValueError as problem:
+            if line.text.startswith("{") and not line.text.endswith("\n"):
+                result.cut = line.number
+                return
             raise DataError(f"is not JSON: {problem}", path, line.number) from None
         if not isinstance(row, dict) or not isinstance(row.get("custom_id"), str):
             raise DataError("is not a line of a batch result: it has no custom_id", path, line.number)

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import orjson
 
 from judgekit.client.batch import CHAT_URL, BatchExport, BatchImport, export_batch, import_batch
+from judgekit.client.transports import http_options, openai_options
 from judgekit.errors import EndpointError, StoreError, UsageError
 from judgekit.store.replies import Store
-from judgekit.wire.access import Secret, api_key, headers_of, proxy_for
+from judgekit.wire.access import Secret, headers_of
 from judgekit.wire.types import Endpoint, Program
 
 if TYPE_CHECKING:
@@ -75,13 +76,8 @@ def open_client(endpoint: Endpoint) -> openai.OpenAI:
 
     if endpoint.built_in:
         raise UsageError(f"endpoint {endpoint.name!r} ({endpoint.base_url}) has no batch service")
-    http = openai.DefaultHttpxClient(proxy=proxy_for(endpoint.base_url), trust_env=False)
-    return openai.OpenAI(
-        api_key=api_key(endpoint) or "none",
-        base_url=endpoint.base_url,
-        default_headers=headers_of(endpoint),
-        http_client=http,
-    )
+    http = openai.DefaultHttpxClient(**http_options(endpoint))
+    return openai.OpenAI(**openai_options(endpoint), default_headers=headers_of(endpoint), http_client=http)
 
 
 @contextmanager
@@ -90,10 +86,11 @@ def _service(endpoint: Endpoint, clients: Clients) -> Iterator[openai.OpenAI]:
     import openai
 
     client = clients(endpoint)
+    secret = Secret.of(endpoint) if clients is open_client else Secret(client.api_key)
     try:
         yield client
     except openai.APIError as problem:
-        said = Secret(client.api_key).cut(str(getattr(problem, "message", problem)))
+        said = secret.cut(str(getattr(problem, "message", problem)))
         raise EndpointError(
             f"the batch service of endpoint {endpoint.name!r} at {endpoint.base_url}: {said}. What was submitted"
             " is noted in the store: run it again"
@@ -251,7 +248,7 @@ def _look(store: Store, endpoints: Iterable[Endpoint], clients: Clients, *, take
                 batch = client.batches.retrieve(known.batch)
                 counts, errors = batch.request_counts, batch.errors
                 imports = _take(store, client, batch) if take and batch.status in FINAL else ()
-                if take and batch.status in FINAL:
+                if take and batch.status in FINAL and all(part.cut is None for part in imports):
                     store.forget_submission(known.name)
                 yield Fetched(
                     endpoint,

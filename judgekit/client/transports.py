@@ -26,7 +26,16 @@ from judgekit.wire.types import MOCK_URL, RECORDED_URL, Endpoint, NotConnectedEr
 if TYPE_CHECKING:
     import openai
 
-__all__ = ["HttpTransport", "OpenAITransport", "disconnect", "open_transport", "openai_client", "openai_headers"]
+__all__ = [
+    "HttpTransport",
+    "OpenAITransport",
+    "disconnect",
+    "http_options",
+    "open_transport",
+    "openai_client",
+    "openai_headers",
+    "openai_options",
+]
 
 
 def open_transport(endpoint: Endpoint, note: Callable[[str], None] = lambda _: None) -> Transport:
@@ -162,20 +171,35 @@ def openai_client(endpoint: Endpoint, note: Callable[[str], None] = lambda _: No
     if endpoint.client is not None:
         client: openai.AsyncOpenAI = endpoint.client.with_options(max_retries=0)
         return client
-    address = urlsplit(endpoint.base_url)
-    options: dict[str, Any] = {"follow_redirects": False, "trust_env": False, "proxy": _proxy(endpoint, note)}
     try:
-        http = openai.DefaultAioHttpClient(**options)
+        http = openai.DefaultAioHttpClient(**http_options(endpoint, note))
     except RuntimeError:  # the package that puts it on aiohttp, which is twice as fast, is not installed
-        http = openai.DefaultAsyncHttpxClient(**options)
-    return openai.AsyncOpenAI(
-        base_url=urlunsplit(address._replace(query="")),
-        default_query=dict(parse_qsl(address.query)),
-        api_key=api_key(endpoint) or "none",
-        http_client=http,
-        timeout=openai.Timeout(None, connect=_CONNECT_S),
-        max_retries=0,
-    )
+        http = openai.DefaultAsyncHttpxClient(**http_options(endpoint, note))
+    timeout = openai.Timeout(None, connect=_CONNECT_S)
+    return openai.AsyncOpenAI(**openai_options(endpoint), http_client=http, timeout=timeout, max_retries=0)
+
+
+def openai_options(endpoint: Endpoint) -> dict[str, Any]:
+    """Return what a client of openai is told of an endpoint: its address, what follows a ``?`` in it, its key.
+
+    Raises:
+        ConfigError: see `api_key`.
+    """
+    address = urlsplit(endpoint.base_url)
+    return {
+        "base_url": urlunsplit(address._replace(query="")),
+        "default_query": dict(parse_qsl(address.query)),
+        "api_key": api_key(endpoint) or "none",
+    }
+
+
+def http_options(endpoint: Endpoint, note: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+    """Return what the HTTP client under it is told: to go to the endpoint, through its proxy, or nowhere.
+
+    Raises:
+        ConfigError: see `proxy_for`.
+    """
+    return {"follow_redirects": False, "trust_env": False, "proxy": _proxy(endpoint, note)}
 
 
 def openai_headers(endpoint: Endpoint) -> dict[str, str | openai.Omit]:

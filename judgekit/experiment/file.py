@@ -7,6 +7,8 @@ file. Nothing here runs anything: see `judgekit.experiment.run`.
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin, get_type_hints
@@ -28,7 +30,7 @@ from judgekit.data.documents import Fields
 from judgekit.data.forms import resolved, told
 from judgekit.data.streams import read_bytes
 from judgekit.data.tables import ALL, UNDECLARED
-from judgekit.errors import ConfigError, DataError, JudgekitError, nearest
+from judgekit.errors import ConfigError, DataError, UsageError, nearest
 from judgekit.gate.decision import DEFAULT_STEPS, SHARES, Rules
 from judgekit.spec import with_options
 from judgekit.wire.types import Endpoint
@@ -42,6 +44,7 @@ __all__ = [
     "LabelerConfig",
     "MetricsConfig",
     "load",
+    "located",
 ]
 
 Positive = Annotated[int, Field(ge=1)]
@@ -389,17 +392,26 @@ def load(path: str | Path) -> Config:
 
 def parse_config(content: dict[str, Any], path: Path) -> Config:
     """Check the content of an experiment file; ``path`` stands in messages and anchors relative paths."""
-    try:
-        config = Config.model_validate({**content, "path": path})
+    with located(path):
+        try:
+            config = Config.model_validate({**content, "path": path})
+        except ValidationError as error:
+            raise _speak(error, path) from None
         config.servers()
         if config.guard is not None:
             config.guard.rules()
-    except ValidationError as error:
-        raise _speak(error, path) from None
-    except JudgekitError as error:
-        key = error.key if isinstance(error, ConfigError) else None
-        raise ConfigError(getattr(error, "reason", str(error)), path, key) from None
     return config
+
+
+@contextmanager
+def located(path: Path, key: str | None = None) -> Iterator[None]:
+    """Say of what cannot be used in which experiment file it stands, and where, unless the error says it better."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(error.reason, path, error.key or key) from None
+    except UsageError as error:
+        raise ConfigError(str(error), path, key) from None
 
 
 _SECTIONS: dict[str, type[BaseModel]] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from judgekit.data.readers import read_column, read_queries
 from judgekit.data.streams import is_json, lines
 from judgekit.data.tables import UNDECLARED
 from judgekit.errors import ConfigError, UsageError, nearest
-from judgekit.experiment.file import Config, load
+from judgekit.experiment.file import Config, load, located
 from judgekit.labelers.base import Labeler, build
 from judgekit.metrics import Measure, of_evidence, parse_measures, suited
 from judgekit.spec import slug
@@ -83,7 +82,7 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
     resources = stages.Resources(config.servers(), config.path.parent, config.data.fields, collection.docs)
     labelers: dict[str, Labeler] = {}
     for position, entry in enumerate(config.labelers):
-        with _located(config, f"labelers.{position}"):
+        with located(config.path, f"labelers.{position}"):
             labeler = build(entry.spec, resources)
         name = entry.name or str(labeler.spec)
         if name in labelers:
@@ -93,9 +92,9 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
             reason = f"the names {alike!r} and {name!r} are one file on disks that ignore case: give one another name"
             raise ConfigError(reason, config.path, "labelers")
         labelers[name] = labeler
-    with _located(config, "answers"):
+    with located(config.path, "answers"):
         answering = _answering(config, resources, collection)
-    with _located(config, "metrics.measures"):
+    with located(config.path, "metrics.measures"):
         given = parse_measures(config.metrics.measures, config.path.parent)
         measures = suited(stages.at_depths(given, config.answers.depths), collection.runs, collection.docs)
         deep = next((m for m in measures if (m.cutoff or 0) > config.data.depth), None)
@@ -106,20 +105,20 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
             Secret.of(endpoint)
             if endpoint.kind == "callable":
                 function_of(endpoint)
-    with _located(config, "answers.ratings"):
+    with located(config.path, "answers.ratings"):
         files = map(config.resolve, config.answers.ratings)
         ratings = stages.read_ratings_of(files, collection, config.answers.depths, config.answers.answered_by)
     texts = _read_query_log(config, collection)
     groups = None
     if config.analysis.groups is not None:
-        with _located(config, "analysis.groups"):
+        with located(config.path, "analysis.groups"):
             groups = read_column(queries, config.analysis.groups)
     config = _with_primary(config, measures, ratings, next(iter(answering.values()), None))
     if ratings is not None:
-        with _located(config, "answers.ratings"):
+        with located(config.path, "answers.ratings"):
             _check_ratings(ratings, config, answering.values())
     if config.analysis.primary_metric in config.answers.metrics:
-        with _located(config, "answers.metrics"):
+        with located(config.path, "answers.metrics"):
             stages.check_references(collection.queries, next(iter(answering.values())))
     return Prepared(config, collection, labelers, answering, tuple(measures), ratings, texts, groups)
 
@@ -217,7 +216,7 @@ def _with_primary(
     """Fix the verdict's cell in advance; without one in the file, first measure and metric, deepest cutoff."""
     analysis, answers = config.analysis, config.answers
     names = [str(m) for m in measures]
-    with _located(config, "analysis.primary"):
+    with located(config.path, "analysis.primary"):
         primary = str(parse_measures([analysis.primary], config.path.parent)[0]) if analysis.primary else None
     if primary is None:
         first = names[0].split("@")[0]
@@ -258,14 +257,3 @@ def _with_primary(
 def _rated_runs(ratings: pd.DataFrame, metric: str) -> int:
     """Return how many runs have answers that this metric rates."""
     return int(ratings["run"][(ratings["metric"] == metric) & (ratings["depth"] > 0)].nunique())
-
-
-@contextmanager
-def _located(config: Config, key: str) -> Iterator[None]:
-    """Say where in the experiment file a mistake is."""
-    try:
-        yield
-    except ConfigError as error:
-        raise ConfigError(error.reason, config.path, error.key or key) from None
-    except UsageError as error:
-        raise ConfigError(str(error), config.path, key) from None

@@ -15,7 +15,7 @@ import pandas as pd
 
 from judgekit.analysis.differences import DIFFERENCE_COLUMNS
 from judgekit.analysis.primary import Primary
-from judgekit.data.tables import ALL, COMPARISON, SCORES, Table
+from judgekit.data.tables import ALL, COMPARISON, NOT_MISSING, SCORES, Table
 
 __all__ = [
     "DETAILS",
@@ -176,6 +176,19 @@ class LabelingInfo:
     examples: tuple[Example, ...] = ()
     spending: Spending = Spending()
     outside_pool: int | None = None
+
+    @property
+    def shares(self) -> str:
+        """What it shares with the outcome, in words; "" where it shares nothing."""
+        parts = [self.kinship]
+        parts += [f"metric {self.outcome_metric}"] if self.outcome_metric else []
+        parts += [f"prompt {self.outcome_prompt}"] if self.outcome_prompt else []
+        return ", ".join(filter(None, parts))
+
+    @property
+    def missing(self) -> int:
+        """How many labels are missing, which those that are not applicable are not."""
+        return sum(n for status, n in self.counts.items() if status not in NOT_MISSING)
 
 
 @dataclass(frozen=True, slots=True)

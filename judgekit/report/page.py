@@ -22,7 +22,6 @@ from judgekit.data.tables import ALL
 from judgekit.report import figures, paper, pictures, svg, words
 from judgekit.report.grids import HEADLINE, Grid, grids, is_primary, records
 from judgekit.report.model import Cost, LabelingInfo, Results
-from judgekit.report.needs import missing, shares
 from judgekit.report.pictures import tokens
 
 __all__ = ["render", "write_html"]
@@ -68,7 +67,7 @@ def _environment() -> jinja2.Environment:
         words.rewards,
     ):
         environment.filters[function.__name__] = function
-    environment.filters |= {"percent": percent, "shares": shares, "missing": missing}
+    environment.filters |= {"percent": percent}
     environment.filters |= {"spark": figures.spark, "spark_range": figures.spark_range}
     return environment
 

@@ -19,7 +19,6 @@ from rich.text import Text
 from judgekit.analysis.resampling import percent
 from judgekit.report.grids import Cell, Grid, grids, is_primary
 from judgekit.report.model import Cost, Results, Spending
-from judgekit.report.needs import missing, shares
 from judgekit.report.words import (
     UNDEFINED,
     clean,
@@ -140,9 +139,9 @@ def _needs(results: Results) -> Table:
         table.add_column(name, overflow="fold", justify="right" if name in ("labels", "missing") else "left")
     for info in results.labelings:
         table.add_row(
-            *map(Text, map(clean, (info.name, "yes" if info.references else "no", info.model or "none", shares(info)))),
+            *map(Text, map(clean, (info.name, "yes" if info.references else "no", info.model or "none", info.shares))),
             count(sum(info.counts.values())),
-            count(missing(info)),
+            count(info.missing),
         )
     return table
 

@@ -162,7 +162,7 @@ def test_one_endpoint_with_several_models_has_a_file_for_each_and_none_is_lost(t
         ("[]", "custom_id"),
         ('{"custom_id": "x", "body": {}}', "the file that was exported"),
         ('{"custom_id": "x"}', "neither a response nor an error"),
-        ('{"custom_id": "x", "resp', "not JSON"),
+        ('{"custom_id": "x", "resp\n', "not JSON"),
     ],
 )
 def test_a_malformed_line_is_named_and_nothing_is_imported(tmp_path: Path, text: str, reason: str) -> None:
@@ -175,6 +175,21 @@ def test_a_malformed_line_is_named_and_nothing_is_imported(tmp_path: Path, text:
         import_batch(store, tmp_path / "result.jsonl")
     assert caught.value.line == 3
     assert store.count() == 0
+    store.close()
+
+
+def test_of_a_file_that_ends_in_the_middle_of_a_line_the_whole_lines_are_imported(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    export_batch(store, UNITS[:3], Ask(HERE), tmp_path / "batch.jsonl")
+    result = tmp_path / "result.jsonl"
+    answer(rows(tmp_path / "batch.jsonl"), result)
+    whole = result.read_bytes()
+    result.write_bytes(whole[:-20])
+    found = import_batch(store, result)
+    assert (found.imported, found.cut, store.count()) == (2, 3, 2)
+    result.write_bytes(whole)
+    found = import_batch(store, result)
+    assert (found.imported, found.there, found.cut) == (1, 2, None)
     store.close()
 
 

@@ -303,8 +303,8 @@ def outline() -> Callable[[str], Outline]:
 def poisoned(value: Any, text: str) -> Any:
     """Put the text at the front of every string of a result."""
     if isinstance(value, pd.DataFrame):
-        columns = {c: value[c].map(lambda v: text + v) if value[c].dtype == "str" else value[c] for c in value.columns}
-        return pd.DataFrame(columns)
+        strings = {c for c in value.columns if pd.api.types.is_string_dtype(value[c])}
+        return pd.DataFrame({c: text + value[c] if c in strings else value[c] for c in value.columns})
     if isinstance(value, str):
         return text + value
     if dataclasses.is_dataclass(value):
