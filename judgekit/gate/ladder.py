@@ -324,12 +324,23 @@ class Ladder:
             points = row["quality_low"] > 0
             what = f"a loss of 1 point ({step} in {row['at']:.1f} % of them)" if points else f"{step} in 1 % of them"
             said = "; ".join(
-                f"{row['labeling']!r} {10 * row['power']:.0f} times in 10{costs.get(row['labeling'], '')}"
+                f"{row['labeling']!r} {100 * row['power']:.0f} times in 100{costs.get(row['labeling'], '')}"
                 f" (9 in 10 {_from(row['smallest'])}{_on(row['questions'])})"
                 for row in sorted(rows, key=lambda row: -row["power"])
             )
-            out.append(f"On {self.queries:,} of your questions, {what} is noticed by {said}.")
+            where = "On these" if out else f"On {self.queries:,} of your questions"
+            out.append(f"{where}, {what} is noticed by {said}.{_effect(row)}")
         return tuple(out)
+
+
+def _effect(row: Mapping[str, Any]) -> str:
+    """Return what the answers say of a step that is not shown to make them worse."""
+    if not row["quality_low"] <= 0:
+        return ""
+    told = f"{row['step']} in all of them costs {row['quality']:.1f} points of quality"
+    told += f" ({row['quality_low']:.1f} to {row['quality_high']:.1f})"
+    better = "the answers get better, and to notice it is a false alarm"
+    return f" But {told}: {better if row['quality_high'] < 0 else 'no loss of the answers is shown'}."
 
 
 def _on(questions: float) -> str:

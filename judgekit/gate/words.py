@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
@@ -100,39 +101,30 @@ def text(found: Guarded) -> str:
 
 
 def as_json(found: Guarded) -> str:
-    """Return everything, losses in points."""
+    """Return everything; losses are shares of the range."""
 
-    def decision(one: Decision) -> dict[str, Any]:
-        points = {key: 100 * getattr(one, key) for key in ("least", "most", "low", "high", "margin", "smallest")}
-        rest = {key: getattr(one, key) for key in ("outcome", "queries", "changed", "unknown", "p", "needed", "open")}
-        return rest | {key: round(value, 6) if math.isfinite(value) else None for key, value in points.items()}
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: plain(each) for key, each in value.items()}
+        return None if isinstance(value, float) and not math.isfinite(value) else value
 
+    losses = found.losses
     content = {
         "outcome": found.outcome,
         "exit_code": found.exit_code,
-        "by": found.losses.by,
         "base": found.base,
         "new": found.new,
-        "alpha": found.rules.alpha,
+        "by": losses.by,
+        "rules": asdict(found.rules),
+        "all": asdict(found.all),
+        "groups": {name: asdict(one) for name, one in found.groups.items()},
+        "questions": dict(found.counts),
+        "regressed": [asdict(moved) for moved in found.regressed],
+        "notes": [*losses.notes, *([losses.obstacle] if losses.obstacle else [])],
+        "cost": losses.cost,
         "change": found.sequential,
-        "all": decision(found.all),
-        "groups": {name: decision(one) for name, one in found.groups.items()},
-        "counts": dict(found.counts),
-        "regressed": [
-            {
-                "query_id": moved.query_id,
-                "text": moved.text,
-                "least": round(100 * moved.loss, 6),
-                "most": round(100 * moved.most, 6),
-                "gone": [dict(zip(("rank", "doc_id", "label"), one, strict=True)) for one in moved.gone],
-                "came": [dict(zip(("rank", "doc_id", "label"), one, strict=True)) for one in moved.came],
-            }
-            for moved in found.regressed
-        ],
-        "notes": list(found.losses.notes),
-        "cost": found.losses.cost,
     }
-    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(plain(content), indent=1, ensure_ascii=False) + "\n"
 
 
 def junit(found: Guarded) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -12,6 +14,7 @@ import pytest
 import judgekit as jk
 from judgekit.client.mock import Scripted, completion
 from judgekit.errors import DataError, UsageError
+from tests.conftest import ROOT
 from tests.gate.conftest import Judgekit, write_run
 from tests.servers import FaultServer
 
@@ -155,7 +158,7 @@ def test_it_writes_json_junit_and_markdown(judgekit: Judgekit, repository: Path)
     found = json.loads((repository / "g.json").read_text())
     assert (found["outcome"], found["exit_code"], len(found["regressed"])) == ("fail", 1, 15)
     assert set(found["groups"]) == {"fi", "de"}
-    assert found["regressed"][0]["gone"][0] == {"rank": 1, "doc_id": "d0a", "label": "1"}
+    assert found["regressed"][0]["gone"][0] == [1, "d0a", "1"]
     suite = ElementTree.parse(repository / "g.xml").getroot()
     assert (suite.get("tests"), len(suite.findall("testcase"))) == ("3", 3)
     assert int(suite.get("failures", 0)) == len(suite.findall("testcase/failure")) >= 1
@@ -303,3 +306,16 @@ def test_nothing_is_claimed_from_labels_of_two_models_under_one_name(
     assert said.code == 5, said.err
     assert "Nothing is claimed: label judge" in said.out
     assert "10 replies from the store" in said.out
+
+
+@pytest.mark.parametrize(("new", "code"), [("harmless.trec", 0), ("worse.trec", 1)])
+def test_the_fixture_of_the_page_guards_a_repository(new: str, code: int, repository: Path) -> None:
+    page = (ROOT / "docs" / "guard.md").read_text()
+    (repository / "test_answers.py").write_text(page.split("```python\n")[1].split("```")[0])
+    (repository / "runs").mkdir()
+    (repository / "base.trec").rename(repository / "runs" / "main.trec")
+    (repository / new).rename(repository / "runs" / "branch.trec")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", ".", "test_answers.py"]
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=repository, check=False)
+    assert ran.returncode == code, ran.stdout + ran.stderr
+    assert code == 0 or "fail: a loss is shown" in ran.stdout
