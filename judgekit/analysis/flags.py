@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -14,6 +15,7 @@ from judgekit.analysis.levels import MIN_RUNS, UNDEFINED_EVERYWHERE, Estimate
 from judgekit.analysis.measures import known_measure
 from judgekit.data.tables import ALL
 from judgekit.errors import DataError
+from judgekit.spec import Spec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,14 +150,14 @@ class Flagger:
 
     def _recall_is_success(self) -> set[tuple[str, str, str]]:
         """Return the (labeling, run, measure) of recalls and successes that agree on every query."""
-        by_key: dict[tuple[str, object, int | None], str] = {}
+        by_key: dict[tuple[str, Spec], str] = {}
         for text in self._inputs.measures:
             measure = known_measure(text)
             if measure is not None and measure.name in ("R", "Success"):
-                by_key[measure.name, measure.option("rel"), measure.cutoff] = text
+                by_key[measure.name, replace(measure.spec, name="")] = text
         found: set[tuple[str, str, str]] = set()
-        for (kind, rel, cutoff), recall in by_key.items():
-            success = by_key.get(("Success", rel, cutoff))
+        for (kind, of), recall in by_key.items():
+            success = by_key.get(("Success", of))
             if kind != "R" or success is None:
                 continue
             one, other = self._inputs.scores(recall), self._inputs.scores(success)

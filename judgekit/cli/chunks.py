@@ -39,8 +39,11 @@ def chunks(
     with noting_reads() as read:
         try:
             whole = read_docs(pages, "auto(id=page_id)")
-        except DataError:
-            whole = read_docs(pages)
+        except DataError as first:
+            try:
+                whole = read_docs(pages)
+            except DataError as second:
+                raise (first if "lacks the field" in second.reason else second) from None
         cut = read_docs([str(path) for path in docs])
     check_outputs(out, manifest_path(out))
     placed = place(whole, cut, least=least, tokenizer=tokenizer)

@@ -263,10 +263,10 @@ class Labeling:
         columns = {"query_id": self.query_ids, "doc_id": self.doc_ids}
         return LABELS.check(pd.DataFrame({**columns, "relevance": self.relevance, "status": self.status}))
 
-    def columns(self, *names: str) -> list[list[Any] | None]:
-        """Return further columns that the labeling was built from, in the order of its rows; None for absent ones."""
+    def columns(self, rows: npt.NDArray[np.int64], *names: str) -> list[list[Any]]:
+        """Return further columns that the labeling was built from, for some rows in its order; None if absent."""
         given = self._columns or {}
-        return [given[name].tolist() if name in given else None for name in names]
+        return [given[name].iloc[rows].tolist() if name in given else [None] * len(rows) for name in names]
 
     @property
     def missing(self) -> npt.NDArray[np.bool_]:

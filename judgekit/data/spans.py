@@ -106,11 +106,13 @@ def spans_of(labeling: Labeling, rows: Ints, docs: Docs | None = None) -> Spans:
 
 
 def _spans_of(labeling: Labeling, rows: Ints, docs: Docs | None) -> Iterator[tuple[int, str, int, int]]:
-    columns = labeling.columns("page_id", "start", "end", "evidence")
-    for number, row in enumerate(rows.tolist()):
-        page, start, end, evidence = (None if column is None else column[row] for column in columns)
+    columns = labeling.columns(rows, "page_id", "start", "end", "evidence")
+    lacking = [] if docs is None else [row for row, page in zip(rows.tolist(), columns[0], strict=True) if not page]
+    found = docs.get([labeling.row_docs[row].as_py() for row in lacking]) if docs is not None else []
+    spans = iter(found)
+    for number, (page, start, end, evidence) in enumerate(zip(*columns, strict=True)):
         if not page and docs is not None:
-            doc = docs.get([labeling.row_docs[row].as_py()])[0]
+            doc = next(spans)
             page, start, end = doc.page_id, doc.start, doc.end
         if page and start is not None and end is not None and start == start:
             for a, b in evidence_of(evidence or "") or [(start, end)]:

@@ -395,7 +395,7 @@ def _cuts(
     collection, k = prepared.collection, primary.depth
     shown = {run.name: [run.top(q, k) for q in collection.queries] for run in collection.runs}
     docs = {name: collection.docs.get([d for ids in lists for d in ids]) for name, lists in shown.items()}
-    if not any(map(where, chain.from_iterable(docs.values()))):
+    if k < 1 or not any(map(where, chain.from_iterable(docs.values()))):
         return
     measures = {"evidence nDCG": f"nDCG(unit=evidence)@{k}", "evidence recall": f"R(unit=evidence)@{k}"}
     try:

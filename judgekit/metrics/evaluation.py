@@ -306,10 +306,10 @@ def _unfilled(join: Join, depth: int | None) -> Iterator[str]:
     for (most, of), count in join.shown.items():
         for run, all_shown in zip(join.runs, (count >= join.retrieved) & (join.retrieved > 0), strict=True):
             if all_shown.mean() > _FEW:
-                hint = f" (they are cut to the depth of {depth})" if depth is not None else ""
+                hint = f" (lists are cut to the depth of {depth})" if depth is not None else ""
                 yield (
-                    f"the lists of {run.name} end before @{most}{of} is filled in {all_shown.sum():,} of"
-                    f" {len(join.query_ids):,} queries{hint}: a deeper run would show more"
+                    f"{run.name} ends before the budget of @{most}{of} is used up in {all_shown.sum():,} of"
+                    f" {len(join.query_ids):,} queries{hint}: deeper lists would show more"
                 )
 
 

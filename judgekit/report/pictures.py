@@ -59,7 +59,8 @@ def by_depth(
 ) -> Picture | None:
     """Return concordance against k (the eRAG paper's Figure 1), or None with fewer than two depths."""
     measure = _measure(results, main)
-    name, cut, _ = measure.rpartition("@")
+    name, _, cutoff = measure.rpartition("@")
+    cut = cutoff.isdecimal()  # a budget of tokens is the same at every k
     series: dict[str, list[tuple[int, Cell]]] = {}
     for g in sorted(every, key=lambda g: g.part.depth):
         depth = g.part.depth
