@@ -65,6 +65,8 @@ def read_answers(
     """
     path = None if isinstance(source, pd.DataFrame) else source
     table = ANSWERS.check(source) if isinstance(source, pd.DataFrame) else read_table(ANSWERS, source)
+    if table.empty:
+        raise DataError("holds no answers", path)
     if answered_by is not None and "model" in table.columns and set(table["model"]) - {"", answered_by}:
         reason = f"has a column 'model', which says otherwise than answered_by = {answered_by!r}: leave one of them out"
         raise DataError(reason, path)
@@ -152,7 +154,7 @@ def _placed(
     """Return answers with the run and the depth that they are about, as far as these are known, and checked."""
     for column, known, what in (("run", runs, "runs"), ("depth", depths, "depths")):
         if known:
-            table = _only(table, column, known, what, ANSWERS)
+            table = _only(table, column, known, what, ANSWERS, path)
             odd = table[column][~table[column].isin([*known, 0] if column == "depth" else list(known))]
             if len(odd):
                 have = ", ".join(map(str, known))
@@ -160,15 +162,18 @@ def _placed(
     return table
 
 
-def _only(table: pd.DataFrame, column: str, known: Collection[Any], what: str, kind: Table) -> pd.DataFrame:
+def _only(
+    table: pd.DataFrame, column: str, known: Collection[Any], what: str, kind: Table, path: str | Path | None = None
+) -> pd.DataFrame:
     """Return a table with a column that it may lack: then it is the only thing that it can be."""
     if column in table.columns:
         return table
     if len(known) != 1:
         have = ", ".join(map(str, sorted(known, key=str))) or "none"
-        raise DataError(
+        reason = (
             f"the {kind.name} table lacks column {column!r}, and the {what} are {have}: say which each row is about"
         )
+        raise DataError(reason, path)
     return table.assign(**dict[str, Any]({column: next(iter(known))}))
 
 

@@ -60,7 +60,7 @@ def stats(cache: Cache = None) -> None:
     _say(f"store:   {found.path}", f"size:    {found.size / 1e6:,.1f} MB", f"replies: {found.replies:,}")
     for (endpoint, model), part in sorted(found.parts.items()):
         tokens = f"{part.prompt_tokens:,} prompt and {part.completion_tokens:,} completion tokens"
-        _say(f"  {part.replies:,} of {model} at {endpoint}: {tokens}")
+        _say(f"  {part.replies:,} of {model or 'an application'} at {endpoint}: {tokens}")
         named = ", ".join(f"{name} ({n:,})" for name, n in sorted(part.answered.items()) if name)
         if set(part.answered) - {model, ""}:
             _say(f"    the replies name their model: {named}")

@@ -131,7 +131,7 @@ def _unwrapped(fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for resource in fields.get("resourceSpans") or ():
         for scope in resource.get("scopeSpans") or ():
             for span in scope.get("spans") or ():
-                values = {f"attributes.{one['key']}": _value(one.get("value")) for one in span.get("attributes") or ()}
+                values = {f"attributes.{one['key']}": next(iter(one["value"].values())) for one in span["attributes"]}
                 yield from _unwrapped({**span, "attributes": None, **values})
     if isinstance(fields.get("data"), list):
         for one in fields["data"]:
@@ -139,20 +139,10 @@ def _unwrapped(fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if "resourceSpans" in fields or isinstance(fields.get("data"), list):
         return
     whole = _flat(fields)
-    parts = [part for name in ("observations", "scores", "annotations") for part in _listed(whole.pop(name, None))]
+    inside = [part for name in ("observations", "scores", "annotations") for part in whole.pop(name, None) or ()]
     yield whole
-    for part in parts:
+    for part in (part for part in inside if isinstance(part, Mapping)):
         yield from _unwrapped({"trace_id": _first(whole, (*_TRACE, "id")), "span_id": _first(whole, _OWN), **part})
-
-
-def _listed(value: Any) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
-def _value(given: Any) -> Any:
-    """Return a value of OTLP: {"stringValue": …}."""
-    values = list(given.values()) if isinstance(given, Mapping) else [given]
-    return values[0] if values else None
 
 
 def _flat(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -253,11 +243,11 @@ def _doc(item: Any, step: _Step) -> Doc:
 def _assembled(steps: Mapping[str, list[_Step]], rated: Sequence[tuple[str, str, Any]]) -> Traces:
     roots = {trace: _root(some) for trace, some in steps.items()}
     queries: dict[str, Query] = {}
-    asked: dict[str, Query] = {}
     told: dict[str, list[dict[str, str]]] = {}
     docs: dict[str, Doc] = {}
     lists: dict[str, dict[str, list[str]]] = {}
-    places: dict[str, dict[str, Any]] = {}
+    places: dict[tuple[str, str], str] = {}
+    models: dict[str, str] = {}
     lost: Counter[str] = Counter()
     for trace, root in sorted(roots.items(), key=lambda item: (item[1].start, item[0])):
         if not root.asked.strip():
@@ -267,26 +257,36 @@ def _assembled(steps: Mapping[str, list[_Step]], rated: Sequence[tuple[str, str,
         turn = {"role": "user", "content": root.asked}
         messages = (*before, turn) if before else ()
         before += [turn, {"role": "assistant", "content": root.said}]
-        key = json.dumps([root.asked, messages])
-        query = asked[trace] = queries.setdefault(key, Query(slug(trace), root.asked, messages=messages))
+        query = queries.setdefault(
+            json.dumps([root.asked, messages]), Query(slug(trace), root.asked, messages=messages)
+        )
+        found: dict[str, list[str]] = {}
         for step in sorted(steps[trace], key=lambda one: one.start):
             if step.kind in _RETRIEVING:
-                run = lists.setdefault(step.name, {})
-                lost["asked a run again: its last list counts"] += query.query_id in run
-                run[query.query_id] = list(dict.fromkeys(_kept(docs, doc) for doc in step.found))
-                places[trace] = {"run": step.name, "depth": 0, "query_id": query.query_id, "model": ""}
-        lost["hold no retrieval (a step of kind RETRIEVER)"] += trace not in places
+                found[step.name] = [*found.pop(step.name, ()), *(_kept(docs, doc) for doc in step.found)]
+            models[trace] = step.model or models.get(trace, "")
+        for name, ids in found.items():
+            lists.setdefault(name, {})[query.query_id] = list(dict.fromkeys(ids))
+        lost["hold no retrieval (a step of kind RETRIEVER)"] += not found
+        if found:
+            place = (list(found)[-1], query.query_id)
+            lost["were replaced by a later one of the same run on the same question"] += place in places
+            places[place] = trace
     if not places:
         raise DataError("no trace holds both a question and a retrieval (a step of kind RETRIEVER with documents)")
-    for trace, place in places.items():
-        place["depth"] = max(1, *map(len, lists[place["run"]].values()))
-        models = [one.model for one in sorted(steps[trace], key=lambda one: one.start) if one.model]
-        place["model"] = models[-1] if models else ""
-    answers = [{**place, "answer": roots[trace].said} for trace, place in places.items()]
-    ratings = [{**places[trace], "metric": name, "value": value} for trace, name, value in rated if trace in places]
+    depths = {name: max(1, *map(len, some.values())) for name, some in lists.items()}
+    about = {
+        trace: {"run": run, "depth": depths[run], "query_id": query_id, "model": models[trace]}
+        for (run, query_id), trace in places.items()
+    }
+    ratings = {
+        (trace, name): {**about[trace], "metric": name, "value": v} for trace, name, v in rated if trace in about
+    }
     left_out = [f"{count:,} of {len(roots):,} traces {what}" for what, count in lost.items() if count]
     if len(ratings) < len(rated):
-        left_out.append(f"{len(rated) - len(ratings):,} of {len(rated):,} ratings are about none of these")
+        left_out.append(
+            f"{len(rated) - len(ratings):,} of {len(rated):,} ratings are about none of these, or came again"
+        )
     runs = []
     for name, some in lists.items():
         rows = [(query_id, doc_id, -i) for query_id, ids in some.items() for i, doc_id in enumerate(ids)]
@@ -295,15 +295,10 @@ def _assembled(steps: Mapping[str, list[_Step]], rated: Sequence[tuple[str, str,
         {query.query_id: query for query in queries.values()},
         MemoryDocs(docs.values()),
         runs,
-        _last(answers, ["run", "query_id"]),
-        _last(ratings, ["run", "query_id", "model", "metric"]),
+        pd.DataFrame([{**place, "answer": roots[trace].said} for trace, place in about.items()]),
+        pd.DataFrame(list(ratings.values())),
         left_out,
     )
-
-
-def _last(rows: list[dict[str, Any]], keys: list[str]) -> pd.DataFrame:
-    """Return rows as a table, the last one where keys are there twice."""
-    return pd.DataFrame(rows).drop_duplicates(keys, keep="last", ignore_index=True) if rows else pd.DataFrame()
 
 
 def _root(steps: Sequence[_Step]) -> _Step:

@@ -149,6 +149,7 @@ def test_bad_files_are_errors_with_the_line(text: str, message: str, tmp_path: P
         ("run,query_id,answer\nother,q1,x\n", "csv: holds answers of run other, and the runs are r"),
         ("depth,query_id,answer\n7,q1,x\n", "csv: holds answers of depth 7, and the depths are 1"),
         ("depth,query_id,answer\none,q1,x\n", "csv, line 2: column 'depth': 'one' is not a number"),
+        ("query_id,answer\n", "csv: holds no answers"),
         (
             "query_id,answer\nq1,x\nq1,y\n",
             "csv: there are two answers for model undeclared, run r, depth 1, query_id q1",

@@ -163,13 +163,29 @@ def test_what_cannot_be_used_is_counted_and_the_rest_is_used(tmp_path: Path) -> 
     bare = [span for span in spans("t6", "Where?", "Here.", 50) if span["span_kind"] != "RETRIEVER"]
     stray = {"span_id": "elsewhere", "name": "helpful", "annotator_kind": "HUMAN", "result": {"score": 1}}
     found = jk.read_traces(lines(tmp_path / "spans.jsonl", [*PHOENIX, *asked_again, *silent, *bare, stray]))
-    assert found.left_out == [
-        "1 of 6 traces asked a run again: its last list counts",
-        "1 of 6 traces hold no retrieval (a step of kind RETRIEVER)",
+    assert sorted(found.left_out) == [
         "1 of 6 traces hold no question",
-        "1 of 3 ratings are about none of these",
+        "1 of 6 traces hold no retrieval (a step of kind RETRIEVER)",
+        "1 of 6 traces were replaced by a later one of the same run on the same question",
+        "2 of 3 ratings are about none of these, or came again",
     ]
     assert "1852" in set(found.answers["answer"])
+    assert list(found.ratings["query_id"]) == ["t1"], "nothing of the trace that was replaced"
+    assert list(found.ratings["run"]) == ["dense"]
+
+
+def test_lists_of_one_trace_are_one_list_and_the_answer_is_about_the_last_run(tmp_path: Path) -> None:
+    rows = spans("t1", "When?", "1850", 0)
+    again = spans("t1", "When?", "1850", 5)[1]
+    new = [{"document": {"content": "New."}}, {"document": {"id": "d1", "content": DOCS[0][1]}}]
+    again["attributes"]["retrieval"] = {"documents": new}
+    reranked = {**spans("t1", "When?", "1850", 9)[1], "name": "rerank"}
+    reranked["attributes"] = {**reranked["attributes"], "openinference": {"span": {"kind": "RERANKER"}}}
+    found = jk.read_traces(lines(tmp_path / "spans.jsonl", [*rows, again, reranked]))
+    assert [run.name for run in found.runs] == ["dense", "rerank"]
+    assert found.runs[0].top("t1")[:2] == ["d1", "d2"]
+    assert len(found.runs[0].top("t1")) == 3
+    assert found.answers[["run", "depth"]].values.tolist() == [["rerank", 2]]
 
 
 WITHOUT_TEXT = {"retrieval": {"documents": [{"document": {"id": "d"}}]}}
