@@ -131,7 +131,9 @@ def overrating(material: Material, name: str) -> list[Number]:
     if not not_so.any():
         return [untold(OVERRATING, "not relevant", "mean label", "the reference calls no labelled pair not relevant")]
     subject = "not relevant by the reference"
-    out = [mean(subject, "mean label", label, not_so), mean(subject, "called relevant", called, not_so)]
+    free = mean(subject, "called relevant", called, not_so)
+    told = f"a run that brings what is not relevant is paid for {free.value:.1%} of it"
+    out = [mean(subject, "mean label", label, not_so), replace(free, verdict=told)]
     if hits.any():
         wrong = mean("called relevant", "not so by the reference", 1 - truth, hits)
         told = (

@@ -157,7 +157,8 @@ def circularity(
     alone, risen = _alone(centre[None])[0] / max(runs - 1, 1), _alone(draws) / max(runs - 1, 1)
     told = f"a run that alone re-ranks is placed {alone * (runs - 1):.1f} of {runs} ranks too high"
     placed = _shown(found("one run re-ranks", "share of the ranks gained too much", alone, risen, runs, told))
-    return [*out, placed, saturated]
+    rows = ("no run re-ranks", "half the runs re-rank", everybody, "one run re-ranks")
+    return sorted([*out, saturated, placed], key=lambda number: rows.index(number.subject))
 
 
 def _tau(means: Floats, again: Bools) -> Floats:

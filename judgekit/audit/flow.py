@@ -21,7 +21,7 @@ from judgekit.audit.material import Material, read
 from judgekit.audit.numbers import Number
 from judgekit.audit.probes import DEFAULT, Probe, probe
 from judgekit.client.session import Session, run_sync
-from judgekit.client.waves import Plan, missing
+from judgekit.client.waves import Distinct, Plan, missing
 from judgekit.data.files import write_atomic, write_table
 from judgekit.data.manifest import manifest_path, sources, write_manifest
 from judgekit.errors import DataError, UsageError, nearest
@@ -57,10 +57,10 @@ U = TypeVar("U")
 
 @dataclass(frozen=True)
 class Planned:
-    """What a stage would send, and the money for its prompts: None where a price is unknown, completions left out."""
+    """What a stage would send, and the money for its prompts: NaN where a price is unknown, completions left out."""
 
     plan: Plan
-    money: float | None = None
+    money: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class _Counter(Session):
     def __init__(self, store: Path | None, prices: Prices) -> None:
         super().__init__(store, "read-only")
         self.found: dict[str, Planned] = {}
-        self._prices = prices
+        self._prices, self._counted = prices, Distinct()
 
     async def resolve(
         self, units: Iterable[U], program: Program[U], stage: str, total: int | None = None
@@ -164,12 +164,13 @@ class _Counter(Session):
         counted = self.found.setdefault(stage, Planned(Plan(), 0.0))
         for requests in missing(units, program, self.lookup, counted.plan):
             for one in requests:
-                price, money = (
-                    self._prices.get(one.endpoint.name) or self._prices.get(one.endpoint.model),
-                    counted.money,
-                )
-                paid = None if price is None or money is None else money + price.of(len(one.body) // 4, 0)
-                counted = self.found[stage] = Planned(counted.plan, paid)
+                if self._counted.add([one.key]) == [False]:  # an earlier stage asks it, so that the store will hold it
+                    counted.plan.cached += 1
+                    counted.plan.prompt_tokens -= len(one.body) // 4
+                    continue
+                price = self._prices.get(one.endpoint.name) or self._prices.get(one.endpoint.model)
+                money = math.nan if price is None else price.of(len(one.body) // 4, 0)
+                counted = self.found[stage] = Planned(counted.plan, counted.money + money)
         return
         yield  # which makes it a generator
 

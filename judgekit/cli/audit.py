@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -150,7 +151,7 @@ def _show_plan(plans: Mapping[str, Planned]) -> None:
         table.add_column(title, justify="right")
     for name, one in plans.items():
         least = "at least " if one.plan.at_least else ""
-        money = "–" if one.money is None else f"{one.money:.2f}"
+        money = "–" if isnan(one.money) else f"{one.money:.2f}"
         to_send = f"{least}{one.plan.requests - one.plan.cached:,}"
         tokens = f"{one.plan.prompt_tokens:,}"
         table.add_row(name, f"{one.plan.requests:,}", f"{one.plan.cached:,}", to_send, tokens, money)

@@ -19,6 +19,10 @@ import hashlib
 from dataclasses import dataclass
 
 import judgekit as jk
+from judgekit.data.documents import Unit
+from judgekit.labelers.base import Label
+from judgekit.wire.jsontext import canonical
+from judgekit.wire.types import Request
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,24 @@ class Long(jk.Labeler):
 
     def relevance(self, query, doc):
         return min(len(doc.text) / 400, 1.0)
+
+
+@dataclass(frozen=True)
+class First(jk.Labeler):
+    """Is shown the whole pool of a question at once, and takes the first."""
+
+    scale = "binary"
+    endpoint: str | None = None
+
+    def units(self, query, docs):
+        return [Unit(query, tuple(docs))]
+
+    def requests(self, unit, replies):
+        asked = {"model": "mock", "messages": [{"role": "user", "content": " ".join(d.doc_id for d in unit.docs)}]}
+        return [] if replies else [Request(self.context.endpoint(self.endpoint), canonical(asked))]
+
+    def label(self, unit, replies):
+        return [Label(unit.query.query_id, doc.doc_id, float(i == 0)) for i, doc in enumerate(unit.docs)]
 
 
 def shout(question, passage):
@@ -93,6 +115,9 @@ kind = "mine.py:Long"
 name = "jury"
 kind = "judge"
 samples = 3
+[[labelers]]
+name = "first"
+kind = "mine.py:First"
 [[labelers]]
 name = "gold"
 kind = "provenance"

@@ -29,7 +29,7 @@ def test_by_default_nobody_is_asked(copied: Path) -> None:
     found = jk.audit(copied / "out", cache=copied / "cache", progress=events.append)
     assert not events
     assert set(found.table["check"]) == {*FREE} - {"self-preference"}, "no family was declared"
-    assert list(found.cards) == ["keyword", "oracle", "hash", "long", "jury", "gold"]
+    assert list(found.cards) == ["keyword", "oracle", "hash", "long", "jury", "first", "gold"]
 
 
 def test_every_number_stands_in_its_interval_and_every_subject_says_what_it_does(audited: jk.Audit) -> None:
@@ -91,6 +91,18 @@ def test_a_repeat_that_never_differs_leaves_a_floor_of_what_the_interval_allows(
     assert table[(table["labeling"] == "jury") & (table["check"] == "consistency")]["subject"].unique().tolist() == [
         "answers from the documents the other way round"
     ], "samples are drawn anew already"
+
+
+def test_labels_that_depend_on_the_place_in_the_list_are_found_out(audited: jk.Audit, finished: Path) -> None:
+    table = audited.table
+    rows = table[(table["labeling"] == "first") & (table["subject"] == "list the other way round")].set_index(
+        "statistic"
+    )
+    pairs = len(pd.read_parquet(finished / "out" / "labels" / "first.parquet"))
+    assert rows.loc["flips", "value"] == pytest.approx(2 * 40 / pairs), "the first is no longer it, and the last is"
+    assert rows.loc["flips", "flag"] == "noisy"
+    assert rows.loc["noise floor of nDCG@3", "low"] > 0
+    assert "list the other way round" not in set(table[table["labeling"] == "keyword"]["subject"])
 
 
 def test_a_judge_with_samples_is_looked_at_as_a_jury(audited: jk.Audit) -> None:
