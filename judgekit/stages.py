@@ -136,8 +136,11 @@ class Collection:
         depth: int,
         limit: int | None = None,
         fields: Fields = "title+text",
+        cache: str | Path | None = None,
     ) -> Collection:
         """Read what is given, check that it fits together, take the first ``limit`` queries, cut the runs to ``depth``.
+
+        The index of a large collection lies in ``cache``, by default the user's cache folder.
 
         Raises:
             DataError: a file cannot be read; a run holds a query or a document that the collection lacks, or nothing.
@@ -146,7 +149,7 @@ class Collection:
         if depth < 1:
             raise UsageError(f"the depth is how many documents of each list are looked at: at least 1, not {depth}")
         found = [run.cut(depth) for run in as_runs(runs)]
-        asked, collection = as_queries(queries), as_docs(docs)
+        asked, collection = as_queries(queries), as_docs(docs, cache)
         check_runs(found, asked, collection)
         if limit is not None:
             asked = {q: asked[q] for q in list(asked)[:limit]}
@@ -636,7 +639,7 @@ def label(
         ConfigError, DataError, UsageError: nothing has been sent.
         StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
     """
-    collection = Collection.make(queries, docs, runs, depth)
+    collection = Collection.make(queries, docs, runs, depth, cache=cache)
     labeler = build(spec, resources_of(endpoints, fields, collection.docs))
     return with_session(
         lambda session: label_pool(labeler, collection, session, name),
@@ -704,7 +707,7 @@ def answer(
     else:
         if docs is None or runs is None or not wanted:
             raise UsageError("answering needs docs, runs and depths; or imported=, what your application answered")
-        collection = Collection.make(queries, docs, runs, wanted[-1])
+        collection = Collection.make(queries, docs, runs, wanted[-1], cache=cache)
         one = answering(
             resources_of(endpoints, fields, collection.docs), endpoint=endpoint, prompt=prompt, metrics=named
         )

@@ -91,7 +91,7 @@ def label(
     wanted = with_options(spec, [(key, value) for key, value in given if value is not None])
     queries, docs, runs, files = inputs_of(format_in, queries, docs, named(run, "--run"))
     with noting_reads() as read:
-        collection = stages.Collection.make(queries, docs, runs, depth, limit)
+        collection = stages.Collection.make(queries, docs, runs, depth, limit, cache=cache)
         resources = stages.Resources(
             endpoints(base_url, model, api_key_env, concurrency, transport), docs=collection.docs
         )
@@ -189,7 +189,7 @@ def answer(
             work: Callable[[Session], Awaitable[pd.DataFrame]] = partial(stages.rate_imported, made)
         else:
             answering = stages.answering(resources, prompt=prompt, metrics=metrics)
-            collection = stages.Collection.make(queries, docs, runs, max(depths), limit)
+            collection = stages.Collection.make(queries, docs, runs, max(depths), limit, cache=cache)
             work = partial(stages.answer_runs, answering, collection, depths, closed_book=closed_book)
     check_outputs(out, manifest_path(out))
     inputs = made_from(files, read)

@@ -33,7 +33,7 @@ from judgekit.data.records import Record, parse_object
 from judgekit.data.streams import Line, packing, temporary
 from judgekit.errors import DataError, UsageError
 
-__all__ = ["DiskDocs", "GivenDocs", "large", "on_disk"]
+__all__ = ["DiskDocs", "GivenDocs", "fingerprint", "large", "on_disk"]
 
 MEMORY_LIMIT: Final = 8 << 20
 """Bytes of a collection's file above which it stays on disk; compressed files count fourfold."""
@@ -160,7 +160,7 @@ def on_disk(file: str | Path, format: str, path: Path, index: str | Path | None)
         DataError: see `judgekit.data.readers.read_docs`.
     """
     found = opened(file, "doc", format)
-    key = _key(path, f"{file} {format}")
+    key = fingerprint(path, f"{file} {format}")
     name = hashlib.sha256(f"{path.resolve()} {format} {file}".encode()).hexdigest()[:24]
     folder = Path(cache_folder() if index is None else index) / "docs"
     in_place = found.source.format == "jsonl" and not found.form and packing(path) is None
@@ -183,7 +183,7 @@ def on_disk(file: str | Path, format: str, path: Path, index: str | Path | None)
         return DiskDocs(texts.open("rb"), numbers[0], numbers[1], _loader(found.source, path, in_place))
 
 
-def _key(path: Path, spelled: str) -> str:
+def fingerprint(path: Path, spelled: str) -> str:
     """Return what changes with the file: the size and modification time of its parts, and a sample of their bytes."""
     digest = hashlib.sha256(f"{_VERSION} {spelled}".encode())
     for part in _files(path):

@@ -158,9 +158,11 @@ def _rag(source: Source, record: Record) -> dict[str, Any]:
     question = fields[asked] if asked else None
     entry: dict[str, Any] = {}
     if isinstance(question, list):  # a conversation: its last message of a person is the question
-        entry["messages"] = question
-        people = [m.get("content") for m in question if isinstance(m, dict) and m.get("type", m.get("role")) in _PERSON]
-        question = people[-1] if people else None
+        said_by = {"human": "user", "ai": "assistant"}
+        told = [dict(m) if isinstance(m, dict) else {} for m in question]
+        roles = [m.get("role") or said_by.get(str(m.get("type")), m.get("type")) for m in told]
+        entry["messages"] = [{"role": r, "content": m.get("content")} for r, m in zip(roles, told, strict=True)]
+        question = next((m.get("content") for r, m in zip(roles[::-1], told[::-1], strict=True) if r == "user"), None)
     own = next((name for name in QUERY["id"] if fields.get(name) is not None), None)
     known = "q" + hashlib.sha256(str(question).encode()).hexdigest()[:16]
     entry |= {"query_id": fields[own] if own else known, "numbered": own is None, "question": question}
@@ -170,7 +172,6 @@ def _rag(source: Source, record: Record) -> dict[str, Any]:
     return {**entry, "gold": {content_id(p.get("title") or "", str(p["text"])): 1 for p in gold}, "sources": gold}
 
 
-_PERSON: Final = ("human", "user")
 _LISTED: Final = ("documents", "docs", "doc_ids", "expected_documents")
 _GRADES: Final = ("grades", "relevance", "relevances")
 

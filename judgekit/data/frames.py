@@ -76,15 +76,17 @@ def as_queries(source: AsQueries) -> Queries:
     return queries_of(origin, _records(source, origin, _QUERIES))
 
 
-def as_docs(source: AsDocs) -> Docs:
+def as_docs(source: AsDocs, index: str | Path | None = None) -> Docs:
     """Return docs from any form that people hold them in (see the message of the error); a look-up stays as it is.
+
+    The index of a large file lies in the folder ``index``, by default the user's cache folder.
 
     Raises:
         UsageError: it is something else.
         DataError: a field is missing or an id is there twice; with the row.
     """
     if _are_files(source):
-        return read_docs(source)
+        return read_docs(source, index=index)
     if isinstance(source, MemoryDocs | DiskDocs | GivenDocs):
         return source
     if not isinstance(source, pd.DataFrame | Mapping) and callable(getattr(source, "get", None)):
@@ -242,12 +244,20 @@ def _labeling(source: object, name: str, scale: Scale | None) -> Labeling:
     table = _rows(source, "relevance", _ONE_LABELING, f"labeling {name!r}")
     if scale is not None or "relevance" not in table:  # which is then an error that names the columns
         return Labeling(name, scale or Scale("binary"), table)
-    if not pd.api.types.is_integer_dtype(table["relevance"].dtype):
+    labels = Labeling(
+        name, Scale("means", *_ANY), table
+    )  # which checks the columns; what the numbers are is asked below
+    known = labels.row_relevance[~np.isnan(labels.row_relevance)]
+    if (known % 1 != 0).any():
         raise UsageError(
             f"the labels of {name!r} are not all whole numbers, so they need a scale: scales={{{name!r}: 'unit'}},"
             " 'means:5:2', …"
         )
-    return Labeling(name, Scale.of_grades(table["relevance"].to_numpy(np.float64)), table, declared=False)
+    return Labeling(name, Scale.of_grades(known), table, declared=False)
+
+
+_ANY: Final = (2**53, -(2**53))
+"""The ends of a scale that holds every label, before it is known which one is meant."""
 
 
 def _rows(source: object, value: str, expected: str, whose: str) -> pd.DataFrame:

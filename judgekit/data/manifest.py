@@ -11,13 +11,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
 from judgekit import __version__
 from judgekit.data.forms import located
-from judgekit.data.streams import write_atomic
+from judgekit.data.outputs import cache_folder
+from judgekit.data.streams import temporary, write_atomic
 
 __all__ = ["MANIFEST", "Source", "has_manifest", "manifest_path", "mismatches", "sources", "write_manifest"]
 
@@ -60,7 +62,31 @@ def _parts(path: Path) -> list[Path]:
     return sorted(part for part in path.iterdir() if part.is_file()) if path.is_dir() else [path]
 
 
+_LARGE: Final = 64 << 20
+
+
 def _sha256(path: Path) -> str:
+    """Return the hash of a file; that of a large one is kept, for reading it takes longer than all else."""
+    if not path.is_file() or path.stat().st_size < _LARGE:
+        return _hashed(path)
+    from judgekit.data.disk import fingerprint
+
+    key = fingerprint(path, "sha256")
+    kept = cache_folder() / "docs" / f"{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:24]}.sha256"
+    with suppress(OSError):
+        before, _, known = kept.read_text().partition(" ")
+        if before == key and len(known) == 64:
+            return known
+    found = _hashed(path)
+    with suppress(OSError):
+        kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        partial = temporary(kept)
+        partial.write_text(f"{key} {found}")
+        partial.replace(kept)
+    return found
+
+
+def _hashed(path: Path) -> str:
     if path.is_dir():
         listing = "".join(f"{_sha256(part)}  {part.name}\n" for part in _parts(path))
         return hashlib.sha256(listing.encode()).hexdigest()

@@ -54,7 +54,7 @@ class _Columns(NamedTuple):
     docs: pa.StringArray
     values: npt.NDArray[np.float64]
     whole: bool
-    """Whether every value is written as an integer."""
+    """Whether every value is a whole number."""
 
 
 _IDS: Final = {"0": pa.string(), "2": pa.string()}
@@ -69,7 +69,6 @@ _LARGE: Final = 1 << 25
 _MISSING: Final = "a table of missing labels (query_id, doc_id, status, separated by tabs)"
 _MISSING_HEAD: Final = "query_id\tdoc_id\tstatus"
 _WORD: Final = re.compile(r"[^ \t\r\f\v]+")
-_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
@@ -108,13 +107,13 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
     Args:
         path: the file, plain or packed (recognised by content), or ``FORM:FILE``.
         name: the labeling's name; by default the file's name without its endings.
-        scale: what the numbers mean. Without it integers are grades up to the largest seen (`Labeling.declared`
-            is then False), and a file with decimals is an error: what they mean is never guessed.
+        scale: what the numbers mean. Without it whole numbers are grades up to the largest seen (`Labeling.declared`
+            is then False), and a file with fractions is an error: what they mean is never guessed.
         format: the form, where content does not tell.
 
     Raises:
         DataError: the file is missing or empty; a line does not have four columns, its relevance is not a number or
-            not on the scale, its pair is there twice (with file and line); decimals without a declared scale.
+            not on the scale, its pair is there twice (with file and line); fractions without a declared scale.
     """
     labels = _labels(path, name, scale) if format == "auto" else None
     if labels is not None:
@@ -214,9 +213,7 @@ class _File(NamedTuple):
         source, found, _ = opened(self.source, self.form.kind, self.format)
         rows = rows_of(source, found, self.form.value, problem)
         values = np.array(rows.values, np.float64)
-        return _Columns(
-            stretches(strings(rows.queries)), strings(rows.docs), values, all(map(_INTEGER.fullmatch, rows.texts))
-        )
+        return _Columns(stretches(strings(rows.queries)), strings(rows.docs), values, bool((values % 1 == 0).all()))
 
 
 def _delimited(path: Path, form: _Form, source: str | Path, format: str) -> _Form | None:
@@ -323,7 +320,7 @@ def _parse(path: Path, form: _Form) -> _Columns | None:
 
 
 def _values(column: pa.Array) -> tuple[Floats, bool]:
-    """Return a column of numbers, and whether all are written as integers (of floats nobody asks).
+    """Return a column of numbers, and whether all are whole (of floats nobody asks).
 
     Raises:
         ValueError: one is none. Arrow's own parser of integers takes hexadecimal ones too.
@@ -338,7 +335,7 @@ def _values(column: pa.Array) -> tuple[Floats, bool]:
     if not all(map(_NUMBER.fullmatch, texts)):
         raise ValueError("a text is not a number")
     values = np.array([float(text) for text in texts], np.float64)
-    return values[numbers(coded.indices, np.int32)], all(map(_INTEGER.fullmatch, texts))
+    return values[numbers(coded.indices, np.int32)], bool((values % 1 == 0).all())
 
 
 def _plain(texts: pa.StringArray, *, quotes: bool) -> bool:
@@ -378,15 +375,15 @@ def _scan(path: Path, form: _Form, problem: Callable[[str], str | None] = lambda
         docs.append(doc)
         values.append(text)
     found = np.array([float(v) for v in values], np.float64)
-    return _Columns(stretches(strings(queries)), strings(docs), found, all(map(_INTEGER.fullmatch, values)))
+    return _Columns(stretches(strings(queries)), strings(docs), found, bool((found % 1 == 0).all()))
 
 
 def _decimal(text: str) -> str | None:
-    if _INTEGER.fullmatch(text):
+    if float(text).is_integer():
         return None
     return (
-        f"{text} is not an integer: declare what decimals mean with a scale, unit for 0 to 1 (--scale NAME=unit), or"
-        " means:G:M for means of grades up to G that are relevant from M on (--scale NAME=means:5:2)"
+        f"{text} is not a whole number: declare what decimals mean with a scale, unit for 0 to 1 (--scale NAME=unit),"
+        " or means:G:M for means of grades up to G that are relevant from M on (--scale NAME=means:5:2)"
     )
 
 

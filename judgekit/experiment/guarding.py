@@ -111,7 +111,7 @@ def guard_experiment(
     files = {name: runs[name] for name in names}
     one = parse_measures([rules.measure or config.analysis.primary or "nDCG@10"], config.path.parent)[0]
     k = one.cutoff or config.data.depth
-    collection = stages.Collection.make(queries, docs, files, k, config.data.limit)
+    collection = stages.Collection.make(queries, docs, files, k, config.data.limit, cache=cache)
     labelers = _labelers(config, collection.docs)
     name = _choose("labeler", name, labelers, f"{config.path}: [guard]")
     labeler = labelers[name]

@@ -58,12 +58,13 @@ class Prepared:
         return tuple(_endpoints(self.labelers, self.answering.values()))
 
 
-def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
+def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | Path | None = None) -> Prepared:
     """Read and check everything that an experiment needs.
 
     Args:
         experiment: the experiment file, or what `load` returned.
         keys: whether the variables with the endpoints' keys must be set.
+        cache: folder of the reply store, beside which the index of a large collection lies.
 
     Raises:
         ConfigError, DataError, UsageError: something is wrong with the experiment file, the data, a prompt or a
@@ -78,6 +79,7 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True) -> Prepared:
         config.data.depth,
         config.data.limit,
         config.data.fields,
+        cache,
     )
     resources = stages.Resources(config.servers(), config.path.parent, config.data.fields, collection.docs)
     labelers: dict[str, Labeler] = {}

@@ -168,7 +168,7 @@ def plan(experiment: Config | str | Path, cache: str | Path | None = None) -> di
     Raises:
         ConfigError, DataError, UsageError: as for `run`.
     """
-    prepared = prepare(experiment, keys=False)
+    prepared = prepare(experiment, keys=False, cache=cache)
     store = default_store_path() if cache is None else cache
     asked = stage_units(prepared)
     with Session(store if has_store(store) else None, mode="read-only") as session:
@@ -188,7 +188,7 @@ def plan(experiment: Config | str | Path, cache: str | Path | None = None) -> di
 def export_requests(experiment: Config | str | Path, path: str | Path, cache: str | Path | None = None) -> BatchExport:
     """Write what the store lacks for an experiment as OpenAI batch files; see `judgekit.client.batch.export_batch`."""
     with noting_reads():
-        prepared = prepare(experiment, keys=False)
+        prepared = prepare(experiment, keys=False, cache=cache)
         units = chain.from_iterable(units() for units in stage_units(prepared).values())
         with closing(Store(default_store_path() if cache is None else cache)) as store:
             return export_batch(store, units, Everything(), path)
@@ -205,7 +205,7 @@ def submit_requests(
         clients: makes the client of an endpoint: `openai.OpenAI`, `openai.AzureOpenAI` or one of your own.
     """
     with noting_reads():
-        prepared = prepare(experiment, keys=clients is open_client)
+        prepared = prepare(experiment, keys=clients is open_client, cache=cache)
         units = chain.from_iterable(units() for units in stage_units(prepared).values())
         endpoints = prepared.config.servers().values()
         with closing(Store(default_store_path() if cache is None else cache)) as store:
@@ -361,7 +361,7 @@ async def run_async(
     """Do what `run` does, inside a running event loop."""
     folder = Path(out)
     with noting_reads() as read:
-        prepared = prepare(experiment)
+        prepared = prepare(experiment, cache=cache)
         wanted = check_ladder(prepared)
         check_folder(folder, result_files(prepared), overwrite=overwrite)
     config = prepared.config

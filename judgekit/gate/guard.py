@@ -521,7 +521,7 @@ def guard(
             if asked is None or docs is None:
                 raise UsageError("a labeler needs the queries and the documents")
             k = one.cutoff or depth or 10
-            collection = stages.Collection.make(asked, docs, runs, k)
+            collection = stages.Collection.make(asked, docs, runs, k, cache=cache)
             built = build(labeler or "", stages.resources_of(endpoints, fields, collection.docs))
             found = stages.with_session(
                 lambda session: by_labeler(built, str(built.spec), collection, one, session, rules, progress),

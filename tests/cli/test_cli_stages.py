@@ -71,7 +71,7 @@ def test_means_of_graders_are_gains_as_they_are_and_relevant_from_the_declared_g
     asked = [*common, "-m", "nDCG@3 P@3 R@3 RR@3 ERR@3", "--format", "json"]
     refused = judgekit(*asked)
     assert refused.code == 2
-    assert "line 1: the relevance 1.8 is not an integer" in refused.err
+    assert "line 1: the relevance 1.8 is not a whole number" in refused.err
     assert "--scale NAME=means:5:2" in refused.err
     hint = judgekit(*asked, "--scale", "graders=grades:5:2")
     assert "declare means:5:2" in hint.err

@@ -116,7 +116,7 @@ def test_topics_and_nested_forms_survive(tmp_path: Path) -> None:
 
 def test_decimals_become_grades_that_every_tool_reads(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("query_id,doc_id,relevance\nq1,d1,0.7\nq1,d2,0.2\n")
-    with pytest.raises(Exception, match=r"0.7 is not an integer: declare"):
+    with pytest.raises(Exception, match=r"0.7 is not a whole number: declare"):
         convert(tmp_path / "x.csv", tmp_path / "x.qrels")
     told = convert(tmp_path / "x.csv", tmp_path / "x.qrels", scale="unit", min_grade=0.5)
     assert told == "2 labels as trec"

@@ -77,7 +77,7 @@ def test_a_file_that_has_changed_is_indexed_anew(path: Path, tmp_path: Path) -> 
 def test_a_change_that_size_time_and_sample_hide_is_noticed_at_the_look_up(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(disk, "_key", lambda path, spelled: "the same")
+    monkeypatch.setattr(disk, "fingerprint", lambda path, spelled: "the same")
     read_docs(path, memory_limit=0, index=tmp_path / "cache")
     path.write_bytes(path.read_bytes().replace(b'"d7"', b'"dX"'))
     found = read_docs(path, memory_limit=0, index=tmp_path / "cache")

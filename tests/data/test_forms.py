@@ -245,6 +245,17 @@ def test_an_evaluation_table_is_queries_docs_a_run_and_answers(form: str, tmp_pa
         assert pairs_of_qrels(path) == {(first, ann): 1.0}
 
 
+def test_a_conversation_of_ragas_is_a_query_with_messages(tmp_path: Path) -> None:
+    said = [{"type": "human", "content": "hi"}, {"type": "ai", "content": "yes?"}, {"type": "human", "content": "who?"}]
+    [query] = read_queries(
+        put(tmp_path, lines({"user_input": said, "retrieved_contexts": [], "response": "Ann"}))
+    ).values()
+    assert query.text == "who?"
+    assert query.column("history") == "user: hi\nassistant: yes?"
+    with pytest.raises(DataError, match="'messages' must be a list of objects with role and content"):
+        read_queries(put(tmp_path, lines({"user_input": [5], "retrieved_contexts": [], "response": "Ann"})))
+
+
 def test_the_same_question_twice_is_two_queries_and_files_of_two_applications_agree(tmp_path: Path) -> None:
     one = put(tmp_path, lines(RAGAS[0], RAGAS[0], RAGAS[1]), "one")
     assert len(read_queries(one)) == 3
@@ -405,8 +416,8 @@ BAD: list[tuple[str, Callable[[Path], object], bytes, int | None, str]] = [
     ("KILT", read_queries, KILT + lines({"id": "q3", "input": "", "output": []}), 3, "the text of query 'q3' is empty"),
     ("KILT evidence", read_qrels, lines({"id": "q3", "input": "x", "output": [{"provenance": [{}]}]}), 1, "output[0].provenance: expected objects with wikipedia_id"),
     ("BEIR qrels", read_qrels, b"query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\tx\n", 3, "'score' must be a finite number, is 'x'"),
-    ("CSV qrels, decimals", read_qrels, b"query_id,doc_id,relevance\nq1,d1,1\nq1,d2,0.5\n", 3, "0.5 is not an integer: declare"),
-    ("JSON qrels, decimals", read_qrels, b'{\n"q1": {"d1": 1},\n"q2": {"d1": 0.5}}', 3, "0.5 is not an integer"),
+    ("CSV qrels, decimals", read_qrels, b"query_id,doc_id,relevance\nq1,d1,1\nq1,d2,0.5\n", 3, "0.5 is not a whole number: declare"),
+    ("JSON qrels, decimals", read_qrels, b'{\n"q1": {"d1": 1},\n"q2": {"d1": 0.5}}', 3, "0.5 is not a whole number"),
     ("expected documents", read_qrels, json.dumps([{"query": "x", "documents": ["a", "b"], "grades": [1]}]).encode(), 1, "has 2 documents and needs a list of as many grades"),
     ("ragas", read_docs, lines(*RAGAS) + lines({**RAGAS[0], "retrieved_contexts": "one text"}, {**RAGAS[0], "retrieved_contexts": 5}), 4, "'retrieved_contexts' must be a list of texts, is the number 5"),
     ("ragas, a context", read_docs, lines({**RAGAS[0], "retrieved_contexts": [5]}), 1, "ctxs[0]: 'text' must be a string"),

@@ -264,11 +264,39 @@ def test_labelings_come_as_objects_and_keep_what_they_are() -> None:
     assert (renamed.name, renamed.declared, guessed.name) == ("gold", False, "qrels")
 
 
-@pytest.mark.parametrize("given", [{"q": {"d": 0.5}}, {"q": {"d": 1.0}}, table({"q": {"d": 1.0}}, "relevance")])
+@pytest.mark.parametrize(
+    "given", [{"q": {"d": 0.5}}, {"q": {"d": 1.0, "e": 0.5}}, table({"q": {"d": 0.5}}, "relevance")]
+)
 def test_labels_that_are_not_whole_numbers_need_a_scale(given: Any) -> None:
     with pytest.raises(UsageError, match=r"so they need a scale: scales=\{'gold': 'unit'\}"):
         as_labelings({"gold": given})
     assert str(as_labelings({"gold": given}, {"gold": Scale("unit")})[0].scale) == "unit"
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float64", "Int64", "Float64", "int8"])
+@pytest.mark.parametrize("written", ["x.qrels", "x.csv", "x.tsv", "x.parquet", "x.json"])
+def test_a_table_and_the_same_data_in_a_file_are_one_scale(dtype: str, written: str, tmp_path: Path) -> None:
+    frame = table(GOLD, "relevance").astype({"relevance": dtype})
+    path = tmp_path / written
+    if path.suffix == ".parquet":
+        frame.to_parquet(path)
+    elif path.suffix == ".json":
+        path.write_text(frame.to_json(orient="records"))
+    elif path.suffix == ".qrels":
+        frame.assign(zero=0)[["query_id", "zero", "doc_id", "relevance"]].to_csv(
+            path, sep=" ", header=False, index=False
+        )
+    else:
+        frame.to_csv(path, sep="\t" if path.suffix == ".tsv" else ",", index=False)
+    [held], [read] = as_labelings(frame), as_labelings(path)
+    assert (str(held.scale), held.declared) == (str(read.scale), read.declared) == ("grades:2", False)
+    assert held.relevance.tolist() == read.relevance.tolist()
+
+
+def test_the_table_of_a_labeling_is_what_its_file_is(tmp_path: Path) -> None:
+    columns = {"query_id": ["q", "q"], "doc_id": ["d", "e"], "relevance": [1.0, None], "status": ["ok", "failed"]}
+    [labeling] = as_labelings(pd.DataFrame(columns))
+    assert (str(labeling.scale), labeling.counts()["failed"]) == ("grades:1", 1)
 
 
 def test_a_scale_for_no_labeling_is_an_error() -> None:

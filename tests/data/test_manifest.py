@@ -6,6 +6,9 @@ import gzip
 import hashlib
 from pathlib import Path
 
+import pytest
+
+from judgekit.data import manifest
 from judgekit.data.manifest import MANIFEST, Source, has_manifest, manifest_path, mismatches, sources, write_manifest
 
 
@@ -103,3 +106,21 @@ def test_the_files_of_one_run_are_compared_by_its_name(tmp_path: Path) -> None:
     assert mismatches(sources(same)) == []
     (line,) = mismatches(sources({**same, "run bm25": tmp_path / "two"}))
     assert "different files of run bm25" in line
+
+
+def test_the_hash_of_a_large_file_is_kept_until_the_file_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manifest, "_LARGE", 1)
+    path = tmp_path / "docs.jsonl"
+    path.write_bytes(b"one")
+    first = Source.of(path)
+
+    def again(path: Path) -> str:
+        raise AssertionError("it is read again")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(manifest, "_hashed", again)
+        assert Source.of(path) == first
+    path.write_bytes(b"two")
+    assert Source.of(path).sha256 == hashlib.sha256(b"two").hexdigest()

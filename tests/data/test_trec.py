@@ -124,8 +124,7 @@ def test_a_bad_line_of_a_run_is_named(write, text: str | bytes, line: int, messa
         ("q 0 d 1\nq  e 2\n", 2, "has 3 columns"),
         ("q 0 d 1\nq 0 d 2\n", 2, "there twice"),
         ("q 0 d 1\nq 0 e 1.8\n", 2, "--scale NAME=means:5:2"),
-        ("q 0 d 1\nq 0 e 0.5\n", 2, "0.5 is not an integer: declare what decimals mean"),
-        ("q 0 d 1.0\n", 1, "1.0 is not an integer"),
+        ("q 0 d 1\nq 0 e 0.5\n", 2, "0.5 is not a whole number: declare what decimals mean"),
         ("all 0 d 1\n", 1, "reserved"),
     ],
 )
