@@ -33,8 +33,7 @@ from judgekit.analysis.intervals import margins, mean_concordance_interval
 from judgekit.analysis.levels import Resamples, estimates
 from judgekit.analysis.rankings import within_queries
 from judgekit.analysis.resampling import resample_matrix
-from judgekit.analysis.unknown import extremes
-from judgekit.analysis.uses import Found, Series, choose_runs, find_questions
+from judgekit.analysis.uses import Found, Series, find, series_of
 
 POOL, DEPTH = 12, 5
 DISCOUNT = 1 / np.log2(np.arange(2, DEPTH + 2))
@@ -234,27 +233,11 @@ def experiment(
     order = {name: place for place, name in enumerate(panel.labelings, 1)}
     for use in uses:
         level = "within-query" if use == "choose-runs" else "query"
-        filled = extremes(panel, level)
-        worst, best = (
-            {each.labeling: each for each in estimates(one, level, resamples, ("concordance",)) if each.run == "all"}
-            if one
-            else {}
-            for one in filled or (None, None)
-        )
-        series = []
-        for one in estimates(panel, level, resamples, ("concordance",)):
-            if one.run == "all" and not one.reason:
-                both = (worst[one.labeling], best[one.labeling]) if filled else (one, one)
-                low_end, high_end = (each.interval("concordance", level, CONFIDENCE, resamples) for each in both)
-                name = panel.labelings[one.labeling]
-                series.append(Series(name, one, low_end.low, high_end.high, both if filled else None))
-        if len(series) < labelings:
-            continue
-        if use == "choose-runs":
-            keep, margin = world.keep, world.margin
-            yield choose_runs(panel, series, [], resamples, order, CONFIDENCE, keep=keep, margin=margin), series
-        else:
-            yield find_questions(panel, series, [], order, CONFIDENCE), series
+        found = [e for e in estimates(panel, level, resamples, ("concordance",)) if e.run == "all" and not e.reason]
+        series = list(series_of(found, panel, level, CONFIDENCE, resamples, panel.extremes(level)))
+        if len(series) == labelings:
+            kept = {"keep": world.keep, "margin": world.margin}
+            yield find(use, panel, series, [], resamples, order, CONFIDENCE, **kept), series
 
 
 class Cell:

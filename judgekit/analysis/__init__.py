@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from judgekit.analysis.agreement import AGREEMENT, Agreement
     from judgekit.analysis.coefficients import COEFFICIENTS, attainable_tau_b
-    from judgekit.analysis.comparison import Comparison, compare
+    from judgekit.analysis.comparison import Comparison, compare, plan_queries
     from judgekit.analysis.construction import Answering, kinship, same_by_construction
     from judgekit.analysis.flags import FLAGS
     from judgekit.analysis.levels import LEVELS
     from judgekit.analysis.models import ModelMatrix, model_matrix
-    from judgekit.analysis.planning import plan_queries
     from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, GUARD, USES, Primary
     from judgekit.analysis.querylog import QueryLogCheck, check_query_log
     from judgekit.analysis.verdict import Verdict
@@ -21,12 +20,11 @@ if TYPE_CHECKING:
 _HOMES = {
     "agreement": ("AGREEMENT", "Agreement"),
     "coefficients": ("COEFFICIENTS", "attainable_tau_b"),
-    "comparison": ("Comparison", "compare"),
+    "comparison": ("Comparison", "compare", "plan_queries"),
     "construction": ("Answering", "kinship", "same_by_construction"),
     "flags": ("FLAGS",),
     "levels": ("LEVELS",),
     "models": ("ModelMatrix", "model_matrix"),
-    "planning": ("plan_queries",),
     "primary": ("CHOOSE_RUNS", "FIND_QUESTIONS", "GUARD", "USES", "Primary"),
     "querylog": ("QueryLogCheck", "check_query_log"),
     "verdict": ("Verdict",),

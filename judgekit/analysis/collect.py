@@ -19,14 +19,11 @@ from judgekit.analysis.flags import Flagger
 from judgekit.analysis.inputs import Inputs, Panel
 from judgekit.analysis.levels import Estimate, Resamples, estimates, paired_draws
 from judgekit.analysis.primary import CHOOSE_RUNS, USES, Primary
-from judgekit.analysis.unknown import extremes
-from judgekit.analysis.uses import Found, Series, choose_runs, find_questions
+from judgekit.analysis.uses import Found, Series, find, series_of
 from judgekit.analysis.verdict import Verdict, decide
 from judgekit.data.tables import ALL
 
 __all__ = ["Collector"]
-
-_CONCORDANCE = ("concordance",)
 
 
 @dataclass
@@ -219,17 +216,16 @@ class Collector:
             return None, {}
         panel, by_level = self.primary[model]
         level, run = USES[use], ALL if len(panel.runs) > 1 else panel.runs[0]
-        filled = extremes(panel, level)
-        ends = self._ends(filled, level, run)
+        filled = panel.extremes(level)
         excluded: dict[str, str] = {}
-        taking: list[Series] = []
-        ranks: list[Series] = []
+        taking: list[Estimate] = []
+        ranks: list[Estimate] = []
         for estimate in by_level.get(level, []):
             name = panel.labelings[estimate.labeling]
             if estimate.run != run:
                 continue
             if name in self.controls:
-                ranks += [] if estimate.reason else [self._series(name, estimate, level, ends)]
+                ranks += [] if estimate.reason else [estimate]
             elif self.flagger.is_outcome(panel, name):
                 excluded[name] = "its labels are the outcome by construction"
             elif estimate.labeling not in panel.joint:
@@ -237,57 +233,40 @@ class Collector:
             elif estimate.reason:
                 excluded[name] = self.flagger.reason(panel, estimate)
             else:
-                taking.append(self._series(name, estimate, level, ends))
+                taking.append(estimate)
         if not taking:
             return None, excluded
+        labelings, controls = (
+            list(series_of(each, panel, level, self.confidence, self.resamples, filled)) for each in (taking, ranks)
+        )
         # Among those that take part: the unknown cost of another one changes nothing between them.
-        order = cost_order(costs[costs["labeling"].isin([one.name for one in taking])])
-        if use == CHOOSE_RUNS:
-            found = choose_runs(panel, taking, ranks, self.resamples, order, self.confidence, keep=keep, margin=margin)
-        else:
-            twins = self._twins(panel, taking, filled)
-            found = find_questions(panel, taking, [*ranks, *twins], order, self.confidence)
+        order = cost_order(costs[costs["labeling"].isin([one.name for one in labelings])])
+        if use != CHOOSE_RUNS:
+            controls += self._twins(panel, labelings, filled)
+        known = (self.resamples, order, self.confidence)
+        found = find(use, panel, labelings, controls, *known, keep=keep, margin=margin)
         self._control_rows(found, panel, model)
         return found, excluded
 
-    def _ends(self, filled: tuple[Panel, Panel] | None, level: str, run: str) -> dict[str, tuple[Estimate, Estimate]]:
-        """Return the estimates with missing labels at their worst and at their best; empty where none are missing."""
-        both = [
-            {
-                p.labelings[each.labeling]: each
-                for each in estimates(p, level, self.resamples, _CONCORDANCE)
-                if each.run == run
-            }
-            for p in filled or ()
-        ]
-        return {name: (both[0][name], both[1][name]) for name in both[0]} if both else {}
-
-    def _series(
-        self, name: str, estimate: Estimate, level: str, ends: Mapping[str, tuple[Estimate, Estimate]]
-    ) -> Series:
-        worst, best = ends.get(name, (estimate, estimate))
-        low, high = (each.interval("concordance", level, self.confidence, self.resamples) for each in (worst, best))
-        value = float(estimate.values[0])
-        return Series(name, estimate, min(low.low, value), max(high.high, value), ends.get(name))
-
-    def _twins(self, panel: Panel, taking: Sequence[Series], filled: tuple[Panel, Panel] | None) -> list[Series]:
-        """Return what knows the question only: each labeling's twin, and what the model knows without documents."""
+    def _twins(self, panel: Panel, taking: Sequence[Series], filled: tuple[Panel, Panel] | None) -> Iterator[Series]:
+        """Yield what knows the question only: each labeling's twin, and what the model knows without documents."""
         known = self.inputs.closed_book.get((panel.metric, panel.model))
         scores = {TWIN + one.name: self.twins[one.name] for one in taking if one.name in self.twins}
         if known is not None:
             scores[CLOSED_BOOK] = known
         if not scores:
-            return []
+            return
         where = np.all([panel.defined(one.estimate.labeling) for one in taking], axis=0)
         control, run = question_only(panel, where, scores), taking[0].estimate.run
         # A labeling at its worst is compared on more questions than have all labels.
         again = question_only(filled[0], filled[0].defined(0), scores) if filled else None
-        ends = self._ends((again, again) if again else None, "query", run)
-        return [
-            self._series(control.labelings[each.labeling], each, "query", ends)
-            for each in estimates(control, "query", self.resamples, _CONCORDANCE)
+        found = [
+            each
+            for each in estimates(control, "query", self.resamples, ("concordance",))
             if each.run == run and (not each.reason or control.labelings[each.labeling] == CLOSED_BOOK)
         ]
+        both = (again, again) if again else None
+        yield from series_of(found, control, "query", self.confidence, self.resamples, both)
 
     def _control_rows(self, found: Found, panel: Panel, model: str) -> None:
         for name, (value, low, high) in found.controls.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,8 +23,7 @@ from judgekit.analysis.inputs import Inputs, Pairing
 from judgekit.analysis.intervals import MIN_DIFFERING
 from judgekit.analysis.levels import LEVELS, Resamples
 from judgekit.analysis.primary import CHOOSE_RUNS, settle
-from judgekit.analysis.resampling import resample_matrix
-from judgekit.analysis.threads import one_thread
+from judgekit.analysis.resampling import one_thread, resample_matrix
 from judgekit.analysis.verdict import Verdict
 from judgekit.answers.imported import read_ratings
 from judgekit.client.origins import mixed_answers
@@ -36,7 +36,7 @@ from judgekit.progress import Event, Progress, silent
 if TYPE_CHECKING:
     from judgekit.labelers.base import Needs
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["Comparison", "compare", "plan_queries"]
 
 AsQuality = str | Path | pd.DataFrame | Sequence[str | Path | pd.DataFrame]
 AsScores = Evaluation | AsQuality
@@ -324,3 +324,35 @@ def _gains(verdict: Verdict | None) -> pd.DataFrame:
         rows.append(("answers", "", worth.by_answers, np.nan, np.nan))
         rows.append(("any choice", "", worth.attainable, np.nan, np.nan))
     return pd.DataFrame(rows, columns=["labeling", "without", "gain", "ci_low", "ci_high"])
+
+
+def plan_queries(comparison: Comparison, queries: Sequence[int] | None = None) -> pd.DataFrame:
+    """Return how wide the intervals of the verdict would be with other numbers of queries.
+
+    A standard error shrinks with the root of the number of queries; that the new queries are like the old ones is
+    taken for granted. All queries count, also those on which runs do not differ.
+
+    Args:
+        comparison: the pilot.
+        queries: numbers of queries; by default half, once, twice, 4 and 10 times those of the pilot.
+
+    Returns:
+        Rows ``labeling, queries, concordance_width, gain_width`` (in the unit of quality, NaN where there is no gain).
+
+    Raises:
+        DataError: there is no verdict to start from.
+        UsageError: fewer than 2 queries are asked for.
+    """
+    found = comparison.verdict.found
+    if found is None:
+        raise DataError("there is no interval in the primary cell to plan from")
+    numbers = list(queries or [max(round(found.queries * times), 2) for times in (0.5, 1, 2, 4, 10)])
+    if min(numbers) < 2:
+        raise UsageError(f"at least 2 queries are needed, not {min(numbers)}")
+    rows = []
+    for one in found.standings:
+        low, high = (math.nan, math.nan) if one.gain is None else one.gain.interval(comparison.settings["confidence"])
+        for number in numbers:
+            shrink = math.sqrt(found.queries / number)
+            rows.append((one.labeling, number, (one.high - one.low) * shrink, (high - low) * shrink))
+    return pd.DataFrame(rows, columns=["labeling", "queries", "concordance_width", "gain_width"])

@@ -10,30 +10,17 @@ from typing import Final
 import numpy as np
 
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.resampling import UNDEFINED_SHARE, p_from_draws, spread, t_quantile
+from judgekit.analysis.resampling import UNDEFINED_SHARE, interval, p_from_draws, spread, t_quantile
 
 __all__ = ["DIFFERENCE_COLUMNS", "Difference", "difference", "holm", "steiger", "williams"]
 
-DIFFERENCE_COLUMNS: Final = {
-    "first": "str",
-    "second": "str",
-    "measure": "str",
-    "run": "str",
-    "level": "str",
+DIFFERENCE_COLUMNS: Final[dict[str, str]] = {
+    **dict.fromkeys(("first", "second", "measure", "run", "level"), "str"),
     "depth": "int",
-    "quality_metric": "str",
-    "model": "str",
-    "coefficient": "str",
-    "difference": "float",
-    "ci_low": "float",
-    "ci_high": "float",
+    **dict.fromkeys(("quality_metric", "model", "coefficient"), "str"),
+    **dict.fromkeys(("difference", "ci_low", "ci_high"), "float"),
     "ci_method": "str",
-    "p": "float",
-    "p_holm": "float",
-    "williams_t": "float",
-    "williams_p": "float",
-    "steiger_z": "float",
-    "steiger_p": "float",
+    **dict.fromkeys(("p", "p_holm", "williams_t", "williams_p", "steiger_z", "steiger_p"), "float"),
     "n": "int",
 }
 
@@ -46,8 +33,6 @@ class Difference:
         value: first minus second.
         low, high: two-sided interval, NaN where undefined.
         p: two-sided p-value of no difference, NaN where undefined.
-        se: standard error.
-        upper: one-sided upper bound, of the same confidence.
         method: how the interval was made, "" where undefined.
     """
 
@@ -55,8 +40,6 @@ class Difference:
     low: float
     high: float
     p: float
-    se: float
-    upper: float
     method: str
 
 
@@ -68,7 +51,7 @@ def difference(value: float, draws: Floats, confidence: float, n: int, level: st
     Args:
         value: the difference of the estimates.
         draws: the difference on every resample, NaN where undefined.
-        confidence: of the two-sided interval and of the one-sided bound.
+        confidence: of the interval.
         n: how many queries the estimates are over.
         level: ``query``, ``within-query`` or ``system``.
     """
@@ -76,25 +59,15 @@ def difference(value: float, draws: Floats, confidence: float, n: int, level: st
 
     defined = draws[np.isfinite(draws)]
     if not np.isfinite(value) or len(defined) < (1 - UNDEFINED_SHARE) * len(draws):
-        return Difference(value, np.nan, np.nan, np.nan, np.nan, np.nan, "")
+        return Difference(value, np.nan, np.nan, np.nan, "")
     if level == "system":
-        low, high, upper = np.quantile(defined, [(1 - confidence) / 2, (1 + confidence) / 2, confidence])
-        se = float(np.std(defined, ddof=1))
-        return Difference(
-            value,
-            min(low, value),
-            max(high, value),
-            p_from_draws(defined),
-            se,
-            max(upper, value),
-            "shrunken-percentile",
-        )
+        ends = interval(value, defined, confidence, "shrunken-percentile", n)
+        return Difference(value, ends.low, ends.high, p_from_draws(defined), ends.method)
     se = spread(defined, n)
     if se == 0:
-        return Difference(value, value, value, 1.0 if value == 0 else 0.0, 0.0, value, "t")
-    p = 2 * float(stdtr(max(n - 1, 1), -abs(value) / se))
-    half, upper = t_quantile((1 + confidence) / 2, n) * se, value + t_quantile(confidence, n) * se
-    return Difference(value, value - half, value + half, p, se, upper, "t")
+        return Difference(value, value, value, 1.0 if value == 0 else 0.0, "t")
+    half = t_quantile((1 + confidence) / 2, n) * se
+    return Difference(value, value - half, value + half, 2 * float(stdtr(max(n - 1, 1), -abs(value) / se)), "t")
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

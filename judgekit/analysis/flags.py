@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from judgekit.analysis.construction import Answering, kinship
-from judgekit.analysis.coverage import uncovered
 from judgekit.analysis.inputs import Inputs, Panel
 from judgekit.analysis.levels import MIN_RUNS, UNDEFINED_EVERYWHERE, Estimate
 from judgekit.analysis.measures import known_measure
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from judgekit.labelers.base import Needs
 
-__all__ = ["FEW_VALUES", "FLAGS", "Flagger"]
+__all__ = ["FEW_VALUES", "FLAGS", "OFF", "Flagger", "uncovered"]
 
 FEW_VALUES: Final = 3
 
@@ -45,6 +44,22 @@ FLAGS: Final[dict[str, str]] = {
     "coverage": "in simulation, 95 % intervals like this covered less than 93 % or more than 97 % (README, Statistics)",
 }
 """What each flag in the comparison table means."""
+
+
+OFF: Final[frozenset[tuple[str, str, int | None, int]]] = frozenset(
+    {
+        ("system", "concordance", 5, 1000),
+        ("system", "concordance", 5, 200),
+        ("system", "rho", 5, 1000),
+        ("system", "tau_b", 5, 1000),
+        ("system", "tau_b", 5, 200),
+    }
+)
+"""(level, coefficient, runs, queries) of the grid cells of ``benchmarks/coverage_simulation.py``, all of which are in
+``coverage.csv`` beside it, in which intervals were seen to cover less than 93 % or more than 97 %."""
+
+_QUERIES: Final = (50, 200, 1000)
+_RUNS: Final = (5, 10, 30)
 
 
 class Flagger:
@@ -177,3 +192,21 @@ def _reasons(notes: pd.DataFrame) -> Iterator[tuple[tuple[str, str, str], str]]:
             yield key, "not applicable: the labeling does not apply to these queries"
         elif isinstance(row.get("reason"), str) and row["reason"]:
             yield key, row["reason"]
+
+
+def _nearest(value: int, grid: tuple[int, ...]) -> int:
+    """Return the grid point that is nearest in ratio."""
+    return min(grid, key=lambda point: max(point, value) / max(min(point, value), 1))
+
+
+def uncovered(level: str, coefficient: str, queries: int, runs: int | None) -> bool:
+    """Return whether coverage was off in the grid cell nearest to a real one, or the case lies outside of the grid.
+
+    Args:
+        level: ``query``, ``within-query`` or ``system``.
+        coefficient: its name.
+        queries: how many queries went in.
+        runs: how many runs, at system level; None elsewhere.
+    """
+    at = None if runs is None else _nearest(runs, _RUNS)
+    return queries < _QUERIES[0] / 2 or (level, coefficient, at, _nearest(queries, _QUERIES)) in OFF

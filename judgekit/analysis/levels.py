@@ -189,7 +189,7 @@ def _query_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) -> 
     Runs whose quality is constant leave the mean for all labelings. The mean is undefined where the scores of a
     labeling are constant on another run.
     """
-    weights = resamples.weights
+    size = resamples.weights.shape[1]
     per_run: dict[int, list[Estimate]] = {index: [] for index in range(len(panel.labelings))}
     for row, run in enumerate(panel.runs):
         for index in range(len(panel.labelings)):
@@ -199,31 +199,15 @@ def _query_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) -> 
             why = _reason(score, quality, "queries")
             silent = why == "the scores are constant"
             if why and not silent:
-                per_run[index].append(_none(index, run, names, n, n, weights.shape[1], why))
+                per_run[index].append(_none(index, run, names, n, n, size, why))
                 continue
-            parts = ((margins(score, quality), np.flatnonzero(where)),)
             target = resamples.target(panel.quality[row], where)
             both = target.coefficients(score, names)
-            values, draws = both[:, 0], both[:, 1:]
-            constant = np.isnan(draws[0]) & (target.untied[1:] > 0)
             best = attainable_tau_b(score, quality) if len(names) > 1 else np.nan
-            units = resamples.units(where)
-            per_run[index].append(
-                Estimate(
-                    index,
-                    run,
-                    names,
-                    values,
-                    draws,
-                    n,
-                    n,
-                    best,
-                    why,
-                    units=units,
-                    silent=constant,
-                    margins=parts,
-                )
-            )
+            constant = np.isnan(both[0, 1:]) & (target.untied[1:] > 0)
+            parts = ((margins(score, quality), np.flatnonzero(where)),)
+            known = (both[:, 0], both[:, 1:], n, n, best, why, resamples.units(where), constant, parts)
+            per_run[index].append(Estimate(index, run, names, *known))
     for index, found in per_run.items():
         yield from found
         if len(panel.runs) > 1:
@@ -251,18 +235,10 @@ def _mean(found: Sequence[Estimate], where: npt.NDArray[np.bool_], resamples: Re
     with np.errstate(invalid="ignore"):
         mean = np.where(there, draws, 0).sum(axis=0) / there.sum(axis=0)
     known = [e.attainable for e in of_use if np.isfinite(e.attainable)]
-    return Estimate(
-        first.labeling,
-        ALL,
-        first.names,
-        np.mean(values, axis=0),
-        mean,
-        n,
-        n,
-        float(np.mean(known)) if known else np.nan,
-        units=resamples.units(where),
-        margins=tuple(part for e in of_use for part in e.margins),
-    )
+    best = float(np.mean(known)) if known else np.nan
+    parts = tuple(part for e in of_use for part in e.margins)
+    mean_value, units = np.mean(values, axis=0), resamples.units(where)
+    return Estimate(first.labeling, ALL, first.names, mean_value, mean, n, n, best, units=units, margins=parts)
 
 
 def _complete(panel: Panel, index: int) -> npt.NDArray[np.bool_]:
@@ -296,18 +272,8 @@ def _within_query_level(panel: Panel, resamples: Resamples, names: tuple[str, ..
         places = np.flatnonzero(where)[differ]
         counted = np.zeros_like(where)
         counted[places] = True
-        yield Estimate(
-            index,
-            ALL,
-            names,
-            each[:, differ].mean(axis=1),
-            draws,
-            n,
-            total,
-            attainable,
-            units=resamples.units(counted),
-            each=(each[0, differ], places),
-        )
+        known = (each[:, differ].mean(axis=1), draws, n, total, attainable)
+        yield Estimate(index, ALL, names, *known, units=resamples.units(counted), each=(each[0, differ], places))
 
 
 def _system_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) -> Iterator[Estimate]:
@@ -317,15 +283,10 @@ def _system_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) ->
     for index in range(len(panel.labelings)):
         where = _complete(panel, index)
         n = int(where.sum())
-        if n < (1 if panel.means_only else 2) or runs < 2:
-            why = (
-                "fewer than 2 runs"
-                if n >= 2 or (n and panel.means_only)
-                else "fewer than 2 queries with all runs"
-                if n
-                else UNDEFINED_EVERYWHERE
-            )
-            yield _none(index, ALL, names, runs, n, size, why)
+        least = 1 if panel.means_only else 2
+        if n < least or runs < 2:
+            why = "fewer than 2 runs" if n >= least else "fewer than 2 queries with all runs"
+            yield _none(index, ALL, names, runs, n, size, why if n else UNDEFINED_EVERYWHERE)
             continue
         weights = resamples.weights[where]
         both = np.stack([panel.scores[index][:, where], panel.quality[:, where]], axis=-1)

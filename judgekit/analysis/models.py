@@ -15,8 +15,7 @@ import pandas as pd
 from judgekit.analysis.differences import difference, holm
 from judgekit.analysis.inputs import Inputs
 from judgekit.analysis.levels import METHOD, Estimate, Resamples, estimates, paired_draws
-from judgekit.analysis.resampling import resample_matrix
-from judgekit.analysis.threads import one_thread
+from judgekit.analysis.resampling import one_thread, resample_matrix
 from judgekit.data.tables import ALL
 from judgekit.errors import DataError, UsageError
 from judgekit.spec import parse

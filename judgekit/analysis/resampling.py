@@ -2,27 +2,29 @@
 
 Every statistic of a comparison is worked out on the same resamples of the queries, so that differences between
 labelings, measures and models are paired. Which method is used where was chosen by measured coverage, see
-`judgekit.analysis.coverage`.
+`judgekit.analysis.flags`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from functools import wraps
+from typing import Final, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.errors import UsageError
 
 __all__ = [
     "METHODS",
-    "SCALES",
     "UNDEFINED_SHARE",
     "Interval",
     "interval",
+    "one_thread",
     "p_from_draws",
     "percent",
     "resample_matrix",
@@ -30,8 +32,25 @@ __all__ = [
     "t_quantile",
 ]
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 UNDEFINED_SHARE: Final = 0.05
 """With a larger share of resamples on which a coefficient is undefined, its interval is undefined too."""
+
+
+def one_thread(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a function so that BLAS uses one thread within it, since a product's last digits depend on how many do.
+
+    It is also faster here, for its matrices are small.
+    """
+
+    @wraps(function)
+    def limited(*args: P.args, **kwargs: P.kwargs) -> R:
+        with threadpool_limits(limits=1, user_api="blas"):
+            return function(*args, **kwargs)
+
+    return limited
 
 
 def percent(confidence: float) -> str:
@@ -93,17 +112,6 @@ def spread(draws: Floats, n: int) -> float:
     return float(np.std(draws, ddof=1) * np.sqrt(n / max(n - 1, 1)))
 
 
-class Scale(NamedTuple):
-    """A scale on which a coefficient's estimates spread evenly: ``to(values, n)`` and back."""
-
-    to: Callable[[Floats, int], Floats]
-    back: Callable[[Floats], Floats]
-
-
-def _as_it_is(values: Floats, n: int) -> Floats:
-    return values
-
-
 def _fisher_z(values: Floats, n: int) -> Floats:
     edge = 1 - 1 / max(n, 2) ** 2
     return np.asarray(np.arctanh(np.clip(values, -edge, edge)))
@@ -117,46 +125,25 @@ def _from_angle(angles: Floats) -> Floats:
     return np.asarray((np.sin(np.clip(angles, -np.pi / 2, np.pi / 2)) + 1) / 2)
 
 
-SCALES: Final[dict[str, Scale]] = {
-    "t": Scale(_as_it_is, lambda values: values),
-    "fisher-t": Scale(_fisher_z, lambda values: np.asarray(np.tanh(values))),
-    "arcsine-t": Scale(_angle, _from_angle),
+_SCALES: Final[dict[str, tuple[Callable[[Floats, int], Floats], Callable[[Floats], Floats]]]] = {
+    "t": (lambda values, n: values, lambda values: values),
+    "fisher-t": (_fisher_z, lambda values: np.asarray(np.tanh(values))),
+    "arcsine-t": (_angle, _from_angle),
 }
-"""The scales of the t intervals: as it is; Fisher's z for coefficients in [-1, 1], where +-1 is cut at 1 - 1/n^2; the
-arcsine for proportions in [0, 1]."""
+METHODS: Final = (*_SCALES, "percentile", "shrunken-percentile")
+"""The interval methods. The t intervals are made of the bootstrap standard error on a scale on which estimates spread
+evenly: as it is; Fisher's z for coefficients in [-1, 1], where +-1 is cut at 1 - 1/n^2; the arcsine for proportions in
+[0, 1]. Percentiles are the central quantiles of the draws, ``shrunken`` those of `judgekit.analysis.shrinkage`. All are
+widened to hold the value."""
 
 
-def _student(value: float, draws: Floats, level: float, n: int) -> tuple[float, float]:
-    """Return value +- t times the bootstrap standard error."""
-    half = t_quantile((1 + level) / 2, n) * spread(draws, n)
-    return value - half, value + half
-
-
-def _on_scale(name: str) -> Callable[[float, Floats, float, int], tuple[float, float]]:
-    """Return the t interval on a scale."""
-    scale = SCALES[name]
-
-    def method(value: float, draws: Floats, level: float, n: int) -> tuple[float, float]:
-        moved = scale.to(np.append(draws, value), n)
-        low, high = scale.back(np.array(_student(float(moved[-1]), moved[:-1], level, n)))
-        return min(float(low), value), max(float(high), value)
-
-    return method
-
-
-def percentile(value: float, draws: Floats, level: float, n: int) -> tuple[float, float]:
-    """Return the central quantiles of the draws, widened to hold the value."""
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
-    return min(float(low), value), max(float(high), value)
-
-
-METHODS: Final[dict[str, Callable[[float, Floats, float, int], tuple[float, float]]]] = {
-    **{name: _on_scale(name) for name in SCALES},
-    "percentile": percentile,
-    "shrunken-percentile": percentile,
-}
-"""The interval methods by the name that the comparison table gives. ``shrunken-percentile`` is the percentile
-interval of the draws of `judgekit.analysis.shrinkage`."""
+def _ends(value: float, draws: Floats, level: float, method: str, n: int) -> Sequence[float]:
+    if method.endswith("percentile"):
+        return list(np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]))
+    to, back = _SCALES[method]
+    moved = to(np.append(draws, value), n)
+    half = t_quantile((1 + level) / 2, n) * spread(moved[:-1], n)
+    return list(back(np.array([float(moved[-1]) - half, float(moved[-1]) + half])))
 
 
 def interval(value: float, draws: Floats, level: float, method: str, n: int) -> Interval:
@@ -165,8 +152,8 @@ def interval(value: float, draws: Floats, level: float, method: str, n: int) -> 
     undefined = 1 - len(defined) / max(len(draws), 1)
     if not np.isfinite(value) or undefined > UNDEFINED_SHARE:
         return Interval(np.nan, np.nan, "", undefined)
-    low, high = METHODS[method](value, defined, level, n)
-    return Interval(low, high, method, undefined)
+    low, high = _ends(value, defined, level, method, n)
+    return Interval(min(float(low), value), max(float(high), value), method, undefined)
 
 
 def p_from_draws(draws: Floats) -> float:

@@ -8,7 +8,7 @@ may be worth nothing for the first.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -16,14 +16,13 @@ import numpy as np
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.controls import TWIN
-from judgekit.analysis.gain import Cheapest, Gain, attainable_gain, cheapest, decision_gain
+from judgekit.analysis.gain import Gain, attainable_gain, cheapest, decision_gain
 from judgekit.analysis.inputs import Bools, Panel
 from judgekit.analysis.intervals import MIN_DIFFERING, MIN_EACH_SIDE, Outranked, better_than
-from judgekit.analysis.levels import Estimate, Resamples
-from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS
-from judgekit.analysis.unknown import lowest_highest, unknown_queries
+from judgekit.analysis.levels import Estimate, Resamples, estimates
+from judgekit.analysis.primary import CHOOSE_RUNS
 
-__all__ = ["Found", "Gains", "Series", "Standing", "choose_runs", "find_questions"]
+__all__ = ["Found", "Gains", "Series", "Standing", "find", "series_of"]
 
 CHANCE: Final = 0.5
 POWER: Final = 0.8
@@ -173,10 +172,6 @@ def _claims(series: Sequence[Series], confidence: float, minority: int | None) -
     return better_than(*worst, confidence=confidence, n=n, freedom=freedom, enough=enough, best=best)
 
 
-def _beats(one: Series, control: Series, confidence: float, minority: int | None) -> bool:
-    return bool(_claims([one, control], confidence, minority).better[0, 1])
-
-
 def _needed(best: Series, other: Series, queries: int, confidence: float) -> tuple[int, int] | None:
     """Return how many queries of the experiment would tell two labelings apart; None where that has no upper end."""
     from scipy.special import ndtri
@@ -192,65 +187,39 @@ def _needed(best: Series, other: Series, queries: int, confidence: float) -> tup
     return (max(few, queries + 1), max(many, queries + 1)) if many <= _FAR * queries else None
 
 
-def _found(
-    use: str,
+def series_of(
+    found: Iterable[Estimate],
     panel: Panel,
-    series: Sequence[Series],
-    controls: Sequence[Series],
-    order: Mapping[str, int],
+    level: str,
     confidence: float,
-    *,
-    queries: int,
-    differing: int,
-    minority: int | None,
-    gains: Mapping[str, Gain],
-    worth: Gains | None,
-) -> Found:
-    ranked = sorted(series, key=lambda x: (-float(x.estimate.values[0]), x.name))
-    claims = _claims(ranked, confidence, minority) if len(ranked) > 1 else None
-    pairs = [(a, b) for a in range(len(ranked)) for b in range(len(ranked)) if a != b]
-    better = frozenset((ranked[a].name, ranked[b].name) for a, b in pairs if claims and claims.better[a, b])
-    return Found(
-        use,
-        queries,
-        differing,
-        panel.runs,
-        tuple(
-            Standing(
-                one.name,
-                float(one.estimate.values[0]),
-                one.low,
-                one.high,
-                one.estimate.value("tau_b"),
-                gains.get(one.name),
-                order.get(one.name),
-                {
-                    control.name: _beats(one, control, confidence, minority)
-                    for control in controls
-                    if _for(control, one)
-                },
-            )
-            for one in ranked
-        ),
-        better,
-        frozenset((ranked[a].name, ranked[b].name) for a, b in pairs if claims and claims.same[a, b]),
-        {
-            other.name: _needed(ranked[0], other, queries, confidence)
-            for other in ranked[1:]
-            if (ranked[0].name, other.name) not in better
-        },
-        worth,
-        {c.name: (float(c.estimate.values[0]), c.low, c.high) for c in controls},
-        unknown_queries(panel),
-    )
+    resamples: Resamples,
+    filled: tuple[Panel, Panel] | None,
+) -> Iterator[Series]:
+    """Yield the series of estimates, each with its interval over all that missing labels may be.
+
+    Args:
+        found: the estimates of one run, or of the mean over runs.
+        panel: which they are of.
+        level: at which.
+        confidence: of the intervals.
+        resamples: of the queries.
+        filled: the panel with missing labels at their worst and at their best; None where none are missing.
+    """
+    found = list(found)
+    ends: list[dict[str, Estimate]] = [
+        {p.labelings[e.labeling]: e for e in estimates(p, level, resamples, ("concordance",)) if e.run == found[0].run}
+        for p in filled or ()
+        if found
+    ]
+    for one in found:
+        name, value = panel.labelings[one.labeling], float(one.values[0])
+        worst, best = both = (ends[0][name], ends[1][name]) if ends and name in ends[0] else (one, one)
+        low, high = (each.interval("concordance", level, confidence, resamples) for each in both)
+        yield Series(name, one, min(low.low, value), max(high.high, value), None if worst is best else both)
 
 
-def _for(control: Series, one: Series) -> bool:
-    """Return whether a control is beside a labeling: all are, but another labeling's twin."""
-    return not control.name.startswith(TWIN) or control.name == TWIN + one.name
-
-
-def choose_runs(
+def find(
+    use: str,
     panel: Panel,
     series: Sequence[Series],
     controls: Sequence[Series],
@@ -258,14 +227,15 @@ def choose_runs(
     order: Mapping[str, int],
     confidence: float,
     *,
-    keep: float,
-    margin: float | None,
+    keep: float = 0.5,
+    margin: float | None = None,
 ) -> Found:
-    """Return what the labelings are worth to choose between the runs of a panel.
+    """Return what the labelings are worth for a use.
 
     Args:
+        use: to choose between the runs of a panel, or to find the questions that fail.
         panel: the scores and the quality of the cell.
-        series: the labelings that take part, at the within-query level.
+        series: the labelings that take part, at the level of the use.
         controls: the same for the controls.
         resamples: of the queries.
         order: place of each labeling by cost, where it is known.
@@ -273,34 +243,56 @@ def choose_runs(
         keep: the share of the best's gain that a cheaper labeling must keep.
         margin: what it may lose instead, in the unit of quality.
     """
-    where = np.all([panel.defined(one.estimate.labeling).all(axis=0) for one in series], axis=0)
-    quality, weights = panel.quality[:, where], resamples.weights[where]
-    queries = int(where.sum())
-    gains = {one.name: _gain(panel, one.estimate.labeling, where, resamples) for one in series}
-    groups = None if resamples.groups is None else resamples.groups[where]
+    ranked = sorted(series, key=lambda x: (-float(x.estimate.values[0]), x.name))
+    differing = queries = min(one.estimate.n for one in series)
+    minority, gains, worth = None, dict[str, Gain](), None
+    if use == CHOOSE_RUNS:
+        where = np.all([panel.defined(one.estimate.labeling).all(axis=0) for one in series], axis=0)
+        queries = int(where.sum())
+        gains = {one.name: _gain(panel, one.estimate.labeling, where, resamples) for one in series}
+        worth = _worth(gains, order, panel.quality[:, where], where, resamples, confidence, keep, margin)
+    else:
+        minority = _minority(panel, [one.estimate.labeling for one in series])
+    claims = _claims(ranked, confidence, minority) if len(ranked) > 1 else None
+    pairs = [(a, b) for a in range(len(ranked)) for b in range(len(ranked)) if a != b]
+    better = frozenset((ranked[a].name, ranked[b].name) for a, b in pairs if claims and claims.better[a, b])
+    same = frozenset((ranked[a].name, ranked[b].name) for a, b in pairs if claims and claims.same[a, b])
+    standings = []
+    for one in ranked:
+        # All controls are beside a labeling, but another labeling's twin.
+        mine = [c for c in controls if not c.name.startswith(TWIN) or c.name == TWIN + one.name]
+        beats = {c.name: bool(_claims([one, c], confidence, minority).better[0, 1]) for c in mine}
+        value, place = float(one.estimate.values[0]), order.get(one.name)
+        tau_b, gain = one.estimate.value("tau_b"), gains.get(one.name)
+        standings.append(Standing(one.name, value, one.low, one.high, tau_b, gain, place, beats))
+    open_ = [other for other in ranked[1:] if (ranked[0].name, other.name) not in better]
+    needed = {other.name: _needed(ranked[0], other, queries, confidence) for other in open_}
+    shown = {c.name: (float(c.estimate.values[0]), c.low, c.high) for c in controls}
+    found = (use, queries, differing, panel.runs, tuple(standings), better, same, needed, worth, shown)
+    return Found(*found, panel.unknown)
+
+
+def _worth(
+    gains: Mapping[str, Gain],
+    order: Mapping[str, int],
+    quality: Floats,
+    where: Bools,
+    resamples: Resamples,
+    confidence: float,
+    keep: float,
+    margin: float | None,
+) -> Gains:
+    """Return what choosing between runs is worth, and which is the cheapest labeling that will do."""
+    weights, groups = resamples.weights[where], None if resamples.groups is None else resamples.groups[where]
     by_answers = decision_gain(quality, quality, weights, groups).value
     worth = Gains(by_answers, attainable_gain(quality, weights), confidence)
-    known = sorted((o, -gains[name].value, name) for name, o in order.items() if name in gains)
-    if known:
-        names = [name for _, _, name in known]
-        chosen: Cheapest = cheapest(
-            [gains[name] for name in names], resamples.units(where), keep=keep, margin=margin, confidence=confidence
-        )
-        name = None if chosen.labeling is None else "" if chosen.labeling < 0 else names[chosen.labeling]
-        worth = replace(worth, cheapest=name, loss=chosen.loss)
-    return _found(
-        CHOOSE_RUNS,
-        panel,
-        series,
-        controls,
-        order,
-        confidence,
-        queries=queries,
-        differing=min(one.estimate.n for one in series),
-        minority=None,
-        gains=gains,
-        worth=worth,
-    )
+    names = [name for _, _, name in sorted((o, -gains[n].value, n) for n, o in order.items() if n in gains)]
+    if not names:
+        return worth
+    known = [gains[name] for name in names]
+    chosen = cheapest(known, resamples.units(where), keep=keep, margin=margin, confidence=confidence)
+    name = None if chosen.labeling is None else "" if chosen.labeling < 0 else names[chosen.labeling]
+    return replace(worth, cheapest=name, loss=chosen.loss)
 
 
 def _gain(panel: Panel, labeling: int, where: Bools, resamples: Resamples) -> Gain:
@@ -312,32 +304,12 @@ def _gain(panel: Panel, labeling: int, where: Bools, resamples: Resamples) -> Ga
         given = scores[labeling][:, where], panel.quality[:, where], resamples.weights[where]
         return decision_gain(*given, groups, other=rest)
 
-    found, bounds = of(panel.scores, where), lowest_highest(panel)
+    found, bounds = of(panel.scores, where), panel.bounds
     if bounds is None:
         return found
     low, high = bounds
     there = np.asarray((panel.asked & np.isfinite(low[list(panel.joint)]).all(axis=0)).all(axis=0))
     return replace(found, ends=(of(low, there, high), of(high, there, low)))
-
-
-def find_questions(
-    panel: Panel, series: Sequence[Series], controls: Sequence[Series], order: Mapping[str, int], confidence: float
-) -> Found:
-    """Return what the labelings are worth to find the questions that fail; arguments as for `choose_runs`."""
-    queries = min(one.estimate.n for one in series)
-    return _found(
-        FIND_QUESTIONS,
-        panel,
-        series,
-        controls,
-        order,
-        confidence,
-        queries=queries,
-        differing=queries,
-        minority=_minority(panel, [one.estimate.labeling for one in series]),
-        gains={},
-        worth=None,
-    )
 
 
 def _minority(panel: Panel, labelings: Collection[int]) -> int:

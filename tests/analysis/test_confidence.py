@@ -100,12 +100,10 @@ def test_every_method_gives_a_wider_interval_at_a_higher_confidence(seed, method
 
 
 @given(st.integers(0, 50), st.sampled_from(["query", "system"]), confidences, confidences)
-def test_so_does_every_difference_with_its_bound_and_p_depends_on_none(seed, level, one, other):
+def test_so_does_every_difference_and_p_depends_on_none(seed, level, one, other):
     draws = np.random.default_rng(seed).normal(0.1, 0.1, size=200)
     narrow, wide = (difference(0.1, draws, c, 30, level) for c in sorted((one, other)))
     assert wide.low <= narrow.low <= 0.1 <= narrow.high <= wide.high
-    assert narrow.upper <= wide.upper
-    assert narrow.upper <= narrow.high, "one-sided, so nearer than the end of the two-sided interval"
     assert narrow.p == wide.p
 
 

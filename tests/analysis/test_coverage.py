@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judgekit.analysis.coverage import OFF, uncovered
+from judgekit.analysis.flags import OFF, uncovered
 from judgekit.analysis.primary import USES
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "coverage_simulation.py"

@@ -8,7 +8,7 @@ import sys
 
 from threadpoolctl import threadpool_info
 
-from judgekit.analysis.threads import one_thread
+from judgekit.analysis.resampling import one_thread
 
 PROGRAM = """
 import hashlib

@@ -10,7 +10,6 @@ from judgekit.analysis import compare
 from judgekit.analysis.inputs import Inputs
 from judgekit.analysis.levels import Resamples, estimates
 from judgekit.analysis.resampling import resample_matrix
-from judgekit.analysis.unknown import extremes, unknown_queries
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.metrics.measures import parse_measures
 from judgekit.stages import Collection, score_bounds, score_pool
@@ -73,10 +72,10 @@ def test_whatever_the_missing_labels_are_the_concordance_lies_between_the_worst_
         return float(found[panel.labelings.index("own")].values[0])
 
     panel = Inputs.read(open_, quality).panel("nDCG@5", "em", "m", 5)
-    assert unknown_queries(panel) == {"own": 3}
+    assert panel.unknown == {"own": 3}
     worst, best = (
         next(float(e.values[0]) for e in estimates(p, level, resamples) if e.run == "all" and e.labeling == 1)
-        for p in extremes(panel, level)
+        for p in panel.extremes(level)
     )
     rng = np.random.default_rng(0)
     seen = []
