@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
 from judgekit.data.documents import Docs, Queries
 from judgekit.data.labelings import Labeling
 from judgekit.data.runs import Run
@@ -17,6 +20,8 @@ __all__ = ["FEW", "check_runs", "cut_differently", "remarks", "strangers"]
 FEW: Final = 0.05
 """Imported labels that say something of the documents of fewer of the queries may be another collection's; runs that
 share fewer of their documents are over different cuts of one."""
+_LOOKED_AT: Final = 20
+_SAMPLED: Final = 1000
 MANY: Final = 20
 """Runs of fewer documents in all do not tell."""
 
@@ -66,16 +71,27 @@ def _known(run: Run, one: str, many: str, ids: Iterable[str], known: Queries | D
 def strangers(runs: Sequence[Run]) -> Iterator[tuple[str, str, float]]:
     """Yield the pairs of runs that share few of their documents, as over two cuts of one collection, and the share.
 
-    It is the share of the smaller set, over all queries. Runs of a few documents in all say nothing.
+    It is the share of a sample of the smaller run's documents, over all queries. Runs of a few documents say nothing.
     """
     import pyarrow.compute as pc
 
-    ids = {run.name: pc.unique(run.docs_as_read) for run in runs} if len(runs) > 1 else {}
-    for pair in combinations(ids, 2):
-        fewer, more = sorted((ids[name] for name in pair), key=len)
-        share = (pc.sum(pc.is_in(fewer, value_set=more)).as_py() or 0) / max(len(fewer), 1)
-        if len(fewer) >= MANY and share < FEW:
-            yield *pair, share
+    some = [(run, _some_pairs(run, runs[0].query_ids[:_LOOKED_AT])) for run in runs]
+    for (one, first), (other, second) in combinations(some, 2):
+        # Runs that share documents of the same queries share them over all, which takes far longer to see.
+        if np.isin(first, second).sum() >= max(1, FEW * min(len(first), len(second))):
+            continue
+        fewer, more = (run.docs_as_read for run in sorted((one, other), key=len))
+        sample = pc.unique(fewer.take(np.linspace(0, max(len(fewer) - 1, 0), min(len(fewer), _SAMPLED)).astype(int)))
+        found = len(pc.unique(more.filter(pc.is_in(more, value_set=sample))))
+        if len(sample) >= MANY and found < FEW * len(sample):
+            yield one.name, other.name, found / len(sample)
+
+
+def _some_pairs(run: Run, query_ids: npt.NDArray[np.object_]) -> npt.NDArray[np.uint64]:
+    """Return the keys of the pairs of some queries."""
+    at = np.searchsorted(run.query_ids, query_ids)
+    at = at[at < len(run.query_ids)]
+    return np.concatenate([run.ranked_keys[:0], *(run.ranked_keys[run.starts[i] :][: run.counts[i]] for i in at)])
 
 
 def cut_differently(runs: Sequence[Run], docs: Docs) -> bool:
