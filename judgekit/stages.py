@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -391,13 +391,16 @@ async def answer_runs(
         StoppedError: the endpoint or the budget ended the run; the replies so far are in the store.
     """
     answerer = answering.answerer
+    with_docs = any(metric.needs_docs for metric in answering.metrics)
     if isinstance(answerer, Imported):
+        if with_docs:
+            answering = replace(answering, answerer=_with_docs(answerer, collection))
         return QUALITY.check(await rate_imported([answering], session, stage))
     asked = answer_units(collection, depths, closed_book)
     units = units_to_answer(collection, asked)
     found: dict[Answered, list[tuple[_Asked, Origin]]] = {}
     async for unit, outcomes in session.resolve(units, answerer, stage=stage, total=len(asked)):
-        answered = Answered(unit.query, answerer.answer(unit, outcomes))
+        answered = Answered(unit.query, answerer.answer(unit, outcomes), unit.docs if with_docs else ())
         lists = asked[unit.query.query_id, tuple(d.doc_id for d in unit.docs)]
         found.setdefault(answered, []).extend((one, origin(outcomes)) for one in lists)
         for depth in {depth for _, depth in lists}:
@@ -405,6 +408,17 @@ async def answer_runs(
         for run, depth in lists if any(map(where, unit.docs)) else ():
             session.book(at_depth(f"{stage} {run}", depth), answerer.endpoint, outcomes)
     return QUALITY.check(await _rated(answering, found, session, stage))
+
+
+def _with_docs(imported: Imported, collection: Collection) -> Imported:
+    """Return imported answers with the documents that they were made from, where run and depth say which."""
+    runs = {run.name: run for run in collection.runs}
+    found: dict[Answered, list[tuple[Any, Any]]] = {}
+    for answered, places in imported.found.items():
+        for run, depth in places:
+            top = runs[run].top(answered.query.query_id, int(depth)) if run in runs and depth else []
+            found.setdefault(replace(answered, docs=tuple(collection.docs.get(top))), []).append((run, depth))
+    return replace(imported, found=found)
 
 
 async def rate_imported(imported: Sequence[Answering], session: Session, stage: str = "answer") -> pd.DataFrame:

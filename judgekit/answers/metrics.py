@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 import regex
 from rapidfuzz.distance import LCSseq
@@ -18,6 +18,7 @@ from judgekit.answers.reading import Answer, abstains
 from judgekit.answers.text import apart, comparable, fold, is_foreign, normalize
 from judgekit.data.documents import Query
 from judgekit.data.labelings import Scale
+from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.plugins import option
 from judgekit.reading.asking import Asker, settled
@@ -25,7 +26,7 @@ from judgekit.reading.prompts import find_prompt, neutral
 from judgekit.reading.verdict import Unread
 from judgekit.wire.types import Endpoint, Outcome, Request
 
-__all__ = ["Accuracy", "Contains", "Correctness", "ExactMatch", "Rouge1", "Rouge2", "RougeL", "TokenF1"]
+__all__ = ["Accuracy", "Contains", "Correctness", "ExactMatch", "Grounded", "Rouge1", "Rouge2", "RougeL", "TokenF1"]
 
 _ASCII: Final = re.compile(r"[a-z0-9]+")
 _UNICODE: Final = regex.compile(r"[\p{L}\p{N}\p{M}]+")
@@ -212,7 +213,70 @@ def _words(text: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Correctness(AnswerMetric):
+class _Verdict(AnswerMetric):
+    """A metric that asks an LLM for a verdict about an answer."""
+
+    prompts: ClassVar[str]
+    """The kind of its prompts."""
+    prompt: str
+    endpoint_name: str | None
+
+    def prepare(self) -> None:
+        """Look up the endpoint and the prompt."""
+        prompt = self._asker.prompt
+        if prompt.kind != self.prompts:
+            raise UsageError(f"{self.name}: the prompt {prompt.name!r} is of kind {prompt.kind}, not {self.prompts}")
+
+    @cached_property
+    def _asker(self) -> Asker:
+        return Asker(self.context.endpoint(self.endpoint_name).llm, find_prompt(self.prompt, self.context.path))
+
+    @property
+    def scale(self) -> Scale:
+        """``binary`` for a yes/no prompt, ``unit`` for grades."""
+        return Scale("binary" if set(self._asker.prompt.output.relevance.values()) == {0, 1} else "unit")
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The LLM that is asked."""
+        return self._asker.endpoint
+
+    def requests(self, unit: Answered, replies: Sequence[Outcome], /) -> list[Request]:
+        """Return the question about the answer; again, once, if the reply cannot be used."""
+        if self.known(unit) or len(replies) > 1 or (replies and not self._asker.unsettled(replies[0])):
+            return []
+        values = self._asker.prompt.values(unit.query, unit.docs) | {"answer": neutral(unit.answer.text)}
+        if self.needs_references:
+            values["references"] = "\n".join(neutral(" ".join(text.split())) for text in unit.query.answers)
+        return [self._asker.again(values, replies[0]) if replies else self._asker.request(values)]
+
+    def read(self, unit: Answered, replies: Sequence[Outcome], /) -> Score:
+        """Return the verdict, or why there is none."""
+        known = self.known(unit)
+        if known:
+            return known
+        verdict = self._asker.read(settled(replies, [self._asker])[0][0])
+        if isinstance(verdict, Unread):
+            return Score(None, verdict.status, verdict.reason)
+        relevance = self._asker.prompt.output.relevance
+        low, high = min(relevance.values()), max(relevance.values())
+        return Score((relevance[verdict.value] - low) / (high - low))
+
+    def known(self, unit: Answered) -> Score | None:
+        """Return the quality where nobody has to be asked."""
+        raise NotImplementedError
+
+    def score(self, answer: Answer, query: Query) -> Score:
+        """Refuse: this metric asks an LLM.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError(f"{self.name} asks an LLM: resolve its requests and read the replies")
+
+
+@dataclass(frozen=True)
+class Correctness(_Verdict):
     """An LLM says whether the answer says the same as a reference.
 
     A prompt with grades gives the grade's share of the largest one. An abstention is not correct, and nothing is
@@ -230,63 +294,49 @@ class Correctness(AnswerMetric):
     """
 
     kind = "correct"
+    prompts = "correctness"
     endpoint_name: str | None = option(None, name="endpoint")
     prompt: str = "correctness"
 
-    def prepare(self) -> None:
-        """Look up the endpoint and the prompt."""
-        prompt = self._asker.prompt
-        if prompt.kind != "correctness":
-            raise UsageError(f"{self.name}: the prompt {prompt.name!r} compares no answers ({prompt.kind})")
-
-    @cached_property
-    def _asker(self) -> Asker:
-        return Asker(self.context.endpoint(self.endpoint_name).llm, find_prompt(self.prompt, self.context.path))
-
-    @property
-    def scale(self) -> Scale:
-        """``binary`` for a yes/no prompt, ``unit`` for grades."""
-        return Scale("binary" if set(self._asker.prompt.output.relevance.values()) == {0, 1} else "unit")
-
-    @property
-    def endpoint(self) -> Endpoint:
-        """The LLM that compares."""
-        return self._asker.endpoint
-
-    def requests(self, unit: Answered, replies: Sequence[Outcome], /) -> list[Request]:
-        """Return the question whether the answer is correct; again, once, if the reply cannot be used."""
-        if unscored(unit.answer, unit.query) or self._gave_up(unit) or len(replies) > 1:
-            return []
-        if replies and not self._asker.unsettled(replies[0]):
-            return []
-        references = "\n".join(neutral(" ".join(text.split())) for text in unit.query.answers)
-        told = {"references": references, "answer": neutral(unit.answer.text)}
-        values = self._asker.prompt.values(unit.query) | told
-        return [self._asker.again(values, replies[0]) if replies else self._asker.request(values)]
-
-    def read(self, unit: Answered, replies: Sequence[Outcome], /) -> Score:
-        """Return the verdict, or why there is none."""
+    def known(self, unit: Answered) -> Score | None:
+        """Return why there is no value, or 0 for an abstention where no reference is one."""
         missing = unscored(unit.answer, unit.query)
         if missing:
             return missing
-        if self._gave_up(unit):
-            return Score(0.0)
-        verdict = self._asker.read(settled(replies, [self._asker])[0][0])
-        if isinstance(verdict, Unread):
-            return Score(None, verdict.status, verdict.reason)
-        relevance = self._asker.prompt.output.relevance
-        low, high = min(relevance.values()), max(relevance.values())
-        return Score((relevance[verdict.value] - low) / (high - low))
-
-    def score(self, answer: Answer, query: Query) -> Score:
-        """Refuse: this metric asks an LLM.
-
-        Raises:
-            UsageError: always.
-        """
-        raise UsageError(f"{self.name} asks an LLM: resolve its requests and read the replies")
-
-    @staticmethod
-    def _gave_up(unit: Answered) -> bool:
         answer = unit.answer
-        return answer.abstained and not any(abstains(reference, answer.text) for reference in unit.query.answers)
+        gave_up = answer.abstained and not any(abstains(reference, answer.text) for reference in unit.query.answers)
+        return Score(0.0) if gave_up else None
+
+
+@dataclass(frozen=True)
+class Grounded(_Verdict):
+    """An LLM says whether the answer rests on the passages that it was made from; no reference answer is needed.
+
+    It says nothing of whether the passages are right: hold it against answers that people compared before you rely on
+    it. An abstention rests on nothing and is 0; an answer without documents has no value.
+
+    Scale: binary; unit for graded prompts
+
+    Needs: an LLM
+
+    Costs: 1 request per answer and list of documents, 1 more where a reply cannot be read; none for abstentions
+
+    Attributes:
+        endpoint_name: which LLM; left out where there is one
+        prompt: a grounded prompt (grounded) or the path of your own
+    """
+
+    kind = "grounded"
+    prompts = "grounded"
+    needs_references = False
+    needs_docs = True
+    endpoint_name: str | None = option(None, name="endpoint")
+    prompt: str = "grounded"
+
+    def known(self, unit: Answered) -> Score | None:
+        """Return why there is no value, or 0 for an abstention."""
+        if unit.answer.status is not Status.OK:
+            return Score(None, unit.answer.status, unit.answer.reason)
+        if not unit.docs:
+            return Score(None, Status.NOT_APPLICABLE, "the answer was made without documents")
+        return Score(0.0) if unit.answer.abstained else None

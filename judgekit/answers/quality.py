@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from judgekit.answers.reading import Answer
-from judgekit.data.documents import Query
+from judgekit.data.documents import Doc, Query
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
@@ -26,10 +26,14 @@ __all__ = ["METRICS", "AnswerMetric", "Answered", "Score", "catalog", "metric", 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A query and an answer to it: the unit that answer metrics look at."""
+    """A query and an answer to it: the unit that answer metrics look at.
+
+    ``docs`` are what the answer was made from, where a metric looks at them (`AnswerMetric.needs_docs`).
+    """
 
     query: Query
     answer: Answer
+    docs: tuple[Doc, ...] = ()
 
 
 class Score(NamedTuple):
@@ -61,6 +65,7 @@ class AnswerMetric(Plugin):
     """
 
     needs_references: ClassVar[bool] = True
+    needs_docs: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

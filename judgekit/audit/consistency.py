@@ -131,7 +131,7 @@ async def answers(material: Material, most: int, session: Session) -> list[Numbe
     for found, step, which in zip(rated, (1, -1), ("as they were", "the other way round"), strict=True):
         units = [Unit(query, docs[::step]) for query, docs in lists]
         async for unit, outcomes in session.resolve(units, answerer, f"audit answers, {which}", len(units)):
-            value = metric.read(Answered(unit.query, answerer.answer(unit, outcomes)), []).value
+            value = metric.read(Answered(unit.query, answerer.answer(unit, outcomes), unit.docs), []).value
             if value is not None:
                 found[unit.query.query_id] = value
     both, subject = sorted(rated[0].keys() & rated[1].keys()), "answers from the documents the other way round"

@@ -7,7 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from judgekit.cli.common import console, group
+from judgekit.cli.common import (
+    ApiKeyEnv,
+    BaseUrl,
+    Cache,
+    CacheMode,
+    Concurrency,
+    Model,
+    Quiet,
+    Transport,
+    console,
+    endpoints,
+    group,
+    progress,
+)
 from judgekit.cli.stages import FormatOption, show
 from judgekit.errors import UsageError
 
@@ -165,11 +178,49 @@ def export(
 
 
 @annotate.command()
+def ask(
+    sample: Annotated[Path, typer.Argument(metavar="SAMPLE", help="Sample of answers (sample --answers).")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Judgments to write (JSON lines).")],
+    base_url: BaseUrl = None,
+    model: Model = None,
+    prompt: Annotated[str, typer.Option(help="Preference prompt.")] = "prefer-answer",
+    api_key_env: ApiKeyEnv = None,
+    transport: Transport = "http",
+    concurrency: Concurrency = 16,
+    cache: Cache = None,
+    cache_mode: CacheMode = "on",
+    quiet: Quiet = False,
+) -> None:
+    """Ask an LLM which of two answers it prefers, in both orders: one more assessor, to hold against people."""
+    from judgekit.data.streams import write_atomic
+    from judgekit.people.machine import prefer
+    from judgekit.people.tasks import Sample
+    from judgekit.reading.asking import Asker
+    from judgekit.reading.prompts import find_prompt
+    from judgekit.stages import Resources, with_session
+
+    made = Sample.read(sample)
+    resources = Resources(endpoints(base_url, model, api_key_env, concurrency, transport))
+    asker = Asker(resources.endpoint(None).llm, find_prompt(prompt, Path))
+    with progress(quiet) as draw:
+        text, counts = with_session(
+            lambda session: prefer(made, asker, session), cache=cache, mode=cache_mode, progress=draw
+        )
+    write_atomic(out, text)
+    told = ", ".join(f"{name} {n:,}" for name, n in sorted(counts.items()))
+    console().print(f"{told}: {out}", markup=False, highlight=False)
+    _say("nobody has held these preferences against people's yet: read both together, and look at their agreement")
+
+
+@annotate.command()
 def read(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Downloads, CSV files, Label Studio exports.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Qrels to write; of answers a quality table (.csv).")],
     sample: Annotated[
         Path | None, typer.Option(help="The sample; needed for CSV, for Label Studio and for --adjudicate.")
+    ] = None,
+    assessor: Annotated[
+        list[str] | None, typer.Option(help="Take the result from this assessor only; repeat (default: all).")
     ] = None,
     rule: Annotated[str, typer.Option(help="majority, mean, adjudicated or best:NAME.")] = "majority",
     adjudicate: Annotated[
@@ -189,22 +240,24 @@ def read(
     if adjudicate is not None and asked is None:
         raise UsageError("--adjudicate shows the texts again: name the sample too (--sample)")
     check_target(out, table=judgments.sample.form == "answers")
-    if judgments.sample.form == "answers":
-        table = preferences(judgments)
+    for what, found in assessor_agreement(judgments).items():
+        told = ["agreement", "kappa", "ac1", *(["alpha_ordinal"] if judgments.sample.form == "grades" else [])]
+        shown = found.table[found.table["coefficient"].isin(told)]
+        if len(shown):
+            console().print(f"Agreement {_WHO[what]}:", markup=False)
+            show(shown[["first", "second", "on", "coefficient", "value", "ci_low", "ci_high", "pairs"]], "table")
+    counted = judgments.only(assessor) if assessor else judgments
+    if counted.sample.form == "answers":
+        table = preferences(counted)
         write_table(table, out)
-        told = table.groupby("run")["value"].mean()
-        _say(*(f"{run}: preferred in {value:.1%}" for run, value in told.items()))
+        for run, value in table.groupby("run")["value"].mean().items():
+            console().print(f"{run}: {value:.1%} of the preferences", markup=False, highlight=False)
     else:
-        people = resolve(judgments, rule)
+        people = resolve(counted, rule)
         write_qrels(people.labeling, out)
-        asked_of(judgments, people).write(out)
+        asked_of(counted, people).write(out)
         counts = people.asked["status"].value_counts()
         console().print(", ".join(f"{n:,} {status}" for status, n in counts.items()), markup=False, highlight=False)
-        for what, found in assessor_agreement(judgments).items():
-            shown = found.table[found.table["coefficient"].isin(["agreement", "kappa", "alpha_ordinal", "ac1"])]
-            if len(shown):
-                console().print(f"\nAgreement {_WHO[what]}:", markup=False)
-                show(shown[["first", "second", "on", "coefficient", "value", "ci_low", "ci_high", "pairs"]], "table")
     console().print(str(out), markup=False, highlight=False)
     if adjudicate is not None and asked is not None:
         again = disputed(judgments, asked)

@@ -195,8 +195,8 @@ class Utility(Labeler):
         """Return the next wave of rating the answers, or, if it is [], their qualities."""
         outcomes, replies = self._settled(unit, replies)
         scores: list[Score] = []
-        for answer in self._answers(unit, outcomes):
-            answered = Answered(unit.query, answer)
+        for (asked, _), answer in zip(self._asked(unit), self._answers(unit, outcomes), strict=True):
+            answered = Answered(unit.query, answer, asked.docs if rate.needs_docs else ())
             wave, count = play(rate, answered, replies)
             if wave:
                 return wave, scores

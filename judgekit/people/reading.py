@@ -84,6 +84,18 @@ class Judgments:
     sample: Sample
     rows: tuple[Judgment, ...]
 
+    def only(self, assessors: Iterable[str]) -> Judgments:
+        """Return what these assessors said.
+
+        Raises:
+            UsageError: there is no assessor of a name.
+        """
+        wanted, names = set(assessors), {row.assessor for row in self.rows}
+        unknown = sorted(wanted - names)
+        if unknown:
+            raise UsageError(f"there is no assessor {unknown[0]!r} (there are: {', '.join(sorted(names))})")
+        return replace(self, rows=tuple(row for row in self.rows if row.assessor in wanted))
+
 
 def read_judgments(files: Iterable[Path], sample: Sample | None = None) -> Judgments:
     """Read what assessors said.
@@ -500,8 +512,15 @@ def preferences(judgments: Judgments, model: str = "people") -> pd.DataFrame:
     return QUALITY.check(means.assign(model=model, metric="preferred", answer="", status=Status.OK.value))
 
 
-def _as_labeling(rows: Iterable[Judgment], name: str, scale: Scale) -> Labeling:
-    table = [(row.task.query_id, " ".join(row.task.doc_ids), row.value) for row in rows if isinstance(row.value, float)]
+def _as_labeling(rows: Iterable[Judgment], name: str, form: str, scale: Scale) -> Labeling:
+    """Return an assessor's judgments as labels; preferences as codes, whose order means nothing."""
+    table = []
+    for row in rows:
+        code = row.value
+        if form != "grades" and code is not None:
+            code = float([*row.task.doc_ids, "none", "tie", "bad"].index(str(code)))
+        if code is not None:
+            table.append((row.task.query_id, " ".join(row.task.doc_ids), code))
     return Labeling(name, scale, pd.DataFrame(table, columns=["query_id", "doc_id", "relevance"]))
 
 
@@ -509,34 +528,36 @@ def assessor_agreement(judgments: Judgments, *, resamples: int = 1000, seed: int
     """Return how far assessors agree: ``between`` every two, ``rest`` (each with the mode of the others), ``self``.
 
     ``self`` compares each assessor's first judgments with those of the same tasks shown again. What cannot be worked
-    out (one assessor, no task twice) is not there. Grades only.
+    out (one assessor, no task twice) is not there; ``rest`` is about grades only, and of choices and preferences only
+    the nominal coefficients mean something.
     """
-    if judgments.sample.form != "grades":
-        return {}
-    scale = Scale.parse(judgments.sample.scale)
+    form = judgments.sample.form
+    scale = Scale.parse(judgments.sample.scale) if form == "grades" else Scale("grades", 5)
     first: dict[str, list[Judgment]] = defaultdict(list)
     again: dict[str, list[Judgment]] = defaultdict(list)
     for row in judgments.rows:
         (again if row.task.repeat_of else first)[row.assessor].append(row)
+
+    def agreed(*given: tuple[str, Iterable[Judgment]]) -> Agreement:
+        labelings = [_as_labeling(rows, name, form, scale) for name, rows in given]
+        return agreement(labelings, resamples=resamples, seed=seed)
+
     out: dict[str, Agreement] = {}
     names = sorted(first)
     if len(names) > 1:
-        out["between"] = agreement(
-            [_as_labeling(first[name], name, scale) for name in names], resamples=resamples, seed=seed
-        )
+        out["between"] = agreed(*((name, first[name]) for name in names))
+    if len(names) > 1 and form == "grades":
         rest = []
         for name in names:
-            others = Judgments(judgments.sample, tuple(row for each in names if each != name for row in first[each]))
+            others = judgments.only(each for each in names if each != name)
             modes = resolve(others, name="the others").labeling
-            table = agreement([_as_labeling(first[name], name, scale), modes], resamples=resamples, seed=seed)
-            rest.append(table)
+            mine = _as_labeling(first[name], name, form, scale)
+            rest.append(agreement([mine, modes], resamples=resamples, seed=seed))
         out["rest"] = _joined(rest)
-    pairs = []
-    for name in names:
-        repeats = [replace(row, task=replace(row.task, repeat_of="")) for row in again.get(name, [])]
-        if repeats:
-            labelings = [_as_labeling(first[name], name, scale), _as_labeling(repeats, f"{name} again", scale)]
-            pairs.append(agreement(labelings, resamples=resamples, seed=seed))
+    pairs = [
+        agreed((name, first[name]), (f"{name} again", [replace(r, task=replace(r.task, repeat_of="")) for r in rows]))
+        for name, rows in sorted(again.items())
+    ]
     if pairs:
         out["self"] = _joined(pairs)
     return out

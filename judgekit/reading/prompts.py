@@ -3,7 +3,7 @@ r"""Prompt files: every prompt is one TOML file that declares what kind of reply
 The shipped ones lie in ``prompts/`` of the checkout, which the wheel carries as ``judgekit/prompts``; a user's own
 is named by its path. A file says::
 
-    kind = "judge"                    # judge, answer, correctness or merge
+    kind = "judge"                    # judge, answer, correctness, grounded, merge or preference
     about = "one sentence"
     max_tokens = 256                  # the room for a reply; asked again with more where it was cut off
     closed_book = "closed-book"       # answer prompts: the sibling that is used where there is no document
@@ -62,7 +62,7 @@ from judgekit.wire.jsontext import canonical
 
 __all__ = ["Output", "Prompt", "find_prompt", "list_prompts", "load_prompt", "neutral", "passages", "prompt_folder"]
 
-Kind = Literal["judge", "answer", "correctness", "merge"]
+Kind = Literal["judge", "answer", "correctness", "merge", "grounded", "preference"]
 OutputType = Literal["yes/no", "grade", "choice", "short", "long", "class"]
 
 _KINDS: Final[tuple[str, ...]] = get_args(Kind)
@@ -71,6 +71,8 @@ _NEEDS: Final[Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {
     "answer": (frozenset({"question"}), frozenset({"passages"})),
     "correctness": (frozenset({"question", "references", "answer"}), frozenset()),
     "merge": (frozenset({"question", "answers"}), frozenset()),
+    "grounded": (frozenset({"question", "passages", "answer"}), frozenset()),
+    "preference": (frozenset({"question", "answers"}), frozenset()),
 }
 """Placeholders per kind: those that must be there, and those that may be there besides."""
 _TYPES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -78,6 +80,8 @@ _TYPES: Final[Mapping[str, tuple[str, ...]]] = {
     "correctness": ("yes/no", "grade", "choice"),
     "answer": ("short", "long", "class"),
     "merge": ("short", "long", "class"),
+    "grounded": ("yes/no", "grade", "choice"),
+    "preference": ("choice",),
 }
 _KEYS: Final = frozenset(
     {"kind", "about", "max_tokens", "closed_book", "system", "user", "passage", "output", "params"}

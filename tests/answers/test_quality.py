@@ -26,7 +26,7 @@ from judgekit.errors import UsageError
 from judgekit.wire.types import Failure, Outcome
 from tests.labelers.scripted import CUT, REFUSED, Here, Says, outcome
 
-PLAIN = {name: metric(name) for name in catalog() if name != "correct"}
+PLAIN = {name: metric(name) for name in catalog() if name not in ("correct", "grounded")}
 
 
 def value(name: str, said: str, *references: str) -> float | None:
@@ -267,7 +267,7 @@ def test_one_that_asks_an_llm_cannot_score_without_one() -> None:
         metric("correct")
     with pytest.raises(UsageError, match="correct asks an LLM"):
         metric("correct", Here()).score(Answer("x"), Query("q", "?", ("x",)))
-    with pytest.raises(UsageError, match="compares no answers"):
+    with pytest.raises(UsageError, match="is of kind judge, not correctness"):
         metric("correct(prompt=binary)", Here())
 
 

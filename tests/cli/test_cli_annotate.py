@@ -79,7 +79,7 @@ def test_answers_of_two_runs_become_quality(finished, judgekit):
         writer.writerows(rows)
     read = judgekit("annotate", "read", finished / "a.csv", "--sample", sample, "-o", finished / "people.csv")
     assert read.code == 0, read.err
-    assert "good: preferred in 100.0%" in read.err
+    assert "good: 100.0% of the preferences" in read.out
 
 
 WRONG = [

@@ -1,0 +1,98 @@
+"""An LLM as one more assessor: it says which of two answers it prefers, asked in both orders."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from judgekit.client.session import Session
+from judgekit.errors import UsageError
+from judgekit.people.tasks import Sample, Task
+from judgekit.reading.asking import Asker, settled
+from judgekit.reading.prompts import neutral
+from judgekit.reading.verdict import Unread
+from judgekit.wire.types import Outcome, Request
+
+__all__ = ["Preferring", "prefer"]
+
+_WORDS: Final = ("Neither", "Tie", "B", "A")
+"""The choices of a preference prompt, by their numbers."""
+
+
+@dataclass(frozen=True)
+class Preferring:
+    """A preference prompt, put to an endpoint in both orders of the answers.
+
+    Raises:
+        UsageError: the prompt is of another kind, or offers other choices.
+    """
+
+    asker: Asker
+
+    def __post_init__(self) -> None:
+        prompt = self.asker.prompt
+        if prompt.kind != "preference":
+            raise UsageError(f"the prompt {prompt.name!r} compares no two answers ({prompt.kind}): use prefer-answer")
+        if dict(prompt.output.form.options) != {w: i for i, w in enumerate(_WORDS)}:
+            raise UsageError(f"the prompt {prompt.name!r} must offer {', '.join(_WORDS)}, numbered from 0")
+
+    def _values(self, task: Task, turned: bool) -> dict[str, str]:
+        texts = [text for _, text in task.texts][:: -1 if turned else 1]
+        answers = [
+            f"Answer {name}:\n<answer>\n{neutral(text)}\n</answer>" for name, text in zip("AB", texts, strict=True)
+        ]
+        return {"question": neutral(task.question), "answers": "\n\n".join(answers)}
+
+    def requests(self, task: Task, replies: Sequence[Outcome], /) -> list[Request]:
+        """Return the question in both orders; then again, once, where a reply cannot be used."""
+        orders = [self._values(task, turned) for turned in (False, True)]
+        if not replies:
+            return [self.asker.request(values) for values in orders]
+        if len(replies) > len(orders):
+            return []
+        pairs = zip(orders, replies, strict=True)
+        return [self.asker.again(values, reply) for values, reply in pairs if self.asker.unsettled(reply)]
+
+    def most(self, task: Task, /) -> int:
+        """Return the most requests about a task."""
+        return 4
+
+    def verdict(self, task: Task, replies: Sequence[Outcome]) -> tuple[str | None, str]:
+        """Return the run that is preferred, tie or bad, and why there is nothing; orders that differ are a tie."""
+        said = []
+        for outcome, turned in zip(settled(replies, [self.asker, self.asker])[0], (False, True), strict=True):
+            verdict = self.asker.read(outcome)
+            if isinstance(verdict, Unread):
+                return None, verdict.reason or str(verdict.status)
+            first, second = task.doc_ids[:: -1 if turned else 1]
+            said.append({"A": first, "B": second, "Tie": "tie", "Neither": "bad"}[_WORDS[verdict.value]])
+        return (said[0] if said[0] == said[1] else "tie"), ""
+
+
+async def prefer(sample: Sample, asker: Asker, session: Session) -> tuple[str, dict[str, int]]:
+    """Return what an LLM prefers, as the download of a page, and how often each was said.
+
+    The assessor's name is the model's. Tasks that are shown twice are asked once: the reply is the same.
+
+    Raises:
+        UsageError: the sample is not of answers.
+        StoppedError: the endpoint or the budget ended it; the replies so far are in the store.
+    """
+    if sample.form != "answers":
+        raise UsageError("passages are judged by labelers (judgekit label); this is for answers side by side")
+    program = Preferring(asker)
+    tasks = [task for task in sample.tasks if not task.repeat_of]
+    rows, counts = [], dict[str, int]()
+    async for task, replies in session.resolve(tasks, program, "prefer", len(tasks)):
+        value, reason = program.verdict(task, replies)
+        shown = {"task": task.task, "query_id": task.query_id, "doc_ids": task.doc_ids, "repeat_of": ""}
+        said = {"value": value, "skipped": reason, "comment": "", "seconds": 0.0, "at": ""}
+        rows.append({**shown, "probability": task.probability, "content": task.content, **said})
+        counts[value or "nothing"] = counts.get(value or "nothing", 0) + 1
+    head = {"judgekit": "judgments", "sample": sample.name, "form": sample.form, "design": sample.design}
+    counted = {"queries": sample.queries, "pairs": sample.pairs, "tasks": len(rows)}
+    first = {**head, "scale": sample.scale, "assessor": asker.endpoint.model, **counted}
+    lines = [first, *rows, {"end": len(rows)}]
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), counts
