@@ -193,7 +193,7 @@ def losses(evaluation: Evaluation, measure: int, labeling: int, base: int, new: 
         ends = [-end for end in reversed(ends)]
     low, high = ends
     width = about.high - start
-    return (low[base] - high[new]) / width, (high[base] - low[new]) / width
+    return tuple(np.clip(each / width, -1, 1) for each in (low[base] - high[new], high[base] - low[new]))
 
 
 @dataclass(frozen=True)
