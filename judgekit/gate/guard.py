@@ -418,7 +418,7 @@ def _look(path: Path, losses: Losses, rules: Rules) -> tuple[int, str]:
         try:
             state = json.loads(path.read_bytes())
             change, before, known = int(state["change"]), dict(state["losses"]), {k: state[k] for k in about}
-        except (ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError):
             raise DataError("is not the state of a sequential gate: name another file", path) from None
         if known != about:
             raise DataError(f"is the state of another gate ({known}): name another file for {about}", path)

@@ -204,7 +204,9 @@ def test_a_sequential_gate_keeps_its_state_and_spends_less_on_every_further_chan
     assert other.code == 2
     assert "is the state of another gate" in other.err
     (repository / "state.json").write_text("{}")
-    assert "is not the state of a sequential gate" in judgekit("guard", "base.trec", "worse.trec", *asked).err
+    for state in ("state.json", "."):
+        refused = judgekit("guard", "base.trec", "worse.trec", *asked[:3], state, *asked[4:])
+        assert "is not the state of a sequential gate" in refused.err
 
 
 def test_new_documents_are_labelled_through_the_store_and_no_more_than_allowed(
