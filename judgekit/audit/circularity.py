@@ -146,7 +146,8 @@ def circularity(
         at, each = _tau(centre, masks[:_DRAWS]), _tau(draws, masks[: len(draws)])
         tau = float(at[np.isfinite(at)].mean()) if np.isfinite(at).any() else math.nan
         fall = found(who, "fall", before - tau, drawn - each, runs)
-        told = f"the order of the runs falls by {fall.value:.2f} ({fall.low:.2f} to {fall.high:.2f}){few}"
+        reach = "" if math.isnan(fall.low) else f" ({fall.low:.2f} to {fall.high:.2f})"
+        told = f"the order of the runs falls by {fall.value:.2f}{reach}{few}"
         number = found(who, f"tau-b with {against}", tau, each, runs, told)
         if math.isnan(tau):
             number = replace(number, verdict="all runs score the same, so nothing tells them apart", flag="circular")
