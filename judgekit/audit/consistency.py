@@ -96,6 +96,8 @@ def noise_floor(material: Material, name: str, flips: Number) -> Number:
         first, second = np.triu_indices(means.shape[1], 1)
         return float(1.96 * (means[:, first] - means[:, second]).std(axis=0, ddof=1).mean())
 
+    if not np.isfinite(material.scores([(material.scale(name), values)])).any():
+        return untold(NAME, flips.subject, f"noise floor of {measure}", f"{measure} is undefined under these labels")
     low, value, high = sorted(map(floor, (flips.low, flips.value, flips.high)))
     told = f"a difference of runs below {value:.4f} ({low:.4f} to {high:.4f}) in {measure} may be the draw's alone"
     return Number(NAME, flips.subject, f"noise floor of {measure}", value, low, high, len(values), told)

@@ -197,6 +197,19 @@ def test_the_module_can_be_called_and_still_be_imported_from() -> None:
     assert callable(judgekit.audit)
 
 
+def test_a_measure_that_the_labels_do_not_define_leaves_no_number(copied: Path) -> None:
+    path = copied / "experiment.toml"
+    path.write_text(path.read_text().replace('["nDCG", "P"]', '["AP", "P"]'))
+    options = {"out": copied / "ap", "cache": copied / "cache", "probes": ["claim"], "checks": "all"}
+    table = jk.audit(path, **options).table
+    rows = table[(table["labeling"] == "long") & (table["check"] == "circularity")]
+    assert rows["value"].isna().all()
+    assert rows["verdict"].str.contains("cannot be told: only 0 of 40 queries").all()
+    attacked = table[(table["labeling"] == "long") & (table["check"] == "gullibility")]
+    assert "flips to relevant" in set(attacked["statistic"])
+    assert "change of tau-b" not in set(attacked["statistic"])
+
+
 def test_groups_keep_the_queries_of_a_unit_together() -> None:
     import numpy as np
 
