@@ -28,6 +28,7 @@ __all__ = [
     "run_file",
     "slug",
     "split_file",
+    "split_form",
     "split_named",
     "user_code",
     "with_options",
@@ -47,6 +48,7 @@ _LOOSE = re.compile(r"[^,()'\"\s=][^,()'\"=]*")
 _DIGITS = re.compile(r"\d+")
 _OF = re.compile(r"[tc]")
 _WORDS: dict[str, bool] = {"True": True, "true": True, "False": False, "false": False}
+_PREFIX = re.compile(r"([a-z_]+(?:\((?:[^()'\"]|'[^']*'|\"[^\"]*\")*\))?):(?=.)")
 _ESCAPES = {"n": "\n", "t": "\t"}
 
 
@@ -261,6 +263,16 @@ def split_file(text: str) -> tuple[str | None, str]:
     """
     match = re.match(r"([^()'\"]+\.py):(?=[A-Za-z_])", text)
     return (match[1], text[match.end() :]) if match else (None, text)
+
+
+def split_form(text: str | Path) -> tuple[str, str]:
+    """Split ``FORM:PATH``; the form is "" where there is none. A file of just that name is a file.
+
+    >>> split_form("jsonl(id=qid):queries.jsonl"), split_form("queries.jsonl")
+    (('jsonl(id=qid)', 'queries.jsonl'), ('', 'queries.jsonl'))
+    """
+    match = _PREFIX.match(str(text))
+    return ("", str(text)) if match is None or Path(text).exists() else (match[1], str(text)[match.end() :])
 
 
 def with_options(text: str, options: Iterable[tuple[str, Value]]) -> str:

@@ -14,7 +14,7 @@ import typer.core
 
 from judgekit.errors import UsageError
 from judgekit.progress import Event, Progress
-from judgekit.spec import split_named
+from judgekit.spec import split_form, split_named
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -128,8 +128,6 @@ def named(items: list[str], what: str) -> dict[str, Path]:
     Raises:
         UsageError: two files have the same name.
     """
-    from judgekit.data.forms import split_form
-
     out: dict[str, Path] = {}
     for item in items:
         name, file = split_named(item)

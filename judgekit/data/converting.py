@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from judgekit.data.files import read_table, write_table
-from judgekit.data.forms import opened, split_form
+from judgekit.data.forms import opened
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.leaderboards import other_form
 from judgekit.data.readers import doc_fields, query_fields, read_docs, read_queries, write_docs, write_queries
@@ -18,6 +18,7 @@ from judgekit.data.streams import given, head, open_atomic, write_atomic
 from judgekit.data.tables import ANSWERS, SCORES, Status
 from judgekit.data.trec import read_qrels, read_run, write_qrels, write_run
 from judgekit.errors import DataError, UsageError, nearest
+from judgekit.spec import split_form
 
 if TYPE_CHECKING:
     import pandas as pd

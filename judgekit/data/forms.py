@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from itertools import chain
@@ -23,7 +22,7 @@ from judgekit.data.fields import DOC, NAMES, QUERY, Names, Source
 from judgekit.data.records import Record, kind_of, records
 from judgekit.data.streams import given, head
 from judgekit.errors import DataError, UsageError, nearest
-from judgekit.spec import Spec, parse
+from judgekit.spec import Spec, parse, split_form
 
 __all__ = [
     "EXPECTED",
@@ -37,7 +36,6 @@ __all__ = [
     "located",
     "opened",
     "resolved",
-    "split_form",
     "told",
 ]
 
@@ -54,7 +52,6 @@ EXPECTED: Final = {
 }
 """What a file of each kind may be, for error messages."""
 _BEIR: Final = {"query": ("queries.jsonl",), "doc": ("corpus.jsonl",), "qrels": ("qrels/{split}.tsv",)}
-_PREFIX: Final = re.compile(r"([a-z_]+(?:\((?:[^()'\"]|'[^']*'|\"[^\"]*\")*\))?):(?=.)")
 
 
 class Form(NamedTuple):
@@ -299,16 +296,6 @@ class Located(NamedTuple):
 
     path: Path
     format: Spec
-
-
-def split_form(text: str | Path) -> tuple[str, str]:
-    """Split ``FORM:PATH``; the form is "" where there is none. A file of just that name is a file.
-
-    >>> split_form("jsonl(id=qid):queries.jsonl"), split_form("queries.jsonl")
-    (('jsonl(id=qid)', 'queries.jsonl'), ('', 'queries.jsonl'))
-    """
-    match = _PREFIX.match(str(text))
-    return ("", str(text)) if match is None or Path(text).exists() else (match[1], str(text)[match.end() :])
 
 
 def located(source: str | Path, kind: str, format: str = "auto") -> Located:

@@ -19,7 +19,6 @@ import pandas as pd
 from judgekit.data.disk import DiskDocs, GivenDocs
 from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, Query
 from judgekit.data.fields import DOC, QUERY, Names, Source, docs_of, queries_of
-from judgekit.data.forms import split_form
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.records import Record
@@ -27,6 +26,7 @@ from judgekit.data.runs import Run
 from judgekit.data.streams import stem
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, UsageError, nearest
+from judgekit.spec import split_form
 
 __all__ = ["AsDocs", "AsLabelings", "AsQueries", "AsRuns", "as_docs", "as_labelings", "as_queries", "as_runs"]
 

@@ -14,12 +14,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from judgekit.data.forms import FORMS, opened, split_form
+from judgekit.data.forms import FORMS, opened
 from judgekit.data.records import Record, as_number, records
 from judgekit.data.streams import given, head, lines, stem
 from judgekit.data.tables import ALL, ANSWERS, QUALITY, SCORES, Table
 from judgekit.errors import DataError
-from judgekit.spec import Spec, parse
+from judgekit.spec import Spec, parse, split_form
 
 if TYPE_CHECKING:
     import pandas as pd

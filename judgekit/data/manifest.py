@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from judgekit import __version__
-from judgekit.data.forms import located
 from judgekit.data.outputs import cache_folder
 from judgekit.data.streams import temporary, write_atomic
 
@@ -112,6 +111,8 @@ _KINDS: Final = {"queries": "query", "docs": "doc", "run": "run", "qrels": "qrel
 
 def _place(role: str, path: Path) -> Path:
     """Return the file that an input is in: without the form in front of its path, and inside of a folder of several."""
+    from judgekit.data.forms import located  # not needed to see whether there is a manifest
+
     place, spec = located(path, _KINDS.get(role.split()[0], role))
     return path if spec.name == "ir_datasets" else place
 

@@ -21,7 +21,6 @@ from judgekit.data.columns import Stretches, byte_lengths, join_stretches, numbe
 from judgekit.data.labelings import STATUSES, Labeling, Scale
 from judgekit.data.ordering import Ties
 from judgekit.data.outputs import check_outputs
-from judgekit.data.records import as_number
 from judgekit.data.runs import Run
 from judgekit.data.streams import given, head, lines, packing, stem, write_atomic
 from judgekit.data.tables import ALL, Status, id_problem
@@ -180,9 +179,8 @@ class _File(NamedTuple):
         if format == "auto" and (path.is_file() or ":" not in str(source)) and not path.is_dir():
             start = head(path, _EXPECTED[form.kind], 4096).lstrip()
             words = start.split(b"\n", 1)[0].split()
-            as_trec = len(words) == form.columns and math.isfinite(
-                as_number(words[form.places[2]].decode("ascii", "replace"))
-            )
+            number = words[form.places[2]].decode("ascii", "replace") if len(words) == form.columns else ""
+            as_trec = _NUMBER.fullmatch(number) is not None
             table = b"\t" in start.split(b"\n", 1)[0] or (len(words) < 3 and b"," in start)
             if as_trec or not (table or start[:1] in (b"{", b"[", b"<") or start[:4] == b"PAR1"):
                 return cls(path, form, True, source, format)
