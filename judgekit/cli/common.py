@@ -14,7 +14,7 @@ import typer.core
 
 from judgekit.errors import UsageError
 from judgekit.progress import Event, Progress
-from judgekit.spec import split_form, split_named
+from judgekit.spec import parse, split_form, split_named
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -152,6 +152,7 @@ def in_forms(forms: list[str] | None, files: Mapping[str, Path]) -> dict[str, Pa
     out = dict(files)
     for item in forms or ():
         role, form = split_named(item)
+        parse(form)
         names = [name for name in files if role in (None, name, *name.split(" ", 1))]
         if not names:
             raise UsageError(f"--format-in {item}: there is no input {role!r} (there are: {', '.join(files)})")

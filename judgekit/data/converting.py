@@ -42,6 +42,10 @@ OUT: Final[Mapping[str, tuple[str, ...]]] = {
     "scores": ("csv", "tsv", "parquet", "jsonl"),
 }
 """The forms in which each kind of data is written; the first is taken where the name of the file does not tell."""
+_KNOWN: Final = (
+    "JSON lines, JSON, CSV, TSV, Parquet; TREC runs, qrels and topics; files of BEIR, KILT, DPR/FiD, castorini, ragas,"
+    " deepeval, trec_eval and ir_measures"
+)
 _ENDINGS: Final = {".run": "trec", ".qrels": "trec", ".trec": "trec", ".qrel": "trec", ".txt": "trec"}
 
 
@@ -130,7 +134,7 @@ def _kind(source: str | Path, format: str) -> str:
         return "scores"
     holds = [kind for kind in _NEEDED if _reads(source, kind, format)]
     if len(holds) != 1:
-        have = " or ".join(holds) or "nothing that is known"
+        have = " or ".join(holds) or f"nothing that is known ({_KNOWN})"
         raise UsageError(f"{source}: holds {have}; say with --kind what is to be converted ({', '.join(KINDS)})")
     return holds[0]
 

@@ -306,6 +306,8 @@ def located(source: str | Path, kind: str, format: str = "auto") -> Located:
     """
     form, text = split_form(source)
     spec = parse(form if form and format == "auto" else format)
+    if spec.name == "msmarco":
+        spec = Spec("tsv", (*spec.params, ("header", "query_id,doc_id,rank")))
     path = Path(text) if spec.name == "ir_datasets" else given(text)
     if spec.name not in ("auto", "beir") or not (path.is_dir() and any(path.glob("corpus.jsonl*"))):
         if spec.name == "beir":
@@ -377,7 +379,7 @@ def opened(source: str | Path, kind: str, format: str = "auto") -> Opened:
     columns = [] if spec.name != "auto" or "header" in options else header(path, kind, names)
     if columns:
         options["header"] = ",".join(columns)
-    syntax, found = records(path, Spec("auto" if form else spec.name, tuple(options.items())), expected)
+    syntax, found = records(path, Spec("auto" if form else spec.name, tuple(options.items())), expected, _OTHERS)
     first = next(found, None)
     if first is not None:
         found = chain([first], found)
@@ -394,6 +396,7 @@ def opened(source: str | Path, kind: str, format: str = "auto") -> Opened:
 
 
 _OPTIONS: Final = ("header", "quote")
+_OTHERS: Final = ("beir", "ir_datasets", "msmarco", "trec", *FORMS)
 _MANY: Final = {"query": "queries", "doc": "docs", "run": "run", "qrels": "judgments", "answer": "answers"}
 _QA: Final = ["question", "answers"]
 

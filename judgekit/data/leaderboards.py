@@ -87,7 +87,7 @@ def other_form(table: Table, source: str | Path, format: str = "auto") -> pd.Dat
     if not path.exists():
         return None
     files = sorted(p for p in path.iterdir() if p.is_file() and p.name[:1] not in "._") if path.is_dir() else [path]
-    if path.is_dir() and any(file.suffix == ".parquet" for file in files):
+    if not files or any(file.suffix == ".parquet" for file in files):
         return None
     values: list[_Value] = []
     names_runs = False
@@ -133,8 +133,10 @@ def _layout(path: Path, told: str) -> tuple[str, ...]:
 def _fits(rows: list[list[str]], layout: tuple[str, ...]) -> bool:
     if len(rows[0]) != len(layout) or not all(math.isfinite(as_number(r[layout.index("value")])) for r in rows):
         return False
-    if layout == LAYOUTS["ranking"]:
-        return rows[0][1] == "Q0"
+    if layout == LAYOUTS["ranking"] and not all(row[1] == "Q0" and row[3] == "0" for row in rows):
+        return False  # a TREC run looks so; a leaderboard with ranks has to be told from one
+    if all(row[1] == "0" for row in rows):
+        return False  # TREC qrels
     measures = {row[layout.index("measure")] for row in rows}
     # A measure is a word, with @ and a number perhaps; the mean over queries is called all.
     return ALL not in measures and not any(math.isfinite(as_number(name)) for name in measures)

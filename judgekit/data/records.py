@@ -16,7 +16,7 @@ import csv
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -302,13 +302,14 @@ def sniff(path: Path, expected: str) -> str:
     raise DataError(f"begins with {header[:40].decode(errors='replace')!r}; expected {expected}", path, 1)
 
 
-def records(path: Path, spec: Spec, expected: str) -> tuple[str, Iterator[Record]]:
+def records(path: Path, spec: Spec, expected: str, more: Iterable[str] = ()) -> tuple[str, Iterator[Record]]:
     """Return the format's name and the records of a file.
 
     Args:
         path: the file, or a folder of Parquet parts.
         spec: the format's spelling; ``auto`` decides by content.
         expected: what the file should hold, for error messages.
+        more: other names that there are, for the same.
 
     Raises:
         DataError: the file is not of that format; also while the records are read.
@@ -324,5 +325,5 @@ def records(path: Path, spec: Spec, expected: str) -> tuple[str, Iterator[Record
     found = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
     if name in found:
         return name, (Record(*record) for record in found[name].load()(path))
-    known = sorted({"auto", *SYNTAXES, *found})
+    known = sorted({"auto", *SYNTAXES, *found, *more})
     raise UsageError(f"there is no data format {name!r} (there are: {', '.join(known)}).{nearest(name, known)}")

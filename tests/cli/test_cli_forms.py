@@ -244,6 +244,15 @@ def test_the_output_of_trec_eval_and_ir_measures_is_scores(judgekit: Judgekit, f
     assert set(pd.read_csv(io.StringIO(said.out))["labeling"]) == {"trec", "ir"}
 
 
+def test_runs_and_qrels_are_no_leaderboards(judgekit: Judgekit, folder: Path) -> None:
+    (folder / "x.trec").write_text("q1 Q0 d1 1 0.5 t\nq1 Q0 d2 2 0.25 t\n")
+    (folder / "x.qrels").write_text("q1 0 d1 1\nq1 0 d2 0\n")
+    for name in ("x.trec", "x.qrels"):
+        said = judgekit("compare", "--scores", name, "--quality", "quality.csv")
+        assert said.code == 2
+        assert "expected a scores table (columns labeling, run, measure, query_id, value)" in said.err
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [

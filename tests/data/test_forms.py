@@ -193,6 +193,13 @@ def test_topics_are_queries_without_answers(content: bytes, tmp_path: Path) -> N
     assert content is not TOPICS or found["q1"].columns["desc"] == "Say who wrote it."
 
 
+def test_a_form_that_does_not_exist_is_told_which_there_are(tmp_path: Path) -> None:
+    path = put(tmp_path, RANKED["MS MARCO TSV"])
+    assert read_run(f"msmarco:{path}").top("q1") == ["d1", "d2"]
+    with pytest.raises(UsageError, match=r"there is no data format 'xml' .*beir, castorini, csv, dict, dpr,.*msmarco"):
+        read_queries(f"xml:{path}")
+
+
 def test_collections_come_without_a_header(tmp_path: Path) -> None:
     assert read_docs(put(tmp_path, b"1\tone text\n2\tanother\n")).get(["2"]) == [Doc("2", "another")]
     assert read_docs(put(tmp_path, b"1\tone text\tA\n")).get(["1"]) == [Doc("1", "one text", "A")]
