@@ -14,11 +14,14 @@ import tempfile
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import wraps
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Generic, Literal, Self, TypeVar, get_args
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, Final, Generic, Literal, ParamSpec, Self, TypeVar, get_args
 
 from judgekit.client.budget import Budget, Prices, Spending, Usage
 from judgekit.client.client import Client
@@ -35,7 +38,7 @@ from judgekit.store.replies import Store
 from judgekit.wire.access import Secret
 from judgekit.wire.types import Endpoint, Failure, Origin, Outcome, Program, Reply, Request, Transport
 
-__all__ = ["Mode", "Session", "run_sync"]
+__all__ = ["Mode", "Session", "run_sync", "synchronous"]
 
 Mode = Literal["on", "off", "read-only", "refresh"]
 """``on`` reads and writes the store; ``off`` touches none; ``read-only`` reads it and keeps what is new for this
@@ -44,6 +47,7 @@ session only; ``refresh`` asks everything again and stores it."""
 _TELL_S: Final = 0.1
 _LEAST: Final = 64
 
+P = ParamSpec("P")
 T = TypeVar("T")
 U = TypeVar("U")
 
@@ -467,22 +471,55 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
     except RuntimeError:
         return asyncio.run(coroutine)
     running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
+    interrupted: list[bool] = []
+    found: list[T | BaseException] = []
+    # The thread is waited for by a queue, which is written in C: an interrupt while one enters or leaves a lock of
+    # Python's may keep it, and then both would wait for ever. Two entries, since the first may be lost to an interrupt.
+    ended: SimpleQueue[None] = SimpleQueue()
+    context = contextvars.copy_context()
 
-    async def main() -> T:
+    async def work() -> T:
         task = asyncio.current_task()
         assert task is not None
         running.append((asyncio.get_running_loop(), task))
+        if interrupted:
+            task.cancel()
         return await coroutine
 
-    thread = ThreadPoolExecutor(1, "judgekit")
-    done = thread.submit(contextvars.copy_context().run, asyncio.run, main())
+    async def main() -> None:
+        found.extend(await asyncio.gather(work(), return_exceptions=True))
+
+    def whole() -> None:
+        try:
+            context.run(asyncio.run, main())
+        finally:
+            ended.put(None)
+            ended.put(None)
+
+    thread = Thread(target=whole, name="judgekit")
     try:
-        return done.result()
+        thread.start()
+        ended.get()
     except KeyboardInterrupt:
+        interrupted.append(True)
         for loop, task in running:
-            if not done.done():
+            with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(task.cancel)
-        wait([done])
+        if thread.ident is not None:
+            ended.get()
         raise
-    finally:
-        thread.shutdown(wait=False)
+    [result] = found
+    if isinstance(result, BaseException):
+        raise result
+    return result
+
+
+def synchronous(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """Return a coroutine function for synchronous code, see `run_sync`, by its name without ``_async``."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        return run_sync(function(*args, **kwargs))
+
+    call.__name__ = call.__qualname__ = function.__name__.removesuffix("_async")
+    return call

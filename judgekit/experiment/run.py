@@ -30,7 +30,7 @@ from judgekit.analysis.controls import LENGTH, RETRIEVER
 from judgekit.answers.imported import Imported
 from judgekit.client.batch import BatchExport, export_batch
 from judgekit.client.budget import Budget
-from judgekit.client.session import Mode, Session, run_sync
+from judgekit.client.session import Mode, Session, synchronous
 from judgekit.client.submission import Clients, Fetched, fetch, open_client, status, submit
 from judgekit.client.waves import Plan
 from judgekit.data.checks import remarks
@@ -229,48 +229,6 @@ def submitted(
         return (fetch if take else status)(store, endpoints, clients)
 
 
-def run(
-    experiment: Config | str | Path,
-    *,
-    out: str | Path,
-    cache: str | Path | None = None,
-    overwrite: bool = False,
-    mode: Mode = "on",
-    budget: Budget | None = None,
-    canary: int | None = None,
-    progress: Progress = silent,
-) -> Finished:
-    """Run an experiment from top to bottom; works under a running event loop (a notebook) too.
-
-    Args:
-        experiment: the experiment file, or what `load` returned.
-        out: folder for the results; what is there of an earlier run is replaced file by file.
-        cache: folder of the reply store; `default_store_path` by default.
-        overwrite: replace files of the results' names also where the folder does not hold results of judgekit; an
-            input is never replaced.
-        mode: ``on``, ``off``, ``read-only`` or ``refresh``.
-        budget: where to stop.
-        canary: ask about so many stored pairs of each labeling again first, see `judgekit.experiment.canary`.
-        progress: called with events.
-
-    Raises:
-        ConfigError, DataError, UsageError: nothing has been sent.
-        StoppedError: the endpoint or the budget ended the run; run it again to go on from there.
-    """
-    return run_sync(
-        run_async(
-            experiment,
-            out=out,
-            cache=cache,
-            overwrite=overwrite,
-            mode=mode,
-            budget=budget,
-            canary=canary,
-            progress=progress,
-        )
-    )
-
-
 def result_files(prepared: Prepared) -> list[str]:
     """Return the names of all files that a run may write into its folder."""
     labels = [f"labels/{slug(name)}{end}" for name in prepared.labelers for end in (".qrels", ".parquet")]
@@ -358,7 +316,23 @@ async def run_async(
     canary: int | None = None,
     progress: Progress = silent,
 ) -> Finished:
-    """Do what `run` does, inside a running event loop."""
+    """Run an experiment from top to bottom; `run` does so in synchronous code, in a notebook too.
+
+    Args:
+        experiment: the experiment file, or what `load` returned.
+        out: folder for the results; what is there of an earlier run is replaced file by file.
+        cache: folder of the reply store; `default_store_path` by default.
+        overwrite: replace files of the results' names also where the folder does not hold results of judgekit; an
+            input is never replaced.
+        mode: ``on``, ``off``, ``read-only`` or ``refresh``.
+        budget: where to stop.
+        canary: ask about so many stored pairs of each labeling again first, see `judgekit.experiment.canary`.
+        progress: called with events.
+
+    Raises:
+        ConfigError, DataError, UsageError: nothing has been sent.
+        StoppedError: the endpoint or the budget ended the run; run it again to go on from there.
+    """
     folder = Path(out)
     with noting_reads() as read:
         prepared = prepare(experiment, cache=cache)
@@ -464,3 +438,6 @@ async def run_async(
     withheld = mix or ("" if verdict.found or verdict.primary.use == GUARD else verdict.headline)
     missing = (*([f"the verdict: {withheld}"] if withheld else []), *shown.missing(labelings, quality))
     return Finished(folder, results, labelings, quality, scores, comparison, missing, asked_again)
+
+
+run = synchronous(run_async)
