@@ -33,6 +33,7 @@ from judgekit.gate.ladder import Earlier, Ladder, Lists, degraded, make_ladder, 
 from judgekit.labelers.base import Labeler, build
 from judgekit.metrics import Measure, parse_measures
 from judgekit.progress import Progress, silent
+from judgekit.report.model import Section
 from judgekit.spec import Spec, slug
 from judgekit.wire.access import Secret
 
@@ -41,6 +42,7 @@ __all__ = [
     "climb",
     "guard_experiment",
     "guard_results",
+    "ladder_section",
     "ladder_units",
     "ladder_verdict",
     "refuse_mixed",
@@ -336,6 +338,19 @@ async def _answered(
             mean = float(loss.mean())
             found[str(step)] = (share * mean, share * (mean - reach), share * (mean + reach))
     return found
+
+
+def ladder_section(ladder: Ladder) -> Section:
+    """Return the ladder as a section of the report."""
+    table = ladder.table.replace(np.inf, np.nan)
+    power = [str(column) for column in table if str(column).startswith("power_")]
+    columns = ["step", "labeling", *power, "smallest", "smallest_low", "smallest_high"]
+    text = (
+        "power_5: how often the gate shows the loss where the step is in 5 % of the questions. smallest: the percent of"
+        " them from which on it does nine times in ten, with its 95 % interval; none where it never does. All of it is"
+        " in ladder.csv."
+    )
+    return Section("The degradation ladder", text, table[columns])
 
 
 def ladder_verdict(ladder: Ladder, primary: Primary, costs: pd.DataFrame) -> Verdict:

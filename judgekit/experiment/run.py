@@ -43,7 +43,7 @@ from judgekit.experiment import results as shown
 from judgekit.experiment.blocks import blocks, confidence_at, joined, together
 from judgekit.experiment.canary import canary as ask_again
 from judgekit.experiment.file import Config, load
-from judgekit.experiment.guarding import check_ladder, climb, ladder_units, ladder_verdict
+from judgekit.experiment.guarding import check_ladder, climb, ladder_section, ladder_units, ladder_verdict
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.labelers.base import Labeler
 from judgekit.metrics import Evaluation, Measure, incomparable
@@ -427,6 +427,8 @@ async def run_async(
         prepared, labelings, quality, evaluation, comparison, agreed, session, matrix=matrix, log=_query_log(prepared)
     )
     results = replace(results, warnings=(*mixed, *asked_again, *results.warnings))
+    if ladder is not None:
+        results = replace(results, sections=(*results.sections, ladder_section(ladder)))
     if not config.report.texts:
         results = results.without_texts()
     save_results(results, folder)

@@ -300,7 +300,6 @@ class Ladder:
     table: pd.DataFrame
     control: Mapping[str, bool]
     queries: int
-    alpha: float
     notes: tuple[str, ...] = ()
 
     def sentences(self, measure: str, costs: Mapping[str, str]) -> tuple[str, ...]:
@@ -420,6 +419,4 @@ def make_ladder(
                         "questions": found.queries,
                     }
                 )
-    return Ladder(
-        pd.DataFrame(rows), {str(s): s.name in ("identity", "balanced") for s in steps}, len(lists.query_ids), alpha
-    )
+    return Ladder(pd.DataFrame(rows), {str(s): s.name in ("identity", "balanced") for s in steps}, len(lists.query_ids))
