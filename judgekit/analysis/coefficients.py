@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from judgekit.errors import DataError
 
-__all__ = ["COEFFICIENTS", "Floats", "Target", "attainable_tau_b", "coefficients", "resampled"]
+__all__ = ["COEFFICIENTS", "Floats", "Target", "attainable_tau_b", "coefficients"]
 
 Floats = npt.NDArray[np.float64]
 Weights = npt.NDArray[np.floating[Any]]
@@ -226,21 +226,6 @@ def coefficients(scores: npt.ArrayLike, quality: npt.ArrayLike) -> dict[str, flo
         return dict.fromkeys(COEFFICIENTS, float("nan"))
     values = Target(y).coefficients(x)[:, 0]
     return {name: float(value) for name, value in zip(COEFFICIENTS, values, strict=True)}
-
-
-def resampled(scores: Sequence[npt.ArrayLike] | Floats, quality: npt.ArrayLike, weights: npt.ArrayLike) -> Floats:
-    """Return the coefficients of several score series on every resample.
-
-    Args:
-        scores: S series of shape (n,).
-        quality: shape (n,).
-        weights: how often each query is in each resample, shape (n, B).
-
-    Returns:
-        Shape (S, 4, B), NaN where a series is constant in a resample.
-    """
-    target = Target(quality, weights)
-    return np.stack([target.coefficients(series) for series in scores])
 
 
 def attainable_tau_b(scores: npt.ArrayLike, quality: npt.ArrayLike) -> float:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.gain import decision_gain
-from judgekit.analysis.rankings import over_runs
+from judgekit.analysis.rankings import gaps, over_runs
 
 __all__ = ["MIN_RUNS_TOP", "significance_fidelity", "top_runs"]
 
@@ -71,8 +71,7 @@ def _signs(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Return the sign of each pair's significant difference, else 0: without and with Holm's correction, (P, W)."""
     from scipy.special import stdtr
 
-    first, second = np.triu_indices(len(values), 1)
-    gap = values[first] - values[second]
+    gap = gaps(values)
     total = weights.sum(axis=0)
     centre = gap.mean(axis=1, keepdims=True)
     moved = gap - centre

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.rankings import gaps
 
 __all__ = ["Cheapest", "Gain", "attainable_gain", "cheapest", "decision_gain", "percentiles", "simultaneous_upper"]
 
@@ -110,7 +111,7 @@ def decision_gain(
     """
     runs, n = scores.shape
     first, second = np.triu_indices(runs, 1)
-    gap, delta = scores[first] - scores[second], quality[first] - quality[second]
+    gap, delta = gaps(scores), gaps(quality)
     if other is not None:
         ahead = delta.mean(axis=1, keepdims=True) > 0
         gap = np.where(ahead, scores[first] - other[second], other[first] - scores[second])
@@ -202,8 +203,7 @@ def attainable_gain(quality: Floats, weights: Floats) -> float:
         quality: shape (R, n).
         weights: how often each query is in each resample, shape (n, B).
     """
-    first, second = np.triu_indices(len(quality), 1)
-    delta = quality[first] - quality[second]
+    delta = gaps(quality)
     seen = np.abs(delta.mean(axis=1)).mean() / 2
     again = np.abs(delta @ weights / np.maximum(weights.sum(axis=0), 1)).mean() / 2
     return max(float(2 * seen - again), 0.0)

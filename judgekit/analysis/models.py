@@ -22,6 +22,9 @@ from judgekit.spec import parse
 
 __all__ = ["ModelMatrix", "model_matrix"]
 
+_COLUMNS = ("labeling", "label_model", "answer_model", "same_model", "value", "ci_low", "ci_high", "ci_method", "n",
+            "undefined_reason")  # fmt: skip
+
 
 @dataclass(frozen=True)
 class ModelMatrix:
@@ -104,30 +107,20 @@ def model_matrix(
                 cells[key] = found, found.names.index(coefficient)
     rows = []
     for (method, label_model, answer_model), (found, place) in cells.items():
-        value = float(found.values[place])
         ends = found.interval(coefficient, level, confidence, sample)
-        rows.append(
-            {
-                "labeling": method,
-                "label_model": label_model,
-                "answer_model": answer_model,
-                "same_model": answer_model in members[label_model],
-                "value": value,
-                "ci_low": ends.low,
-                "ci_high": ends.high,
-                "ci_method": ends.method,
-                "n": found.n,
-                "undefined_reason": found.reason,
-            }
-        )
-    table = pd.DataFrame(rows).sort_values(["labeling", "label_model", "answer_model"], ignore_index=True)
+        names = (method, label_model, answer_model, answer_model in members[label_model])
+        value = (float(found.values[place]), ends.low, ends.high, ends.method)
+        rows.append((*names, *value, found.n, found.reason))
+    table = pd.DataFrame(rows, columns=list(_COLUMNS)).sort_values(
+        ["labeling", "label_model", "answer_model"], ignore_index=True
+    )
     return ModelMatrix(table, _differences(cells, level, confidence, sample))
 
 
 def _differences(
     cells: Mapping[tuple[str, str, str], tuple[Estimate, int]], level: str, confidence: float, resamples: Resamples
 ) -> pd.DataFrame:
-    rows: list[dict[str, object]] = []
+    rows: list[tuple[object, ...]] = []
     for one, other in combinations(sorted(cells), 2):
         same = [a == b for a, b in zip(one, other, strict=True)]
         if not same[0] or same[1] == same[2]:
@@ -139,21 +132,10 @@ def _differences(
         draws = paired_draws(first, second, resamples)[i] if shared else first.draws[i] - second.draws[j]
         gap = difference(value, draws, confidence, min(first.units, second.units), level)
         varying, fixed = (2, 1) if same[1] else (1, 2)
-        rows.append(
-            {
-                "labeling": one[0],
-                "varies": "answer_model" if same[1] else "label_model",
-                "fixed": one[fixed],
-                "first": one[varying],
-                "second": other[varying],
-                "difference": value,
-                "ci_low": gap.low,
-                "ci_high": gap.high,
-                "p": gap.p,
-            }
-        )
-    columns = ["labeling", "varies", "fixed", "first", "second", "difference", "ci_low", "ci_high", "p", "p_holm"]
-    frame = pd.DataFrame(rows, columns=columns)
+        varies = "answer_model" if same[1] else "label_model"
+        rows.append((one[0], varies, one[fixed], one[varying], other[varying], value, gap.low, gap.high, gap.p))
+    columns = ["labeling", "varies", "fixed", "first", "second", "difference", "ci_low", "ci_high", "p"]
+    frame = pd.DataFrame(rows, columns=columns).assign(p_holm=np.nan)
     for method in set(frame["labeling"]):
         mine = frame["labeling"] == method
         frame.loc[mine, "p_holm"] = holm(list(frame.loc[mine, "p"]))

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from judgekit.analysis.coefficients import COEFFICIENTS, Floats
 
-__all__ = ["RBO_PERSISTENCE", "TOP_HEAVY", "over_runs", "rbo", "signs", "tau_ap", "within_queries"]
+__all__ = ["RBO_PERSISTENCE", "TOP_HEAVY", "gaps", "over_runs", "signs", "within_queries"]
 
 TOP_HEAVY: Final = ("tau_ap", "rbo")
 """The coefficients that join the four at system level where there are enough runs."""
@@ -24,15 +24,21 @@ _TIE: Final = 1e-11
 Signs = npt.NDArray[np.float32]
 
 
+def gaps(values: Floats) -> Floats:
+    """Return values[i] - values[j] for every two runs, i < j: shape (R, n) becomes (R (R - 1) / 2, n)."""
+    i, j = np.triu_indices(len(values), 1)
+    return np.asarray(values[i] - values[j])
+
+
 def signs(values: Floats) -> Signs:
     """Return the sign of values[i] - values[j] for all i < j: shape (..., R (R - 1) / 2).
 
     Means that are equal but for rounding (relative 1e-11) are tied.
     """
     i, j = np.triu_indices(values.shape[-1], 1)
-    gaps = values[..., i] - values[..., j]
+    apart = values[..., i] - values[..., j]
     edge = _TIE * np.abs(values).max(axis=-1, keepdims=True, initial=0)
-    return np.asarray(np.subtract(gaps > edge, gaps < -edge, dtype=np.float32))
+    return np.asarray(np.subtract(apart > edge, apart < -edge, dtype=np.float32))
 
 
 class _Order:
@@ -112,39 +118,6 @@ def within_queries(scores: Floats, quality: Floats, names: Sequence[str] = COEFF
     return out
 
 
-def tau_ap(scores: Floats, quality: Floats) -> Floats:
-    """Return tau_AP (Yilmaz, Aslam and Robertson, SIGIR 2008) of the order by score against that by quality.
-
-    For each run but the first, in the order by score, the share of the runs above it that are really better; a
-    swap near the top costs more. Runs with equal scores count in the mean over all their orders, pairs with equal
-    quality half.
-
-    Args:
-        scores: shape (..., R).
-        quality: likewise.
-
-    Returns:
-        Shape (...), in [-1, 1].
-    """
-    return _tau_ap(_Order(scores), _Order(quality))
-
-
-def rbo(scores: Floats, quality: Floats) -> Floats:
-    """Return the extrapolated rank-biased overlap (Webber, Moffat and Zobel, 2010) of the orders by score and quality.
-
-    Persistence .9; both orders hold the same runs to the end. A run of a tied group that straddles a depth is in
-    the top with the probability that it has in a random order of the group (RBO^a of Corsi and Urbano, 2024).
-
-    Args:
-        scores: shape (..., R).
-        quality: likewise.
-
-    Returns:
-        Shape (...), in [0, 1].
-    """
-    return _rbo(_Order(scores), _Order(quality))
-
-
 def _pearson(x: Floats, y: Floats) -> Floats:
     x = x - x.mean(axis=-1, keepdims=True)
     y = y - y.mean(axis=-1, keepdims=True)
@@ -153,6 +126,12 @@ def _pearson(x: Floats, y: Floats) -> Floats:
 
 
 def _tau_ap(x: _Order, y: _Order) -> Floats:
+    """Return tau_AP (Yilmaz, Aslam and Robertson, SIGIR 2008) of the order by score against that by quality.
+
+    For each run but the first, in the order by score, the share of the runs above it that are really better; a
+    swap near the top costs more. Runs with equal scores count in the mean over all their orders, pairs with equal
+    quality half.
+    """
     first, second = x.ends
     # Of a pair with different scores the lower run has one more above it, rightly so if that one is better too.
     rightly = (1 + x.signs * y.signs) / 2
@@ -168,6 +147,11 @@ def _tau_ap(x: _Order, y: _Order) -> Floats:
 
 
 def _rbo(x: _Order, y: _Order) -> Floats:
+    """Return the extrapolated rank-biased overlap (Webber, Moffat and Zobel, 2010) of the orders by score and quality.
+
+    Persistence .9; both orders hold the same runs to the end. A run of a tied group that straddles a depth is in
+    the top with the probability that it has in a random order of the group (RBO^a of Corsi and Urbano, 2024).
+    """
     size = x.values.shape[-1]
     depths = np.arange(1.0, size + 1)
     weights = RBO_PERSISTENCE**depths * (1 - RBO_PERSISTENCE) / RBO_PERSISTENCE

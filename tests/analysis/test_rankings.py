@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from judgekit.analysis.rankings import TOP_HEAVY, over_runs, rbo, signs, tau_ap, within_queries
+from judgekit.analysis.rankings import TOP_HEAVY, over_runs, signs, within_queries
 
 few = st.integers(3, 12).flatmap(
     lambda n: st.tuples(*[arrays(np.float64, n, elements=st.integers(0, 5).map(float)) for _ in range(2)])
@@ -31,6 +31,14 @@ def test_over_runs_agrees_with_scipy(pair):
         stats.pearsonr(x, y).statistic,
     ]
     assert got == pytest.approx(expected, abs=1e-12)
+
+
+def tau_ap(scores, quality):
+    return over_runs(scores, quality, ("tau_ap",))[0]
+
+
+def rbo(scores, quality):
+    return over_runs(scores, quality, ("rbo",))[0]
 
 
 def test_many_series_at_once_are_the_same_as_one_by_one():
