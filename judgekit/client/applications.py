@@ -68,7 +68,7 @@ class FunctionTransport:
             if inspect.isawaitable(said):
                 with where():
                     said = await said
-        except UsageError as problem:
+        except JudgekitError as problem:
             cause = problem.__cause__
             status = getattr(cause, "status_code", None) or getattr(getattr(cause, "response", None), "status_code", 0)
             if status not in (408, 429, 503):
@@ -89,14 +89,17 @@ async def _in_thread(call: Callable[[], Any], where: Callable[[], Any]) -> Any:
             future.set_exception(problem) if problem else future.set_result(said)
 
     def work() -> None:
-        said, problem = None, None
+        said: Any = None
+        problem: JudgekitError | None = JudgekitError("it ended its thread, as sys.exit() does")
         try:
             with where():
                 said = call()
+            problem = None
         except JudgekitError as error:
             problem = error
-        with suppress(RuntimeError):  # nobody waits any more
-            loop.call_soon_threadsafe(settle, said, problem)
+        finally:
+            with suppress(RuntimeError):  # nobody waits any more
+                loop.call_soon_threadsafe(settle, said, problem)
 
     Thread(target=work, daemon=True).start()
     return await future

@@ -344,7 +344,7 @@ class Client:
             if not self._connected and patience.attempts >= min(_NEVER_CONNECTED_RETRIES, endpoint.max_retries):
                 return Fatal(
                     f"no connection was made: {problem}. Is the server running, and is the address right?"
-                    f" Check with: curl {endpoint.base_url.rstrip('/')}/models"
+                    f" Check with: curl {endpoint.base_url.rstrip('/')}{'' if endpoint.application else '/models'}"
                 )
             return Retry(f"no connection: {problem}")
         except TooLargeError as problem:
