@@ -92,14 +92,13 @@ async def _in_thread(call: Callable[[], Any], where: Callable[[], Any]) -> Any:
         said: Any = None
         problem: JudgekitError | None = JudgekitError("it ended its thread, as sys.exit() does")
         try:
-            with where():
+            with suppress(SystemExit), where():
                 said = call()
-            problem = None
+                problem = None
         except JudgekitError as error:
             problem = error
-        finally:
-            with suppress(RuntimeError):  # nobody waits any more
-                loop.call_soon_threadsafe(settle, said, problem)
+        with suppress(RuntimeError):  # nobody waits any more
+            loop.call_soon_threadsafe(settle, said, problem)
 
     Thread(target=work, daemon=True).start()
     return await future
