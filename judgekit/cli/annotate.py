@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from judgekit.data.labelings import Labeling
     from judgekit.experiment.folder import Opened
     from judgekit.people.reading import People
+    from judgekit.people.tasks import Sample
 
 __all__ = ["annotate"]
 
@@ -119,21 +120,27 @@ def sample(
         markup=False,
         highlight=False,
     )
-    console().print(_precision(made.form, len(made.tasks), queries, made.queries, made.design), markup=False)
+    console().print(_precision(made, opened, by), markup=False, highlight=False)
 
 
-def _precision(form: str, tasks: int, queries: int, of: int, design: str) -> str:
-    """Return what interval to expect of a share, at its widest."""
+def _precision(made: Sample, opened: Opened, by: str | None) -> str:
+    """Return what intervals to expect of people's labels alone: from a pilot's labels where there are some."""
     from judgekit.labelers.human import wilson
+    from judgekit.people.sampling import expected
 
-    n = queries if design == "queries" or form == "answers" else tasks
-    low, high = wilson(n // 2, n)
-    what = "a share of queries" if design == "queries" or form == "answers" else "the share of relevant pairs"
-    less = "" if n < of else "; these are all there are"
-    return (
-        f"Expect {what} to be known to about ±{50 * (high - low):.0f} points (95 %, people's labels alone{less}); how"
-        " much a machine labeling narrows that, `judgekit annotate correct` says once they are there."
+    found = (
+        {}
+        if made.form == "answers"
+        else expected(
+            made, opened.prepared.collection, str(opened.prepared.config.analysis.primary), opened.labelings, by
+        )
     )
+    if found:
+        told = ", ".join(f"{what} to ±{width:.3f}" for what, width in found.items())
+        return f"Expect, of people's labels alone and going by the labels that are there: {told} (95 %)."
+    n = len({task.query_id for task in made.tasks}) if made.design == "queries" else len(made.tasks)
+    low, high = wilson(n // 2, n)
+    return f"Expect a share to be known to about ±{50 * (high - low):.0f} points (95 %), from people's labels alone."
 
 
 @annotate.command()

@@ -10,20 +10,21 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import t
 
 from judgekit.data.documents import Doc
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError, nearest
+from judgekit.metrics import Measure
 from judgekit.people.tasks import Form, Sample, Task, repeated
 from judgekit.reading.prompts import load_prompt
+from judgekit.stages import Collection, score_pool
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from judgekit.stages import Collection
-
-__all__ = ["DESIGNS", "Design", "draw", "draw_answers", "proportional", "systematic"]
+__all__ = ["DESIGNS", "Design", "draw", "draw_answers", "expected", "proportional", "systematic"]
 
 Design = Literal["queries", "pairs", "stratified", "doubtful"]
 DESIGNS: Final[tuple[str, ...]] = get_args(Design)
@@ -346,3 +347,32 @@ def _assigned(
         out[at] = replace(tasks[at], assessors=tuple(assessors[(start + i) % len(assessors)] for i in range(overlap)))
     again = random.choice(len(out), math.ceil(duplicates * len(out)), replace=False) if duplicates else ()
     return tuple(repeated(out, sorted(map(int, again))))
+
+
+def expected(
+    sample: Sample, collection: Collection, primary: str, labelings: Mapping[str, Labeling], by: str | None = None
+) -> dict[str, float]:
+    """Return half the width of the 95 % intervals to expect from people's labels alone, by what is estimated.
+
+    The labels that are there stand for people's: those of ``by``, else of the first labeling.
+
+    Returns:
+        Of whole queries: the primary measure of a run (the mean over runs), and the difference of two runs (the
+        widest pair's); of single pairs: the share of relevant pairs. Empty where there are no labels to go by.
+    """
+    if not labelings:
+        return {}
+    labeling = labelings[by] if by else next(iter(labelings.values()))
+    n = len({task.query_id for task in sample.tasks}) if sample.design == "queries" else len(sample.tasks)
+    if sample.design == "queries" and n > 2 and sample.form == "grades":
+        values = score_pool(collection, [labeling], [Measure(primary)]).values[0][0]
+        values = values[:, np.isfinite(values).all(axis=0)]
+        reach = float(t.ppf(0.975, n - 1)) / np.sqrt(n)
+        out = {f"{primary} of a run": reach * float(values.std(axis=1, ddof=1).mean())}
+        spreads = [float((a - b).std(ddof=1)) for a, b in combinations(values, 2)]
+        return out | ({"the difference of two runs": reach * max(spreads)} if spreads else {})
+    said = labeling.relevance[np.isfinite(labeling.relevance)]
+    if labeling.scale.min_rel is None or not len(said):
+        return {}
+    share = float((said >= labeling.scale.min_rel).mean())
+    return {"the share of relevant pairs": 1.96 * float(np.sqrt(share * (1 - share) / n))}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import DataError, UsageError
-from judgekit.people.sampling import draw, draw_answers, proportional, systematic
+from judgekit.people.sampling import draw, draw_answers, expected, proportional, systematic
 from judgekit.people.tasks import Sample
 
 
@@ -156,3 +156,20 @@ def test_a_sample_that_was_changed_by_hand_is_refused_with_its_line(collection, 
     path.write_text("{}\n")
     with pytest.raises(DataError, match="line 1: is not a sample"):
         Sample.read(path)
+
+
+def test_the_precision_to_expect_is_that_of_the_labels_that_are_there(collection, machine):
+    from judgekit.metrics import evaluate
+
+    whole = draw(collection, n=20, labelings={"judge": machine})
+    found = expected(whole, collection, "P@3", {"judge": machine})
+    values = evaluate(list(collection.runs), [machine], "P@3", query_ids=sorted(collection.queries)).values[0][0]
+    reach = 2.0930 / np.sqrt(20)  # t with 19 degrees of freedom
+    assert found["P@3 of a run"] == pytest.approx(reach * values.std(axis=1, ddof=1).mean(), rel=1e-4)
+    widest = max((a - b).std(ddof=1) for a, b in combinations(values, 2))
+    assert found["the difference of two runs"] == pytest.approx(reach * widest, rel=1e-4)
+    pairs = draw(collection, n=100, design="pairs")
+    share = machine.relevance.mean()
+    (width,) = expected(pairs, collection, "P@3", {"judge": machine}).values()
+    assert width == pytest.approx(1.96 * np.sqrt(share * (1 - share) / 100))
+    assert expected(pairs, collection, "P@3", {}) == {}
