@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from judgekit.client.budget import Budget
     from judgekit.data import (
         Doc,
+        Docs,
         Labeling,
         MemoryDocs,
         Query,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         write_table,
     )
     from judgekit.data.chunks import carry, chunks
+    from judgekit.data.converting import convert
     from judgekit.data.retrievers import run_from
     from judgekit.data.traces import read_traces
     from judgekit.errors import JudgekitError
@@ -52,6 +54,7 @@ _HOMES = {
     "Budget": "client.budget",
     "Comparison": "analysis",
     "Doc": "data",
+    "Docs": "data",
     "Endpoint": "wire.types",
     "Guarded": "gate.guard",
     "JudgekitError": "errors",
@@ -71,6 +74,7 @@ _HOMES = {
     "carry": "data.chunks",
     "chunks": "data.chunks",
     "compare": "analysis",
+    "convert": "data.converting",
     "guard": "gate.guard",
     "label": "stages",
     "measure": "metrics",
@@ -98,6 +102,7 @@ __all__ = [
     "Budget",
     "Comparison",
     "Doc",
+    "Docs",
     "Endpoint",
     "Guarded",
     "JudgekitError",
@@ -117,6 +122,7 @@ __all__ = [
     "carry",
     "chunks",
     "compare",
+    "convert",
     "guard",
     "label",
     "measure",

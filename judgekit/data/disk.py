@@ -169,9 +169,9 @@ def on_disk(file: str | Path, format: str, path: Path, index: str | Path | None)
         try:
             for made in (folder.parent, folder):
                 made.mkdir(mode=0o700, parents=True, exist_ok=True)  # as the store's, which makes it otherwise
-            temporary(folder / name).touch()
-            for left in folder.glob(f".{name}.*.tmp"):
-                left.unlink(missing_ok=True)
+            probe = temporary(folder / name)
+            probe.touch()
+            probe.unlink()
         except OSError:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="judgekit-")))
         places, texts = folder / f"{name}.idx", path if in_place else folder / f"{name}.jsonl"

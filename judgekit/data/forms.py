@@ -74,7 +74,7 @@ _PASSAGE: Final[Names] = {**DOC, "id": ("id", "doc_id", "passage_id", "docid")}
 
 def content_id(title: str, text: str) -> str:
     """Return a doc id made of title and text, so that the same passage has the same id everywhere."""
-    return "p" + hashlib.sha256(f"{title}\n{text}".encode()).hexdigest()[:16]
+    return "p" + hashlib.sha256(f"{title}\n{text}".encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def _castorini(source: Source, record: Record) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def _kilt(source: Source, record: Record) -> dict[str, Any]:
                 passages.append({**passage, "page_id": str(page), "score": evidence.get("score")})
             gold[passage["id"]] = 1
     entry = {"query_id": fields.get("id"), "question": fields.get("input"), "answers": answers}
-    return {**entry, "ctxs": passages, "gold": gold, "answer": answers[0] if answers else None}
+    return {**entry, "ctxs": passages, "gold": list(gold.items()), "answer": answers[0] if answers else None}
 
 
 _ASKED: Final = ("user_input", "question", "input", "query")
@@ -161,12 +161,16 @@ def _rag(source: Source, record: Record) -> dict[str, Any]:
         entry["messages"] = [{"role": r, "content": m.get("content")} for r, m in zip(roles, told, strict=True)]
         question = next((m.get("content") for r, m in zip(roles[::-1], told[::-1], strict=True) if r == "user"), None)
     own = next((name for name in QUERY["id"] if fields.get(name) is not None), None)
-    known = "q" + hashlib.sha256(str(question).encode()).hexdigest()[:16]
+    known = "q" + hashlib.sha256(str(question).encode(errors="surrogatepass")).hexdigest()[:16]
     entry |= {"query_id": fields[own] if own else known, "numbered": own is None, "question": question}
     entry |= {"answers": texts(right), "answer": fields[said] if said else None}
     entry["ctxs"] = [{"title": None, **_passage(text)} for text in texts(found)]
     gold = [_passage(text) for text in texts(first(name for name in _GOLD if name != found))]
-    return {**entry, "gold": {content_id(p.get("title") or "", str(p["text"])): 1 for p in gold}, "sources": gold}
+    return {
+        **entry,
+        "gold": [*{content_id(str(p.get("title") or ""), str(p["text"])): 1 for p in gold}.items()],
+        "sources": gold,
+    }
 
 
 _LISTED: Final = ("documents", "docs", "doc_ids", "expected_documents")
@@ -182,9 +186,7 @@ def _expected(source: Source, record: Record) -> dict[str, Any]:
         docs = [next((doc[name] for name in ("id", *NAMES["qrels"]["doc"]) if name in doc), None) for doc in docs]
     if not isinstance(grades, list) or len(grades) != len(docs):
         raise source.error(record, f"has {len(docs)} documents and needs a list of as many grades ('relevance')")
-    if len(set(map(str, docs))) < len(docs):
-        raise source.error(record, "a document is there twice")
-    return {**fields, "gold": dict(zip(docs, grades, strict=True))}
+    return {**fields, "gold": list(zip(docs, grades, strict=True))}
 
 
 def _by_query(fields: Mapping[str, Any]) -> bool:
@@ -260,13 +262,13 @@ def _unfolded(form: str, source: Source, found: Iterable[Record], kind: str) -> 
         elif kind == "answer":
             yield Record(record.line, {"query_id": query_id, "answer": entry.get("answer")})
         elif kind == "qrels":
-            for doc, grade in entry["gold"].items():
+            for doc, grade in entry["gold"]:
                 yield Record(record.line, {"query_id": query_id, "doc_id": doc, "relevance": grade})
         else:
             yield from _passages(entries, record, query_id, entry.get("ctxs"), kind)
             for fields in entry.get("sources", ()) if kind == "doc" else ():
                 yield Record(
-                    record.line, {**fields, "doc_id": content_id(fields.get("title") or "", str(fields["text"]))}
+                    record.line, {**fields, "doc_id": content_id(str(fields.get("title") or ""), str(fields["text"]))}
                 )
 
 

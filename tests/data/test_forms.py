@@ -426,6 +426,8 @@ BAD: list[tuple[str, Callable[[Path], object], bytes, int | None, str]] = [
     ("CSV qrels, decimals", read_qrels, b"query_id,doc_id,relevance\nq1,d1,1\nq1,d2,0.5\n", 3, "0.5 is not a whole number: declare"),
     ("JSON qrels, decimals", read_qrels, b'{\n"q1": {"d1": 1},\n"q2": {"d1": 0.5}}', 3, "0.5 is not a whole number"),
     ("expected documents", read_qrels, json.dumps([{"query": "x", "documents": ["a", "b"], "grades": [1]}]).encode(), 1, "has 2 documents and needs a list of as many grades"),
+    ("expected documents of two kinds", read_qrels, json.dumps([{"query": "x", "documents": ["a", {"id": "b"}], "grades": [1, 2]}]).encode(), 1, "'doc_id' must be a string, is an object"),
+    ("half a surrogate pair", read_docs, lines({**RAGAS[0], "reference_contexts": ["\ud83d"]}), 1, "half of a surrogate pair"),
     ("ragas", read_docs, lines(*RAGAS) + lines({**RAGAS[0], "retrieved_contexts": "one text"}, {**RAGAS[0], "retrieved_contexts": 5}), 4, "'retrieved_contexts' must be a list of texts, is the number 5"),
     ("ragas, a context", read_docs, lines({**RAGAS[0], "retrieved_contexts": [5]}), 1, "ctxs[0]: 'text' must be a string"),
     ("ragas as CSV", read_docs, b"question,contexts,answer\nx,\"['a', b]\",y\n", 2, "begins with \"[\" but is not a JSON list"),

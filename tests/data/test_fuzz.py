@@ -1,12 +1,15 @@
+# ruff: noqa: E501 - a case stands in one line
 """Whatever is in a file, reading it ends in data or in an error that names the file; never in another exception."""
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -36,6 +39,46 @@ GOOD: dict[str, tuple[Callable[[Path], object], bytes]] = {
     ),
     "gzip": (read_queries, gzip.compress(LINES, mtime=0)),
     "run": (read_run, b"q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\nq2 Q0 d1 1 1e-3 tag\n"),
+    "kilt": (
+        read_qrels,
+        b'{"id": "1", "input": "x", "output": [{"answer": "y", "provenance": [{"wikipedia_id": "7"}]}]}\n',
+    ),
+    "kilt run": (
+        read_run,
+        b'{"id": "1", "input": "x", "output": [{"provenance": [{"wikipedia_id": "7", "text": "a"}]}]}\n',
+    ),
+    "castorini": (
+        read_run,
+        b'{"query": {"text": "x", "qid": 1}, "candidates": [{"docid": "d", "score": 1, "doc": {"contents": "y"}}]}\n',
+    ),
+    "castorini docs": (
+        read_docs,
+        b'{"query": {"text": "x", "qid": 1}, "candidates": [{"docid": "d", "score": 1, "doc": {"contents": "y"}}]}\n',
+    ),
+    "ragas": (
+        read_docs,
+        b'{"user_input": "x", "retrieved_contexts": ["a"], "reference_contexts": ["b"], "response": "y", "reference": "z"}\n',
+    ),
+    "ragas in csv": (read_queries, b"question,contexts,answer,ground_truth\nx,\"['a', 'b']\",y,z\n"),
+    "a conversation": (
+        read_queries,
+        b'{"user_input": [{"type": "human", "content": "a"}], "response": "y", "reference": "z"}\n',
+    ),
+    "run by query": (read_run, b'{\n"q1": {"d1": 1, "d2": 0.5},\n"q2": {"d1": 2}}'),
+    "qrels by query": (read_qrels, b'{"q1": {"d1": 1, "d2": 0}}'),
+    "expected documents": (read_qrels, b'[{"query": "x", "documents": ["a", "b"], "grades": [1, 2]}]'),
+    "msmarco": (read_run, b"q1\td1\t1\nq1\td2\t2\nq2\td1\t1\n"),
+    "run in csv": (read_run, b'query_id,doc_id,score\nq1,d1,2\nq1,"d2",1\n'),
+    "beir qrels": (read_qrels, b"query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t0\n"),
+    "topics": (read_queries, b"<top>\n<num> Number: 1\n<title> x\n<desc> Description:\ny\n</top>\n"),
+    "qa": (read_queries, b"who is it?\t['Ann', 'Bo']\n"),
+    "leaderboard": (lambda path: read_table(SCORES, path), b"r1\tm\tt1\t0.5\nr2\tm\tt1\t0.25\nr1\tm\tall\t0.5\n"),
+    "leaderboard in json": (
+        lambda path: read_table(SCORES, path),
+        b'{"run_id": "r", "topic_id": "t", "measure": "m", "value": 1}\n',
+    ),
+    "bzip2": (read_queries, bz2.compress(LINES)),
+    "zstd": (read_queries, pa.compress(LINES, codec="zstd", asbytes=True)),
     "qrels": (read_qrels, b"q1 0 d1 1\nq1 0 d2 0\nq2 0 d1 3\n"),
 }
 edits = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 3), st.binary(max_size=3)), min_size=1, max_size=3)
