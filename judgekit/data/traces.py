@@ -224,6 +224,9 @@ def _documents(fields: Mapping[str, Any]) -> list[Any]:
             found = next((found[key] for key in ("documents", "results") if key in found), None)
         if isinstance(found, list):
             return found
+        if isinstance(found, str) and found.lstrip()[:1] == "[":
+            what = f"trace {_first(fields, _TRACE)}: the documents are not written as JSON ({found[:40]}…)"
+            raise DataError(f"{what}: export the table as Parquet or JSON lines, not as CSV")
     numbered: dict[int, dict[str, Any]] = {}
     for name, value in fields.items():
         if match := _DOCUMENT.fullmatch(name):

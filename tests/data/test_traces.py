@@ -189,6 +189,7 @@ def test_lists_of_one_trace_are_one_list_and_the_answer_is_about_the_last_run(tm
 
 
 WITHOUT_TEXT = {"retrieval": {"documents": [{"document": {"id": "d"}}]}}
+AS_PYTHON = {"retrieval": {"documents": "[{'document.id': 'd', 'document.content': 'x'}]"}}
 
 
 @pytest.mark.parametrize(
@@ -199,6 +200,10 @@ WITHOUT_TEXT = {"retrieval": {"documents": [{"document": {"id": "d"}}]}}
         (
             [{**spans("t", "W?", "x", 0)[1], "attributes": WITHOUT_TEXT}],
             "trace t: step 'dense' holds a document without its content",
+        ),
+        (
+            [{**spans("t", "W?", "x", 0)[1], "attributes": AS_PYTHON}],
+            "trace t: the documents are not written as JSON .*: export the table as Parquet or JSON lines",
         ),
     ],
 )
