@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from judgekit.data.documents import Doc, Docs
+from judgekit.data.files import read_table
 from judgekit.data.frames import AsDocs, as_docs
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.spans import TITLE, evidence_of, where
@@ -205,7 +206,7 @@ class _Old(NamedTuple):
 
 
 def carry(
-    labels: Labeling | pd.DataFrame, docs: AsDocs, *, cover: float = 0.5, scale: str | Scale | None = None,
+    labels: Labeling | pd.DataFrame | str | Path, docs: AsDocs, *, cover: float = 0.5, scale: str | Scale | None = None,
     name: str = "carried",
 ) -> Carried:  # fmt: skip
     """Carry labels to other documents of the same pages, so that they survive a new cut.
@@ -216,7 +217,7 @@ def carry(
 
     Args:
         labels: a labeling whose documents said where they stand, or a table ``query_id, page_id, start, end,
-            relevance`` and, where known, ``status, evidence``.
+            relevance`` (or its file) and, where known, ``status, evidence``.
         docs: the new documents, with ``page_id, start, end``.
         cover: the share of a relevant span.
         scale: what the numbers mean; that of a labeling by default, else whole numbers are grades up to the largest.
@@ -230,6 +231,8 @@ def carry(
 
     if not 0 < cover <= 1:
         raise UsageError(f"cover is the share of a relevant span that a document has to hold: above 0, not {cover:g}")
+    if isinstance(labels, str | Path):
+        labels = read_table(SPANS, labels)
     if isinstance(labels, Labeling):
         scale = scale or labels.scale
         labels = labels.table

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from judgekit.data.documents import Doc, Docs
 from judgekit.data.labelings import Labeling
 from judgekit.data.tables import SPAN
+from judgekit.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,13 +42,13 @@ def evidence_of(text: str) -> list[tuple[int, int]]:
     """Return the spans that a label's column ``evidence`` names: ``title 120-127 340-347``.
 
     Raises:
-        ValueError: it names something else.
+        DataError: it names something else.
     """
-    found = []
-    for word in text.split():
-        start, _, end = word.partition("-")
-        found.append(TITLE if word == "title" else (int(start), int(end)))
-    return found
+    wrong = next((word for word in text.split() if not re.fullmatch(r"title|\d+-\d+", word)), None)
+    if wrong is not None:
+        raise DataError(f"evidence is named like 'title 120-127 340-347', in characters of the page, not {wrong!r}")
+    spans = [word.split("-") for word in text.split()]
+    return [(int(span[0]), int(span[1])) if span[1:] else TITLE for span in spans]
 
 
 def where(doc: Doc) -> dict[str, str | float]:

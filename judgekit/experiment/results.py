@@ -427,7 +427,7 @@ def _cuts(
         f"Evidence counts once, in however many of the top {k} documents it stands: gains of first showings (nDCG), and"
         f" the share of all evidence in the pool (recall). Beside them the answers from the top {k}, the tokens of a"
         " prompt and what all of them cost, in the currency of the prices.",
-        pd.DataFrame(rows),
+        pd.DataFrame(rows).dropna(axis=1, how="all"),
     )
 
 

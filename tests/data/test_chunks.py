@@ -162,6 +162,10 @@ def test_bad_input_to_carry_is_said() -> None:
         jk.carry(labels, [Doc("d", "")], scale="unit")
     with pytest.raises(UsageError, match="no label says where it stands"):
         jk.carry(labels.assign(page_id=""), docs, scale="unit")
+    with pytest.raises(DataError, match=r"evidence is named like 'title 120-127 340-347', .* not 'here'"):
+        jk.carry(labels.assign(evidence="here"), docs, scale="unit")
+    with pytest.raises(DataError, match="no such file"):
+        jk.carry("none.csv", docs)
     with pytest.raises(UsageError, match="cover is the share"):
         jk.carry(labels, docs, cover=0)
     with pytest.raises(DataError, match="lacks column 'page_id'"):
