@@ -104,6 +104,13 @@ def test_every_module_belongs_to_a_room() -> None:
     assert not unknown, f"give {sorted(unknown)} a place in ROOMS, and in the plan of the house"
 
 
+def test_contributing_says_what_every_room_is_for_in_the_order_of_the_list() -> None:
+    text = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    told = re.findall(r"^  - (`.*?):", text, re.MULTILINE)
+    assert [re.findall(r"`(\w+)`", line) for line in told[:-1]] == [[room] for rooms in ROOMS[1:-2] for room in rooms]
+    assert re.findall(r"`(\w+)`", told[-1]) == [room for rooms in ROOMS[-2:] for room in rooms]
+
+
 def test_imports_go_down_the_list_of_rooms_only() -> None:
     found(problem for path in MODULES for problem in upward(path))
 

@@ -51,12 +51,12 @@ def guard(
         int | None, typer.Option(min=1, help="Depth of the answers, or of lists under a measure without a cutoff.")
     ] = None,
     max_drop: Annotated[
-        float | None, typer.Option(help="Loss that must not be, in hundredths of the measure's range (default: 1).")
+        float | None, typer.Option(help="Largest loss to accept, in hundredths of the measure's range (default: 1).")
     ] = None,
     by: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of the queries: guard each group too.")
     ] = None,
-    max_group_drop: Annotated[float | None, typer.Option(help="Loss that must not be in a group.")] = None,
+    max_group_drop: Annotated[float | None, typer.Option(help="Largest loss to accept in a group.")] = None,
     unjudged: Annotated[
         Literal["bounds", "nonrelevant"] | None,
         typer.Option(help="Documents without a label: bounds (anything on the scale, the default) or nonrelevant."),

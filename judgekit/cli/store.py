@@ -218,7 +218,7 @@ def batch_submit(
     limit: Limit = None,
     cache: Cache = None,
 ) -> None:
-    """Have what the store lacks for an experiment asked as batches, by endpoints with OpenAI's batch service.
+    """Submit what the store lacks for an experiment as batches, to endpoints with OpenAI's batch service.
 
     This costs money. What was submitted before and not fetched yet is not submitted again, but a run in the meantime
     asks for it, too.

@@ -380,7 +380,7 @@ def resolve(judgments: Judgments, rule: str = "majority", name: str = "people") 
     """
     sample, rows = judgments.sample, [row for row in judgments.rows if not row.task.repeat_of]
     if sample.form == "answers":
-        raise UsageError("preferences between answers are no labels of documents: they are read as answer quality")
+        raise UsageError("preferences between answers are not labels of documents: they are read as answer quality")
     scale = Scale.parse(sample.scale)
     if sample.form == "best":
         return _chosen(rows, name)
