@@ -11,6 +11,7 @@ import math
 import os
 import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -31,7 +32,7 @@ from judgekit.data.streams import (
 )
 from judgekit.data.tables import CELLS, SCHEMA_VERSION, Table
 from judgekit.errors import DataError, UsageError
-from judgekit.spec import parse
+from judgekit.spec import parse, split_form
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,8 +53,9 @@ def read_table(table: Table, path: str | Path, format: str = "auto") -> pd.DataF
 
     Args:
         table: what the file should hold, e.g. ``judgekit.data.tables.SCORES``.
-        path: CSV, TSV, JSON lines, a JSON array (plain or gzip), a Parquet file or a folder of Parquet parts.
-        format: ``auto`` decides by content; see `judgekit.data.records`.
+        path: CSV, TSV, JSON lines, a JSON array (plain or packed), a Parquet file or a folder of Parquet parts, or what
+            `judgekit.data.leaderboards` reads; ``FORM:FILE`` says which.
+        format: ``auto`` decides by content; ``csv(query_id=qid, value=stars)`` names columns of one's own.
 
     Raises:
         DataError: the file is missing or is no such table; text files with line, Parquet with row.
@@ -66,11 +68,17 @@ def read_table(table: Table, path: str | Path, format: str = "auto") -> pd.DataF
     found = other_form(table, path, format)
     if found is not None:
         return table.check(found, path)
-    path, spec = given(path), parse(format)
+    form, text = split_form(path)
+    path, spec = given(text), parse(form if form and format == "auto" else format)
+    mapped = {str(value): key for key, value in spec.params if key not in ("header", "quote")}
+    for key in mapped.values():
+        if key not in (*table.columns, *table.optional):
+            have = ", ".join((*table.columns, *table.optional))
+            raise UsageError(f"format '{spec}': the {table.name} table has no column {key!r} (there are: {have})")
     expected = f"a {table.name} table (columns {', '.join(table.columns)})"
     name = sniff(path, expected) if spec.name == "auto" else spec.name
     if name == "parquet":
-        return _read_parts(table, path, expected)
+        return _read_parts(table, path, expected, mapped)
     if name in ("csv", "tsv") and not spec.options:
         frame = _read_plain(table, path, "," if name == "csv" else "\t", expected)
         if frame is not None:
@@ -78,6 +86,8 @@ def read_table(table: Table, path: str | Path, format: str = "auto") -> pd.DataF
     columns: dict[str, list[Any]] = {}
     known: dict[str, str] = {}
     for record in records(path, spec, expected)[1]:
+        if mapped:
+            record = record._replace(fields={mapped.get(name, name): cell for name, cell in record.fields.items()})
         if not columns:
             columns = {c: [] for c in record.fields}
             known = table.known(columns, path)
@@ -163,7 +173,7 @@ def _read_plain(table: Table, path: Path, delimiter: str, expected: str) -> pd.D
         return None
 
 
-def _read_parts(table: Table, path: Path, expected: str) -> pd.DataFrame:
+def _read_parts(table: Table, path: Path, expected: str, mapped: Mapping[str, str]) -> pd.DataFrame:
     """Read and check a table from a Parquet file or a folder of parts.
 
     Raises:
@@ -187,7 +197,7 @@ def _read_parts(table: Table, path: Path, expected: str) -> pd.DataFrame:
         if version > SCHEMA_VERSION:
             reason = f"was written by a newer judgekit (schema version {version}, this one knows {SCHEMA_VERSION})"
             raise DataError(reason, part)
-        frames.append(table.check(found.to_pandas(ignore_metadata=True), part))
+        frames.append(table.check(found.to_pandas(ignore_metadata=True).rename(columns=mapped), part))
     return pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
 
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.data.files import TableWriter, read_table, write_table
-from judgekit.data.tables import COMPARISON, LABELS, PAIRS, QUALITY, RUN, SCHEMA_VERSION, SCORES, Table
+from judgekit.data.tables import COMPARISON, LABELS, PAIRS, QUALITY, RATINGS, RUN, SCHEMA_VERSION, SCORES, Table
 from judgekit.errors import DataError, UsageError
 
 Rows = list[tuple[str, str, str, str, float]]
@@ -240,3 +240,18 @@ def test_equal_tables_give_equal_compressed_files(tmp_path: Path) -> None:
         write_table(scores([("l", "r", "m", "q", 0.1)]), tmp_path / name)
     assert (tmp_path / "a.csv.gz").read_bytes() == (tmp_path / "b.csv.gz").read_bytes()
     assert gzip.decompress((tmp_path / "a.csv.gz").read_bytes()).endswith(b"l,r,m,q,0.1\n")
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.jsonl"])
+def test_columns_of_ones_own_are_mapped(name: str, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"qid": ["q1"], "stars": [4.0]})
+    path, form = tmp_path / name, name.partition(".")[2]
+    if form == "jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        write_table(frame, path)
+    told = f"{form}(query_id=qid, value=stars)"
+    for found in (read_table(RATINGS, path, told), read_table(RATINGS, f"{told}:{path}")):
+        assert found.values.tolist() == [["q1", 4.0]]
+    with pytest.raises(UsageError, match=r"the quality table has no column 'stars' \(there are: query_id, value, run"):
+        read_table(RATINGS, path, f"{form}(stars=value)")
