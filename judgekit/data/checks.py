@@ -20,7 +20,7 @@ __all__ = ["FEW", "check_runs", "cut_differently", "remarks", "strangers"]
 FEW: Final = 0.05
 """Imported labels that say something of the documents of fewer of the queries may be another collection's; runs that
 share fewer of their documents are over different cuts of one."""
-_LOOKED_AT: Final = 20
+_LOOKED_AT: Final = 8
 _SAMPLED: Final = 1000
 MANY: Final = 20
 """Runs of fewer documents in all do not tell."""
@@ -75,11 +75,18 @@ def strangers(runs: Sequence[Run]) -> Iterator[tuple[str, str, float]]:
     """
     import pyarrow.compute as pc
 
-    some = [(run, _some_pairs(run, runs[0].query_ids[:_LOOKED_AT])) for run in runs]
-    for (one, first), (other, second) in combinations(some, 2):
+    groups: list[tuple[npt.NDArray[np.uint64], list[Run]]] = []
+    for run in runs:
+        pairs = _some_pairs(run, runs[0].query_ids[:_LOOKED_AT])
         # Runs that share documents of the same queries share them over all, which takes far longer to see.
-        if np.isin(first, second).sum() >= max(1, FEW * min(len(first), len(second))):
-            continue
+        for first, alike in groups:
+            if np.isin(pairs, first).sum() >= max(1, FEW * len(pairs)):
+                alike.append(run)
+                break
+        else:
+            groups.append((pairs, [run]))
+    apart = ((one, other) for (_, some), (_, others) in combinations(groups, 2) for one in some for other in others)
+    for one, other in apart:
         fewer, more = (run.docs_as_read for run in sorted((one, other), key=len))
         sample = pc.unique(fewer.take(np.linspace(0, max(len(fewer) - 1, 0), min(len(fewer), _SAMPLED)).astype(int)))
         found = len(pc.unique(more.filter(pc.is_in(more, value_set=sample))))
