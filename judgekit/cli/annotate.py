@@ -26,7 +26,7 @@ from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
     from judgekit.data.labelings import Labeling
-    from judgekit.experiment.folder import Opened
+    from judgekit.experiment.finished import Finished
     from judgekit.people.reading import People
     from judgekit.people.tasks import Sample
 
@@ -72,7 +72,7 @@ def sample(
     seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 1,
 ) -> None:
     """Choose what people judge, each pair with a known probability."""
-    from judgekit.experiment.folder import open_results
+    from judgekit.experiment.finished import opened as open_results
     from judgekit.people.sampling import draw, draw_answers
 
     opened = open_results(source)
@@ -123,7 +123,7 @@ def sample(
     console().print(_precision(made, opened, by), markup=False, highlight=False)
 
 
-def _precision(made: Sample, opened: Opened, by: str | None) -> str:
+def _precision(made: Sample, opened: Finished, by: str | None) -> str:
     """Return what intervals to expect of people's labels alone: from a pilot's labels where there are some."""
     from judgekit.labelers.human import wilson
     from judgekit.people.sampling import expected
@@ -282,9 +282,9 @@ _WHO = {
 }
 
 
-def _opened(people: Path, results: Path, names: list[str] | None) -> tuple[Opened, People]:
+def _opened(people: Path, results: Path, names: list[str] | None) -> tuple[Finished, People]:
     """Read people's labels and the results that they were sampled from, and check that the texts are the same."""
-    from judgekit.experiment.folder import open_results
+    from judgekit.experiment.finished import opened as open_results
     from judgekit.people.reading import read_people
 
     opened = open_results(results)
@@ -296,7 +296,7 @@ def _opened(people: Path, results: Path, names: list[str] | None) -> tuple[Opene
     return opened, read_people(people, opened.prepared.collection)
 
 
-def _machines(opened: Opened, names: list[str] | None) -> dict[str, Labeling]:
+def _machines(opened: Finished, names: list[str] | None) -> dict[str, Labeling]:
     wanted = names or [name for name, labeler in opened.prepared.labelers.items() if not labeler.needs.people]
     return {name: opened.labelings[name] for name in wanted}
 

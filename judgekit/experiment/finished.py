@@ -6,7 +6,7 @@ import json
 import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from judgekit.data.files import read_table
 from judgekit.data.labelings import Labeling
@@ -23,9 +23,26 @@ if TYPE_CHECKING:
 
     from judgekit.experiment.file import Config
 
-__all__ = ["config_of", "finished", "label_files"]
+__all__ = ["Finished", "config_of", "finished", "label_files", "opened"]
 
 _ANCHOR: Final = "# Paths are relative to "
+
+
+class Finished(NamedTuple):
+    """An experiment, and what is there of its results: nothing of one that was not run."""
+
+    prepared: Prepared
+    labelings: dict[str, Labeling]
+    quality: pd.DataFrame | None
+
+
+def opened(source: Path) -> Finished:
+    """Return what an experiment file or a results folder holds.
+
+    Raises:
+        ConfigError, DataError: as for `finished` and `prepare`.
+    """
+    return Finished(*finished(source)) if source.is_dir() else Finished(prepare(source, keys=False), {}, None)
 
 
 def finished(folder: Path) -> tuple[Prepared, dict[str, Labeling], pd.DataFrame]:
@@ -92,9 +109,9 @@ def _check(folder: Path, config: Config, results: Sequence[Path]) -> None:
         said = made.get(path.relative_to(folder).as_posix())
         if said != now[str(path)].sha256:
             reason = "was changed after the run" if said else "is not of a finished run"
-            raise DataError(f"{reason}: run the experiment again, then audit it", path)
+            raise DataError(f"{reason}: run the experiment again", path)
     changed = [
         f"{path} was changed after the run" for r, path in others.items() if inputs[r]["sha256"] != now[r].sha256
     ]
     if problems := mismatches(now) + changed:
-        raise DataError(f"{'; '.join(problems)}. Run the experiment again, then audit it", folder)
+        raise DataError(f"{'; '.join(problems)}. Run the experiment again", folder)
