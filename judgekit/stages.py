@@ -28,6 +28,7 @@ from judgekit.data.forms import resolved
 from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs, as_labelings, as_queries, as_runs
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.outputs import note_read
+from judgekit.data.readers import check_numbers
 from judgekit.data.runs import Run, pool
 from judgekit.data.spans import where
 from judgekit.data.tables import ALL, LABELS, QUALITY, RATINGS, SCORES, UNDECLARED, Status
@@ -150,6 +151,9 @@ class Collection:
             raise UsageError(f"the depth is how many documents of each list are looked at: at least 1, not {depth}")
         found = [run.cut(depth) for run in as_runs(runs)]
         asked, collection = as_queries(queries), as_docs(docs, cache)
+        for file in runs.values() if isinstance(runs, Mapping) else runs if isinstance(runs, list) else [runs]:
+            if isinstance(file, str | Path):
+                check_numbers(file, asked)
         check_runs(found, asked, collection)
         if limit is not None:
             asked = {q: asked[q] for q in list(asked)[:limit]}

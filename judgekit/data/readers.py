@@ -9,15 +9,15 @@ from typing import Any
 
 from judgekit.data.disk import GivenDocs, large, on_disk
 from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, Query
-from judgekit.data.fields import docs_of, queries_of
+from judgekit.data.fields import QUERY, docs_of, queries_of
 from judgekit.data.forms import ir_dataset, item_fields, located, opened
 from judgekit.data.ordering import Ties
 from judgekit.data.runs import Run
-from judgekit.data.streams import open_atomic
+from judgekit.data.streams import is_json, open_atomic
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, nearest
 
-__all__ = ["read_column", "read_docs", "read_dpr", "read_queries", "write_docs", "write_queries"]
+__all__ = ["check_numbers", "read_column", "read_docs", "read_dpr", "read_queries", "write_docs", "write_queries"]
 
 Files = str | Path | Sequence[str | Path]
 
@@ -132,6 +132,28 @@ def read_dpr(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DE
             have scores and others have none.
     """
     return read_queries(path, "dpr"), read_docs(path, "dpr"), read_run(path, name, ties, "dpr")
+
+
+def check_numbers(file: str | Path, queries: Queries) -> None:
+    """Refuse a run in retrieval JSON whose questions have no ids and stand in another order than those of the queries.
+
+    Raises:
+        DataError: with the line of the first question that is another one than the queries have under its number.
+    """
+    path, spec = located(file, "run")
+    if spec.name not in ("auto", "dpr", "json", "jsonl") or not path.is_file() or not is_json(path):
+        return
+    source, found, form = opened(file, "query")
+    for number, record in enumerate(found if form == "dpr" else (), 1):
+        own = any(name in record.fields for name in QUERY["id"][1:]) or record.fields["query_id"] != f"q{number}"
+        known = queries.get(f"q{number}")
+        text = None if own else source.text(record)
+        if known is not None and text is not None and known.text != text:
+            raise source.error(
+                record,
+                f"question {number} is {text[:60]!r}, and query {known.query_id!r} is {known.text[:60]!r}: questions"
+                " without ids have to stand in one order in all files",
+            )
 
 
 def _write_jsonl(path: str | Path, objects: Iterable[dict[str, Any]]) -> None:

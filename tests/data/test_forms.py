@@ -292,6 +292,20 @@ def test_the_docs_of_several_retrievers_are_taken_together(tmp_path: Path) -> No
         read_queries([sparse, wrong])
 
 
+def test_retrievers_that_number_other_questions_alike_are_refused(tmp_path: Path) -> None:
+    texts = {"1": "by Ann", "2": "by Bo"}
+    entries = [
+        {"question": q, "answers": ["Ann"], "ctxs": [{"id": i, "text": t, "score": 1} for i, t in texts.items()]}
+        for q in ("who wrote it?", "who read it?")
+    ]
+    sparse, dense = put(tmp_path, lines(*entries), "sparse"), put(tmp_path, lines(*entries[::-1]), "dense")
+    jk.label("containment", queries=sparse, docs=[sparse], runs=[sparse])
+    with pytest.raises(
+        DataError, match=r"dense, line 1: question 1 is 'who read it\?', and query 'q1' is 'who wrote it\?'"
+    ):
+        jk.label("containment", queries=sparse, docs=[sparse, dense], runs={"a": sparse, "b": dense})
+
+
 @pytest.fixture
 def beir(tmp_path: Path) -> Path:
     folder = tmp_path / "beir"
