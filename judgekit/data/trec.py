@@ -187,8 +187,6 @@ class _File(NamedTuple):
         from judgekit.data.forms import located
 
         path, spec = located(source, form.kind, format)
-        if spec.name in ("trec", "auto") and path != given(source) and path.suffix in (".trec", ".run", ".qrels"):
-            return cls.at(path, form, "auto")
         return cls(path, form, spec.name == "trec", source, format)
 
     def columns(self, *, may_be_empty: bool = False) -> _Columns:

@@ -344,3 +344,18 @@ def test_every_row_of_the_table_of_forms_works(judgekit: Judgekit, examples: Pat
 def test_the_table_of_forms_has_a_command_for_each_form_that_can_be_tried_here() -> None:
     rows = [line for line in DOCS.read_text().split("## Names")[0].splitlines() if line.startswith("| ")]
     assert len(COMMANDS) == len(rows) - 2 - 3, "all but ir_datasets, standard input and what is refused"
+
+
+def test_an_experiment_takes_the_docs_of_several_retrievers(judgekit: Judgekit, examples: Path) -> None:
+    (examples / "stars.csv").write_text("run,query_id,value\nbm25,q1,1\ndense,q1,0\n")
+    (examples / "exp.toml").write_text(
+        '[data]\nqueries = "bm25.json"\ndocs = ["bm25.json", "dense.json"]\ndepth = 3\n'
+        '[runs]\nbm25 = "bm25.json"\ndense = "dense.json"\n[[labelers]]\nkind = "containment"\n'
+        '[answers]\nratings = ["stars.csv"]\ndepths = [3]\n[metrics]\nmeasures = ["RR"]\n'
+    )
+    said = judgekit("run", "exp.toml", "--dry-run")
+    assert said.code == 0, said.err
+    assert (examples / "dense.json").exists()
+    (examples / "exp.toml").write_text((examples / "exp.toml").read_text().replace(', "dense.json"]', "]"))
+    said = judgekit("run", "exp.toml", "--dry-run")
+    assert "run 'dense' has doc 'd2', which the collection lacks" in said.err

@@ -210,6 +210,19 @@ def test_kilt_evidence_is_qrels_of_pages_and_its_answers_are_answers(tmp_path: P
     assert pairs_of_qrels(path) == {("q1", "d1"): 1.0, ("q1", "d3"): 1.0}
 
 
+def test_kilt_pages_count_for_their_passages_and_its_guesses_are_a_run_of_pages(tmp_path: Path) -> None:
+    path = put(tmp_path, KILT, "kilt.jsonl")
+    docs = [
+        {"doc_id": f"d{page}-{part}", "text": "x", "wikipedia_id": f"d{page}"} for page in (1, 2) for part in (0, 1)
+    ]
+    run = {"q1": {"d1-0": 3.0, "d2-0": 2.0, "d1-1": 1.0}}
+    labels = jk.label(f"provenance(qrels='{path}', expand=page)", queries=path, docs=docs, runs=run)
+    found = {(row.query_id, row.doc_id): row.relevance for row in labels.table.itertuples()}
+    assert found == {("q1", "d1-0"): 1.0, ("q1", "d1-1"): 1.0, ("q1", "d2-0"): 0.0}
+    pages = [{"doc_id": f"d{page}", "text": "x"} for page in (1, 2, 3)]
+    assert jk.label(f"provenance(qrels='{path}')", queries=path, docs=pages, runs=[path]).relevance.tolist() == [1.0]
+
+
 RAGAS = [
     {
         "user_input": "who wrote it?",
