@@ -328,12 +328,13 @@ class Inputs:
 def at_every_depth(quality: pd.DataFrame, scores: pd.DataFrame, depths: Collection[int] | None) -> pd.DataFrame:
     """Return quality that is about a run as a whole, as a leaderboard's, at each depth that the measures look at.
 
-    A table with the column ``depth``, and one where only one depth is meant, stay as they are.
+    A table with the column ``depth``, and one where only one depth is meant, stay as they are; so do ratings of single
+    answers where the measures look at several depths: they have to say which they are about.
     """
-    wanted = sorted(depths or {k for k in map(cutoff_of, scores["measure"].unique()) if k} or {_WHOLE_RUN})
-    if "depth" in quality.columns or (len(wanted) == 1 and wanted != [_WHOLE_RUN]):
+    cutoffs = sorted(depths or {k for k in map(cutoff_of, scores["measure"].unique()) if k})
+    if "depth" in quality.columns or len(cutoffs) == 1 or (cutoffs and not only_means(quality)):
         return quality
-    return pd.concat([quality.assign(depth=depth) for depth in wanted], ignore_index=True)
+    return pd.concat([quality.assign(depth=depth) for depth in cutoffs or [_WHOLE_RUN]], ignore_index=True)
 
 
 def only_means(table: pd.DataFrame) -> bool:

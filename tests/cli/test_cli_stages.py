@@ -405,7 +405,8 @@ def test_the_comparison_shows_the_interval_of_every_concordance(judgekit: Judgek
     (folder / "q.csv").write_text("run,depth,model,query_id,metric,value\n" + quality)
     said = judgekit("compare", "--scores", "s.csv", "--quality", "q.csv", "--primary", "P@5", "--primary-metric", "em")
     assert said.code == 0, said.err
-    head, row = said.out.splitlines()[:2]
+    lines = said.out.splitlines()
+    head, row = next((line, lines[i + 1]) for i, line in enumerate(lines) if "ci_low" in line)
     assert head.split()[-6:] == ["concordance", "ci_low", "ci_high", "tau_b", "rho", "r"]
     value, low, high = map(float, row.split()[-6:-3])
     assert low < value < high
