@@ -185,7 +185,9 @@ def test_scores_that_tie_across_a_cutoff_are_told_once_per_run(judgekit: Judgeki
     ]
 
 
-def test_run_does_it_all_and_a_second_time_without_a_request(judgekit: Judgekit, folder: Path) -> None:
+def test_run_does_it_all_a_second_time_without_a_request_and_report_draws_the_same_page(
+    judgekit: Judgekit, folder: Path
+) -> None:
     first = judgekit("run", "experiment.toml", "--out", "results")
     assert first.code == 0, first.err
     assert first.out.startswith("No LLM was involved: the built-in mock (mock:) judged and answered by word overlap.")
@@ -218,6 +220,12 @@ def test_run_does_it_all_and_a_second_time_without_a_request(judgekit: Judgekit,
     assert second.code == 0, second.err
     assert "0 sent" in second.err
     assert {p: (folder / "results" / p).read_bytes() for p in before} == before
+    page = folder / "results" / "report.html"
+    drawn = page.read_bytes()
+    page.unlink()
+    said = judgekit("report", "results")
+    assert said.code == 0, said.err
+    assert page.read_bytes() == drawn
 
 
 def test_dry_run_counts_and_sends_nothing(judgekit: Judgekit, folder: Path) -> None:
@@ -230,16 +238,6 @@ def test_dry_run_counts_and_sends_nothing(judgekit: Judgekit, folder: Path) -> N
     after = judgekit("run", "experiment.toml", "--dry-run")
     rows = {line.split("  ")[0]: line.split() for line in after.out.splitlines()}
     assert rows["label judge"][2:6] == ["18", "18", "18", "0"]
-
-
-def test_report_draws_the_same_page_again(judgekit: Judgekit, folder: Path) -> None:
-    assert judgekit("run", "experiment.toml", "--out", "results").code == 0
-    page = folder / "results" / "report.html"
-    before = page.read_bytes()
-    page.unlink()
-    said = judgekit("report", "results")
-    assert said.code == 0, said.err
-    assert page.read_bytes() == before
 
 
 @pytest.mark.parametrize("command", [[], ["run"], ["label"], ["answer"], ["score"], ["compare"], ["report"], ["demo"]])

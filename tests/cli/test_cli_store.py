@@ -107,11 +107,6 @@ def test_an_error_in_a_batch_result_is_told_with_its_line(judgekit: Judgekit, fo
     assert "overloaded" in said.out
 
 
-def test_the_help_says_that_two_processes_may_pay_twice(judgekit: Judgekit) -> None:
-    said = " ".join(judgekit("cache", "--help").out.split())
-    assert "may both pay for what neither has yet" in said
-
-
 def test_what_is_forgotten_is_shown_first_and_asked_again_by_the_next_run(judgekit: Judgekit, folder: Path) -> None:
     assert judgekit(*RUN, "--cache", "store").code == 0
     lost = ["cache", "forget", "--query", "q0", "--queries", "queries.jsonl", "--cache", "store"]

@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
-from judgekit.client.budget import Budget
-from judgekit.client.mock import ScriptedTransport, error
+from judgekit.client.mock import ScriptedTransport
 from judgekit.client.session import Session, run_sync
 from judgekit.data.documents import Doc, Query, Unit
-from judgekit.errors import BudgetError, EndpointError, UsageError
+from judgekit.errors import UsageError
 from judgekit.labelers.base import build
 from judgekit.progress import Event
-from judgekit.wire.types import Endpoint, Failure, Outcome, Request
+from judgekit.wire.types import Endpoint, Outcome, Request
 from tests.labelers.scripted import Here
 from tests.programs import Ask, collect, texts
 
@@ -89,39 +88,6 @@ def test_a_plan_counts_what_is_missing_and_sends_nothing(tmp_path: Path) -> None
     assert (plan.units, plan.requests, plan.cached, plan.at_least) == (1400, 700, 3, False)
     assert plan.prompt_tokens > 697 * 10
     assert len(transport.sent) == 3
-
-
-def test_one_failed_request_fails_its_unit_alone() -> None:
-    def script(body: dict) -> object:  # type: ignore[type-arg]
-        if body["messages"][-1]["content"] == "unit 3":
-            return error(400, "This model's maximum context length is 10 tokens.", code="context_length_exceeded")
-        return "yes"
-
-    with Session(transports=lambda _: ScriptedTransport(script)) as session:  # type: ignore[arg-type]
-        got = run_sync(collect(session, UNITS[:10], Ask(HERE)))
-        usage = session.usage("s")
-    assert isinstance(got["unit 3"][0], Failure)
-    assert "maximum context length" in got["unit 3"][0].reason
-    assert (usage.sent, usage.failed) == (9, 1)
-
-
-def test_a_wrong_key_stops_the_run_with_the_servers_words() -> None:
-    transport = ScriptedTransport(error(401, "Incorrect API key provided."))
-    with Session(transports=lambda _: transport) as session, pytest.raises(EndpointError, match="Incorrect API key"):
-        run_sync(collect(session, UNITS, Ask(HERE)))
-    assert len(transport.sent) <= 16
-
-
-def test_the_budget_stops_the_run_and_what_was_paid_for_is_kept(tmp_path: Path) -> None:
-    transport = ScriptedTransport("yes")
-    with (
-        Session(tmp_path, budget=Budget(max_requests=5), transports=lambda _: transport) as session,
-        pytest.raises(BudgetError, match="5 requests"),
-    ):
-        run_sync(collect(session, UNITS, Ask(HERE)))
-    assert len(transport.sent) == 5
-    with Session(tmp_path, transports=lambda _: transport) as session:
-        assert session.plan(UNITS, Ask(HERE)).cached == 5
 
 
 def test_it_works_under_a_running_loop_and_across_several(tmp_path: Path) -> None:

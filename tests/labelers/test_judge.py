@@ -91,16 +91,6 @@ def test_what_is_cut_off_twice_is_truncated(again: Says) -> None:
     assert len(played.waves) == 2
 
 
-@pytest.mark.parametrize("room", ["max_tokens", "max_completion_tokens"])
-def test_the_endpoints_own_room_and_temperature_go_before_the_prompts(room: str) -> None:
-    here = Here(params={room: 7, "temperature": 0.3})
-    played = play(build("judge", here), UNIT, [CUT, "Yes"])
-    (first,), (second,) = played.bodies
-    assert (first[room], first["temperature"]) == (7, 0.3)
-    assert len({"max_tokens", "max_completion_tokens"} & set(first)) == 1
-    assert second[room] > 7
-
-
 def test_samples_are_distinct_requests_of_one_body_at_a_temperature() -> None:
     played = play(build("judge(samples=3)", Here()), UNIT, ["Yes", "No", "Yes"])
     (wave,) = played.waves
@@ -253,21 +243,6 @@ def test_voices_with_log_probabilities_are_averaged() -> None:
     one, two = (logprobs(["Yes"], t0={"Yes": p, "No": 1 - p}) for p in (0.9, 0.6))
     label = play(build("judge(read=logprobs, samples=2)", Here()), UNIT, [one, two]).label
     assert label.relevance == pytest.approx(0.75)
-
-
-@pytest.mark.parametrize(
-    "says",
-    [
-        "Yes",
-        logprobs(["Yes"], t0={"Yes": 0.9}),
-        {**logprobs(["Yes"]), "logprobs": {"content": [{"token": "Yes", "logprob": 0}]}},
-    ],
-    ids=["none", "only itself", "no alternatives"],
-)
-def test_a_reply_without_log_probabilities_is_unparsed_and_no_fallback(says: Says) -> None:
-    label = play(build("judge(read=logprobs)", Here()), UNIT, [says]).label
-    assert (label.relevance, label.status, label.raw) == (None, Status.UNPARSED, "Yes")
-    assert label.reason.startswith("the reply has no log-probabilities")
 
 
 @pytest.mark.parametrize(

@@ -216,12 +216,6 @@ def test_what_only_reads_like_an_abstention_is_an_attempt_and_counted() -> None:
     assert (label.relevance, label.extra["seems_abstained"]) == (pytest.approx(1 / 3), 1)
 
 
-def test_shares_of_samples_are_probabilities_too() -> None:
-    labeler = build("utility(variant=abstention, samples=4)", Here())
-    assert play(labeler, UNIT, ["unknown", "Paris", "Lyon", "Paris"]).label.relevance == 0.25
-    assert str(labeler.scale) == "unit"
-
-
 def test_missing_log_probabilities_are_unparsed_and_a_failed_reply_has_failed() -> None:
     labeler = build("utility(variant=abstention, read=logprobs)", Here())
     assert play(labeler, UNIT, ["unknown"]).label.status is Status.UNPARSED
