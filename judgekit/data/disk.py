@@ -178,7 +178,7 @@ def on_disk(file: str | Path, format: str, path: Path, index: str | Path | None)
         if _header(places).get("made_from") != wanted or not texts.exists():
             _build(found, places, None if in_place else texts, wanted)
         count = int(_header(places)["docs"])
-        numbers = np.memmap(places, np.uint64, "r", _HEADER, (2, count))
+        numbers = np.asarray(np.memmap(places, np.uint64, "r", _HEADER, (2, count)))  # still mapped
         # Open files outlive their names.
         return DiskDocs(texts.open("rb"), numbers[0], numbers[1], _loader(found.source, path, in_place))
 
