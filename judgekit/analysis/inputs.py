@@ -325,16 +325,17 @@ class Inputs:
             )
 
 
-def at_every_depth(quality: pd.DataFrame, scores: pd.DataFrame, depths: Collection[int] | None) -> pd.DataFrame:
-    """Return quality that is about a run as a whole, as a leaderboard's, at each depth that the measures look at.
+def at_every_depth(
+    quality: pd.DataFrame, scores: pd.DataFrame, depths: Collection[int] | None, *, whole: bool
+) -> pd.DataFrame:
+    """Return quality that does not say of which depth it is at each depth that the measures look at.
 
-    A table with the column ``depth``, and one where only one depth is meant, stay as they are; so do ratings of single
-    answers where the measures look at several depths: they have to say which they are about.
+    That is so if it is about runs as wholes, as a leaderboard's, or if no measure has a cutoff: else it stays as it is.
     """
-    cutoffs = sorted(depths or {k for k in map(cutoff_of, scores["measure"].unique()) if k})
-    if "depth" in quality.columns or len(cutoffs) == 1 or (cutoffs and not only_means(quality)):
+    wanted = sorted(depths or {k for k in map(cutoff_of, scores["measure"].unique()) if k})
+    if "depth" in quality.columns or (wanted and (len(wanted) == 1 or not whole)):
         return quality
-    return pd.concat([quality.assign(depth=depth) for depth in cutoffs or [_WHOLE_RUN]], ignore_index=True)
+    return pd.concat([quality.assign(depth=depth) for depth in wanted or [_WHOLE_RUN]], ignore_index=True)
 
 
 def only_means(table: pd.DataFrame) -> bool:

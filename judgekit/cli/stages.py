@@ -475,9 +475,10 @@ def compare(
     from judgekit.analysis.inputs import at_every_depth
     from judgekit.answers.imported import read_ratings
     from judgekit.data.files import check_target, read_table, write_table
+    from judgekit.data.leaderboards import other_form
     from judgekit.data.manifest import manifest_path, write_manifest
     from judgekit.data.outputs import noting_reads
-    from judgekit.data.tables import SCORES
+    from judgekit.data.tables import RATINGS, SCORES
 
     for name in level or ():
         if name not in LEVELS:
@@ -490,7 +491,11 @@ def compare(
             table = read_table(SCORES, file)
             tables.append(table if labeling is None else table.assign(labeling=labeling))
         found = pd.concat(tables, ignore_index=True)
-        answers = at_every_depth(pd.concat([read_ratings(path) for path in quality], ignore_index=True), found, depth)
+        rated = [
+            at_every_depth(read_ratings(path), found, depth, whole=other_form(RATINGS, path) is not None)
+            for path in quality
+        ]
+        answers = pd.concat(rated, ignore_index=True)
     inputs = made_from({}, read)
     comparison = compare_tables(
         found,
