@@ -16,7 +16,7 @@ from judgekit.data.readers import doc_fields, query_fields, read_docs, read_quer
 from judgekit.data.records import as_number
 from judgekit.data.streams import given, head, open_atomic, write_atomic
 from judgekit.data.tables import ANSWERS, SCORES, Status
-from judgekit.data.trec import read_qrels, read_run, write_qrels, write_run
+from judgekit.data.trec import missing_path, read_qrels, read_run, write_qrels, write_run
 from judgekit.errors import DataError, UsageError, nearest
 from judgekit.spec import split_form
 
@@ -76,6 +76,8 @@ def convert(
     Raises:
         DataError, UsageError: the file cannot be read, or not be written so.
     """
+    if min_grade is not None and math.isnan(min_grade):
+        raise UsageError("--min-grade must be a number")
     kind = _kind(source, format) if kind is None else kind
     if kind not in KINDS:
         raise UsageError(f"there is no kind of data {kind!r} (there are: {', '.join(KINDS)}).{nearest(kind, KINDS)}")
@@ -115,7 +117,11 @@ def convert(
             write_qrels(labeling, out, min_grade)
         else:
             _pairs(out, target, _labels(labeling, min_grade), "relevance")
-        return f"{len(labeling):,} labels as {target}"
+        missing = sum(status != Status.OK.value for status in labeling.status)
+        where = f"listed in {missing_path(out).name}" if target == "trec" else "left out"
+        return f"{len(labeling) - missing:,} labels as {target}" + (
+            f", {missing:,} missing ones {where}" if missing else ""
+        )
     table = read_table(ANSWERS if kind == "answers" else SCORES, source, format)
     _rows(out, target, table.to_dict("records"))
     return f"{len(table):,} rows of {kind} as {target}"
@@ -130,9 +136,16 @@ def _kind(source: str | Path, format: str) -> str:
         number = {4: 3, 6: 4}.get(len(words))
         if number and math.isfinite(as_number(words[number].decode("ascii", "replace"))):
             return "qrels" if len(words) == 4 else "run"
-    if path.exists() and other_form(SCORES, source, format) is not None:
-        return "scores"
     holds = [kind for kind in _NEEDED if _reads(source, kind, format)]
+    try:
+        scores = path.exists() and other_form(SCORES, source, format) is not None
+    except DataError:
+        if not holds:
+            raise
+        scores = True
+    if scores:
+        # Three columns without a header are a run as well as values of measures.
+        holds = ["scores", *(kind for kind in holds if kind in ("run", "qrels"))]
     if len(holds) != 1:
         have = " or ".join(holds) or f"nothing that is known ({_KNOWN})"
         raise UsageError(f"{source}: holds {have}; say with --kind what is to be converted ({', '.join(KINDS)})")

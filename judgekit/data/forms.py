@@ -384,6 +384,8 @@ def opened(source: str | Path, kind: str, format: str = "auto") -> Opened:
     syntax, found = records(path, Spec("auto" if form else spec.name, tuple(options.items())), expected, _OTHERS)
     first = next(found, None)
     if first is not None:
+        if form != "dict":
+            _refuse_columns(path, first, names)
         found = chain([first], found)
         if not form and not chosen:
             form = next((name for name, one in FORMS.items() if one.marks(first.fields)), "")
@@ -395,6 +397,24 @@ def opened(source: str | Path, kind: str, format: str = "auto") -> Opened:
     if kind == "query":
         origin = origin.of({**_ENTRY, **names, "text": names["text"] if "text" in chosen else _ENTRY["text"]}, what)
     return Opened(origin, _unfolded(form, origin, found, kind), form)
+
+
+def _refuse_columns(path: Path, record: Record, names: Names) -> None:
+    """Refuse JSON by columns, as pandas and Datasets write a table unless told otherwise.
+
+    Raises:
+        DataError: the first record is such a table.
+    """
+    if not all(isinstance(cells, list | dict) for cells in record.fields.values()):
+        return
+    telling = {*_ASKED, *(name for key in ("id", "text", "query", "doc") for name in names.get(key, ()))}
+    for name, cells in record.fields.items():
+        of_texts = isinstance(cells, list) and cells and isinstance(cells[0], str)
+        if name in telling and (of_texts or (isinstance(cells, dict) and cells and all(map(str.isdigit, cells)))):
+            how = "to_json(…, orient='records', lines=True)"
+            raise DataError(
+                f"{name!r} holds a whole column; a record is one row: write it with {how}", path, record.line
+            )
 
 
 _OPTIONS: Final = ("header", "quote")

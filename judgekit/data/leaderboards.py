@@ -14,8 +14,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from judgekit.data.fields import Source
 from judgekit.data.forms import FORMS, opened
-from judgekit.data.records import Record, as_number, records
+from judgekit.data.records import Record, as_number, kind_of, records
 from judgekit.data.streams import given, head, lines, stem
 from judgekit.data.tables import ALL, ANSWERS, QUALITY, SCORES, Table
 from judgekit.errors import DataError
@@ -79,7 +80,7 @@ def other_form(table: Table, source: str | Path, format: str = "auto") -> pd.Dat
         found = opened(source, "answer", format)
         if not found.form:
             return None
-        rows = [(found.source.id(r), r.fields["answer"] or "") for r in found.records]
+        rows = [(found.source.id(r), _answer(found.source, r)) for r in found.records]
         return pd.DataFrame(rows, columns=["query_id", "answer"])
     if table.name not in (SCORES.name, QUALITY.name) or name not in ("auto", *LAYOUTS):
         return None
@@ -103,6 +104,14 @@ def other_form(table: Table, source: str | Path, format: str = "auto") -> pd.Dat
     if table.name == SCORES.name:
         return frame.assign(labeling=stem(path) if names_runs or path.is_dir() else "scores")
     return frame.rename(columns={"measure": "metric"})
+
+
+def _answer(source: Source, record: Record) -> object:
+    """Return an answer, a text or a number (0 is one); "" where there is none."""
+    answer = record.fields["answer"]
+    if isinstance(answer, list | dict):
+        raise source.error(record, f"the answer must be a text, is {kind_of(answer)}")
+    return "" if answer is None else answer
 
 
 def _layout(path: Path, told: str) -> tuple[str, ...]:

@@ -206,12 +206,20 @@ def _topics(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
 
 def _delimited(delimiter: str) -> Callable[[Path, Mapping[str, Value]], Iterator[Record]]:
     def read(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
-        quote = str(options.get("quote", '"'))
-        if quote not in ('"', "none"):
-            raise UsageError(f"quote={quote}: expected quote=none, or nothing")
+        quote = str(options.get("quote", "csv"))
+        if quote not in ("csv", "none"):
+            raise UsageError(f"quote={quote}: expected quote=none, quote=csv, or nothing")
         source = (line.text for line in without_trailing_blanks(lines(path, ends=True)))
+        csv.field_size_limit(_LARGEST_CELL)
+        taken = list[str]()  # the lines of one row
+
+        def noted() -> Iterator[str]:
+            for text in source:
+                taken.append(text)
+                yield text
+
         rows = csv.reader(
-            source,
+            noted(),
             delimiter=delimiter,
             quoting=csv.QUOTE_NONE if quote == "none" else csv.QUOTE_MINIMAL,
             strict=True,
@@ -219,6 +227,7 @@ def _delimited(delimiter: str) -> Callable[[Path, Mapping[str, Value]], Iterator
         header = [name.strip() for name in str(options["header"]).split(",")] if "header" in options else None
         while True:
             line = rows.line_num + 1
+            taken.clear()
             try:
                 row = next(rows, None)
             except csv.Error as error:
@@ -234,10 +243,25 @@ def _delimited(delimiter: str) -> Callable[[Path, Mapping[str, Value]], Iterator
             elif len(row) != len(header):
                 columns = f"the header has {len(header)} columns, this row {len(row)}"
                 raise DataError(columns if row else "is empty where a row was expected", path, line)
+            elif delimiter == "\t" and "quote" not in options and len(taken) > 1 and _each_a_row(taken, len(header)):
+                raise DataError(
+                    f"begins a cell with a quote, which ends {len(taken) - 1} lines below, but each of these lines"
+                    " looks like a row: say quote=none if quotes are plain characters here, or quote=csv if it is one",
+                    path,
+                    line,
+                )
             else:
                 yield Record(line, dict(zip(header, row, strict=True)))
 
     return read
+
+
+_LARGEST_CELL = (1 << 31) - 1
+"""Bytes of a cell; Python's limit of 128 KiB is less than a long document."""
+
+
+def _each_a_row(taken: list[str], columns: int) -> bool:
+    return columns > 1 and all(line.count("\t") == columns - 1 for line in taken)
 
 
 def _parquet(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
@@ -299,7 +323,8 @@ def sniff(path: Path, expected: str) -> str:
     for name, delimiter in (("tsv", b"\t"), ("csv", b",")):
         if delimiter in header:
             return name
-    raise DataError(f"begins with {header[:40].decode(errors='replace')!r}; expected {expected}", path, 1)
+    hint = "; its cells stand between semicolons: save it with commas or tabs" if b";" in header else ""
+    raise DataError(f"begins with {header[:40].decode(errors='replace')!r}; expected {expected}{hint}", path, 1)
 
 
 def records(path: Path, spec: Spec, expected: str, more: Iterable[str] = ()) -> tuple[str, Iterator[Record]]:

@@ -184,7 +184,7 @@ class Table:
             if len(column) and pd.api.types.is_numeric_dtype(kinds) and not column.isna().all():
                 raise DataError(f"{where} holds numbers; ids and names are strings (read them with dtype=str)", path)
             if str(kinds) not in ("str", "string"):
-                odd = np.array([not isinstance(v, str) and not pd.isna(v) for v in column], dtype=bool)
+                odd = np.array([not isinstance(v, str) and np.any(pd.notna(v)) for v in column], dtype=bool)
                 if odd.any():
                     raise fail(odd, f"{column.iloc[int(np.argmax(odd))]!r} is not a string")
             missing = column.isna()

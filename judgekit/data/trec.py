@@ -123,8 +123,8 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
     queries, docs, values, whole = found.columns(may_be_empty=bool(missing))
     declared = scale is not None
     if scale is None:
-        if not whole:
-            found.slowly(_decimal)
+        if not whole or max(values.max(initial=0), -values.min(initial=0)) >= _LARGEST:
+            found.slowly(_not_a_grade)
         scale = Scale.of_grades(values)
     status = np.full(len(values), STATUSES.index(Status.OK), np.int8)
     if missing:
@@ -157,7 +157,7 @@ def _labels(source: str | Path, name: str | None, scale: Scale | None) -> Labeli
         return None
     table = read_table(LABELS, path)
     values = table["relevance"].dropna().to_numpy()
-    wrong = None if scale else next(filter(None, (_decimal(f"{value:g}") for value in values)), None)
+    wrong = None if scale else next(filter(None, (_not_a_grade(f"{value:g}") for value in values)), None)
     if wrong is not None:
         raise DataError(f"the relevance {wrong}", path)
     return Labeling(name or stem(path), scale or Scale.of_grades(values), table, declared=scale is not None)
@@ -374,7 +374,13 @@ def _scan(path: Path, form: _Form, problem: Callable[[str], str | None] = lambda
     return _Columns(stretches(strings(queries)), strings(docs), found, bool((found % 1 == 0).all()))
 
 
-def _decimal(text: str) -> str | None:
+_LARGEST: Final = 2**53
+"""From here on a float is not the whole number that it was read from."""
+
+
+def _not_a_grade(text: str) -> str | None:
+    if abs(float(text)) >= _LARGEST:
+        return f"{text} is too large for a grade"
     if float(text).is_integer():
         return None
     return (

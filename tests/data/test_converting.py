@@ -142,3 +142,26 @@ def read_qrels_frame():
     import pandas as pd
 
     return pd.DataFrame({"query_id": ["q"], "doc_id": ["d"], "relevance": [1.0]})
+
+
+@pytest.mark.parametrize("out", ["out.qrels", "out.csv"])
+def test_converting_says_how_many_labels_are_missing(out: str, tmp_path: Path) -> None:
+    (tmp_path / "in.qrels").write_text("q1 0 a 1\nq1 0 b 0\n")
+    (tmp_path / "in.missing.tsv").write_text("query_id\tdoc_id\tstatus\nq1\tc\tfailed\n")
+    told = convert(tmp_path / "in.qrels", tmp_path / out)
+    assert told.startswith("2 labels as ")
+    assert ", 1 missing ones " + ("listed in out.missing.tsv" if out.endswith("qrels") else "left out") in told
+
+
+@pytest.mark.parametrize("out", ["out.qrels", "out.csv"])
+def test_a_least_grade_that_is_not_a_number_is_refused(out: str, tmp_path: Path) -> None:
+    (tmp_path / "in.qrels").write_text("q1 0 a 1\n")
+    with pytest.raises(UsageError, match="--min-grade must be a number"):
+        convert(tmp_path / "in.qrels", tmp_path / out, min_grade=float("nan"))
+
+
+@pytest.mark.parametrize("third", ["1", "8.5"])
+def test_three_columns_may_be_a_run_or_scores_and_have_to_be_told(third: str, tmp_path: Path) -> None:
+    (tmp_path / "in.tsv").write_text(f"q1\td1\t{third}\nq2\td2\t{third}\n")
+    with pytest.raises(UsageError, match=r"holds scores or run.* say with --kind"):
+        convert(tmp_path / "in.tsv", tmp_path / "out.csv")

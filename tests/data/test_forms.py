@@ -19,9 +19,11 @@ import pytest
 
 import judgekit as jk
 from judgekit.data.documents import Doc, Query
+from judgekit.data.files import read_table
 from judgekit.data.forms import content_id
 from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.streams import given
+from judgekit.data.tables import ANSWERS
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, UsageError
 
@@ -437,6 +439,10 @@ def test_standard_input_is_read_more_than_once(monkeypatch: pytest.MonkeyPatch) 
     given.__globals__["_standard_input"].cache_clear()
 
 
+def read_answers(path: Path) -> object:
+    return read_table(ANSWERS, path)
+
+
 BAD: list[tuple[str, Callable[[Path], object], bytes, int | None, str]] = [
     ("CSV run", read_run, b"query_id,doc_id,score\nq1,d1,2\nq1,d2,high\n", 3, "'score' must be a finite number, is 'high'"),
     ("CSV run, pair twice", read_run, b"query_id,doc_id,score\nq1,d1,2\nq1,d1,1\n", 3, "doc 'd1' is there twice for query 'q1'"),
@@ -463,6 +469,14 @@ BAD: list[tuple[str, Callable[[Path], object], bytes, int | None, str]] = [
     ("topics, text outside", read_queries, b"<top>\n<num> 1\n<title> a\n</top>\nmore\n", 5, "stands outside of a topic"),
     ("TSV topics", read_queries, b"1\ta\n2\tb\tc\n", 2, "the header has 2 columns, this row 3"),
     ("a run for queries", read_queries, RUNS["JSON by query"], None, "is of the form 'dict', which holds no queries; expected query records"),
+    ("TSV, quotes over rows", read_queries, b'1\t"a\n2\tb"\n3\tc\n', 1, "ends 1 lines below, but each of these lines looks like a row"),
+    ("TSV with a header, quotes over rows", read_docs, b'id\ttext\n1\t"a\n2\tb\n3\tc"\n', 2, "ends 2 lines below"),
+    ("JSON by column", read_queries, b'{"question": ["a", "b"], "answer": ["x", "y"], "contexts": [["c"], ["d"]]}', 1, "'question' holds a whole column"),
+    ("JSON by column, answers", read_answers, b'{"question": ["a", "b"], "answer": ["x", "y"], "contexts": [["c"], ["d"]]}', 1, "'question' holds a whole column"),
+    ("JSON by column as pandas writes it", read_run, b'{"query_id": {"0": "a"}, "doc_id": {"0": "b"}, "score": {"0": 1}}', 1, "'query_id' holds a whole column"),
+    ("an answer that is a list", read_answers, lines({**RAGAS[0], "response": ["a"]}), 1, "the answer must be a text, is a list"),
+    ("a grade beyond whole floats", read_qrels, b"q1 0 d1 1\nq1 0 d2 99999999999999999999\n", 2, "99999999999999999999 is too large for a grade"),
+    ("a grade beyond whole floats, CSV", read_qrels, b"query_id,doc_id,relevance\nq1,d1,-9007199254740993\n", 2, "is too large for a grade"),
     ("lz4", read_run, b"\x04\x22\x4d\x18....", None, "is compressed with lz4; expected"),
     ("nothing known", read_run, b"hello\nworld\n", 1, "has 1 columns, expected 6"),
 ]  # fmt: skip
@@ -477,3 +491,20 @@ def test_a_bad_line_is_named_in_each_form(
         read(path)
     assert (caught.value.path, caught.value.line) == (path, line)
     assert reason in caught.value.reason, caught.value
+
+
+def test_a_text_of_several_lines_in_tsv_is_read_where_told_or_plain(tmp_path: Path) -> None:
+    path = put(tmp_path, b'id\ttext\n1\t"a\n2\tb"\n3\tc\n')
+    assert list(read_queries(path, "tsv(quote=csv)")) == ["1", "3"]
+    assert [q.text for q in read_queries(path, "tsv(quote=none)").values()] == ['"a', 'b"', "c"]
+    assert [q.text for q in read_queries(put(tmp_path, b'id\ttext\n1\t"a\nb"\n')).values()] == ["a\nb"]
+
+
+def test_a_long_document_fits_into_a_cell(tmp_path: Path) -> None:
+    path = put(tmp_path, b"doc_id,text\nd1," + b"x" * 200_000 + b"\n")
+    assert [len(doc.text) for doc in read_docs(path).get(["d1"])] == [200_000]
+
+
+def test_the_number_0_is_an_answer(tmp_path: Path) -> None:
+    path = put(tmp_path, lines({**RAGAS[0], "response": 0}, {**RAGAS[0], "response": None}))
+    assert read_table(ANSWERS, path)["answer"].tolist() == ["0", ""]
