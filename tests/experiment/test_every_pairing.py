@@ -54,7 +54,7 @@ def middle(ranked, judged, cutoff):
     return len(ranked) > 1 and ranked[1] > 0
 """
 
-METRICS = ["accuracy", "contains", "correct", "em", "f1", "rouge-1", "rouge-2", "rouge-l"]
+METRICS = ["accuracy", "contains", "correct", "em", "f1", "grounded", "rouge-1", "rouge-2", "rouge-l"]
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +135,7 @@ def test_every_two_labelers_end_with_a_report(data: Path, tmp_path: Path, togeth
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_every_answer_metric_ends_with_a_report(data: Path, tmp_path: Path, metric: str) -> None:
-    spelling = "correct(endpoint=two)" if metric == "correct" else metric
+    spelling = f"{metric}(endpoint=two)" if metric in ("correct", "grounded") else metric
     finished = finish(data, tmp_path, ["containment", "judge"], answers={"metrics": [spelling]})
     assert finished.quality["value"].notna().all()
 

@@ -19,7 +19,17 @@ ENTRIES = {**base.catalog(), **quality.catalog()}
 
 def test_every_labeler_and_every_metric_is_listed() -> None:
     assert set(base.catalog()) == set(base.kinds()) == {"containment", "human", "judge", "provenance", "utility"}
-    assert list(quality.catalog()) == ["accuracy", "contains", "correct", "em", "f1", "rouge-1", "rouge-2", "rouge-l"]
+    assert list(quality.catalog()) == [
+        "accuracy",
+        "contains",
+        "correct",
+        "em",
+        "f1",
+        "grounded",
+        "rouge-1",
+        "rouge-2",
+        "rouge-l",
+    ]
 
 
 @pytest.mark.parametrize("name", sorted(ENTRIES))
