@@ -318,45 +318,43 @@ def score(
     if per_query or out is not None or format != "table":
         import pandas as pd
 
-        table = evaluation.means()
-        if per_query:
-            table = pd.concat([table, evaluation.scores()], ignore_index=True)
+        means = evaluation.means()
+        table = pd.concat([means, evaluation.scores()], ignore_index=True) if per_query else means
         if out is not None:
             from judgekit.data.files import write_table
 
             write_table(table, out)
             write_manifest(manifest_path(out), inputs, [out])
-        if per_query or (format != "table" and changes is None):
-            show(table, format)
-    if format == "table" and not per_query:
+        if (per_query and out is None) or (format != "table" and changes is None):
+            show(table if out is None else means, format)
+    if format == "table" and (out is not None or not per_query):
         _means(evaluation)
     if changes is not None:
         if format == "table":
-            console().print(f"\nagainst {baseline}:", markup=False, highlight=False)
+            typer.echo(f"\nagainst {baseline}:")
         show(changes, format)
+    if out is not None:
+        typer.echo(f"scores: {out} ({len(table):,} rows)", err=format != "table")
     for line in dict.fromkeys([*evaluation.warnings, *_remarks(evaluation, missing)]):
-        console(stderr=True).print(f"note: {line}", markup=False, highlight=False)
+        typer.echo(f"note: {line}", err=True)
 
 
 def _means(evaluation: Evaluation) -> None:
-    """Print means with runs and labelings as rows and measures as columns; needs no pandas, which is slow to load."""
-    from rich.table import Table
-
+    """Print means with runs and labelings as rows and measures as columns; pandas and rich are slow to load."""
     names = list(dict.fromkeys(mean.measure for mean in evaluation.summary))
-    table = Table(box=None, pad_edge=False)
-    for title in ("labeling", "run"):
-        table.add_column(title)
-    for name in names:
-        table.add_column(name, justify="right")
     rows: dict[tuple[str, str], dict[str, str]] = {}
     for mean in evaluation.summary:
         value = "-" if mean.value != mean.value else f"{mean.value:.4f}"
         if evaluation.bounded and mean.low == mean.low:
             value = f"{mean.low:.4f}..{mean.high:.4f}"
         rows.setdefault((mean.labeling, mean.run), {})[mean.measure] = value
-    for key, values in rows.items():
-        table.add_row(*key, *(values[name] for name in names))
-    console().print(table)
+    lines = [["labeling", "run", *names], *([*key, *(values[name] for name in names)] for key, values in rows.items())]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        cells = (
+            f"{text:<{w}}" if i < 2 else f"{text:>{w}}" for i, (text, w) in enumerate(zip(line, widths, strict=True))
+        )
+        typer.echo("  ".join(cells).rstrip())
 
 
 def _remarks(evaluation: Evaluation, missing: Missing) -> Iterator[str]:

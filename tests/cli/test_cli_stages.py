@@ -433,3 +433,13 @@ def test_the_language_of_queries_is_read_or_told_and_doubtful_zeros_are_counted(
     assert set(doubtful["relevance"]) == {0.0}
     count = f"{len(doubtful)} of {len(labels)} labels, in 2 of 6 queries"
     assert f"{count}, may be wrong: not found as it is written" in " ".join(said.err.split())
+
+
+def test_a_table_that_is_written_is_summed_up_on_the_screen(judgekit: Judgekit, folder: Path) -> None:
+    common = ["score", "--run", "good.trec", "--qrels", "gold.qrels", "-m", "nDCG@3 AP"]
+    means = judgekit(*common).out
+    said = judgekit(*common, "--per-query", "--out", "s.csv").out
+    assert said == f"{means}scores: s.csv ({len(pd.read_csv(folder / 's.csv'))} rows)\n"
+    assert means == judgekit(*common, "--out", "s.csv").out.partition("scores:")[0]
+    csv = judgekit(*common, "--per-query", "--out", "s.csv", "--format", "csv")
+    assert len(pd.read_csv(io.StringIO(csv.out))) == 2
