@@ -40,6 +40,8 @@ _OFF_TOPIC: Final = (
 def stuff(question: str, passage: str, *, words: Literal["query"] = "query", times: int = 3) -> str:
     """Scatter the words of the question over the passage, ``times`` times."""
     rng, out = random.Random(f"{question} {passage}"), passage.split()
+    if times < 1:
+        raise UsageError(f"stuff: times is at least 1, not {times}")
     for _ in range(times):
         for word in question.split():
             out.insert(rng.randint(0, len(out)), word)
@@ -64,6 +66,8 @@ def pad(question: str, passage: str) -> str:
 
 def truncate(question: str, passage: str, *, keep: float = 0.5) -> str:
     """Keep only the first words, by default half of them."""
+    if not 0 < keep < 1:
+        raise UsageError(f"truncate: keep is a share above 0 and below 1, not {keep:g}")
     words = passage.split()
     return " ".join(words[: max(1, round(keep * len(words)))])
 
@@ -217,6 +221,8 @@ def _read(name: str, function: Callable[..., str], spec: Spec) -> Probe:
             have = f"(there are: {', '.join(names)}).{nearest(key, names)}"
             raise UsageError(f"{name}: there is no option {key!r} {have}")
         _check(name, key, value, known[key])
+    if function in PROBES.values():
+        function("", "", **options)  # refuses odd numbers before anything is labelled
     return Probe(name, base, partial(function, **options))  # type: ignore[arg-type]  # one of Base
 
 

@@ -69,7 +69,7 @@ def sample(
     assessors: Annotated[str, typer.Option(help="Names, separated by commas.")] = "1",
     overlap: Annotated[int, typer.Option(min=1, help="Number of assessors for each pair.")] = 1,
     duplicates: Annotated[float, typer.Option(help="Share of the tasks to show twice, unmarked.")] = 0.0,
-    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 1,
 ) -> None:
     """Choose what people judge, each pair with a known probability."""
     from judgekit.experiment.finished import opened as open_results
@@ -402,10 +402,13 @@ def verdict(
     from judgekit.people.correct import as_quality
     from judgekit.stages import score_pool
 
+    parsed = parse_measures(measure)
+    if len(parsed) != 1:
+        raise UsageError(f"--measure {measure!r} is {len(parsed)} measures: a verdict is about one")
     opened, said = _opened(people, results, labeling)
     collection, analysis = opened.prepared.collection, opened.prepared.config.analysis
     quality = as_quality(collection, said, measure)
-    evaluation = score_pool(collection, list(_machines(opened, labeling).values()), parse_measures(measure))
+    evaluation = score_pool(collection, list(_machines(opened, labeling).values()), parsed)
     scores = evaluation.scores()
     found = compare(
         scores[scores["query_id"].isin(set(quality["query_id"]))],

@@ -104,7 +104,8 @@ class Decision:
         low, high: one-sided bounds of the mean loss in the population that the queries stand for.
         p: of no loss.
         margin: the loss that must not be.
-        smallest: the loss that would be shown nine times in ten with queries like these.
+        smallest: the loss that would be shown nine times in ten with queries like these, whatever the missing labels
+            are; 1 or more where no loss would.
         needed: how many queries like these would settle it four times in five; None if it is settled, or if no
             reasonable number would.
         open: whether the missing labels alone may decide it.
@@ -186,7 +187,7 @@ def decide(low: Floats, high: Floats, margin: float, *, alpha: float = 0.05, seq
         upper,
         p,
         margin,
-        math.nan if sequential else _smallest(high, alpha),
+        math.nan if sequential else _smallest(low, alpha) + float((high - low).mean()),
     )
     if found.outcome != "inconclusive":
         return found

@@ -57,8 +57,11 @@ def _details(found: Guarded) -> Iterator[str]:
             else "."
         )
     )
-    if math.isfinite(one.smallest):
+    if one.smallest < 1:
         yield f"A loss of {_points(one.smallest)} points would have been shown 9 times in 10."
+    elif one.smallest >= 1:
+        lacking = ", and with labels for these documents" if one.unknown else ""
+        yield f"No loss would have been shown 9 times in 10: that takes more questions than {one.queries:,}{lacking}."
     open_ = [name or "all questions" for name, each in {"": one, **found.groups}.items() if each.open]
     if open_:
         yield f"Documents without a label decide it ({', '.join(open_)}): label them."

@@ -198,6 +198,8 @@ def correct(
         DataError: the texts are not those that people judged.
     """
     parsed = parse_measures(measures)
+    if not parsed:
+        raise UsageError("name a measure, e.g. nDCG@5")
     wanted, notes = set(collection.queries), list[str]()
     asked = people.asked[people.asked["query_id"].isin(wanted)]
     judged = asked[asked["status"] == "ok"]

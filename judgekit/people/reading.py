@@ -285,6 +285,9 @@ def write_label_studio(sample: Sample, predictions: Labeling | None = None) -> t
     Args:
         sample: what is asked.
         predictions: a labeling whose labels Label Studio shows beforehand; they sway people, so none by default.
+
+    Raises:
+        UsageError: one of these labels is none of the sample's grades.
     """
     said: dict[tuple[str, str], float] = {}
     if predictions is not None:
@@ -299,13 +302,19 @@ def write_label_studio(sample: Sample, predictions: Labeling | None = None) -> t
         }
         label = said.get((task.query_id, ids))
         if label is not None and predictions is not None and sample.form == "grades":
-            choice = _choices(sample, task)[int(label) - Scale.parse(sample.scale).low]
+            choices, at = _choices(sample, task), label - Scale.parse(sample.scale).low
+            if at not in range(len(choices)):
+                raise UsageError(
+                    f"predictions: query {task.query_id!r}, doc {ids!r} has the label {label:g}, which is not one of"
+                    f" the sample's {len(choices)} grades (scale {sample.scale})"
+                )
+            choice = choices[int(at)]
             row["predictions"] = [{"model_version": predictions.name, "result": [_result(choice)]}]
         rows.append(row)
-    choices = "".join(f"\n    <Choice value={json.dumps(choice)}/>" for choice in _choices(sample, None))
+    shown_as = "".join(f"\n    <Choice value={json.dumps(choice)}/>" for choice in _choices(sample, None))
     config = (
         '<View>\n  <Header value="$question"/>\n  <Header value="$title" size="5"/>\n'
-        f'  <Text name="text" value="$text"/>\n  <Choices name="rating" toName="text" choice="single">{choices}\n'
+        f'  <Text name="text" value="$text"/>\n  <Choices name="rating" toName="text" choice="single">{shown_as}\n'
         '  </Choices>\n  <TextArea name="comment" toName="text" placeholder="Comment"/>\n</View>\n'
     )
     return json.dumps(rows, ensure_ascii=False, indent=1) + "\n", config

@@ -21,7 +21,7 @@ import pandas as pd
 from scipy import stats
 
 from judgekit.data.labelings import Labeling
-from judgekit.data.streams import read_bytes, write_atomic
+from judgekit.data.streams import write_atomic
 from judgekit.data.tables import Status
 from judgekit.errors import DataError, UsageError
 from judgekit.labelers.human import wilson
@@ -221,9 +221,9 @@ def log_opening(path: Path, what: str) -> tuple[str, ...]:
     before: list[dict[str, str]] = []
     if path.is_file():
         try:
-            before = json.loads(read_bytes(path))["opened"]
+            before = json.loads(path.read_bytes())["opened"]  # not as an input: it is written again below
             earlier = tuple(f"{each['at']} for {each['what']}" for each in before)
-        except (ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError("is not the log of when the test part was opened", path) from error
     else:
         earlier = ()

@@ -167,6 +167,8 @@ def test_a_probe_of_ones_own_is_one_function(copied: Path) -> None:
         ("stuf", "Did you mean 'stuff'"),
         ("stuff(words=title)", "words is query"),
         ("stuff(times=much)", "times must be a int"),
+        ("stuff(times=-1)", "times is at least 1"),
+        ("truncate(keep=2)", "keep is a share"),
         ("stuff(base=relevant)", "base is nonrelevant or random"),
         ("claim(loud=yes)", "there is no option 'loud'"),
         ("paraphrase(words=query)", "has no options"),

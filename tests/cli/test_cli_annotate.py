@@ -60,6 +60,10 @@ def test_the_way_from_results_to_corrected_differences(finished, judgekit):
     verdict = judgekit("annotate", "verdict", finished / "people.qrels", out, "-m", "P@4")
     assert verdict.code == 0, verdict.err
     assert "people" in verdict.out.casefold()
+    two = judgekit("annotate", "verdict", finished / "people.qrels", out, "-m", "P@4 nDCG@4")
+    assert (two.code, "a verdict is about one" in two.err) == (2, True)
+    none = judgekit("annotate", "correct", finished / "people.qrels", out, "-m", "")
+    assert (none.code, "name a measure" in none.err) == (2, True)
 
 
 def test_answers_of_two_runs_become_quality(finished, judgekit):
@@ -89,6 +93,7 @@ WRONG = [
         (["sample", "experiment.toml", "--depth", "2", "-o", "s.jsonl"], "--depth goes with --answers"),
         (["sample", "out", "--answers", "good", "-o", "s.jsonl"], "--answers names two runs"),
         (["sample", "nowhere", "-o", "s.jsonl"], "nowhere"),
+        (["sample", "experiment.toml", "--seed", "-1", "-o", "s.jsonl"], "--seed"),
         (["make", "experiment.toml", "-o", "x.html"], "experiment.toml, line 1"),
         (["export", "s.jsonl", "-o", "x.pdf"], "ends in .csv (spreadsheet) or .json (Label Studio)"),
         (["read", "queries.jsonl", "-o", "people.qrels"], "queries.jsonl, line 1: is not judgments"),

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from judgekit.data.asked import Asked
+from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.trec import write_qrels
 from judgekit.errors import DataError, UsageError
 from judgekit.people.reading import (
@@ -274,3 +275,11 @@ def test_the_human_labeler_takes_what_was_not_sampled_for_not_judged(three, tmp_
     query, doc = people.asked.iloc[0][["query_id", "doc_id"]]
     labels = labeler.label(Unit(Query(query, "?"), (Doc(doc, ""), Doc("not-sampled", ""))), ())
     assert [label.status for label in labels] == [Status.OK, Status.UNASKED]
+
+
+@pytest.mark.parametrize(("scale", "label"), [("grades:3", 3.0), ("signed", -1.0), ("unit", 0.5)])
+def test_a_prediction_that_is_none_of_the_grades_is_refused(collection, machine, scale, label):
+    binary = draw(collection, n=20, design="pairs", prompt="binary")
+    other = Labeling("other", Scale.parse(scale), machine.table.assign(relevance=label))
+    with pytest.raises(UsageError, match="not one of the sample's 2 grades"):
+        write_label_studio(binary, other)

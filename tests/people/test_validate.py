@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from judgekit.data.labelings import Labeling, Scale
+from judgekit.data.outputs import noting_reads
 from judgekit.errors import DataError, UsageError
 from judgekit.people.reading import read_judgments, resolve
 from judgekit.people.sampling import draw
@@ -91,7 +92,8 @@ def test_opening_the_test_part_is_logged(tmp_path):
     path = tmp_path / "opened.json"
     assert log_opening(path, "judge, threshold 1") == ()
     assert "judge, threshold 1" in log_opening(path, "p-yes, threshold 0.5")[0]
-    assert len(log_opening(path, "again")) == 2
+    with noting_reads():  # as in a command, which never replaces what it read
+        assert len(log_opening(path, "again")) == 2
     path.write_text("[]")
     with pytest.raises(DataError, match="is not the log"):
         log_opening(path, "x")
