@@ -69,6 +69,9 @@ def audit(
     families = dict(item.rpartition("=")[::2] for item in made_by or ())
     if not all(families) or not all(families.values()):
         raise UsageError("--made-by: expected RUN=FAMILY, e.g. --made-by dense=minilm")
+    asked = {part.strip() for item in checks or () for part in item.split(",")}
+    if probe and not asked & {"gullibility", "all"}:
+        raise UsageError("--probe is for the check gullibility, which asks labelers: add --checks gullibility")
     budget = Budget(max_requests=max_requests, max_tokens=max_tokens, max_cost=max_cost)
     with progress(quiet) as draw:
         found = flow.audit(

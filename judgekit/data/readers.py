@@ -66,10 +66,10 @@ def read_column(path: str | Path, column: str, format: str = "auto") -> dict[str
     for record in found:
         value = record.fields.get(column)
         if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
+            if column in record.fields:
+                raise source.error(record, f"{column!r} is not a text or a whole number here, but {value!r}")
             have = ", ".join(map(str, record.fields))
-            raise source.error(
-                record, f"has no text under {column!r} (there are: {have}).{nearest(column, record.fields)}"
-            )
+            raise source.error(record, f"there is no {column!r} (there are: {have}).{nearest(column, record.fields)}")
         out[source.id(record)] = str(value)
     return out
 

@@ -226,6 +226,12 @@ def correct(
                 else _by_pairs(collection, judged, people.labeling, labeling, measure, confidence)
             )
             rows += [{"labeling": name, "measure": str(measure), **row} for row in found]
+            shown, rest = asked["query_id"].nunique(), int(found[0]["judged"])
+            if whole and rest < shown:
+                notes.append(
+                    f"{measure} rests on {rest:,} of the {shown:,} queries that people were asked about; the others are"
+                    " left out, since pairs of theirs have no label. Have these judged or adjudicated first"
+                )
             if np.mean([float(row["weight"]) for row in found]) < _USELESS:
                 notes.append(f"{name} tells next to nothing about people's {measure}: its labels are not worth using")
             if whole and int(found[0]["judged"]) < _FEW and measure.name in _ONE_OR_NOTHING:

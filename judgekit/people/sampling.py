@@ -141,6 +141,8 @@ def draw_answers(
         UsageError: a run has no answers at that depth, or fewer queries differ than were asked for.
     """
     _check(n, assessors, overlap, duplicates)
+    if len(set(runs)) != 2:
+        raise UsageError(f"the answers of two different runs are compared, not of {', '.join(runs)}")
     texts = []
     for run in runs:
         of_run = quality[(quality["run"] == run) & (quality["depth"] == depth)]

@@ -248,6 +248,8 @@ def test_a_folder_without_results_and_a_file_that_is_not_there_are_named(tmp_pat
 
 def test_the_command_line_prints_cards_and_writes_them(judgekit: Judgekit, copied: Path, tmp_path: Path) -> None:
     out, cache = str(copied / "out"), str(copied / "cache")
+    idle = judgekit("audit", out, "--cache", cache, "--probe", "claim")
+    assert (idle.code, "add --checks gullibility" in idle.err) == (2, True)
     counted = judgekit("audit", out, "--cache", cache, "--checks", "all", "--dry-run")
     assert counted.code == 0, counted.err
     assert "audit keyword, inject" in counted.out

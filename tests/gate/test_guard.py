@@ -13,6 +13,7 @@ import pytest
 
 import judgekit as jk
 from judgekit.client.mock import Scripted, completion
+from judgekit.data.readers import read_column
 from judgekit.errors import DataError, UsageError
 from tests.conftest import ROOT
 from tests.gate.conftest import Judgekit, write_run
@@ -321,3 +322,11 @@ def test_the_fixture_of_the_page_guards_a_repository(new: str, code: int, reposi
     ran = subprocess.run(command, capture_output=True, text=True, cwd=repository, check=False)
     assert ran.returncode == code, ran.stdout + ran.stderr
     assert code == 0 or "fail: a loss is shown" in ran.stdout
+
+
+@pytest.mark.parametrize(("column", "said"), [("answers", "not a text or a whole number"), ("answer", "Did you mean")])
+def test_a_column_that_names_no_groups_is_told_from_one_that_is_missing(tmp_path: Path, column: str, said: str) -> None:
+    path = tmp_path / "queries.jsonl"
+    path.write_text('{"query_id": "q1", "text": "where", "answers": ["here"]}\n')
+    with pytest.raises(DataError, match=said):
+        read_column(path, column)

@@ -165,3 +165,13 @@ def test_scores_under_people_are_the_outcome_of_a_verdict(collection, truth, mac
     with pytest.raises(UsageError, match="needs a cutoff"):
         as_quality(collection, people, "AP")
     assert isinstance(quality, pd.DataFrame)
+
+
+def test_sampled_queries_that_are_left_out_are_counted(collection, truth, machine, judged):
+    sample = draw(collection, n=10, prompt="binary", assessors=("ann", "bob"), overlap=2)
+    odd = (sample.tasks[0].query_id, sample.tasks[0].doc_ids[0])
+    ann = judged(sample, "ann", lambda row: truth[pair(row)])
+    bob = judged(sample, "bob", lambda row: 1 - truth[odd] if pair(row) == odd else truth[pair(row)])
+    people = resolve(read_judgments([ann, bob]))
+    notes = " ".join(correct(collection, people, {"judge": machine}, "Success@1").notes)
+    assert "Success@1 rests on 9 of the 10 queries" in notes

@@ -118,6 +118,8 @@ def test_only_answers_that_differ_are_compared(collection):
     assert {task.probability for task in sample.tasks} == {0.8}
     with pytest.raises(UsageError, match="there are no answers of run 'best' from the top 3"):
         draw_answers(collection, quality, runs=("good", "best"), depth=3, n=8)
+    with pytest.raises(UsageError, match="two different runs"):
+        draw_answers(collection, quality, runs=("good", "good"), depth=3, n=8)
 
 
 @pytest.mark.parametrize(
