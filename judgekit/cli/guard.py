@@ -105,6 +105,9 @@ def guard(
     used: dict[str, Any] = {"cache": cache, "mode": cache_mode}
     here = {"queries": queries, "docs": docs, "qrels": qrels, "quality": quality, "scale": scale}
     outputs = {words.as_json: json, words.junit: junit, words.markdown: markdown}
+    written = [path.absolute() for path in (*outputs.values(), sequential) if path is not None]
+    if len(set(written)) < len(written):
+        raise UsageError("--json, --junit, --markdown and --sequential each need a file of their own")
     folders = base is not None and base.is_dir()
     with noting_reads(), progress(quiet) as draw:
         used["progress"] = draw

@@ -67,8 +67,11 @@ def make_sheets(sample: Sample, out: Path) -> list[Path]:
     """Write a page for every assessor: ``out`` for a single one, else ``out`` with their names behind its stem.
 
     Raises:
+        UsageError: the name of the page does not end in .html, by which a browser knows it.
         DataError: a page cannot be written.
     """
+    if out.suffix not in (".html", ".htm"):
+        raise UsageError(f"{out}: the name of a page ends in .html")
     names = sample.assessors
     paths = [out] if len(names) == 1 else [out.with_name(f"{out.stem}-{slug(name)}{out.suffix}") for name in names]
     for name, path in zip(names, paths, strict=True):

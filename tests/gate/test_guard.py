@@ -330,3 +330,8 @@ def test_a_column_that_names_no_groups_is_told_from_one_that_is_missing(tmp_path
     path.write_text('{"query_id": "q1", "text": "where", "answers": ["here"]}\n')
     with pytest.raises(DataError, match=said):
         read_column(path, column)
+
+
+def test_two_outputs_never_replace_each_other(judgekit: Judgekit) -> None:
+    said = judgekit("guard", "base.trec", "new.trec", "--qrels", "gold.qrels", "--json", "out", "--markdown", "out")
+    assert (said.code, "a file of their own" in said.err) == (2, True)
