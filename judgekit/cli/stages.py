@@ -167,7 +167,7 @@ def answer(
     from judgekit.data.manifest import manifest_path, write_manifest
     from judgekit.data.outputs import check_outputs, noting_reads
     from judgekit.data.readers import read_queries
-    from judgekit.data.tables import Status
+    from judgekit.data.tables import NO_FAILURE, Status
 
     check_target(out, table=True)
     queries, docs, runs, files = inputs_of(format_in, queries, docs or [], named(run or [], "--run"))
@@ -201,7 +201,12 @@ def answer(
     places = [name for name in ("run", "depth", "model", "metric") if name in table.columns]
     means = table.groupby(places)["value"].mean().unstack()
     console().print(f"{means.round(4).to_string()}\n\nquality: {out}", markup=False, highlight=False)
-    each = table.drop_duplicates([name for name in ("run", "depth", "model", "query_id") if name in table.columns])
+    one = [name for name in ("run", "depth", "model", "query_id") if name in table.columns]
+    each = table.drop_duplicates(one)
+    unasked = int((each["status"] == Status.UNASKED.value).sum())
+    if unasked:
+        note = f"note: {imported} lacks {unasked:,} of {len(each):,} answers (unasked); the means are over the others"
+        console(stderr=True).print(note, markup=False, highlight=False)
     if each["seems_abstained"].any():
         note = (
             f"note: {each['seems_abstained'].sum():,} of {len(each):,} answers read like abstentions, in other words"
@@ -212,7 +217,9 @@ def answer(
         of = int((table["metric"] == name).sum())
         note = f"note: {name} does not apply to {len(rows):,} of {of:,} answers: {rows['reason'].iloc[0]}"
         console(stderr=True).print(note, markup=False, highlight=False)
-    leave({str(status): int(n) for status, n in table["status"].value_counts().items()}, "answers", out)
+    failed = table[~table["status"].isin(NO_FAILURE)].drop_duplicates(one)
+    counts = {str(status): int(n) for status, n in failed["status"].value_counts().items()}
+    leave(counts, "answers", out, asked=imported is None or base_url is not None)
 
 
 def traces(

@@ -156,3 +156,16 @@ def test_an_application_that_fails_on_one_question_loses_that_one(judgekit: Judg
     lost = quality[quality["status"] == "failed"]
     assert set(lost["query_id"]) == {"q3"}
     assert "KeyError: 'documents' (my_app.py, line" in lost["reason"].iloc[0]
+
+
+def test_answers_that_an_import_leaves_out_or_leaves_empty_are_counted_as_answers(
+    judgekit: Judgekit, answered: Path
+) -> None:
+    lines = (answered / "app.csv").read_text().splitlines()
+    run, query_id, _ = lines[1].split(",", 2)
+    (answered / "few.csv").write_text("\n".join([lines[0], f"{run},{query_id},", *lines[2:-1], ""]))
+    said = judgekit("answer", "--queries", "queries.jsonl", "--import", "few.csv", "--out", "few.out.csv")
+    assert said.code == 1
+    assert f"few.csv lacks 1 of {len(lines) - 1:,} answers (unasked); the means are over the others" in said.err
+    assert "1 answer is missing" in said.err and "has to be added to it" in said.err
+    assert "asked for again" not in said.err
