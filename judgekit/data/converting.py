@@ -78,6 +78,8 @@ def convert(
     """
     if min_grade is not None and math.isnan(min_grade):
         raise UsageError("--min-grade must be a number")
+    if str(out) == "-":
+        raise UsageError("OUT is the name of a file: nothing is converted to standard output")
     kind = _kind(source, format) if kind is None else kind
     if kind not in KINDS:
         raise UsageError(f"there is no kind of data {kind!r} (there are: {', '.join(KINDS)}).{nearest(kind, KINDS)}")

@@ -266,7 +266,9 @@ def queries_of(source: Source, records: Iterable[Record]) -> dict[str, Query]:
 
 def doc_of(source: Source, record: Record) -> Doc:
     """Return the doc that a record holds."""
-    page = source.id(record, "page") if source.find(record, "page") else None
+    told = source.find(record, "page")
+    empty = source.format in ("csv", "tsv") and told is not None and record.fields[told] == ""
+    page = source.id(record, "page") if told and not empty else None
     span = (None, None) if page is None else (_offset(source, record, "start"), _offset(source, record, "end"))
     title = source.optional(record, "title")
     first, last = _checked(source, record, *span)

@@ -70,6 +70,8 @@ class Line(NamedTuple):
 @cache
 def _standard_input() -> Path:
     """Copy standard input to a file that disappears with the process; it can be read only once."""
+    if sys.stdin is None:
+        raise DataError("standard input is closed, and it was asked for as '-'")
     folder = tempfile.TemporaryDirectory(prefix="judgekit-")
     path = Path(folder.name, "stdin")
     _KEPT.append(folder)

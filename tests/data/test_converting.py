@@ -165,3 +165,9 @@ def test_three_columns_may_be_a_run_or_scores_and_have_to_be_told(third: str, tm
     (tmp_path / "in.tsv").write_text(f"q1\td1\t{third}\nq2\td2\t{third}\n")
     with pytest.raises(UsageError, match=r"holds scores or run.* say with --kind"):
         convert(tmp_path / "in.tsv", tmp_path / "out.csv")
+
+
+def test_nothing_is_converted_to_standard_output(tmp_path: Path) -> None:
+    (tmp_path / "in.qrels").write_text("q1 0 a 1\n")
+    with pytest.raises(UsageError, match="OUT is the name of a file"):
+        convert(tmp_path / "in.qrels", "-")

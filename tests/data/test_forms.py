@@ -439,6 +439,18 @@ def test_standard_input_is_read_more_than_once(monkeypatch: pytest.MonkeyPatch) 
     given.__globals__["_standard_input"].cache_clear()
 
 
+def test_standard_input_that_is_closed_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    given.__globals__["_standard_input"].cache_clear()
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(DataError, match="standard input is closed"):
+        read_run("-")
+
+
+def test_in_csv_an_empty_page_is_none(tmp_path: Path) -> None:
+    path = put(tmp_path, b"doc_id,text,page_id,start,end\nd1,a,,,\nd2,b,p,0,1\n")
+    assert [(doc.page_id, doc.start) for doc in read_docs(path).get(["d1", "d2"])] == [(None, None), ("p", 0)]
+
+
 def read_answers(path: Path) -> object:
     return read_table(ANSWERS, path)
 
