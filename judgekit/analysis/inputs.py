@@ -201,7 +201,8 @@ class Inputs:
         ]
         if means:
             warnings.append(
-                f"The {' and the '.join(means)} table holds only means (query_id 'all'): the system level can be"
+                f"The {' and the '.join(means)} {'tables hold' if len(means) > 1 else 'table holds'} only means"
+                " (query_id 'all'): the system level can be"
                 " compared, without an interval. Any mean taken here is over the queries that have a value."
             )
         else:
