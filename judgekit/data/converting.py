@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -205,6 +207,14 @@ def _lines(out: str | Path, texts: Iterable[str]) -> None:
             stream.write(text.encode())
 
 
+def _tabbed(out: str | Path, rows: Iterable[Iterable[object]]) -> None:
+    """Write rows as TSV; an id that holds a quote is quoted, as readers of these forms expect."""
+    with open_atomic(out) as stream:
+        text = io.TextIOWrapper(stream, "utf-8", newline="", write_through=True)
+        csv.writer(text, delimiter="\t", lineterminator="\n").writerows(rows)
+        text.detach()
+
+
 def _pairs(out: str | Path, target: str, table: pd.DataFrame, value: str) -> None:
     """Write pairs of query and doc, each with its number."""
     if target == "json":
@@ -214,11 +224,9 @@ def _pairs(out: str | Path, target: str, table: pd.DataFrame, value: str) -> Non
         write_atomic(out, json.dumps(by_query, indent=1, ensure_ascii=False) + "\n")
     elif target == "msmarco":
         ranks = table.groupby("query_id", sort=False).cumcount() + 1
-        rows = zip(table["query_id"], table["doc_id"], ranks, strict=True)
-        _lines(out, (f"{query}\t{doc}\t{rank}\n" for query, doc, rank in rows))
+        _tabbed(out, zip(table["query_id"], table["doc_id"], ranks, strict=True))
     elif target == "beir":
-        names = ("query-id", "corpus-id", "score")
-        _lines(out, ["\t".join(names) + "\n", *(f"{q}\t{d}\t{v}\n" for q, d, v in table.itertuples(index=False))])
+        _tabbed(out, [("query-id", "corpus-id", "score"), *table.itertuples(index=False)])
     else:
         _rows(out, target, table.to_dict("records"))
 

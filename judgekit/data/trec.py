@@ -197,7 +197,7 @@ class _File(NamedTuple):
         columns = (_parse(self.path, form) if form else None) or self.slowly()
         if not len(columns.values) and not may_be_empty:
             raise DataError(f"is empty; expected {_EXPECTED[self.form.kind]}", self.path)
-        return _in_order_of_rank(self, columns, form)
+        return _in_order_of_rank(self, columns)
 
     def slowly(self, problem: Callable[[str], str | None] = lambda _: None) -> _Columns:
         """Read record by record; ``problem`` looks at each number's text."""
@@ -238,13 +238,24 @@ def _delimited(path: Path, form: _Form, source: str | Path, format: str) -> _For
     )
 
 
-def _in_order_of_rank(file: _File, columns: _Columns, form: _Form | None) -> _Columns:
+def _without_header(file: _File) -> bool:
+    """Return whether a run is a table of three columns without names."""
+    from judgekit.data.fields import NAMES
+    from judgekit.data.forms import header, located
+
+    if file.trec or file.form.kind != "run":
+        return False
+    path, spec = located(file.source, "run", file.format)
+    return spec.name in ("auto", "csv", "tsv") and not spec.params and bool(header(path, "run", NAMES["run"]))
+
+
+def _in_order_of_rank(file: _File, columns: _Columns) -> _Columns:
     """Take the third column of a run without a header for ranks where it counts 1, 2, 3, … in each query.
 
     Raises:
         DataError: it holds 1 to n in another order, which may be ranks or scores.
     """
-    if form is None or not form.delimiter or form.skip or form.kind != "run":
+    if not _without_header(file):
         return columns
     starts = columns.queries.bounds
     lengths = np.diff(starts)

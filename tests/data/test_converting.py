@@ -171,3 +171,15 @@ def test_nothing_is_converted_to_standard_output(tmp_path: Path) -> None:
     (tmp_path / "in.qrels").write_text("q1 0 a 1\n")
     with pytest.raises(UsageError, match="OUT is the name of a file"):
         convert(tmp_path / "in.qrels", "-")
+
+
+@pytest.mark.parametrize(("form", "kind"), [("beir", "qrels"), ("msmarco", "run")])
+def test_an_id_keeps_its_quotes(form: str, kind: str, tmp_path: Path) -> None:
+    content = {"qrels": '"q" 0 "a" 1\n"q" 0 "b 0\n', "run": '"q" Q0 "a" 1 2 r\n"q" Q0 "b 2 1 r\n'}[kind]
+    (tmp_path / "in.trec").write_text(content)
+    convert(tmp_path / "in.trec", tmp_path / "out.tsv", kind, format_out=form)
+    convert(tmp_path / "out.tsv", tmp_path / "back.trec", kind)
+    assert [line.split()[:3:2] for line in (tmp_path / "back.trec").read_text().splitlines()] == [
+        ['"q"', '"a"'],
+        ['"q"', '"b'],
+    ]

@@ -520,3 +520,8 @@ def test_a_long_document_fits_into_a_cell(tmp_path: Path) -> None:
 def test_the_number_0_is_an_answer(tmp_path: Path) -> None:
     path = put(tmp_path, lines({**RAGAS[0], "response": 0}, {**RAGAS[0], "response": None}))
     assert read_table(ANSWERS, path)["answer"].tolist() == ["0", ""]
+
+
+def test_ranks_are_ranks_where_an_id_holds_a_quote(tmp_path: Path) -> None:
+    path = put(tmp_path, b'q1\t"""d1"""\t1\nq1\td2\t2\n')
+    assert read_run(path).top("q1") == ['"d1"', "d2"]
