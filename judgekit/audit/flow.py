@@ -186,6 +186,8 @@ def card(folder: str | Path, labeling: str, *, html: bool = False) -> str:
     try:
         made = json.loads(manifest_path(path).read_bytes())["inputs"]
     except (OSError, ValueError, KeyError, TypeError):
+        if not Path(folder).is_dir():
+            raise DataError("there is no such folder; expected results that were audited", folder) from None
         raise DataError("holds no audit yet: run `judgekit audit` on this results folder first", folder) from None
     if labeling not in made:
         have = f"(there are: {', '.join(made)}).{nearest(labeling, made)}"

@@ -479,6 +479,8 @@ def read_people(path: Path, collection: Collection) -> People:
         DataError: a file is missing or damaged, or a text is not the one that people judged.
     """
     asked = Asked.beside(path)
+    if asked is None and not path.exists():
+        raise DataError("there is no such file; expected labels that `judgekit annotate read` wrote", path)
     if asked is None:
         raise DataError(f"{asked_path(path).name} is not beside it: people's labels come from `annotate read`", path)
     table = pd.DataFrame(
