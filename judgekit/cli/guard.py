@@ -30,7 +30,9 @@ def guard(
         Path | None, typer.Argument(help="Old version: a TREC run, a results folder, or an experiment file.")
     ] = None,
     new: Annotated[Path | None, typer.Argument(help="New version: a TREC run or a results folder.")] = None,
-    queries: Annotated[Path | None, typer.Option(help="File of queries; default: those of the qrels.")] = None,
+    queries: Annotated[
+        Path | None, typer.Option(help="File of queries; default: those of the qrels that a version lists.")
+    ] = None,
     docs: Annotated[Path | None, typer.Option(help="File of documents, for a labeler.")] = None,
     qrels: Annotated[
         str | None, typer.Option(metavar="[NAME=]FILE", help="Labels that exist: a TREC qrels file.")

@@ -145,7 +145,8 @@ def by_labels(
         versions: the base version and the new one.
         labeling: whose labels; rows of a file's labels that nobody judged (column ``judged``) count as unjudged.
         measure: the measure.
-        query_ids: the questions; by default those that the labeling lists.
+        query_ids: the questions; by default those that the labeling lists and a version has something for: others
+            would water a loss down.
         unjudged: what a document without a label is: ``bounds``, anything on the scale; ``nonrelevant``, 0.
         partly: whether only questions with differing lists were labelled, so that the others lose nothing.
         docs: the documents, for measures that look at them.
@@ -155,7 +156,10 @@ def by_labels(
     """
     if unjudged == "bounds":
         labeling = _judged(labeling)
-    ids = sorted(set(query_ids if query_ids is not None else labeling.row_queries))
+    ids, nowhere = sorted(set(query_ids if query_ids is not None else labeling.row_queries)), 0
+    if query_ids is None:
+        shown = {q for run in versions for q in run.query_ids}
+        ids, nowhere = [q for q in ids if q in shown] or ids, sum(q not in shown for q in ids)
     runs = [_named(run.only(ids), name) for run, name in zip(versions, ("base", "new"), strict=True)]
     for run in runs:
         if not len(run):
@@ -166,6 +170,11 @@ def by_labels(
     if scored.reasons:
         raise UsageError(f"{measure} is not defined here: {next(iter(scored.reasons.values()))}")
     notes = list(scored.warnings)
+    if nowhere:
+        notes.append(
+            f"neither version has anything for {nowhere:,} questions of {labeling.name!r}, which are left out; to count"
+            " them as answered alike, name the queries."
+        )
     if any(mean.missing or (mean.unjudged and unjudged == "bounds") for mean in scored.summary):
         scored = evaluate(runs, [labeling], [measure], query_ids=ids, missing="bounds", unjudged=unjudged, docs=docs)
     changed = set(differing(runs, ids, measure.cutoff))

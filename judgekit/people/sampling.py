@@ -178,7 +178,7 @@ def _check(n: int, assessors: Sequence[str], overlap: int, duplicates: float) ->
     if len(set(assessors)) < len(assessors) or not all(name.strip() for name in assessors):
         raise UsageError(f"assessors need distinct names, not {', '.join(assessors) or 'none'}")
     if not 1 <= overlap <= len(assessors):
-        raise UsageError(f"overlap is how many of the {len(assessors)} assessors judge a pair: not {overlap}")
+        raise UsageError(f"overlap is how many assessors judge a pair: from 1 to {len(assessors)}, not {overlap}")
     if not 0 <= duplicates <= 0.5:
         raise UsageError(f"duplicates is the share of tasks shown twice, from 0 to 0.5: not {duplicates:g}")
 

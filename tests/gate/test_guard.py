@@ -335,3 +335,14 @@ def test_a_column_that_names_no_groups_is_told_from_one_that_is_missing(tmp_path
 def test_two_outputs_never_replace_each_other(judgekit: Judgekit) -> None:
     said = judgekit("guard", "base.trec", "new.trec", "--qrels", "gold.qrels", "--json", "out", "--markdown", "out")
     assert (said.code, "a file of their own" in said.err) == (2, True)
+
+
+def test_questions_that_neither_version_lists_do_not_water_a_loss_down() -> None:
+    lists = {f"q{i}": {f"good{i}": 2.0, f"bad{i}": 1.0} for i in range(40)}
+    worse = {q: dict(zip(docs, (1.0, 2.0), strict=True)) if q < "q2" else docs for q, docs in lists.items()}
+    labels = {q: {doc: int(doc.startswith("good")) for doc in docs} for q, docs in lists.items()}
+    more = labels | {f"z{i}": {f"good{i}": 1} for i in range(400)}
+    alone, with_others = (jk.guard(lists, worse, labels=given, measure="RR@2") for given in (labels, more))
+    assert with_others.all == alone.all
+    assert len(with_others.losses.query_ids) == 40
+    assert any("neither version has anything for 400 questions" in note for note in with_others.losses.notes)

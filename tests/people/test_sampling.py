@@ -127,7 +127,7 @@ def test_only_answers_that_differ_are_compared(collection):
     [
         ({"n": 61}, "61 queries were asked for, and there are 60"),
         ({"n": 0}, "at least 1, not 0"),
-        ({"n": 5, "overlap": 2}, "overlap is how many of the 1 assessors"),
+        ({"n": 5, "overlap": 2}, "from 1 to 1, not 2"),
         ({"n": 5, "duplicates": 0.9}, "from 0 to 0.5"),
         ({"n": 5, "assessors": ("a", "a")}, "distinct names"),
         ({"n": 5, "design": "stratified"}, "needs the labels of a finished run"),
