@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.measures import cutoff_of, lower_is_better, spelled_as
+from judgekit.analysis.measures import WHOLE_RUN, cutoff_of, lower_is_better, spelled_as
 from judgekit.answers.imported import completed
 from judgekit.data.tables import ALL, SCORES, Status
 from judgekit.errors import DataError, UsageError, nearest
@@ -29,8 +29,6 @@ Pairing = Literal["matched", "all"]
 LEFT_OUT_SHARE: Final = 0.05
 """A labeling that is undefined on a larger share of the queries is left out of the joint comparison."""
 
-_WHOLE_RUN: Final = 1000
-"""The depth of answers of which nothing says it, where no measure has a cutoff."""
 _ROUNDING: Final = 1e-12
 _ROUNDING_OF_SUMS: Final = 1e-15
 """Values are equal that differ by at most the first times their size and, where there are gains and losses, which may
@@ -336,7 +334,7 @@ def at_every_depth(
     wanted = sorted(depths or {k for k in map(cutoff_of, scores["measure"].unique()) if k})
     if "depth" in quality.columns or (wanted and (len(wanted) == 1 or not whole)):
         return quality
-    return pd.concat([quality.assign(depth=depth) for depth in wanted or [_WHOLE_RUN]], ignore_index=True)
+    return pd.concat([quality.assign(depth=depth) for depth in wanted or [WHOLE_RUN]], ignore_index=True)
 
 
 def only_means(table: pd.DataFrame) -> bool:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container
+from typing import Final
 
 from judgekit.errors import UsageError
 from judgekit.metrics import Measure
 from judgekit.spec import parse
 
-__all__ = ["cutoff_of", "known_measure", "lower_is_better", "spelled_as"]
+__all__ = ["WHOLE_RUN", "cutoff_of", "known_measure", "lower_is_better", "spelled_as"]
+
+WHOLE_RUN: Final = 1000
+"""The depth that stands for answers of which nothing says it, where no measure has a cutoff."""
 
 
 def known_measure(text: str) -> Measure | None:

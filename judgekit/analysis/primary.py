@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from judgekit.analysis.measures import cutoff_of, spelled_as
+from judgekit.analysis.measures import WHOLE_RUN, cutoff_of, spelled_as
 from judgekit.data.tables import ALL, UNDECLARED
 from judgekit.errors import UsageError, nearest
 
@@ -54,7 +54,8 @@ class Primary:
         """The outcome, in words."""
         imported = "imported " if self.model == UNDECLARED else ""
         of = f" of {self.model}" if self.model and not imported else ""
-        return f"{self.metric} of the {imported}answers{of} from the top {self.depth}"
+        depth = "" if self.depth == WHOLE_RUN else f" from the top {self.depth}"
+        return f"{self.metric} of the {imported}answers{of}{depth}"
 
     def __str__(self) -> str:
         return f"{self.measure} against {self.answers}"

@@ -16,6 +16,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from judgekit.analysis.measures import WHOLE_RUN
 from judgekit.analysis.resampling import percent
 from judgekit.report.grids import Cell, Grid, grids, is_primary
 from judgekit.report.model import Cost, Results, Spending
@@ -79,7 +80,8 @@ def _parts(results: Results, console: Console, *, compact: bool) -> Iterator[Ren
 
 def _grid(part: Grid, results: Results, console: Console, *, compact: bool) -> Iterator[RenderableType]:
     chosen = part.part
-    where = f"{chosen.level} level, answers from the top {chosen.depth}, {chosen.quality_metric}"
+    depth = "" if chosen.depth == WHOLE_RUN else f"answers from the top {chosen.depth}, "
+    where = f"{chosen.level} level, {depth}{chosen.quality_metric}"
     where += f", {chosen.model}" if chosen.model else ""
     where += f", {chosen.dataset}" if chosen.dataset else ""
     yield Text.assemble(("Concordance with answer quality ", "bold"), clean(f"({where}; 0.5 is chance)"))
