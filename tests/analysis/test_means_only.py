@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations
 
 import numpy as np
@@ -63,7 +64,7 @@ def test_means_alone_have_the_coefficients_of_the_means_and_no_interval(scores_a
     assert found.verdict.winner is None
     assert "no verdict" in str(found.verdict).lower()
     assert "only means over queries" in str(found.verdict)
-    assert any("holds only means" in line and "without an interval" in line for line in found.warnings)
+    assert any(re.search("holds? only means", line) and "without an interval" in line for line in found.warnings)
     assert found.differences.empty
 
 

@@ -144,7 +144,7 @@ def test_compare_takes_means_alone_as_campaigns_publish_them(judgekit: Judgekit,
     rows = {row["coefficient"]: row for row in json.loads(said.out)}
     assert (rows["concordance"]["level"], rows["concordance"]["value"], rows["concordance"]["n"]) == ("system", 1.0, 6)
     assert rows["concordance"]["ci_low"] is None
-    assert "holds only means" in said.err
+    assert "hold only means" in said.err
     assert "there are only means over queries" in " ".join(judgekit(*common).out.split())
     assert judgekit(*common, "--level", "query").code == 2  # nothing there to show
 
