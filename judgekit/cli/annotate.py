@@ -246,21 +246,24 @@ def read(
     judgments = read_judgments(files, asked)
     if adjudicate is not None and asked is None:
         raise UsageError("--adjudicate shows the texts again: name the sample too (--sample)")
-    check_target(out, table=judgments.sample.form == "answers")
+    answers = judgments.sample.form == "answers"
+    check_target(out, table=answers)
+    if not answers and out.suffix in (".csv", ".tsv", ".parquet", ".json"):
+        raise UsageError(f"{out}: labels are written as TREC qrels: choose a name such as {out.stem}.qrels")
+    counted = judgments.only(assessor) if assessor else judgments
+    people = None if answers else resolve(counted, rule)
     for what, found in assessor_agreement(judgments).items():
         told = ["agreement", "kappa", "ac1", *(["alpha_ordinal"] if judgments.sample.form == "grades" else [])]
         shown = found.table[found.table["coefficient"].isin(told)]
         if len(shown):
             console().print(f"Agreement {_WHO[what]}:", markup=False)
             show(shown[["first", "second", "on", "coefficient", "value", "ci_low", "ci_high", "pairs"]], "table")
-    counted = judgments.only(assessor) if assessor else judgments
-    if counted.sample.form == "answers":
+    if people is None:
         table = preferences(counted)
         write_table(table, out)
         for run, value in table.groupby("run")["value"].mean().items():
             console().print(f"{run}: {value:.1%} of the preferences", markup=False, highlight=False)
     else:
-        people = resolve(counted, rule)
         write_qrels(people.labeling, out)
         asked_of(counted, people).write(out)
         counts = people.asked["status"].value_counts()

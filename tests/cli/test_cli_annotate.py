@@ -47,6 +47,11 @@ def test_the_way_from_results_to_corrected_differences(finished, judgekit):
     read = judgekit("annotate", "read", filled, "--sample", sample, "-o", finished / "people.qrels")
     assert read.code == 0, read.err
     assert "Agreement between assessors" in read.out
+    for wrong, told in (("people.csv", "labels are written as TREC qrels"), ("p.qrels", "'median' is not a rule")):
+        asked = ["read", filled, "--sample", sample, "-o", finished / wrong, "--rule", "median"]
+        refused = judgekit("annotate", *asked)
+        assert (refused.code, refused.out) == (2, "")
+        assert told in refused.err
     labels = read_qrels(finished / "people.qrels")
     assert labels.relevance.sum() == sum(task.doc_ids[0].endswith("a") for task in Sample.read(sample).tasks)
     corrected = judgekit("annotate", "correct", finished / "people.qrels", out, "-m", "P@1", "--format", "json")
