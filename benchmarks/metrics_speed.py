@@ -96,7 +96,7 @@ def ranx(runs: list[Path], qrels: list[Path]) -> Callable[[], Any]:
         lists = [tool.Run.from_file(str(p), kind="trec") for p in runs]
         labelings = [tool.Qrels.from_file(str(p), kind="trec") for p in qrels]
         return [
-            [tool.evaluate(labels, one, RANX.split(), return_mean=False, make_comparable=True) for one in lists]
+            [tool.evaluate(labels, one, RANX.split(), return_mean=False) for one in lists]
             for labels in labelings
         ]
 
@@ -164,7 +164,7 @@ def ranx_frames(runs: list[Any], qrels: list[Any]) -> Callable[[], Any]:
             tool.Qrels.from_df(f, q_id_col="query_id", doc_id_col="doc_id", score_col="relevance") for f in qrels
         ]
         return [
-            [tool.evaluate(labels, one, RANX.split(), return_mean=False, make_comparable=True) for one in lists]
+            [tool.evaluate(labels, one, RANX.split(), return_mean=False) for one in lists]
             for labels in labelings
         ]
 

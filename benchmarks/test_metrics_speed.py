@@ -17,8 +17,8 @@ pytestmark = pytest.mark.bench
 @pytest.mark.parametrize(
     ("size", "suffix", "factors"),
     [
-        ("S", "", {"pytrec_eval": 6, "ranx": 18, "ir_measures": 27}),
-        ("S", "_frames", {"pytrec_eval": 15, "ranx": 28, "ir_measures": 100}),
+        ("S", "", {"pytrec_eval": 5, "ranx": 10, "ir_measures": 20}),
+        ("S", "_frames", {"pytrec_eval": 12, "ranx": 15, "ir_measures": 55}),
         ("L", "", {"pytrec_eval": 5, "ranx": 5.5, "ir_measures": 12}),
     ],
 )
