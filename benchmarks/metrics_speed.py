@@ -95,10 +95,7 @@ def ranx(runs: list[Path], qrels: list[Path]) -> Callable[[], Any]:
     def work() -> Any:
         lists = [tool.Run.from_file(str(p), kind="trec") for p in runs]
         labelings = [tool.Qrels.from_file(str(p), kind="trec") for p in qrels]
-        return [
-            [tool.evaluate(labels, one, RANX.split(), return_mean=False) for one in lists]
-            for labels in labelings
-        ]
+        return [[tool.evaluate(labels, one, RANX.split(), return_mean=False) for one in lists] for labels in labelings]
 
     return work
 
@@ -163,10 +160,7 @@ def ranx_frames(runs: list[Any], qrels: list[Any]) -> Callable[[], Any]:
         labelings = [
             tool.Qrels.from_df(f, q_id_col="query_id", doc_id_col="doc_id", score_col="relevance") for f in qrels
         ]
-        return [
-            [tool.evaluate(labels, one, RANX.split(), return_mean=False) for one in lists]
-            for labels in labelings
-        ]
+        return [[tool.evaluate(labels, one, RANX.split(), return_mean=False) for one in lists] for labels in labelings]
 
     return work
 
