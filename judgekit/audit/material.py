@@ -120,7 +120,7 @@ class Material:
     @cached_property
     def values(self) -> dict[str, Floats]:
         """The labels per pair by labeling, NaN where there is none, shape (P,)."""
-        return {name: self.pooled(labeling.table, "relevance") for name, labeling in self.labelings.items()}
+        return {name: labeling.at(self.pairs) for name, labeling in self.labelings.items()}
 
     @cached_property
     def ranks(self) -> Ints:

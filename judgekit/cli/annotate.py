@@ -285,8 +285,11 @@ _WHO = {
 }
 
 
-def _opened(people: Path, results: Path, names: list[str] | None) -> tuple[Finished, People]:
-    """Read people's labels and the results that they were sampled from, and check that the texts are the same."""
+def _opened(people: Path, results: Path, names: list[str] | None) -> tuple[Finished, People, dict[str, Labeling]]:
+    """Read people's labels, the results that they were sampled from, and the machine labelings that are asked for.
+
+    The texts are checked to be the same. Without names these are all labelings that are not people's.
+    """
     from judgekit.experiment.finished import opened as open_results
     from judgekit.people.reading import read_people
 
@@ -296,12 +299,8 @@ def _opened(people: Path, results: Path, names: list[str] | None) -> tuple[Finis
     unknown = next((name for name in names or () if name not in opened.labelings), None)
     if unknown is not None:
         raise UsageError(f"there is no labeling {unknown!r} (there are: {', '.join(opened.labelings)})")
-    return opened, read_people(people, opened.prepared.collection)
-
-
-def _machines(opened: Finished, names: list[str] | None) -> dict[str, Labeling]:
     wanted = names or [name for name, labeler in opened.prepared.labelers.items() if not labeler.needs.people]
-    return {name: opened.labelings[name] for name in wanted}
+    return opened, read_people(people, opened.prepared.collection), {name: opened.labelings[name] for name in wanted}
 
 
 @annotate.command()
@@ -318,8 +317,8 @@ def validate(
     from judgekit.people.validate import log_opening
     from judgekit.people.validate import validate as check
 
-    opened, said = _opened(people, results, labeling)
-    found = check(said, _machines(opened, labeling), part=part)
+    _, said, machines = _opened(people, results, labeling)
+    found = check(said, machines, part=part)
     if format == "table":
         console().print("On dev, to choose by:")
     show(found.grid, format)
@@ -351,11 +350,11 @@ def correct(
 
     if out is not None:
         check_target(out, table=True)
-    opened, said = _opened(people, results, labeling)
+    opened, said, machines = _opened(people, results, labeling)
     found = corrected(
         opened.prepared.collection,
         said,
-        _machines(opened, labeling),
+        machines,
         measures,
         confidence=opened.prepared.config.analysis.confidence,
     )
@@ -387,8 +386,8 @@ def plan(
         raise UsageError(f"--more {more}: expected whole numbers, separated by commas") from None
     if min(steps) < 1:
         raise UsageError("--more is how many further queries: at least 1")
-    opened, said = _opened(people, results, labeling)
-    show(planned(opened.prepared.collection, said, _machines(opened, labeling), measures, steps), format)
+    opened, said, machines = _opened(people, results, labeling)
+    show(planned(opened.prepared.collection, said, machines, measures, steps), format)
 
 
 @annotate.command()
@@ -408,10 +407,10 @@ def verdict(
     parsed = parse_measures(measure)
     if len(parsed) != 1:
         raise UsageError(f"--measure {measure!r} is {len(parsed)} measures: a verdict is about one")
-    opened, said = _opened(people, results, labeling)
+    opened, said, machines = _opened(people, results, labeling)
     collection, analysis = opened.prepared.collection, opened.prepared.config.analysis
     quality = as_quality(collection, said, measure)
-    evaluation = score_pool(collection, list(_machines(opened, labeling).values()), parsed)
+    evaluation = score_pool(collection, list(machines.values()), parsed)
     scores = evaluation.scores()
     found = compare(
         scores[scores["query_id"].isin(set(quality["query_id"]))],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
@@ -272,6 +273,12 @@ class Labeling:
     def missing(self) -> npt.NDArray[np.bool_]:
         """Which rows (sorted by query, then doc) are missing; not_applicable is not among them."""
         return np.isin(self.row_status[self._sorted], _NOT_MISSING, invert=True)
+
+    def at(self, pairs: Iterable[tuple[str, str]]) -> npt.NDArray[np.float64]:
+        """Return the label of each (query id, doc id), NaN where there is none, shape (P,)."""
+        queries = map(self.row_queries.__getitem__, self.row_codes.tolist())
+        said = dict(zip(zip(queries, self.row_docs.to_pylist(), strict=True), self.row_relevance.tolist(), strict=True))
+        return np.array([said.get(pair, math.nan) for pair in pairs], np.float64)
 
     def counts(self) -> dict[str, int]:
         """Return how many labels have each status, every status named."""

@@ -314,7 +314,7 @@ def _by_pairs(
     probability = np.zeros(len(pairs))
     for q, d, p in zip(judged["query_id"], judged["doc_id"], judged["probability"], strict=True):
         probability[row[q, d]] = p
-    y, f = (_worth(_of_pairs(labeling, row), labeling.scale, measure) for labeling in (people, machine))
+    y, f = (_worth(labeling.at(pairs), labeling.scale, measure) for labeling in (people, machine))
     y[probability == 0] = np.nan
     f = np.where(np.isfinite(f), f, np.nanmean(f) if np.isfinite(f).any() else 0.0)
     cutoff = measure.cutoff or collection.depth
@@ -332,16 +332,6 @@ def _by_pairs(
         machine_value = float(np.bincount(query, f * c, minlength=len(place)).mean())
         estimates[names[first], "" if second < 0 else names[second]] = made, alone, machine_value
     return _rows(estimates, len(judged), len(place))
-
-
-def _of_pairs(labeling: Labeling, row: Mapping[tuple[str, str], int]) -> Floats:
-    out = np.full(len(row), np.nan)
-    table = labeling.table[labeling.table["status"] == Status.OK.value]
-    for query, doc, value in zip(table["query_id"], table["doc_id"], table["relevance"], strict=True):
-        at = row.get((query, doc))
-        if at is not None:
-            out[at] = value
-    return out
 
 
 def as_quality(collection: Collection, people: People, measures: str | Sequence[object]) -> pd.DataFrame:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -289,19 +290,17 @@ def write_label_studio(sample: Sample, predictions: Labeling | None = None) -> t
     Raises:
         UsageError: one of these labels is none of the sample's grades.
     """
-    said: dict[tuple[str, str], float] = {}
-    if predictions is not None:
-        table = predictions.table[predictions.table["status"] == Status.OK.value]
-        said = dict(zip(zip(table["query_id"], table["doc_id"], strict=True), table["relevance"], strict=True))
+    graded = predictions if sample.form == "grades" else None
+    pairs = [(task.query_id, task.doc_ids[0]) for task in sample.tasks]
+    said = [math.nan] * len(pairs) if graded is None else graded.at(pairs).tolist()
     rows = []
-    for task in sample.tasks:
+    for task, label in zip(sample.tasks, said, strict=True):
         ids, title, text = _texts_of(task)
         shown = {"sample": sample.name, "task": task.task, "assessors": list(task.assessors), "query_id": task.query_id}
         row: dict[str, Any] = {
             "data": {**shown, "doc_id": ids, "question": task.question, "title": title, "text": text}
         }
-        label = said.get((task.query_id, ids))
-        if label is not None and predictions is not None and sample.form == "grades":
+        if graded is not None and not math.isnan(label):
             choices, at = _choices(sample, task), label - Scale.parse(sample.scale).low
             if at not in range(len(choices)):
                 raise UsageError(
@@ -309,7 +308,7 @@ def write_label_studio(sample: Sample, predictions: Labeling | None = None) -> t
                     f" the sample's {len(choices)} grades (scale {sample.scale})"
                 )
             choice = choices[int(at)]
-            row["predictions"] = [{"model_version": predictions.name, "result": [_result(choice)]}]
+            row["predictions"] = [{"model_version": graded.name, "result": [_result(choice)]}]
         rows.append(row)
     shown_as = "".join(f"\n    <Choice value={json.dumps(choice)}/>" for choice in _choices(sample, None))
     config = (

@@ -14,7 +14,6 @@ from scipy.stats import t
 
 from judgekit.data.documents import Doc
 from judgekit.data.labelings import Labeling, Scale
-from judgekit.data.tables import Status
 from judgekit.errors import UsageError, nearest
 from judgekit.metrics import Measure
 from judgekit.people.tasks import Form, Sample, Task, repeated
@@ -218,23 +217,15 @@ def _drawn(
             raise UsageError("design 'doubtful' goes by the probabilities of one labeling: name it with by")
         if labelings[by].scale.kind != "unit":
             raise UsageError(f"design 'doubtful' needs probabilities, and {by!r} has the scale {labelings[by].scale}")
-        said = _labels(labelings[by], pairs)
+        said = labelings[by].at(pairs)
         weight = np.sqrt(np.clip(said * (1 - said), _FLOOR**2, None))
         return systematic(np.where(np.isnan(weight), 0.5, weight), n, random)
     chosen = [labelings[by]] if by else list(labelings.values())
     if not chosen:
         raise UsageError("design 'stratified' needs the labels of a finished run: name its folder")
-    table = np.stack([_coarse(labeling, _labels(labeling, pairs)) for labeling in chosen])
+    table = np.stack([_coarse(labeling, labeling.at(pairs)) for labeling in chosen])
     strata = np.unique(table, axis=1, return_inverse=True)[1].reshape(-1)
     return proportional(strata, n, random)
-
-
-def _labels(labeling: Labeling, pairs: Sequence[Pair]) -> Floats:
-    """Return the label of every pair, NaN where there is none."""
-    table = labeling.table
-    ok = table["status"] == Status.OK.value
-    said = dict(zip(zip(table["query_id"][ok], table["doc_id"][ok], strict=True), table["relevance"][ok], strict=True))
-    return np.array([said.get(pair, math.nan) for pair in pairs])
 
 
 def _coarse(labeling: Labeling, said: Floats) -> Floats:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from judgekit.cli import main
+from tests.commands import Judgekit, in_process
 
 TOWNS = ["Arlen", "Borvik", "Cantry", "Dulse", "Elmshire", "Farrow"]
 YEARS = ["1412", "1533", "1674", "1781", "1850", "1903"]
@@ -65,31 +63,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@dataclass(frozen=True)
-class Said:
-    """What a command left behind."""
-
-    code: int
-    out: str
-    err: str
-
-
-Judgekit = Callable[..., Said]
-
-
 @pytest.fixture
 def judgekit(capfd: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> Judgekit:
     """Run a command line in the folder, in this process: ``judgekit("score", "--run", ...)``."""
     monkeypatch.chdir(folder)
-
-    def call(*args: object) -> Said:
-        capfd.readouterr()
-        code = 0
-        try:
-            main([str(arg) for arg in args])
-        except SystemExit as left:
-            code = left.code if isinstance(left.code, int) else 1
-        captured = capfd.readouterr()
-        return Said(code, captured.out, captured.err)
-
-    return call
+    return in_process(capfd)
