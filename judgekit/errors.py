@@ -31,6 +31,7 @@ __all__ = [
     "StoreError",
     "UsageError",
     "nearest",
+    "not_among",
 ]
 
 
@@ -96,3 +97,18 @@ def nearest(word: str, candidates: Iterable[str]) -> str:
     folded = {name.casefold(): name for name in names}
     found = difflib.get_close_matches(word.casefold(), list(folded), n=1, cutoff=0.6)
     return f" Did you mean {folded[found[0]]!r}?" if found else ""
+
+
+def not_among(what: str, name: str, known: Iterable[str], *, also: Iterable[str] = (), note: str = "") -> str:
+    """Return the message that a name is not known, with those that are.
+
+    Args:
+        what: what is named, e.g. ``labeling``.
+        name: as the user wrote it.
+        known: the names to choose from.
+        also: further spellings that may be meant.
+        note: what else can be given, as the end of the sentence.
+    """
+    known = list(known)
+    choice = f"choose from {', '.join(known)}" if known else "none are defined"
+    return f"unknown {what} {name!r}: {choice}{note}.{nearest(name, [*known, *also])}"

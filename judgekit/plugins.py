@@ -36,7 +36,7 @@ from typing import (
 
 from judgekit.data.documents import Docs, Fields
 from judgekit.data.labelings import Scale
-from judgekit.errors import UsageError, nearest
+from judgekit.errors import UsageError, nearest, not_among
 from judgekit.spec import Spec, Value, parse, run_file, split_file, user_code
 from judgekit.wire.types import Endpoint
 
@@ -205,8 +205,7 @@ def read_options(kind: type, spec: Spec) -> dict[str, Any]:
     known = _options(kind)
     for key in spec.options:
         if key not in known:
-            have = ", ".join(sorted(known)) or "none"
-            raise UsageError(f"{spec}: no option {key!r} (there are: {have}).{nearest(key, known)}")
+            raise UsageError(f"{spec}: {not_among('option', key, sorted(known))}")
     for key, one in known.items():
         if one.default is MISSING and key not in spec.options:
             raise UsageError(f"{spec}: needs {key}=…, {about(kind).options[key] or one.type.__name__}")
@@ -239,7 +238,7 @@ class Plugin:
         """
         context: Context | None = vars(self).get("_context")
         if context is None:
-            raise UsageError(f"{self.kind} asks an LLM or reads a file, and there is no endpoint here, nor a folder")
+            raise UsageError(f"{self.kind} asks an LLM or reads a file: give endpoints, and the folder of the file")
         return context
 
     def options(self) -> dict[str, Value]:
@@ -339,16 +338,14 @@ class Registry(Generic[P]):
         if name not in known:
             known = self.kinds()  # looks through all installed packages, which takes longer
         if name not in known:
-            names = ", ".join(sorted(known))
-            raise UsageError(f"there is no {self._what} {name!r} (there are: {names}).{nearest(name, known)}")
+            raise UsageError(not_among(self._what, name, sorted(known)))
         return known[name]
 
     def _in_file(self, file: str, name: str, context: Context | None) -> type[P]:
         module = run_file(Path(file) if context is None else context.path(file))
         mine = self._of(module)
         if name not in mine:
-            have = ", ".join(mine) or "none"
-            raise UsageError(f"{file} has no {self._what} {name!r} (there are: {have}).{nearest(name, mine)}")
+            raise UsageError(f"{file}: {not_among(self._what, name, mine)}")
         if mine[name].kind in self._built_in():
             raise UsageError(f"{file}: the {self._what} {name} has the kind of a built-in one, {mine[name].kind!r}")
         return mine[name]

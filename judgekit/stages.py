@@ -32,7 +32,7 @@ from judgekit.data.readers import check_numbers
 from judgekit.data.runs import Run, pool
 from judgekit.data.spans import where
 from judgekit.data.tables import ALL, LABELS, QUALITY, RATINGS, SCORES, UNDECLARED, Status
-from judgekit.errors import ConfigError, UsageError, nearest
+from judgekit.errors import ConfigError, UsageError, not_among
 from judgekit.labelers.base import Label, Labeler, build, checked
 from judgekit.progress import Progress, silent
 from judgekit.spec import Value
@@ -100,7 +100,7 @@ class Resources:
                 raise ConfigError("an LLM is needed and no endpoint is defined: give its base_url and its model")
             raise ConfigError(f"an LLM is needed and several endpoints are defined: say which (endpoints: {have})")
         if name not in self.endpoints:
-            raise ConfigError(f"there is no endpoint {name!r} (endpoints: {have}).{nearest(name, self.endpoints)}")
+            raise ConfigError(not_among("endpoint", name, self.endpoints))
         return self.endpoints[name]
 
     def path(self, text: str) -> Path:
@@ -497,7 +497,7 @@ def score_pool(
     from judgekit.metrics import evaluate
 
     if not labelings:
-        raise UsageError("there is no labeling to score the runs with")
+        raise UsageError("give at least one labeling to score the runs with")
     return evaluate(
         collection.runs,
         labelings,

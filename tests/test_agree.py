@@ -70,7 +70,7 @@ def test_a_label_that_one_side_never_gives_has_a_reason_instead_of_a_number() ->
         resamples=100,
     ).table.set_index("coefficient")
     assert np.isnan(found.loc["recall=2", "value"])
-    assert found.loc["recall=2", "undefined_reason"] == "there is no such pair"
+    assert found.loc["recall=2", "undefined_reason"] == "no such pair"
     assert found.loc["precision=2", "value"] == 0
 
 
@@ -98,7 +98,7 @@ def test_one_labeling_and_unknown_people_are_refused_by_name() -> None:
     made = qrels()
     with pytest.raises(UsageError, match="name two or more"):
         jk.agree({"judge": made["judge"]})
-    with pytest.raises(UsageError, match="no labeling 'humans'"):
+    with pytest.raises(UsageError, match="unknown labeling 'humans'"):
         jk.agree(made, people=["humans"])
 
 

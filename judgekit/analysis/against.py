@@ -11,7 +11,7 @@ import pandas as pd
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.differences import holm
 from judgekit.analysis.resampling import t_quantile
-from judgekit.errors import UsageError, nearest
+from judgekit.errors import UsageError, not_among
 from judgekit.metrics import Evaluation
 
 __all__ = ["against"]
@@ -38,13 +38,12 @@ def against(evaluation: Evaluation, baseline: str, *, confidence: float = 0.95, 
         run is better, equal, worse), ``queries``, and ``most_changed``, the queries with the largest differences.
 
     Raises:
-        UsageError: there is no such run, or no other.
+        UsageError: the baseline is not one of the runs, or the only one.
     """
     if baseline not in evaluation.runs:
-        have = ", ".join(evaluation.runs)
-        raise UsageError(f"there is no run {baseline!r} (there are: {have}).{nearest(baseline, evaluation.runs)}")
+        raise UsageError(not_among("run", baseline, evaluation.runs))
     if len(evaluation.runs) < 2:
-        raise UsageError(f"{baseline!r} is the only run: there is nothing to compare it with")
+        raise UsageError(f"{baseline!r} is the only run: give another one to compare with it")
     base = evaluation.runs.index(baseline)
     rows: list[dict[str, object]] = []
     for k, labeling in enumerate(evaluation.labelings):

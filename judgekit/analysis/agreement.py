@@ -22,7 +22,7 @@ from judgekit.analysis.levels import Resamples, estimates
 from judgekit.analysis.resampling import UNDEFINED_SHARE, one_thread, resample_matrix
 from judgekit.data.labelings import Labeling
 from judgekit.data.tables import Status
-from judgekit.errors import DataError, UsageError, nearest
+from judgekit.errors import DataError, UsageError, not_among
 
 if TYPE_CHECKING:
     from judgekit.metrics import Evaluation
@@ -110,7 +110,7 @@ def agreement(
     names = [labeling.name for labeling in labelings]
     unknown = next((name for name in people if name not in names), None)
     if unknown is not None:
-        raise UsageError(f"there is no labeling {unknown!r} (there are: {', '.join(names)}).{nearest(unknown, names)}")
+        raise UsageError(not_among("labeling", unknown, names))
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"there are two labelings named {twice!r}; name them apart")
@@ -209,7 +209,7 @@ def _coefficients(
             defined = draws[np.isfinite(draws)]
             if not np.isfinite(value):
                 constant = name not in ("precision", "recall") and not grade
-                row["undefined_reason"] = "both labelings are constant" if constant else "there is no such pair"
+                row["undefined_reason"] = "both labelings are constant" if constant else "no such pair"
             elif len(defined) >= (1 - UNDEFINED_SHARE) * len(draws):
                 low, high = np.quantile(defined, [(1 - confidence) / 2, (1 + confidence) / 2])
                 row |= {"ci_low": float(low), "ci_high": float(high)}

@@ -214,7 +214,7 @@ def compare(
             " from `judgekit score --per-query`"
         )
     if means_only:
-        obstacle = obstacle or "There are only means over queries, so there is no interval to tell labelings apart by."
+        obstacle = obstacle or "The tables hold only means over queries, which give no interval to compare by."
     cell, choices = settle(
         inputs, plan, measure=primary, metric=primary_metric, model=primary_model, use=use, depth=primary_depth
     )
@@ -345,7 +345,7 @@ def plan_queries(comparison: Comparison, queries: Sequence[int] | None = None) -
     """
     found = comparison.verdict.found
     if found is None:
-        raise DataError("there is no interval in the primary cell to plan from")
+        raise DataError("the primary cell has no interval to plan from")
     numbers = list(queries or [max(round(found.queries * times), 2) for times in (0.5, 1, 2, 4, 10)])
     if min(numbers) < 2:
         raise UsageError(f"at least 2 queries are needed, not {min(numbers)}")

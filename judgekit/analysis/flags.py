@@ -39,8 +39,8 @@ FLAGS: Final[dict[str, str]] = {
     "same_model": "the labeling asks the model whose answers it predicts",
     "same_family": "the labeling asks a model of the answering model's family",
     "end_of_interval": "noise pulls the value down to the end of its interval: the truth is likely higher",
-    "means_only": "only means over queries are known, so that there is no interval",
-    "constant_resamples": "constant on more than 5 % of the resamples, so that there is no interval",
+    "means_only": "only means over queries are known, which give no interval",
+    "constant_resamples": "constant on more than 5 % of the resamples, which leaves no interval",
     "coverage": "in simulation, 95 % intervals like this covered less than 93 % or more than 97 % (README, Statistics)",
 }
 """What each flag in the comparison table means."""

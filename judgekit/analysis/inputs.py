@@ -19,7 +19,7 @@ from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.measures import WHOLE_RUN, cutoff_of, lower_is_better, spelled_as
 from judgekit.answers.imported import completed
 from judgekit.data.tables import ALL, SCORES, Status
-from judgekit.errors import DataError, UsageError, nearest
+from judgekit.errors import DataError, UsageError, not_among
 
 __all__ = ["LEFT_OUT_SHARE", "Inputs", "Pairing", "Panel", "at_every_depth", "only_means"]
 
@@ -308,7 +308,7 @@ class Inputs:
         """
         unknown = sorted(set(depths or ()) - set(self.depths))
         if unknown:
-            raise UsageError(f"there is no quality at depth {unknown[0]} (depths: {', '.join(map(str, self.depths))})")
+            raise UsageError(not_among("depth", str(unknown[0]), map(str, self.depths)))
         found = False
         for measure in self.measures:
             for metric, model, depth in sorted(self.quality):
@@ -352,7 +352,7 @@ def _over_queries(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 
 def _check_values(table: pd.DataFrame, name: str) -> None:
     if table.empty:
-        raise DataError(f"the {name} table has no rows; there is nothing to compare")
+        raise DataError(f"the {name} table has no rows to compare")
     infinite = np.isinf(table["value"].to_numpy())
     if infinite.any():
         raise DataError(f"the {name} table holds an infinite value for query {table['query_id'][infinite].iloc[0]!r}")
@@ -364,7 +364,7 @@ def _keep(frame: pd.DataFrame, column: str, wanted: Collection[str] | None, opti
     have = set(frame[column].unique())
     for value in wanted:
         if value not in have:
-            raise UsageError(f"{option}: the {name} table has no {column} {value!r}.{nearest(value, have)}")
+            raise UsageError(f"{option}: {not_among(f'{column} of the {name} table', value, sorted(have))}")
     return frame[frame[column].isin(list(wanted))]
 
 
@@ -377,7 +377,7 @@ def _statuses(answer: pd.DataFrame) -> pd.DataFrame:
     status = answer["status"].where(answer["status"] != "", pd.Series(by_value, index=answer.index))
     unknown = sorted(set(status) - known)
     if unknown:
-        raise DataError(f"the quality table has the unknown status {unknown[0]!r}.{nearest(unknown[0], known)}")
+        raise DataError(f"the quality table: {not_among('status', unknown[0], sorted(known))}")
     return answer.assign(status=status, value=answer["value"].where(status == Status.OK.value))
 
 

@@ -17,7 +17,7 @@ from judgekit.analysis.inputs import Inputs
 from judgekit.analysis.levels import METHOD, Estimate, Resamples, estimates, paired_draws
 from judgekit.analysis.resampling import one_thread, resample_matrix
 from judgekit.data.tables import ALL
-from judgekit.errors import DataError, UsageError
+from judgekit.errors import DataError, UsageError, not_among
 from judgekit.spec import parse
 
 __all__ = ["ModelMatrix", "model_matrix"]
@@ -83,10 +83,10 @@ def model_matrix(
     """
     inputs = Inputs.read(scores, quality, labelings=list(label_models), measures=[measure], metrics=[metric])
     if coefficient not in METHOD.get(level, {}):
-        raise UsageError(f"there is no {coefficient!r} at the level {level!r}")
+        raise UsageError(not_among(f"coefficient at the {level} level", coefficient, METHOD.get(level, {})))
     panels = {m: inputs.panel(measure, metric, m, depth) for m in inputs.models if (metric, m, depth) in inputs.quality}
     if not panels:
-        raise DataError(f"there is no quality {metric!r} at depth {depth}")
+        raise DataError(f"the quality table has no {metric!r} at depth {depth}")
     asked = np.logical_and.reduce([panel.asked for panel in panels.values()])
     sample = Resamples(resample_matrix(len(inputs.queries), resamples, seed), seed)
     run = inputs.runs[0] if len(inputs.runs) == 1 and level == "query" else ALL

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from judgekit.analysis.measures import WHOLE_RUN, cutoff_of, spelled_as
 from judgekit.data.tables import ALL, UNDECLARED
-from judgekit.errors import UsageError, nearest
+from judgekit.errors import UsageError, not_among
 
 if TYPE_CHECKING:
     from judgekit.analysis.inputs import Inputs, Panel
@@ -102,7 +102,7 @@ def settle(
             "use 'guard' makes copies of a run worse, which needs the run itself: `judgekit run` with use = \"guard\""
         )
     if use is not None and use not in USES:
-        raise UsageError(f"there is no use {use!r} (there are: {', '.join(USES)}).{nearest(use, USES)}")
+        raise UsageError(not_among("use", use, USES))
     if use == CHOOSE_RUNS and len(inputs.runs) < 2:
         raise UsageError(f"use {CHOOSE_RUNS!r} compares runs, and only one has both scores and quality")
     use = use or (CHOOSE_RUNS if len(inputs.runs) > 1 else FIND_QUESTIONS)
@@ -110,10 +110,7 @@ def settle(
     def choose(what: str, given: str | None, have: Sequence[str]) -> str:
         if given is not None:
             if given not in have:
-                raise UsageError(
-                    f"the primary {what} {given!r} is not in the tables (there are: {', '.join(have)})."
-                    f"{nearest(given, have)}"
-                )
+                raise UsageError(not_among(f"primary {what}", given, have))
             return given
         if len(have) > 1:
             warnings.append(

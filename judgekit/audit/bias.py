@@ -196,7 +196,7 @@ def _apart(what: str, extra: Floats, own: Bools, groups: Ints, confidence: float
     there, statistic = np.isfinite(extra), "own family less others"
     values, mine = extra[there], own[there]
     if min(len(np.unique(groups[there][side])) for side in (mine, ~mine)) < 2:
-        return untold(SELF, what, statistic, "there are not enough of its own family, or of others", int(mine.sum()))
+        return untold(SELF, what, statistic, "too few of its own family, or of others", int(mine.sum()))
 
     def apart(keep: Bools) -> Floats:
         return np.array([values[keep & mine].mean() - values[keep & ~mine].mean()])
@@ -214,7 +214,7 @@ def _runs_apart(scores: Floats, own: Bools, material: Material) -> Number:
     statistic = "own family less others, standard deviations of the runs"
     there, groups = np.isfinite(scores).all(axis=(0, 1)), material.groups
     if not 0 < own.sum() < len(own) or there.sum() < 2:
-        return untold(SELF, "runs", statistic, "there are no runs of its own family, or no others", int(own.sum()))
+        return untold(SELF, "runs", statistic, "no runs of its own family, or no others", int(own.sum()))
 
     def apart(keep: Bools) -> Floats:
         means = scores[:, :, there][:, :, keep].mean(axis=2)

@@ -24,7 +24,7 @@ from judgekit.client.session import Session, run_sync
 from judgekit.client.waves import Distinct, Plan, missing
 from judgekit.data.files import write_atomic, write_table
 from judgekit.data.manifest import manifest_path, sources, write_manifest
-from judgekit.errors import DataError, UsageError, nearest
+from judgekit.errors import DataError, UsageError, not_among
 from judgekit.experiment import run as experiments
 from judgekit.experiment.finished import config_of, label_files
 from judgekit.progress import Progress, silent
@@ -187,11 +187,10 @@ def card(folder: str | Path, labeling: str, *, html: bool = False) -> str:
         made = json.loads(manifest_path(path).read_bytes())["inputs"]
     except (OSError, ValueError, KeyError, TypeError):
         if not Path(folder).is_dir():
-            raise DataError("there is no such folder; expected results that were audited", folder) from None
+            raise DataError("no such folder; expected results that were audited", folder) from None
         raise DataError("holds no audit yet: run `judgekit audit` on this results folder first", folder) from None
     if labeling not in made:
-        have = f"(there are: {', '.join(made)}).{nearest(labeling, made)}"
-        raise UsageError(f"there is no card of {labeling!r} {have}")
+        raise UsageError(not_among("labeling", labeling, made))
     labels = label_files(Path(folder), [labeling])
     if not labels[labeling].exists() or sources(labels)[labeling].sha256 != made[labeling]["sha256"]:
         raise DataError(f"has other labels of {labeling} than those that were audited: audit it again", folder)
@@ -258,7 +257,7 @@ class _Order:
 
 def _known(where: str, what: str, name: str, known: Sequence[str]) -> None:
     if name not in known:
-        raise UsageError(f"{where}: there is no {what} {name!r} (there are: {', '.join(known)}).{nearest(name, known)}")
+        raise UsageError(f"{where}: {not_among(what, name, known)}")
 
 
 def _folder(path: Path, out: str | Path | None) -> Path:
@@ -349,7 +348,7 @@ def _fidelity(folder: Path, name: str) -> list[Number]:
             if file == "fidelity.csv":
                 about = f"pairs of runs, {'raw' if row['correction'] == 'none' else 'by Holm'}"
                 found = f"{row['value']:.0%} {_FOUND[row['statistic']]}"
-                told = found if row["pairs"] else "cannot be told: there is no such difference"
+                told = found if row["pairs"] else "cannot be told: no such difference"
                 ends = row["value"], row["ci_low"], row["ci_high"]
                 out.append(Number("fidelity", about, row["statistic"], *ends, int(row["pairs"]), told))
             else:

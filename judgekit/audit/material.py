@@ -18,7 +18,7 @@ from judgekit.analysis.resampling import resample_matrix
 from judgekit.audit.numbers import Bools, Ints, groups_of
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.tables import Status
-from judgekit.errors import UsageError, nearest
+from judgekit.errors import UsageError, not_among
 from judgekit.experiment.finished import finished
 from judgekit.experiment.prepare import Prepared
 from judgekit.metrics import Measure
@@ -188,7 +188,7 @@ def read(folder: Path, reference: str | None = None) -> Material:
 
     Raises:
         ConfigError, DataError: it is not a results folder, or something was changed since.
-        UsageError: there is no labeling of the reference's name.
+        UsageError: the reference is not one of the labelings.
     """
     prepared, labelings, table = finished(folder)
     primary = reports.load(folder).primary
@@ -197,8 +197,7 @@ def read(folder: Path, reference: str | None = None) -> Material:
         golds = [name for name, labeler in prepared.labelers.items() if labeler.kind == "provenance"]
         reference = next(iter(people + golds), None)
     elif reference not in labelings:
-        known = ", ".join(labelings)
-        raise UsageError(f"there is no labeling {reference!r} (there are: {known}).{nearest(reference, labelings)}")
+        raise UsageError(not_among("labeling", reference, labelings))
     cell = (table["metric"] == primary.metric) & (table["model"] == primary.model) & (table["depth"] == primary.depth)
     runs, queries = [run.name for run in prepared.collection.runs], sorted(prepared.collection.queries)
     quality = table[cell].pivot(index="run", columns="query_id", values="value").reindex(runs, columns=queries)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 from judgekit.data.documents import Doc, Query
-from judgekit.errors import UsageError, nearest
+from judgekit.errors import UsageError, not_among
 from judgekit.reading.prompts import Prompt
 from judgekit.spec import Spec, Value, parse, run_file, split_file, user_code
 
@@ -188,10 +188,7 @@ def probe(given: str | Callable[[str, str], str], folder: Path = Path()) -> Prob
         return Probe(str(spec), prompt=PROMPT_PROBES[spec.name])
     if spec.name not in PROBES:
         known = [*PROBES, *PROMPT_PROBES]
-        raise UsageError(
-            f"there is no probe {spec.name!r} (there are: {', '.join(known)}; one of your own is mine.py:NAME)."
-            f"{nearest(spec.name, known)}"
-        )
+        raise UsageError(not_among("probe", spec.name, known, note="; name your own as mine.py:NAME"))
     return _read(str(spec), PROBES[spec.name], spec)
 
 
@@ -199,8 +196,7 @@ def _own(file: str, name: str, folder: Path) -> Callable[..., str]:
     module = run_file(folder / file)
     functions = {n: f for n, f in vars(module).items() if inspect.isfunction(f) and f.__module__ == module.__name__}
     if name not in functions:
-        have = ", ".join(functions) or "none"
-        raise UsageError(f"{file} has no function {name!r} (it has: {have}).{nearest(name, functions)}")
+        raise UsageError(f"{file}: {not_among('function', name, functions)}")
     return functions[name]
 
 
@@ -217,9 +213,7 @@ def _read(name: str, function: Callable[..., str], spec: Spec) -> Probe:
     known = {one.name: hints.get(one.name, type(one.default)) for one in parameters[2:]}
     for key, value in options.items():
         if key not in known:
-            names = [*known, "base"]
-            have = f"(there are: {', '.join(names)}).{nearest(key, names)}"
-            raise UsageError(f"{name}: there is no option {key!r} {have}")
+            raise UsageError(f"{name}: {not_among('option', key, [*known, 'base'])}")
         _check(name, key, value, known[key])
     if function in PROBES.values():
         function("", "", **options)  # refuses odd numbers before anything is labelled

@@ -22,7 +22,7 @@ from judgekit.cli.common import (
     progress,
 )
 from judgekit.cli.stages import FormatOption, show
-from judgekit.errors import UsageError
+from judgekit.errors import UsageError, not_among
 
 if TYPE_CHECKING:
     from judgekit.data.labelings import Labeling
@@ -275,7 +275,7 @@ def read(
             write_atomic(adjudicate, page_of(again, again.assessors[0]))
             console().print(f"{len(again.tasks):,} to adjudicate: {adjudicate}", markup=False, highlight=False)
         else:
-            _say("there is nothing to adjudicate: no page was written")
+            _say("The assessors agree: no page to adjudicate was written")
 
 
 _WHO = {
@@ -298,7 +298,7 @@ def _opened(people: Path, results: Path, names: list[str] | None) -> tuple[Finis
         raise UsageError(f"{results}: is an experiment file; machine labels are in the folder of its results")
     unknown = next((name for name in names or () if name not in opened.labelings), None)
     if unknown is not None:
-        raise UsageError(f"there is no labeling {unknown!r} (there are: {', '.join(opened.labelings)})")
+        raise UsageError(not_among("labeling", unknown, opened.labelings))
     wanted = names or [name for name, labeler in opened.prepared.labelers.items() if not labeler.needs.people]
     return opened, read_people(people, opened.prepared.collection), {name: opened.labelings[name] for name in wanted}
 

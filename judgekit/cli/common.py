@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 import typer.core
 
-from judgekit.errors import UsageError
+from judgekit.errors import UsageError, not_among
 from judgekit.progress import Event, Progress
 from judgekit.spec import parse, split_form, split_named
 
@@ -155,7 +155,7 @@ def in_forms(forms: list[str] | None, files: Mapping[str, Path]) -> dict[str, Pa
         parse(form)
         names = [name for name in files if role in (None, name, *name.split(" ", 1))]
         if not names:
-            raise UsageError(f"--format-in {item}: there is no input {role!r} (there are: {', '.join(files)})")
+            raise UsageError(f"--format-in {item}: {not_among('input', role or '', files)}")
         out |= {name: told(files[name], form) for name in names}
     return out
 

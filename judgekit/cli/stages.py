@@ -34,7 +34,7 @@ from judgekit.cli.common import (
     named,
     progress,
 )
-from judgekit.errors import UsageError, nearest
+from judgekit.errors import UsageError, not_among
 from judgekit.spec import split_named
 
 if TYPE_CHECKING:
@@ -400,8 +400,7 @@ def _scales(items: list[str], files: dict[str, Path]) -> dict[str, str]:
         if not name and len(files) == 1:
             name = next(iter(files))
         if name not in files:
-            have = ", ".join(files)
-            raise UsageError(f"--scale {item}: there are no qrels {name!r} (there are: {have}).{nearest(name, files)}")
+            raise UsageError(f"--scale {item}: {not_among('qrels', name, files)}")
         scales[name] = scale
     return scales
 
@@ -487,7 +486,7 @@ def compare(
 
     for name in level or ():
         if name not in LEVELS:
-            raise UsageError(f"there is no level {name!r} (there are: {', '.join(LEVELS)}).{nearest(name, LEVELS)}")
+            raise UsageError(not_among("level", name, LEVELS))
     if out is not None:
         check_target(out, table=True)
     with noting_reads() as read:
@@ -525,7 +524,7 @@ def compare(
     table = comparison.wide() if format == "table" else comparison.table
     if level and table[table["level"].isin(level)].empty:
         have = ", ".join(dict.fromkeys(table["level"]))
-        raise UsageError(f"there is nothing at the {level[0]} level, which needs values per query (there is: {have})")
+        raise UsageError(f"the {level[0]} level needs values per query; what is here: {have}")
     for warning in comparison.warnings:
         console(stderr=True).print(f"note: {warning}", markup=False, highlight=False)
     if format == "table":
@@ -542,10 +541,7 @@ def _outcomes(items: list[str], scores: pd.DataFrame, quality: pd.DataFrame) -> 
         labeling, _, metric = item.rpartition("=")
         for what, name, known in (("labeling", labeling, labelings), ("metric", metric, metrics)):
             if name not in known:
-                raise UsageError(
-                    f"--by-construction {item}: there is no {what} {name!r} (there are: {', '.join(known)})."
-                    f"{nearest(name, known)}"
-                )
+                raise UsageError(f"--by-construction {item}: {not_among(what, name, known)}")
         found |= {(labeling, str(model), metric) for model in set(quality["model"])}
     return found
 

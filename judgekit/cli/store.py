@@ -34,7 +34,7 @@ def _store(folder: Path | None, *, readonly: bool) -> Iterator[Store]:
 
     path = store_path(folder)
     if readonly and not has_store(path):
-        raise UsageError(f"there is no store in {path}")
+        raise UsageError(f"{path} holds no store")
     store = Store(
         path,
         readonly=readonly,

@@ -31,7 +31,7 @@ from judgekit.client.negotiation import Negotiated
 from judgekit.client.origins import changed, fingerprints, mixed
 from judgekit.client.transports import open_transport
 from judgekit.client.waves import CHUNK, Distinct, Job, Plan, begin, follow, missing
-from judgekit.errors import UsageError
+from judgekit.errors import UsageError, not_among
 from judgekit.progress import Event, Progress, silent
 from judgekit.store.maintenance import holds
 from judgekit.store.replies import Store
@@ -98,7 +98,7 @@ class Session:
             UsageError: there is no such mode.
         """
         if mode not in get_args(Mode):
-            raise UsageError(f"there is no cache mode {mode!r} (there are: {', '.join(get_args(Mode))})")
+            raise UsageError(not_among("cache mode", mode, get_args(Mode)))
         self.notes: list[str] = []
         self._mode = mode
         self._spending = Spending(budget or Budget(), prices or {})

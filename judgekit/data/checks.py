@@ -42,7 +42,7 @@ def check_runs(runs: Sequence[Run], queries: Queries, docs: Docs | None = None) 
             the message names the run, the first such id and how many there are.
     """
     if not runs:
-        raise DataError("there are no runs to evaluate")
+        raise DataError("give at least one run to evaluate")
     absent: dict[str, tuple[str, ...]] = {}
     for run in runs:
         if run.name in absent:

@@ -19,7 +19,7 @@ from judgekit.data.records import as_number
 from judgekit.data.streams import given, head, open_atomic, write_atomic
 from judgekit.data.tables import ANSWERS, SCORES, Status
 from judgekit.data.trec import missing_path, read_qrels, read_run, write_qrels, write_run
-from judgekit.errors import DataError, UsageError, nearest
+from judgekit.errors import DataError, UsageError, not_among
 from judgekit.spec import split_form
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def convert(
         raise UsageError("OUT is the name of a file: nothing is converted to standard output")
     kind = _kind(source, format) if kind is None else kind
     if kind not in KINDS:
-        raise UsageError(f"there is no kind of data {kind!r} (there are: {', '.join(KINDS)}).{nearest(kind, KINDS)}")
+        raise UsageError(not_among("kind of data", kind, KINDS))
     target = _form_of(Path(out), kind, format_out)
     if kind == "queries":
         queries = read_queries(source, format)

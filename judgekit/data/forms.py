@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 from judgekit.data.fields import DOC, NAMES, QUERY, Names, Source
 from judgekit.data.records import Record, kind_of, records
 from judgekit.data.streams import given, head
-from judgekit.errors import DataError, UsageError, nearest
+from judgekit.errors import DataError, UsageError, not_among
 from judgekit.spec import Spec, parse, split_form
 
 __all__ = [
@@ -371,8 +371,7 @@ def opened(source: str | Path, kind: str, format: str = "auto") -> Opened:
     chosen = {key: value for key, value in spec.params if key not in _OPTIONS}
     for key in chosen:
         if key not in names:
-            known = ", ".join([*names, *_OPTIONS])
-            raise UsageError(f"format '{spec}': no option {key!r} (there are: {known}).{nearest(key, names)}")
+            raise UsageError(f"format '{spec}': {not_among('option', key, [*names, *_OPTIONS])}")
     names = {**names, **{key: (str(value),) for key, value in chosen.items()}}
     if spec.name == "ir_datasets":
         return Opened(Source(None, "frame", names, what), _ir_datasets(str(path), kind), "")

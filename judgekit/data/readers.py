@@ -15,7 +15,7 @@ from judgekit.data.ordering import Ties
 from judgekit.data.runs import Run
 from judgekit.data.streams import is_json, open_atomic
 from judgekit.data.trec import read_qrels, read_run
-from judgekit.errors import DataError, nearest
+from judgekit.errors import DataError, not_among
 
 __all__ = ["check_numbers", "read_column", "read_docs", "read_dpr", "read_queries", "write_docs", "write_queries"]
 
@@ -68,8 +68,7 @@ def read_column(path: str | Path, column: str, format: str = "auto") -> dict[str
         if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
             if column in record.fields:
                 raise source.error(record, f"{column!r} is not a text or a whole number here, but {value!r}")
-            have = ", ".join(map(str, record.fields))
-            raise source.error(record, f"there is no {column!r} (there are: {have}).{nearest(column, record.fields)}")
+            raise source.error(record, not_among("column", column, map(str, record.fields)))
         out[source.id(record)] = str(value)
     return out
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from judgekit.data.outputs import note_read
 from judgekit.data.streams import Line, given, head, lines, parquet_parts, read_bytes
-from judgekit.errors import DataError, UsageError, nearest
+from judgekit.errors import DataError, UsageError, not_among
 from judgekit.spec import Spec, Value
 
 __all__ = ["SYNTAXES", "Record", "as_number", "kind_of", "parse_object", "records", "sniff"]
@@ -351,4 +351,4 @@ def records(path: Path, spec: Spec, expected: str, more: Iterable[str] = ()) -> 
     if name in found:
         return name, (Record(*record) for record in found[name].load()(path))
     known = sorted({"auto", *SYNTAXES, *found, *more})
-    raise UsageError(f"there is no data format {name!r} (there are: {', '.join(known)}).{nearest(name, known)}")
+    raise UsageError(not_among("data format", name, known))

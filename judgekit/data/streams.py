@@ -93,10 +93,10 @@ def _missing(path: Path, expected: str) -> DataError:
     if slashed != path and slashed.exists():
         hint = f" Did you mean {str(slashed)!r}?"
     elif not path.parent.is_dir():
-        hint = f" There is no folder {str(path.parent)!r} either."
+        hint = f" Its folder {str(path.parent)!r} does not exist either."
     else:
         hint = nearest(path.name, (entry.name for entry in path.parent.iterdir()))
-    return DataError(f"there is no such file; expected {expected}.{hint}", path)
+    return DataError(f"no such file; expected {expected}.{hint}", path)
 
 
 def file_error(error: OSError | EOFError | zlib.error, path: Path, expected: str) -> DataError:

@@ -56,7 +56,7 @@ class Flips:
     def __str__(self) -> str:
         """Return it as a line for the user."""
         if not self.asked and not self.failed:
-            return f"canary {self.labeling}: nothing of it is stored yet, so there is nothing to compare with"
+            return f"canary {self.labeling}: nothing of it is stored yet to compare with"
         failed = f"; {self.failed:,} have no reply now" if self.failed else ""
         names = ""
         if self.then != self.now:

@@ -30,7 +30,7 @@ from judgekit.data.documents import Fields
 from judgekit.data.forms import resolved, told
 from judgekit.data.streams import read_bytes
 from judgekit.data.tables import ALL, UNDECLARED
-from judgekit.errors import ConfigError, DataError, UsageError, nearest
+from judgekit.errors import ConfigError, DataError, UsageError, not_among
 from judgekit.gate.decision import DEFAULT_STEPS, SHARES, Rules
 from judgekit.spec import with_options
 from judgekit.wire.types import Endpoint
@@ -173,7 +173,7 @@ class AnswersConfig(_Section):
         if twice is not None:
             raise ValueError(f"metrics names {twice!r} twice")
         if not (self.metrics or self.ratings):
-            raise ValueError("there is nothing to compare scores with: name metrics, or files with ratings")
+            raise ValueError("name what to compare scores with: metrics, or files with ratings")
         return self
 
     @field_validator("depths")
@@ -334,8 +334,7 @@ class Config(_Section):
         named |= {f"run {name}": file for name, file in self.runs.items()}
         for role in self.data.format:
             if role not in named:
-                reason = f"there is no {role!r} (there are: {', '.join(named)}).{nearest(role, named)}"
-                raise ConfigError(reason, self.path, "data.format")
+                raise ConfigError(not_among("input", role, named), self.path, "data.format")
         found = {role: self.resolve(file) for role, file in named.items()}
         return {role: told(path, self.data.format.get(role)) for role, path in found.items()}
 
@@ -439,9 +438,7 @@ def _speak(error: ValidationError, path: Path) -> ConfigError:
         section = _SECTIONS.get(location[0], Config) if len(location) > 1 else Config
         known = [one.alias or name for name, one in section.model_fields.items() if name != "path"]
         what = "table or key" if len(location) == 1 else "key"
-        return ConfigError(
-            f"there is no such {what} (there are: {', '.join(known)}).{nearest(location[-1], known)}", path, key
-        )
+        return ConfigError(not_among(what, location[-1], known), path, key)
     if kind == "missing":
         return ConfigError("is needed and missing", path, key)
     message = problem["msg"].removeprefix("Value error, ")

@@ -73,7 +73,7 @@ def config_of(folder: Path) -> Config:
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     first, _, rest = text.partition("\n")
     if not first.startswith(_ANCHOR):
-        raise DataError("does not hold the results of `judgekit run`: there is no resolved.toml of its making", folder)
+        raise DataError("does not hold results of `judgekit run` (no resolved.toml)", folder)
     return parse_config(tomllib.loads(rest), Path(first.removeprefix(_ANCHOR)) / path.name)
 
 

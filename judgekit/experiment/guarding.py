@@ -24,7 +24,7 @@ from judgekit.data.readers import read_column, read_docs, read_queries
 from judgekit.data.runs import Run
 from judgekit.data.tables import LABELS
 from judgekit.data.trec import read_run
-from judgekit.errors import ConfigError, DataError, UsageError, nearest
+from judgekit.errors import ConfigError, DataError, UsageError, not_among
 from judgekit.experiment.file import Config, GuardConfig, load, parse_config
 from judgekit.experiment.prepare import Prepared
 from judgekit.gate.decision import Rules
@@ -68,8 +68,8 @@ def _choose(what: str, given: str | None, have: Mapping[str, Any], where: str) -
     if given is None and len(have) == 1:
         return next(iter(have))
     if given is None or given not in have:
-        said = f"there is no {what} {given!r}" if given else f"say which {what}"
-        raise UsageError(f"{where}: {said} (there are: {', '.join(have)}).{nearest(given or '', have)}")
+        say = not_among(what, given, have) if given else f"say which {what} ({', '.join(have)})"
+        raise UsageError(f"{where}: {say}")
     return given
 
 
@@ -204,7 +204,7 @@ def _resolved(folder: Path) -> Config:
         base = Path(content.splitlines()[0].removeprefix("# Paths are relative to "))
         return parse_config(tomllib.loads(content), base / path.name)
     except (OSError, ValueError, IndexError):
-        raise DataError("does not hold results of `judgekit run` (there is no resolved.toml to read)", folder) from None
+        raise DataError("does not hold results of `judgekit run` (no resolved.toml)", folder) from None
 
 
 def check_ladder(prepared: Prepared) -> bool:
@@ -217,8 +217,7 @@ def check_ladder(prepared: Prepared) -> bool:
     for key, have in names.items():
         name = getattr(rules, key)
         if name is not None and name not in have:
-            reason = f"there is no {name!r} (there are: {', '.join(have)}).{nearest(name, have)}"
-            raise ConfigError(reason, config.path, f"guard.{key}")
+            raise ConfigError(not_among("name", name, have), config.path, f"guard.{key}")
     try:
         steps = parse_steps(rules.steps, config.data.depth)
     except UsageError as error:

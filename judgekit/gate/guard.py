@@ -265,7 +265,7 @@ def by_answers(versions: Sequence[pd.DataFrame], metric: str | None = None, dept
                 how = {"metric": ": say which (metric)", "depth": ": say which (depth)"}.get(column, "; give one")
                 raise UsageError(f"the answers of {name} are of several {column}s ({', '.join(map(str, have))}){how}")
         if table.empty:
-            raise DataError(f"there are no such answers of {name} (metric {metric}, depth {depth})")
+            raise DataError(f"{name} has no such answers (metric {metric}, depth {depth})")
         metrics += sorted(set(table["metric"]))
         values = table["value"]
         if (values < 0).any() or (values > 1).any():
@@ -560,7 +560,7 @@ def _groups(by: str | Mapping[str, str] | None, queries: AsQueries | None) -> Ma
         return read_column(queries, by)
     if isinstance(queries, pd.DataFrame) and by in queries:
         return dict(zip(queries["query_id"], queries[by].astype(str), strict=True))
-    raise UsageError(f"there is no column {by!r}: give the queries as a file or a DataFrame that has it, or the groups")
+    raise UsageError(f"the queries have no column {by!r}: give a file or a DataFrame that has it, or the groups")
 
 
 def _quality(table: Any) -> pd.DataFrame:

@@ -22,7 +22,7 @@ from judgekit.data.documents import Doc, Docs
 from judgekit.data.labelings import Labeling
 from judgekit.data.ordering import Ties
 from judgekit.data.runs import Run
-from judgekit.errors import DataError, UsageError, nearest
+from judgekit.errors import DataError, UsageError, not_among
 from judgekit.gate.decision import POWER, SHARES, shown
 from judgekit.metrics import Measure, evaluate
 from judgekit.metrics.results import Evaluation
@@ -144,9 +144,7 @@ def parse_steps(given: Iterable[str], depth: int) -> list[Spec]:
     for text in given:
         spec = parse(text)
         if spec.name not in _STEPS:
-            raise UsageError(
-                f"there is no step {spec.name!r} (there are: {', '.join(_STEPS)}).{nearest(spec.name, _STEPS)}"
-            )
+            raise UsageError(not_among("step", spec.name, _STEPS))
         options = dict(_STEPS[spec.name][1])
         if spec.name in ("demote", "balanced"):
             options["n"] = max(min(options["n"], depth // 2), 1)
@@ -393,9 +391,7 @@ def make_ladder(
                 loss = losses(scored, i, j, 0, k, labeling.scale.kind)[0]
                 loss = loss[np.isfinite(loss)]
                 if len(loss) < 2:
-                    raise DataError(
-                        f"{labeling.name!r} gives {measure} on {len(loss)} queries: there is no ladder to climb"
-                    )
+                    raise DataError(f"{labeling.name!r} gives {measure} on {len(loss)} queries: too few for a ladder")
                 made = (quality or {}).get(str(step), (math.nan,) * 3)
                 at = 1 / made[0] if made[1] > 0 else 1.0
                 found = notice(

@@ -155,7 +155,7 @@ def _page(doc: Doc, expand: Expand) -> str:
 def _pages(judged: Judged, expand: Expand, context: Context, spec: Spec) -> dict[tuple[str, str], float]:
     """Return the largest relevance per (query id, page) over the file's documents; "" is not a page."""
     if context.docs is None:
-        raise UsageError(f"{spec}: expand={expand} looks up the pages of documents, and there is no collection here")
+        raise UsageError(f"{spec}: expand={expand} looks up the pages of documents: give the collection")
     listed = sorted({doc_id for _, doc_id in judged if doc_id in context.docs})
     page_of = {doc.doc_id: _page(doc, expand) for doc in context.docs.get(listed)}
     if listed and not any(page_of.values()) and len(listed) == len({d for _, d in judged}):

@@ -86,7 +86,7 @@ def evaluate(
     _check_names("run", [run.name for run in runs])
     _check_names("labeling", [labeling.name for labeling in labelings])
     if not parsed:
-        raise UsageError("there is no measure to compute")
+        raise UsageError("give at least one measure to compute")
     if depth is not None:
         deep = next((m for m in parsed if (m.cutoff or 0) > depth), None)
         if deep is not None or depth < 1:
@@ -226,7 +226,7 @@ def _check_options(**given: str) -> None:
 
 def _check_names(what: str, names: list[str]) -> None:
     if not names:
-        raise UsageError(f"there is no {what} to score")
+        raise UsageError(f"give at least one {what} to score")
     twice = next((n for n in names if names.count(n) > 1), None)
     if twice is not None:
         raise UsageError(f"there are two {what}s named {twice!r}; name them apart")
@@ -239,9 +239,9 @@ def _check_bounds(measures: list[Measure], no_relevant: NoRelevant) -> None:
         if measure.option("gains") is not None:
             raise UsageError(f"bounds need gains that grow with the labels, which those of {measure} do not")
         if measure.by_evidence and measure.definition.high is None:
-            raise UsageError(f"there are no bounds for {measure}: unknown labels may make or join units of evidence")
+            raise UsageError(f"{measure} has no bounds: unknown labels may make or join units of evidence")
         if measure.definition.author:
-            raise UsageError(f"there are no bounds for {measure}: nothing says how its values grow with the labels")
+            raise UsageError(f"{measure} has no bounds: nothing says how its values grow with the labels")
 
 
 def _looked_at(measures: list[Measure], runs: Sequence[Run], *, condensed: bool) -> int | None:

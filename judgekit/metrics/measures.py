@@ -14,7 +14,7 @@ from typing import Final
 
 from judgekit.data.labelings import Scale
 from judgekit.data.outputs import note_read
-from judgekit.errors import UsageError, nearest
+from judgekit.errors import UsageError, not_among
 from judgekit.metrics.hits import LabelledHits
 from judgekit.metrics.join import Floats
 from judgekit.spec import Spec, Value, parse, parse_many, run_file, split_file
@@ -295,16 +295,14 @@ def _canonical(given: Spec) -> Spec:
     """Return the spelling under our own name, checked."""
     spec = _meant(given)
     if spec is None:
-        known = ", ".join(sorted(DEFINITIONS))
-        spelled = [alias for d in DEFINITIONS.values() for alias in (d.name, *d.aliases)]
-        raise UsageError(f"there is no measure {given.name!r} (there are: {known}).{nearest(given.name, spelled)}")
+        aliases = [alias for d in DEFINITIONS.values() for alias in d.aliases]
+        raise UsageError(not_among("measure", given.name, sorted(DEFINITIONS), also=aliases))
     definition = DEFINITIONS[spec.name]
     if spec.cutoff is not None and not definition.cutoff:
         raise UsageError(f"{spec}: {spec.name} looks at the whole list and takes no cutoff")
     for key, value in spec.params:
         if key not in definition.params:
-            have = ", ".join(sorted(definition.params)) or "none"
-            raise UsageError(f"{spec}: no parameter {key!r} (there are: {have}).{nearest(key, definition.params)}")
+            raise UsageError(f"{spec}: {not_among('parameter', key, sorted(definition.params))}")
         problem = definition.params[key].problem(value)
         if problem is not None:
             raise UsageError(f"{spec}: {key} {problem}")

@@ -25,7 +25,7 @@ from judgekit.data.records import parse_object
 from judgekit.data.streams import lines, read_bytes
 from judgekit.data.tables import QUALITY, Status
 from judgekit.data.trec import read_qrels
-from judgekit.errors import DataError, UsageError
+from judgekit.errors import DataError, UsageError, not_among
 from judgekit.people.tasks import Sample, Task, content_of
 from judgekit.stages import Collection
 
@@ -94,7 +94,7 @@ class Judgments:
         wanted, names = set(assessors), {row.assessor for row in self.rows}
         unknown = sorted(wanted - names)
         if unknown:
-            raise UsageError(f"there is no assessor {unknown[0]!r} (there are: {', '.join(sorted(names))})")
+            raise UsageError(not_among("assessor", unknown[0], sorted(names)))
         return replace(self, rows=tuple(row for row in self.rows if row.assessor in wanted))
 
 
@@ -148,7 +148,7 @@ def _read(path: Path, sample: Sample | None) -> Judgments:
             raise DataError("is of another sample than the one given", path, where)
         task = tasks.get(row["task"])
         if task is None:
-            raise DataError(f"there is no task {row['task']!r} in the sample", path, where)
+            raise DataError(f"task {row['task']!r} is not in the sample", path, where)
         key = task.task, row["assessor"]
         if key in said:
             raise DataError(f"task {key[0]!r} is judged by assessor {key[1]!r} twice in this file", path, where)
@@ -397,7 +397,7 @@ def resolve(judgments: Judgments, rule: str = "majority", name: str = "people") 
     if kind not in ("majority", "mean", "adjudicated", "best") or (kind == "best") != bool(who):
         raise UsageError(f"{rule!r} is not a rule: expected majority, mean, adjudicated or best:NAME")
     if kind == "best" and who not in names:
-        raise UsageError(f"there is no assessor {who!r} (there are: {', '.join(sorted(names))})")
+        raise UsageError(not_among("assessor", who, sorted(names)))
     said: dict[str, list[Judgment]] = defaultdict(list)
     for row in rows:
         said[row.task.task].append(row)
@@ -479,7 +479,7 @@ def read_people(path: Path, collection: Collection) -> People:
     """
     asked = Asked.beside(path)
     if asked is None and not path.exists():
-        raise DataError("there is no such file; expected labels that `judgekit annotate read` wrote", path)
+        raise DataError("no such file; expected labels that `judgekit annotate read` wrote", path)
     if asked is None:
         raise DataError(f"{asked_path(path).name} is not beside it: people's labels come from `annotate read`", path)
     table = pd.DataFrame(

@@ -14,7 +14,7 @@ from scipy.stats import t
 
 from judgekit.data.documents import Doc
 from judgekit.data.labelings import Labeling, Scale
-from judgekit.errors import UsageError, nearest
+from judgekit.errors import UsageError, not_among
 from judgekit.metrics import Measure
 from judgekit.people.tasks import Form, Sample, Task, repeated
 from judgekit.reading.prompts import load_prompt
@@ -147,7 +147,7 @@ def draw_answers(
         of_run = quality[(quality["run"] == run) & (quality["depth"] == depth)]
         if not len(of_run) or "answer" not in of_run:
             have = ", ".join(sorted(set(quality["run"]))) or "none"
-            raise UsageError(f"there are no answers of run {run!r} from the top {depth} (runs with answers: {have})")
+            raise UsageError(f"run {run!r} has no answers from the top {depth} (runs with answers: {have})")
         texts.append(dict(zip(of_run["query_id"], of_run["answer"].astype(str), strict=True)))
     both = [query_id for query_id in collection.queries if all(query_id in text for text in texts)]
     differ = [query_id for query_id in both if texts[0][query_id] != texts[1][query_id]]
@@ -210,8 +210,7 @@ def _drawn(
     if design == "pairs":
         return np.full(len(pairs), n / len(pairs)), np.sort(random.choice(len(pairs), n, replace=False))
     if by is not None and by not in labelings:
-        have = ", ".join(labelings) or "none"
-        raise UsageError(f"there is no labeling {by!r} (there are: {have}).{nearest(by, labelings)}")
+        raise UsageError(not_among("labeling", by, labelings))
     if design == "doubtful":
         if by is None:
             raise UsageError("design 'doubtful' goes by the probabilities of one labeling: name it with by")
@@ -296,7 +295,7 @@ def _showings(collection: Collection, wanted: Mapping[Pair, float], random: np.r
     for query_id, pool in pools.items():
         docs = [pool[i] for i in random.permutation(len(pool))]
         if len(docs) < 2:
-            raise UsageError(f"query {query_id!r} has a single document: there is nothing to choose from")
+            raise UsageError(f"query {query_id!r} has a single document, and a choice needs two")
         for shown in _balanced(docs):
             number = f"t{len(tasks) + 1:05d}"
             task = Task.of(number, collection.queries[query_id], collection.docs.get(shown), wanted[query_id, docs[0]])

@@ -11,7 +11,7 @@ import numpy as np
 
 from judgekit.data.labelings import Scale
 from judgekit.data.streams import write_atomic
-from judgekit.errors import UsageError, nearest
+from judgekit.errors import UsageError, not_among
 from judgekit.people.tasks import Sample
 from judgekit.spec import slug
 
@@ -25,8 +25,7 @@ def page_of(sample: Sample, assessor: str) -> str:
         UsageError: nobody of that name is asked.
     """
     if assessor not in sample.assessors:
-        have = ", ".join(sample.assessors)
-        raise UsageError(f"there is no assessor {assessor!r} (there are: {have}).{nearest(assessor, sample.assessors)}")
+        raise UsageError(not_among("assessor", assessor, sample.assessors))
     random = np.random.default_rng([sample.seed, *assessor.encode()])
     tasks = [task for task in sample.tasks if assessor in task.assessors]
     rows: list[dict[str, Any]] = []

@@ -121,7 +121,7 @@ def validate(
     if cut is None:
         raise UsageError("these labels by people are shares of choices: they do not say what is relevant")
     if not labelings:
-        raise UsageError("there is no labeling to validate")
+        raise UsageError("give a labeling to validate")
     said = people.labeling.table[["query_id", "doc_id", "relevance", "status"]]
     said = said[said["status"] == Status.OK.value].merge(
         people.asked[["query_id", "doc_id", "probability"]], on=["query_id", "doc_id"]

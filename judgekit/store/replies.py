@@ -192,7 +192,7 @@ class Store:
 
     def _open_reader(self) -> sqlite3.Connection:
         if not self._database.is_file():
-            raise StoreError(f"there is no store in {self.path}")
+            raise StoreError(f"{self.path} holds no store")
         log = self._database.with_name(self._database.name + "-wal")
         for mode in ("mode=ro", "immutable=1"):
             reader = self._connect(mode)

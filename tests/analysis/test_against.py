@@ -67,7 +67,7 @@ def test_equal_runs_do_not_differ_and_one_steady_difference_is_certain() -> None
 
 
 def test_a_baseline_that_is_not_there_is_said() -> None:
-    with pytest.raises(UsageError, match=r"there is no run 'odl'.*old"):
+    with pytest.raises(UsageError, match=r"unknown run 'odl'.*old"):
         against(jk.score(RUNS, QRELS, "RR"), "odl")
-    with pytest.raises(UsageError, match="nothing to compare it with"):
+    with pytest.raises(UsageError, match="give another one to compare"):
         against(jk.score({"old": RUNS["old"]}, QRELS, "RR"), "old")

@@ -119,8 +119,8 @@ def test_means_are_ignored_and_only_means_of_one_run_are_an_error():
     [
         ({"use": "chose-runs"}, "Did you mean 'choose-runs'"),
         ({"use": "choose-runs"}, "only one has both scores and quality"),
-        ({"measures": ["nDCG@6"]}, "no measure 'nDCG@6'"),
-        ({"depths": [7]}, "there is no quality at depth 7"),
+        ({"measures": ["nDCG@6"]}, "unknown measure of the score table 'nDCG@6'"),
+        ({"depths": [7]}, "unknown depth '7'"),
         ({"primary": "P@5"}, "'P@5'"),
         ({"primary_metric": "f1"}, "'f1'"),
         ({"resamples": 5}, "at least 100"),

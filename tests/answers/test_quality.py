@@ -263,7 +263,7 @@ def test_a_graded_checker_is_taken_to_the_unit_interval(tmp_path: Path) -> None:
 
 
 def test_one_that_asks_an_llm_cannot_score_without_one() -> None:
-    with pytest.raises(UsageError, match="there is no endpoint here"):
+    with pytest.raises(UsageError, match="give endpoints"):
         metric("correct")
     with pytest.raises(UsageError, match="correct asks an LLM"):
         metric("correct", Here()).score(Answer("x"), Query("q", "?", ("x",)))
@@ -276,7 +276,7 @@ def test_one_that_asks_an_llm_cannot_score_without_one() -> None:
     [
         ("emm", "Did you mean 'em'"),
         ("em@5", "has no cutoff"),
-        ("em(x=1)", "no option 'x'"),
+        ("em(x=1)", "unknown option 'x'"),
         ("rouge-l(tokens=words)", "tokens must be one of script, ascii, unicode"),
     ],
 )

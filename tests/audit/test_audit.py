@@ -244,7 +244,7 @@ def test_a_folder_without_results_and_a_file_that_is_not_there_are_named(tmp_pat
         jk.audit(tmp_path)
     with pytest.raises(JudgekitError, match=r"nothing\.toml"):
         jk.audit(tmp_path / "nothing.toml")
-    with pytest.raises(JudgekitError, match="there is no such folder"):
+    with pytest.raises(JudgekitError, match="no such folder"):
         card(tmp_path / "nowhere", "judge")
 
 

@@ -170,10 +170,10 @@ def test_a_probe_of_ones_own_is_one_function(copied: Path) -> None:
         ("stuff(times=-1)", "times is at least 1"),
         ("truncate(keep=2)", "keep is a share"),
         ("stuff(base=relevant)", "base is nonrelevant or random"),
-        ("claim(loud=yes)", "there is no option 'loud'"),
+        ("claim(loud=yes)", "unknown option 'loud'"),
         ("paraphrase(words=query)", "has no options"),
         ("stuff@3", "no cutoff"),
-        ("mine.py:whisper", "has no function 'whisper'"),
+        ("mine.py:whisper", "unknown function 'whisper'"),
         ("mine.py:lonely", "a function of a question and a passage"),
     ],
 )

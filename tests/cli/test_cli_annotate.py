@@ -103,10 +103,10 @@ WRONG = [
         (["make", "experiment.toml", "-o", "x.html"], "experiment.toml, line 1"),
         (["export", "s.jsonl", "-o", "x.pdf"], "ends in .csv (spreadsheet) or .json (Label Studio)"),
         (["read", "queries.jsonl", "-o", "people.qrels"], "queries.jsonl, line 1: is not judgments"),
-        (["correct", "nope.qrels", "out"], "nope.qrels: there is no such file"),
+        (["correct", "nope.qrels", "out"], "nope.qrels: no such file"),
         (["correct", "good.trec", "out"], "good.trec.sample.json is not beside it"),
         (["correct", "good.trec", "experiment.toml"], "machine labels are in the folder of its results"),
-        (["validate", "good.trec", "out", "-l", "jugde"], "there is no labeling 'jugde'"),
+        (["validate", "good.trec", "out", "-l", "jugde"], "unknown labeling 'jugde'"),
         (["plan", "good.trec", "out", "--more", "ten"], "expected whole numbers"),
     ]  # fmt: skip
 

@@ -79,7 +79,7 @@ CASES: list[tuple[str, Change, list[str], list[str]]] = [
     ("a run without a file", _append("gold.qrels", ""), ["score", "--run", "good=", "--qrels", "gold.qrels"], ["good=", "file is missing"]),
     ("a table of another kind", _append("gold.qrels", ""), [*SCORE, "--out", "scores.xlsx"], ["scores.xlsx", ".parquet"]),
     ("results into a file", _append("gold.qrels", ""), ["run", "experiment.toml", "--out", "gold.qrels"], ["gold.qrels", "need a folder"]),
-    ("no store", _append("gold.qrels", ""), ["cache", "stats", "--cache", "nowhere"], ["no store in nowhere"]),
+    ("no store", _append("gold.qrels", ""), ["cache", "stats", "--cache", "nowhere"], ["nowhere holds no store"]),
     ("fractions without a scale", _edit("gold.qrels", "d0a 1", "d0a 0.5"), SCORE, ["gold", "--scale"]),
 ]  # fmt: skip
 

@@ -72,7 +72,7 @@ def test_names_of_ones_own_are_told_on_the_command_line(judgekit: Judgekit, fold
     assert (folder / "x.qrels").read_text() == "q1 0 d1 1\nq1 0 d2 0\n"
     wrong = judgekit("label", "containment", *data, "--format-in", "quries=jsonl(id=key)", "--out", "x.qrels")
     assert wrong.code == 2
-    assert "there is no input 'quries' (there are: queries, docs, run run)" in wrong.err
+    assert "unknown input 'quries': choose from queries, docs, run run" in wrong.err
     scored = judgekit(
         "score", "--run", "run.csv", "--qrels", "x.qrels", "-m", "P@1", "--format-in", "run=csv(query=q,doc=d,score=s)"
     )
@@ -113,7 +113,7 @@ def test_an_experiment_names_one_source_for_queries_docs_and_judgments(
         EXPERIMENT.replace("depth = 3\n[runs]", 'depth = 3\nformat = {quries = "jsonl"}\n[runs]')
     )
     said = judgekit("run", "exp.toml", "--out", "results")
-    assert "[data.format] there is no 'quries'" in said.err
+    assert "[data.format] unknown input 'quries'" in said.err
 
 
 RAGAS = """
@@ -280,7 +280,7 @@ def test_convert_says_what_it_wrote_and_never_replaces_its_input(judgekit: Judge
     assert same.code == 2
     assert "is an input of this command" in same.err
     unknown = judgekit("convert", "nowhere.csv", "x.trec")
-    assert "there is no such file" in unknown.err
+    assert "no such file" in unknown.err
 
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "formats.md"

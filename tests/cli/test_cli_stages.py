@@ -145,7 +145,7 @@ def test_compare_takes_means_alone_as_campaigns_publish_them(judgekit: Judgekit,
     assert (rows["concordance"]["level"], rows["concordance"]["value"], rows["concordance"]["n"]) == ("system", 1.0, 6)
     assert rows["concordance"]["ci_low"] is None
     assert "hold only means" in said.err
-    assert "there are only means over queries" in " ".join(judgekit(*common).out.split())
+    assert "the tables hold only means over queries" in " ".join(judgekit(*common).out.split())
     assert judgekit(*common, "--level", "query").code == 2  # nothing there to show
 
 
@@ -168,7 +168,11 @@ def test_compare_is_told_which_labeling_is_the_outcome_by_construction(judgekit:
     said = judgekit(*common, "--by-construction", "erag=em")
     assert "'erag' is excluded: its labels are the outcome by construction" in said.out
     assert "by_construction" not in said.err
-    for wrong, reason in (("egar=em", "no labeling 'egar'"), ("erag=me", "no metric 'me'"), ("erag", "no labeling ''")):
+    for wrong, reason in (
+        ("egar=em", "unknown labeling 'egar'"),
+        ("erag=me", "unknown metric 'me'"),
+        ("erag", "unknown labeling ''"),
+    ):
         said = judgekit(*common, "--by-construction", wrong)
         assert said.code == 2
         assert reason in said.err
@@ -316,7 +320,7 @@ def test_answers_that_are_asked_for_need_an_endpoint_beside_ratings_too(judgekit
         assert said.code == 2
         assert "endpoint" in said.err
     (folder / "free.toml").write_text(FREE.replace('ratings = ["thumbs.csv"]', "metrics = []"))
-    assert "name metrics, or files with ratings" in judgekit("run", "free.toml", "--dry-run").err
+    assert "metrics, or files with ratings" in judgekit("run", "free.toml", "--dry-run").err
     (folder / "free.toml").write_text(FREE.replace("depths = [4]", "depths = [1, 4]"))
     assert "lacks column 'depth', and the depths are 1, 4" in judgekit("run", "free.toml", "--dry-run").err
 

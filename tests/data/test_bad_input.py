@@ -282,9 +282,9 @@ def test_a_missing_file_is_named_with_what_was_expected_and_what_is_like_it(
     read: Callable[[Path], object], tmp_path: Path
 ) -> None:
     (tmp_path / "data.jsonl").touch()
-    assert "there is no such file; expected" in str(fails(read, tmp_path / "other"))
+    assert "no such file; expected" in str(fails(read, tmp_path / "other"))
     assert "Did you mean 'data.jsonl'?" in str(fails(read, tmp_path / "date.jsonl"))
-    assert "There is no folder" in str(fails(read, tmp_path / "no" / "data.jsonl"))
+    assert "does not exist either" in str(fails(read, tmp_path / "no" / "data.jsonl"))
 
 
 @pytest.mark.parametrize("read", READERS)
@@ -340,8 +340,8 @@ def test_a_windows_path_gets_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("format", "reason"),
     [
-        ("jsonn", "there is no data format 'jsonn'"),
-        ("jsonl(key=x)", "no option 'key'"),
+        ("jsonn", "unknown data format 'jsonn'"),
+        ("jsonl(key=x)", "unknown option 'key'"),
         ("jsonl(", "cannot read 'jsonl('"),
         ("csv(quote=single)", "expected quote=none"),
     ],

@@ -27,7 +27,7 @@ def test_queries_that_a_run_lacks_are_counted() -> None:
 @pytest.mark.parametrize(
     ("runs", "reason"),
     [
-        ([], "there are no runs"),
+        ([], "give at least one run"),
         ([run()], "run 'bm25' is empty"),
         ([run(("q1", "d1")), run(("q2", "d1"))], "two runs are named 'bm25'"),
         (

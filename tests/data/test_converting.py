@@ -129,7 +129,7 @@ def test_what_may_be_several_things_has_to_be_said(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text('{"_id": "1", "text": "a"}\n')
     with pytest.raises(UsageError, match=r"holds queries or docs; say with --kind"):
         convert(tmp_path / "x.jsonl", tmp_path / "y.csv")
-    with pytest.raises(UsageError, match=r"no kind of data 'quries' .*Did you mean 'queries'"):
+    with pytest.raises(UsageError, match=r"unknown kind of data 'quries'.*Did you mean 'queries'"):
         convert(tmp_path / "x.jsonl", tmp_path / "y.csv", "quries")
     with pytest.raises(UsageError, match="docs are not written as 'trec': --format-out is one of jsonl"):
         convert(tmp_path / "x.jsonl", tmp_path / "y.csv", "docs", format_out="trec")

@@ -198,7 +198,7 @@ def test_topics_are_queries_without_answers(content: bytes, tmp_path: Path) -> N
 def test_a_form_that_does_not_exist_is_told_which_there_are(tmp_path: Path) -> None:
     path = put(tmp_path, RANKED["MS MARCO TSV"])
     assert read_run(f"msmarco:{path}").top("q1") == ["d1", "d2"]
-    with pytest.raises(UsageError, match=r"there is no data format 'xml' .*beir, castorini, csv, dict, dpr,.*msmarco"):
+    with pytest.raises(UsageError, match=r"unknown data format 'xml'.*beir, castorini, csv, dict, dpr,.*msmarco"):
         read_queries(f"xml:{path}")
 
 
@@ -410,7 +410,7 @@ def test_fields_of_ones_own_are_mapped_in_front_of_the_path(tmp_path: Path) -> N
     assert list(read_queries(path, "jsonl(id=key, text=ask)")) == ["q1"]
     run = put(tmp_path, b"q,d,s\nq1,d1,2\nq1,d2,1\nq2,d2,.5\n", "run.csv")
     assert pairs_of_run(f"csv(query=q, doc=d, score=s):{run}") == RUN
-    with pytest.raises(UsageError, match=r"no option 'text' \(there are: query, doc, score, rank, header, quote\)"):
+    with pytest.raises(UsageError, match=r"unknown option 'text': choose from query, doc, score, rank, header, quote"):
         read_run(f"csv(text=q):{run}")
 
 

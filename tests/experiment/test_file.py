@@ -100,7 +100,7 @@ def test_a_mistake_is_a_sentence_that_names_the_key(replacement: tuple[str, str]
 
 
 def test_a_missing_file_and_a_file_that_is_no_toml_are_sentences(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"nowhere\.toml: there is no such file; expected an experiment file"):
+    with pytest.raises(ConfigError, match=r"nowhere\.toml: no such file; expected an experiment file"):
         load(tmp_path / "nowhere.toml")
     bad = tmp_path / "bad.toml"
     bad.write_text("[data\n")

@@ -252,7 +252,7 @@ resamples = 100
     said = judgekit("guard", "out/base", "out/worse")
     assert said.code == 1, said.err
     assert "nDCG@5 by 'containment', out/base against out/worse, on 300 questions" in said.out
-    assert "there is no labeling 'judge'" in judgekit("guard", "out/base", "out/worse", "--labeler", "judge").err
+    assert "unknown labeling 'judge'" in judgekit("guard", "out/base", "out/worse", "--labeler", "judge").err
     write_run(repository / "worse.trec", 300)
     assert "made from different files of run mine" in judgekit("guard", "out/base", "out/worse").err
     assert "does not hold results" in judgekit("guard", "out", "out/base").err
@@ -266,7 +266,7 @@ resamples = 100
         ({"alpha": 1}, "alpha is above 0"),
         ({"unjudged": "zero"}, "unjudged is one of bounds, nonrelevant"),
         ({"max_group_drop": 3}, "say by what"),
-        ({"by": "language"}, "there is no column 'language'"),
+        ({"by": "language"}, "the queries have no column 'language'"),
         ({"by": {"q1": "a"}}, "has no group"),
         ({"labels": None}, "one way to see a loss"),
         ({"labels": {"qx": {"d": 1}}}, "has none of the 1 questions"),

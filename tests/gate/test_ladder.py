@@ -155,13 +155,13 @@ def test_an_experiment_for_the_use_guard_says_what_its_labels_would_notice(
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ('"drop", "distract"', '"drp"', "there is no step 'drp'"),
+        ('"drop", "distract"', '"drp"', "unknown step 'drp'"),
         (
             "[guard]",
             '[guard]\nbase = "odl"',
-            "[guard.base] there is no 'odl' (there are: old, new). Did you mean 'old'?",
+            "[guard.base] unknown name 'odl': choose from old, new. Did you mean 'old'?",
         ),
-        ("[guard]", '[guard]\nrelevant = "people"', "[guard.relevant] there is no 'people'"),
+        ("[guard]", '[guard]\nrelevant = "people"', "[guard.relevant] unknown name 'people'"),
         ('"drop", "distract"', '"stale"', "stale needs guard.earlier"),
         ("answer = 10", "answers = 10", "Did you mean 'answer'?"),
         ("answer = 10", "noise = 101", "less than or equal to 100"),

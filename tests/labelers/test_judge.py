@@ -413,7 +413,7 @@ def test_mistakes_in_a_spelling_end_in_a_sentence(spec: str, message: str) -> No
 def test_an_unknown_endpoint_and_a_missing_prompt_file_are_config_errors() -> None:
     with pytest.raises(ConfigError, match="nowhere"):
         build("judge(endpoint=nowhere)", Here())
-    with pytest.raises(ConfigError, match="there is no such file; expected a prompt"):
+    with pytest.raises(ConfigError, match="no such file; expected a prompt"):
         build("judge(prompt='missing.toml')", Here())
 
 

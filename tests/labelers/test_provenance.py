@@ -120,7 +120,7 @@ def test_mistakes_end_in_a_sentence(here: Here) -> None:
         build("provenance", here)
     with pytest.raises(DataError, match=r"missing\.qrels"):
         build("provenance(qrels='missing.qrels')", here)
-    with pytest.raises(UsageError, match="there is no collection here"):
+    with pytest.raises(UsageError, match="give the collection"):
         build("provenance(qrels='gold.qrels', expand=page)", Here(here.base))
     with pytest.raises(UsageError, match="none of the documents in the file has a page_id"):
         build(

@@ -225,10 +225,10 @@ def test_a_spelling_may_begin_with_a_file(here: Here) -> None:
 @pytest.mark.parametrize(
     ("spelling", "message"),
     [
-        ("mine.py:Longst", r"mine.py has no labeler 'Longst' \(there are: Longest\). Did you mean 'Longest'?"),
-        ("mine.py:Brief", r"mine.py has no labeler 'Brief'"),
+        ("mine.py:Longst", r"mine.py: unknown labeler 'Longst': choose from Longest. Did you mean 'Longest'\?"),
+        ("mine.py:Brief", r"mine.py: unknown labeler 'Brief'"),
         ("other.py:Longest", "cannot read .*other.py"),
-        ("mine.py:Longest(most=1)", r"Longest\(most=1\): no option 'most' \(there are: least\)"),
+        ("mine.py:Longest(most=1)", r"Longest\(most=1\): unknown option 'most': choose from least"),
         ("mine.py:Longest@3", "has no cutoff"),
         ("broken.py:Longest", r"broken.py: ZeroDivisionError: .* \(broken.py, line 2\)"),
         ("named.py:Judge", "named.py: the labeler Judge has the kind of a built-in one, 'judge'"),

@@ -203,9 +203,9 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, object], mess
 def test_there_must_be_something_to_score_under_distinct_names() -> None:
     run, labeling = run_of(q="a"), labeling_of(q={"a": 1})
     for arguments, message in [
-        (([], [labeling], ["P@1"]), "no run"),
-        (([run], [], ["P@1"]), "no labeling"),
-        (([run], [labeling], []), "no measure"),
+        (([], [labeling], ["P@1"]), "one run to score"),
+        (([run], [], ["P@1"]), "one labeling to score"),
+        (([run], [labeling], []), "one measure"),
         (([run, run], [labeling], ["P@1"]), "two runs named 'run'"),
         (([run], [labeling, labeling], ["P@1"]), "two labelings named 'qrels'"),
     ]:

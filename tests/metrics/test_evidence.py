@@ -241,10 +241,10 @@ def test_a_budget_shows_whole_documents_until_one_does_not_fit() -> None:
     [
         ("R@10t", {"docs": None}, "needs the documents"),
         ("nDCG(unit=evidence)", {"docs": None}, "none says it"),
-        ("DCG(unit=evidence)", {"missing": "bounds"}, "there are no bounds"),
+        ("DCG(unit=evidence)", {"missing": "bounds"}, "has no bounds"),
         ("nDCG(unit=pages)", {}, "unit is one of doc, evidence"),
         ("nDCG(unit=evidence, overlap=0)", {}, "a number above 0, at most 1"),
-        ("F1(unit=evidence)", {}, "no parameter 'unit'"),
+        ("F1(unit=evidence)", {}, "unknown parameter 'unit'"),
         ("R@0t", {}, "a cutoff from 1"),
         ("R@10x", {}, "cannot read"),
     ],

@@ -86,11 +86,11 @@ def test_a_list_of_measures_drops_repetitions() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("nDGC@10", "no measure 'nDGC'.*Did you mean 'nDCG'"),
+        ("nDGC@10", "unknown measure 'nDGC'.*Did you mean 'nDCG'"),
         ("precison@5", "Did you mean 'Precision'"),
-        ("foo_5", "no measure 'foo_5'"),
-        ("P(real=2)@5", "no parameter 'real'.*Did you mean 'rel'"),
-        ("Judged(rel=2)@5", "no parameter 'rel'.*there are: none"),
+        ("foo_5", "unknown measure 'foo_5'"),
+        ("P(real=2)@5", "unknown parameter 'real'.*Did you mean 'rel'"),
+        ("Judged(rel=2)@5", "unknown parameter 'rel': none are defined"),
         ("AUC@5", "takes no cutoff"),
         ("P(rel=x)@5", "rel is a number, not 'x'"),
         ("P(rel=True)@5", "rel is a number, not True"),

@@ -194,7 +194,7 @@ def test_what_fails_is_said_with_query_run_labeling_and_line() -> None:
 def test_there_are_no_bounds_and_no_expected_value_over_ties() -> None:
     jk.measure("FirstGood")(first_good)
     labeling = labeling_of(q={"a": 1})
-    with pytest.raises(UsageError, match="there are no bounds for FirstGood"):
+    with pytest.raises(UsageError, match="FirstGood has no bounds"):
         value("FirstGood", run_of(q="a"), labeling, missing="bounds")
     mean = evaluate([scored_run(ties=Ties.EXPECTED, q={"a": 1.0})], [labeling], ["FirstGood@1"]).summary[0]
     assert "break ties by a rule" in mean.reason

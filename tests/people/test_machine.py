@@ -75,7 +75,7 @@ def test_its_preferences_are_held_against_people_s_and_kept_apart(sample, tmp_pa
     only = preferences(judgments.only(["1"])).set_index(["query_id", "run"])["value"]
     for task in sample.tasks:
         assert only[task.query_id, "good"] == (task.query_id < "q30")
-    with pytest.raises(UsageError, match="there is no assessor 'dora'"):
+    with pytest.raises(UsageError, match="unknown assessor 'dora'"):
         judgments.only(["dora"])
 
 

@@ -67,7 +67,11 @@ def test_other_rules(three, truth):
     bob = resolve(judgments, "best:bob").labeling.table
     wrong = bob["relevance"] != [truth[q, d] for q, d in zip(bob["query_id"], bob["doc_id"], strict=True)]
     assert set(bob["query_id"][wrong]) == {q for q in set(bob["query_id"]) if q < "q20"}
-    for rule, said in (("median", "is not a rule"), ("best:dora", "no assessor 'dora'"), ("best", "is not a rule")):
+    for rule, said in (
+        ("median", "is not a rule"),
+        ("best:dora", "unknown assessor 'dora'"),
+        ("best", "is not a rule"),
+    ):
         with pytest.raises(UsageError, match=said):
             resolve(judgments, rule)
 

@@ -116,7 +116,7 @@ def test_only_answers_that_differ_are_compared(collection):
     sample = draw_answers(collection, quality, runs=("good", "poor"), depth=3, n=8)
     assert all(task.query_id < "q10" for task in sample.tasks)
     assert {task.probability for task in sample.tasks} == {0.8}
-    with pytest.raises(UsageError, match="there are no answers of run 'best' from the top 3"):
+    with pytest.raises(UsageError, match="run 'best' has no answers from the top 3"):
         draw_answers(collection, quality, runs=("good", "best"), depth=3, n=8)
     with pytest.raises(UsageError, match="two different runs"):
         draw_answers(collection, quality, runs=("good", "good"), depth=3, n=8)
@@ -131,7 +131,7 @@ def test_only_answers_that_differ_are_compared(collection):
         ({"n": 5, "duplicates": 0.9}, "from 0 to 0.5"),
         ({"n": 5, "assessors": ("a", "a")}, "distinct names"),
         ({"n": 5, "design": "stratified"}, "needs the labels of a finished run"),
-        ({"n": 5, "design": "stratified", "by": "jugde"}, "there is no labeling 'jugde'"),
+        ({"n": 5, "design": "stratified", "by": "jugde"}, "unknown labeling 'jugde'"),
         ({"n": 5, "design": "doubtful"}, "name it with by"),
         ({"n": 5, "design": "pairs", "form": "best"}, "use the design 'queries'"),
         ({"n": 5, "prompt": "answer-short"}, "use graded or binary"),

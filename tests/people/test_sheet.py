@@ -131,5 +131,5 @@ def test_answers_are_compared_blind(collection, browser, tmp_path):
 
 
 def test_nobody_else_gets_a_page(collection):
-    with pytest.raises(UsageError, match="there is no assessor 'bob'"):
+    with pytest.raises(UsageError, match="unknown assessor 'bob'"):
         page_of(draw(collection, n=1, assessors=("ann",)), "bob")

@@ -100,7 +100,7 @@ def test_opening_the_test_part_is_logged(tmp_path):
 
 
 def test_what_cannot_be_validated_is_said(people, collection, truth, judged, machine):
-    with pytest.raises(UsageError, match="no labeling to validate"):
+    with pytest.raises(UsageError, match="give a labeling to validate"):
         validate(people, {})
     best = resolve(read_judgments([judged(draw(collection, n=3, form="best"), "1", lambda row: "none")]))
     with pytest.raises(UsageError, match="do not say what is relevant"):

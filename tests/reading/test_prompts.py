@@ -249,7 +249,7 @@ def test_a_file_that_makes_no_sense_is_an_error_with_file_and_key(text: str, mes
 
 
 def test_files_that_cannot_be_read_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="there is no such file; expected a prompt"):
+    with pytest.raises(ConfigError, match="no such file; expected a prompt"):
         load_prompt(tmp_path / "none.toml")
     (tmp_path / "latin.toml").write_bytes(b'kind = "\xe9"')
     with pytest.raises(ConfigError, match="is not UTF-8"):
