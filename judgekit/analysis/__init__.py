@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from judgekit.analysis.agreement import AGREEMENT, Agreement
     from judgekit.analysis.coefficients import COEFFICIENTS, attainable_tau_b
     from judgekit.analysis.comparison import Comparison, compare, plan_queries
-    from judgekit.analysis.construction import Answering, kinship, same_by_construction
     from judgekit.analysis.flags import FLAGS
+    from judgekit.analysis.leakage import Answering, kinship, same_by_construction
     from judgekit.analysis.levels import LEVELS
     from judgekit.analysis.models import ModelMatrix, model_matrix
     from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, GUARD, USES, Primary
@@ -21,7 +21,7 @@ _HOMES = {
     "agreement": ("AGREEMENT", "Agreement"),
     "coefficients": ("COEFFICIENTS", "attainable_tau_b"),
     "comparison": ("Comparison", "compare", "plan_queries"),
-    "construction": ("Answering", "kinship", "same_by_construction"),
+    "leakage": ("Answering", "kinship", "same_by_construction"),
     "flags": ("FLAGS",),
     "levels": ("LEVELS",),
     "models": ("ModelMatrix", "model_matrix"),

@@ -14,13 +14,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from judgekit.analysis.collect import Collector
-from judgekit.analysis.construction import Answering, same_by_construction, shared
 from judgekit.analysis.controls import CONTROL_COLUMNS
 from judgekit.analysis.cost import check_costs, frontier
 from judgekit.analysis.differences import DIFFERENCE_COLUMNS
 from judgekit.analysis.flags import Flagger
 from judgekit.analysis.inputs import Inputs, Pairing
 from judgekit.analysis.intervals import MIN_DIFFERING
+from judgekit.analysis.leakage import Answering, same_by_construction, shared
 from judgekit.analysis.levels import LEVELS, Resamples
 from judgekit.analysis.primary import CHOOSE_RUNS, settle
 from judgekit.analysis.resampling import one_thread, resample_matrix

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from judgekit.analysis.construction import Answering, kinship
 from judgekit.analysis.inputs import Inputs, Panel
+from judgekit.analysis.leakage import Answering, kinship
 from judgekit.analysis.levels import MIN_RUNS, UNDEFINED_EVERYWHERE, Estimate
 from judgekit.analysis.measures import known_measure
 from judgekit.data.tables import ALL

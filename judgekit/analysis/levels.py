@@ -17,7 +17,7 @@ from judgekit.analysis.inputs import Panel
 from judgekit.analysis.intervals import Margins, margins, mean_concordance_interval, within_query_interval
 from judgekit.analysis.rankings import TOP_HEAVY, over_runs, within_queries
 from judgekit.analysis.resampling import Interval, interval
-from judgekit.analysis.shrinkage import shrunken_draws
+from judgekit.analysis.system_bootstrap import shrunken_draws
 from judgekit.data.tables import ALL
 
 __all__ = ["LEVELS", "METHOD", "MIN_RUNS", "TOP_HEAVY_RUNS", "Estimate", "Resamples", "estimates", "paired_draws"]

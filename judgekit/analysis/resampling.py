@@ -133,8 +133,8 @@ _SCALES: Final[dict[str, tuple[Callable[[Floats, int], Floats], Callable[[Floats
 METHODS: Final = (*_SCALES, "percentile", "shrunken-percentile")
 """The interval methods. The t intervals are made of the bootstrap standard error on a scale on which estimates spread
 evenly: as it is; Fisher's z for coefficients in [-1, 1], where +-1 is cut at 1 - 1/n^2; the arcsine for proportions in
-[0, 1]. Percentiles are the central quantiles of the draws, ``shrunken`` those of `judgekit.analysis.shrinkage`. All are
-widened to hold the value."""
+[0, 1]. Percentiles are the central quantiles of the draws, ``shrunken`` those of `judgekit.analysis.system_bootstrap`.
+All are widened to hold the value."""
 
 
 def _ends(value: float, draws: Floats, level: float, method: str, n: int) -> Sequence[float]:

@@ -16,7 +16,7 @@ from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.levels import MIN_RUNS
 from judgekit.analysis.rankings import over_runs
 from judgekit.analysis.resampling import interval
-from judgekit.analysis.shrinkage import shrunken_draws
+from judgekit.analysis.system_bootstrap import shrunken_draws
 from judgekit.audit.material import Material
 from judgekit.audit.numbers import Bools, Number, untold
 from judgekit.data.runs import Run

@@ -21,7 +21,7 @@ from judgekit.analysis.gain import decision_gain
 from judgekit.analysis.levels import MIN_RUNS
 from judgekit.analysis.rankings import over_runs, within_queries
 from judgekit.analysis.resampling import interval
-from judgekit.analysis.shrinkage import shrunken_draws
+from judgekit.analysis.system_bootstrap import shrunken_draws
 from judgekit.audit.material import Material, Pair
 from judgekit.audit.numbers import Number, mean_change, mean_of, share, share_change, untold
 from judgekit.audit.probes import Base, Probe

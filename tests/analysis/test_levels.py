@@ -5,7 +5,7 @@ from scipy import stats
 from judgekit.analysis.inputs import Panel
 from judgekit.analysis.levels import Resamples, estimates, paired_draws
 from judgekit.analysis.resampling import resample_matrix
-from judgekit.analysis.shrinkage import shrunken_draws
+from judgekit.analysis.system_bootstrap import shrunken_draws
 
 
 def panel(scores, quality):
