@@ -18,8 +18,10 @@ import pyarrow.compute as pc
 from judgekit.errors import DataError
 
 __all__ = [
+    "Keys",
     "Stretches",
     "byte_lengths",
+    "doc_keys",
     "equal",
     "find",
     "integers",
@@ -286,14 +288,40 @@ def row_keys(queries: Stretches, docs: pa.StringArray) -> Keys:
     return out
 
 
+def doc_keys(keys: Keys, query_ids: Sequence[str], starts: Ints, counts: Ints) -> Keys:
+    """Return a 64-bit hash of each row's doc id, from that of query and doc by taking the query's out again.
+
+    Args:
+        keys: as `row_keys` returns them, each query's rows together, shape (N,).
+        query_ids: the queries, shape (Q,).
+        starts: the first row of each query, shape (Q,).
+        counts: how many rows each has, shape (Q,).
+    """
+    # To undo a shift by 29 and a multiplication takes a shift more and the inverse factor.
+    whole = (keys ^ keys >> np.uint64(29) ^ keys >> np.uint64(58)) * np.uint64(pow(int(_ODD), -1, 1 << 64))
+    order = np.argsort(starts, kind="stable")
+    added = _mix(_hashes(_Texts(strings(query_ids)), 0, len(query_ids)))[order]
+    return np.asarray(whole - np.repeat(added, counts[order]))
+
+
 def same_key(keys: Keys, bounds: Ints) -> Iterator[Ints]:
     """Yield the rows that share a key; only rows of one stretch of ``bounds`` are compared."""
-    # Several stretches are sorted at a time: as many as stay in the processor's cache.
+    # Several stretches are looked at a time: as many as stay in the processor's cache. Each key goes to a place of a
+    # table by its first bits. Where another one has taken it since, either is equal, or both of two equal ones lost it.
     edges = np.unique(bounds[np.searchsorted(bounds, np.append(np.arange(0, len(keys), _CHUNK), len(keys)))])
+    bits = min(len(keys).bit_length() + 3, 18)
+    table, shift = np.empty(1 << bits, np.int32), np.uint64(64 - bits)
     for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-        ordered = np.sort(keys[start:stop])
-        for key in np.unique(ordered[1:][ordered[1:] == ordered[:-1]]):
-            yield np.flatnonzero(keys[start:stop] == key) + start
+        some = keys[start:stop]
+        rows: npt.NDArray[np.integer] = np.arange(stop - start, dtype=np.int32)
+        slots = (some >> shift).view(np.int64)
+        table[slots] = rows
+        taken = table.take(slots)
+        rows = np.flatnonzero(taken != rows)
+        lost, takers = some.take(rows), some.take(taken.take(rows))
+        ordered = np.sort(lost)
+        for key in np.unique(np.append(lost[lost == takers], ordered[1:][ordered[1:] == ordered[:-1]])):
+            yield np.flatnonzero(some == key) + start
 
 
 def repeated(ids: Iterable[str]) -> str | None:
