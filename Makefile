@@ -1,6 +1,7 @@
 # Two commands do everything on a fresh machine with Python 3.11+ and make:
 #   make demo   sets up and runs the whole flow on the bundled sample, offline
 #   make test   sets up and passes the tests
+# make docs builds the pages into build/docs, make docs-links asks whether the pages that they link to are there.
 # make check runs the linter and the type checker. Everything is installed into $(VENV).
 PYTHON ?= python3
 VENV ?= .venv
@@ -8,7 +9,7 @@ BIN := $(VENV)/bin
 LOWEST := $(VENV)/lowest
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadgroup
 
-.PHONY: demo test test-lowest check bench clean
+.PHONY: demo test test-lowest check docs docs-links bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/judgekit demo
@@ -20,12 +21,21 @@ test: $(VENV)/.dev
 # what later ones have dropped.
 test-lowest: $(LOWEST)/.dev
 	$(LOWEST)/bin/python -m pytest $(SIDE_BY_SIDE) -q -W ignore::DeprecationWarning \
-		-m "not bench and not many and not slow" --ignore tests/integration --ignore tests/test_notebooks.py
+		-m "not bench and not many and not slow" --ignore tests/integration --ignore tests/test_notebooks.py --ignore tests/test_docs.py
 
 check: $(VENV)/.dev
-	$(BIN)/ruff check judgekit tests benchmarks notebooks
-	$(BIN)/ruff format --check judgekit tests benchmarks notebooks
+	$(BIN)/ruff check judgekit tests benchmarks notebooks docs/*.py
+	$(BIN)/ruff format --check judgekit tests benchmarks notebooks docs/*.py
 	$(BIN)/mypy
+
+# A warning (a link inside of the project that leads nowhere, a page that no other lists) is an error.
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -q -W --keep-going -j auto -d build/doctrees docs build/docs
+
+# Those of other sites may be down or out of reach: only a page that is not there is an error.
+docs-links: $(VENV)/.docs
+	-$(BIN)/python -m sphinx -q -b linkcheck -d build/doctrees docs build/links
+	! grep -E '"status": "broken".*(404|410) Client Error' build/links/output.json
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m pip install -q --group bench
@@ -45,6 +55,10 @@ $(VENV)/.installed: $(BIN)/python pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.installed
 	$(BIN)/python -m pip install -q --editable . --group dev
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.installed
+	$(BIN)/python -m pip install -q --group docs
 	@touch $@
 
 $(LOWEST)/.dev: $(BIN)/python pyproject.toml

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SHIPPED = {"benchmarks", "examples", "judgekit", "prompts", "tests", "notebooks", "Makefile"} | {
+SHIPPED = {"benchmarks", "docs", "examples", "judgekit", "prompts", "tests", "notebooks", "Makefile"} | {
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "README.md",
@@ -63,7 +63,8 @@ def test_the_sdist_holds_the_project_and_nothing_else(dist: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {name.partition("/")[0] for name in names} <= SHIPPED | FRAME | {"PKG-INFO"}
-    assert names >= files("judgekit") | files("prompts") | files("examples") | files("tests") | files("notebooks")
+    for folder in ("judgekit", "prompts", "examples", "tests", "notebooks", "docs"):
+        assert names >= files(folder)
     assert sdist.stat().st_size < 5_000_000
 
 

@@ -1,0 +1,272 @@
+"""What the pages say is what there is: each command and snippet runs, each file validates, each link leads somewhere.
+
+Every page of docs/ and the README is read from top to bottom in a folder of its own, with the names and files that the
+snippets before have left. The folder holds a small part of the bundled sample under the names that the pages use, and a
+server that is no LLM stands in the place of the one at http://localhost:8000/v1. In front of a block may stand
+
+    <!-- file: NAME -->          the block is written to this file, as the text says
+    <!-- exits: 0 1 -->          the commands leave with these codes (one stands for all)
+    <!-- not run: REASON -->     commands are held against --help, Python is compiled, TOML validates
+
+Text behind a command is what it prints: pieces of it between "…", however the lines break. What a page takes for given
+is made by Python inside of ``<!-- set up``, which readers do not see.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import json
+import re
+import shlex
+import shutil
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import pytest
+
+import judgekit
+import judgekit.sample
+from judgekit.cli import main
+from judgekit.client.mock import MockTransport, Scripted
+from judgekit.experiment.file import parse_config
+from judgekit.reading.prompts import load_prompt
+from judgekit.wire.types import Endpoint
+from tests.commands import Judgekit, in_process
+from tests.servers import FaultServer
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+SAMPLE = Path(judgekit.sample.__file__).parent
+SERVER = "http://localhost:8000/v1"
+MARK = re.compile(r"<!-- (file|exits|not run): (.+?) -->")
+BLOCK = re.compile(r"((?:^<!-- [^\n]+? -->\n+)*)(?:^```(\w+)\n(.*?)^```$|^<!-- (set up)\n(.*?)^-->$)", re.M | re.S)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page."""
+
+    language: str
+    text: str
+    line: int
+    marks: dict[str, str]
+
+
+def _blocks(page: Path) -> list[Block]:
+    text = page.read_text()
+    found = ((one, text.count("\n", 0, one.start()) + 1) for one in BLOCK.finditer(text))
+    return [Block(one[2] or one[4], one[3] or one[5] or "", line, dict(MARK.findall(one[1]))) for one, line in found]
+
+
+def _lines(block: Block) -> list[str]:
+    """Return the commands of a block, each in one line."""
+    lines = block.text.replace("\\\n", " ").splitlines()
+    if block.language == "console":
+        assert all(line.startswith("$ ") for line in lines), "a console block holds commands that begin with $"
+        lines = [line[2:] for line in lines]
+    return [line for line in lines if line.strip() and not line.startswith("#")]
+
+
+@pytest.fixture(scope="session")
+def material(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The first questions of the sample, the passages that two of its runs find, and what the pages call them."""
+    folder = tmp_path_factory.mktemp("material")
+    queries = (SAMPLE / "queries.jsonl").read_text().splitlines(keepends=True)[:QUESTIONS]
+    wanted = {json.loads(line)["query_id"] for line in queries}
+    (folder / "queries.jsonl").write_text("".join(queries))
+    (folder / "runs").mkdir()
+    for name, source in RUNS.items():
+        lines = (SAMPLE / "runs" / f"{source}.trec").read_text().splitlines(keepends=True)
+        (folder / name).write_text("".join(line for line in lines if line.split()[0] in wanted))
+    shutil.copy(SAMPLE / "docs.jsonl", folder)
+    gold = (SAMPLE / "provenance.qrels").read_text().splitlines(keepends=True)
+    (folder / "gold.qrels").write_text("".join(line for line in gold if line.split()[0] in wanted))
+    experiment = next(b for b in _blocks(ROOT / "README.md") if b.language == "toml")
+    (folder / "experiment.toml").write_text(experiment.text)
+    return folder
+
+
+QUESTIONS = 30
+RUNS = {"runs/bm25.trec": "bm25", "runs/dense.trec": "rrf", "base.trec": "bm25", "new.trec": "tfidf"}
+
+
+@pytest.fixture
+def server(fault_server: FaultServer, material: Path) -> str:
+    """The address of a server that judges as the mock does, and mostly finds the answer that stands in a passage."""
+    lines = (material / "queries.jsonl").read_text().splitlines()
+    known = {query["text"]: query["answers"] for query in map(json.loads, lines)}
+
+    def reply(body: dict[str, Any], seen: int) -> Scripted:
+        sending = MockTransport().send(Endpoint("mock", "mock:", "mock"), json.dumps(body).encode())
+        with pytest.raises(StopIteration) as sent:  # it waits for nothing
+            sending.send(None)
+        said = json.loads(sent.value.value[2])
+        prompt = str(body["messages"][-1]["content"])
+        if "short answer" in prompt:
+            passages = "".join(re.findall(r"<passage.*?</passage>", prompt, re.S))
+            right = [a for text, answers in known.items() if text in prompt for a in answers if a in passages]
+            text = right[0] if right and crc32(prompt.encode()) % 5 else "unknown"
+            said["choices"][0]["message"]["content"] = text
+        return Scripted(200, json.dumps(said).encode())
+
+    fault_server.answer = reply
+    return fault_server.base_url
+
+
+def _help(*command: str) -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), pytest.raises(SystemExit):
+        main([*command, "--help"])
+    return out.getvalue()
+
+
+def _exists(command: list[str]) -> None:
+    """Hold a command and its options against its help."""
+    words: list[str] = []
+    for word in command:
+        if not re.fullmatch(r"[a-z-]+", word) or word.startswith("-") or len(words) == 2:
+            break
+        words.append(word)
+    if not words or words[0] not in ("cache", "batch", "prompts", "annotate"):
+        words = words[:1]
+    said = _help(*words)
+    assert f"Usage: judgekit {' '.join(words)}".strip() in said, f"there is no command {' '.join(words)}"
+    for option in (word.split("=")[0] for word in command if word.startswith("-")):
+        assert re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", said), f"judgekit {words[0]} knows no {option}"
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()
+
+
+class _Page:
+    """A page that is read from top to bottom."""
+
+    def __init__(self, folder: Path, judgekit: Judgekit, server: str) -> None:
+        self.folder, self.judgekit, self.server = folder, judgekit, server
+        self.names: dict[str, Any] = {"__name__": "__main__"}
+        self.said = ""
+
+    def here(self, text: str) -> str:
+        return text.replace(SERVER, self.server)
+
+    def read(self, block: Block) -> None:
+        if "file" in block.marks:
+            path = self.folder / block.marks["file"]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(self.here(block.text))
+        run = "not run" not in block.marks
+        match block.language:
+            case "console" | "bash":
+                lines, codes = _lines(block), block.marks.get("exits", "0").split()
+                for line, code in zip(lines, codes * len(lines) if len(codes) == 1 else codes, strict=True):
+                    self.command(line, run, int(code))
+            case "python" | "set up":
+                self.python(block, run and "file" not in block.marks)
+            case "toml":
+                self.toml(block)
+            case "text":
+                for piece in block.text.split("…"):
+                    assert _plain(piece) in _plain(self.said)
+            case "json":
+                json.loads(block.text)
+            case other:
+                assert other in ("yaml", "html")
+
+    def command(self, line: str, run: bool, code: int) -> None:
+        words = shlex.split(line, comments=True)
+        if words[0] != "judgekit":
+            assert not run, f"{words[0]} is not run here: say why it is not"
+            return
+        if not run:
+            _exists(words[1:])
+            return
+        words, target = (words[: words.index(">")], words[words.index(">") + 1]) if ">" in words else (words, None)
+        files = (sorted(map(str, Path().glob(word))) if "*" in word else [self.here(word)] for word in words[1:])
+        said = self.judgekit(*chain.from_iterable(files))
+        assert said.code == code, f"{said.code}: {said.err or said.out}"
+        self.said = said.out + said.err
+        if target:
+            (self.folder / target).write_text(said.out)
+
+    def python(self, block: Block, run: bool) -> None:
+        tree = ast.parse(block.text)
+        used = {
+            node.attr
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "jk"
+        }
+        assert used <= set(judgekit.__all__), "a name that is not public"
+        if run:
+            path = self.folder / f"snippet_{block.line}.py"  # whose source can be looked up
+            path.write_text(self.here(block.text))
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                exec(compile(path.read_text(), path, "exec"), self.names)
+            self.said = out.getvalue()
+
+    def toml(self, block: Block) -> None:
+        content = tomllib.loads(block.text)
+        if "user" in content:
+            load_prompt(str(self.folder / block.marks["file"]))
+            return
+        whole = tomllib.loads((self.folder / "experiment.toml").read_text())
+        given = {key: whole[key] for key in ("data", "runs", "labelers") if key not in content}
+        if "depth" not in content.get("data", {"depth": 1}):
+            content["data"] = {**whole["data"], **content["data"]}
+        parse_config({**given, **content}, Path("experiment.toml"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_command_and_snippet_of_the_page_works(
+    page: Path,
+    material: Path,
+    server: str,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = tmp_path / "here"
+    shutil.copytree(material, folder)
+    experiment = folder / "experiment.toml"
+    experiment.write_text(experiment.read_text().replace(SERVER, server))
+    monkeypatch.chdir(folder)
+    reader = _Page(folder, in_process(capfd), server)
+    for block in _blocks(page):
+        try:
+            reader.read(block)
+        except (Exception, pytest.fail.Exception) as error:
+            raise AssertionError(f"{page.name}:{block.line}: {error}\n{block.text}") from error
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_command_in_the_text_of_the_page_exists(page: Path) -> None:
+    for found in re.finditer(r"`(judgekit [^`|…]*)`", BLOCK.sub("", page.read_text())):
+        _exists(shlex.split(found[1].replace("\n", " "))[1:])
+
+
+def _anchors(path: Path) -> set[str]:
+    heads = re.findall(r"^#+ (.*)", BLOCK.sub("", path.read_text()), re.M)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+
+
+def _links(path: Path) -> Iterator[str]:
+    return (found[1] for found in re.finditer(r"\]\(([^)\s]+)\)", BLOCK.sub("", path.read_text())))
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.stem)
+def test_every_link_inside_of_the_project_leads_somewhere(page: Path) -> None:
+    for link in _links(page):
+        if link.startswith(("http://", "https://")):
+            continue
+        file, _, anchor = link.partition("#")
+        target = (page.parent / file) if file else page
+        assert target.exists(), link
+        assert not anchor or anchor in _anchors(target), link
