@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from judgekit.analysis.controls import LENGTH, RETRIEVER
-from judgekit.answers.answerer import Answerer, make_answerer
+from judgekit.answers.answerer import MODES, Answerer, make_answerer
 from judgekit.answers.imported import Imported, completed, read_answers, read_ratings
 from judgekit.answers.quality import Answered, AnswerMetric, Score
 from judgekit.answers.quality import metric as answer_metric
@@ -52,7 +52,9 @@ __all__ = [
     "Collection",
     "Resources",
     "answer",
+    "answer_modes",
     "answer_runs",
+    "answer_stage",
     "answer_units",
     "answering",
     "at_depth",
@@ -188,7 +190,7 @@ def read_ratings_of(
     if not tables:
         return None
     table = pd.concat(tables, ignore_index=True)
-    keys = ["run", "depth", "model", "query_id", "metric"]
+    keys = [key for key in ("run", "depth", "model", "query_id", "metric", "mode") if key in table.columns]
     twice = table[table.duplicated(keys)]
     if len(twice):
         row = twice.iloc[0]
@@ -269,10 +271,14 @@ _Asked = tuple[str, int]
 
 @dataclass(frozen=True)
 class Answering:
-    """How queries are answered end to end, by our prompt or elsewhere, and how the answers are rated."""
+    """How queries are answered end to end, by our prompt or elsewhere, and how the answers are rated.
+
+    ``mode`` names one of several ways that are compared (the quality table's column); "" where there is one.
+    """
 
     answerer: Answerer | Imported
     metrics: tuple[AnswerMetric, ...]
+    mode: str = ""
 
     @property
     def model(self) -> str:
@@ -292,14 +298,26 @@ def answering(
     prompt: str = "answer-short",
     metrics: Sequence[str | AnswerMetric] = ("em", "f1"),
     options: Mapping[str, Value] | None = None,
-) -> Answering:
-    """Build the answerer and the answer metrics from their names.
+    modes: Sequence[str] = (),
+) -> list[Answering]:
+    """Build the answerer and the answer metrics from their names, in each of the modes, or in that of the options.
 
     Raises:
-        ConfigError, UsageError: there is no such endpoint, prompt, metric or option.
+        ConfigError, UsageError: there is no such endpoint, prompt, metric, option or mode.
     """
-    answerer = make_answerer(resources.endpoint(endpoint), prompt, resources, dict(options or {}))
-    return Answering(answerer, tuple(answer_metric(name, resources) for name in metrics))
+    given, asked = dict(options or {}), resources.endpoint(endpoint)
+    for mode in modes:
+        if mode not in MODES:
+            raise UsageError(not_among("mode", mode, MODES))
+        if modes.count(mode) > 1:
+            raise UsageError(f"modes names {mode!r} twice")
+    if modes and (own := next((name for name in ("mode", "order") if name in given), None)):
+        raise UsageError(f"modes and the option {own} say the same: leave one of them out")
+    rated = tuple(answer_metric(name, resources) for name in metrics)
+    return [
+        Answering(make_answerer(asked, prompt, resources, {**given, **MODES.get(mode, {})}), rated, mode)
+        for mode in modes or [""]
+    ]
 
 
 def import_answers(
@@ -320,7 +338,7 @@ def import_answers(
     """
     found = read_answers(source, queries, runs=runs, depths=depths, answered_by=answered_by, limited=limited)
     built = tuple(answer_metric(name, resources) for name in metrics)
-    made = [Answering(one, built) for one in found]
+    made = [Answering(one, built, one.mode) for one in found]
     for one in made:
         check_references(queries, one)
     return made
@@ -361,6 +379,11 @@ def answer_units(
 def units_to_answer(collection: Collection, asked: Iterable[tuple[str, tuple[str, ...]]]) -> Iterator[Unit]:
     """Yield a unit for every (query id, doc ids)."""
     return (Unit(collection.queries[q], tuple(collection.docs.get(docs))) for q, docs in asked)
+
+
+def answer_stage(model: str = "", mode: str = "") -> str:
+    """Return the name of the stage that answers, with the model and the mode where there are several."""
+    return " ".join(filter(None, ("answer", model, mode and f"({mode})")))
 
 
 def rating_stage(stage: str, metric: AnswerMetric) -> str:
@@ -425,6 +448,17 @@ def _with_docs(imported: Imported, collection: Collection) -> Imported:
     return replace(imported, found=found)
 
 
+async def answer_modes(
+    modes: Sequence[Answering], collection: Collection, depths: Sequence[int], session: Session, *, closed_book: bool
+) -> pd.DataFrame:
+    """Return what `answer_runs` does, one below the other for all modes."""
+    tables = [
+        await answer_runs(one, collection, depths, session, closed_book=closed_book, stage=answer_stage(mode=one.mode))
+        for one in modes
+    ]
+    return pd.concat(tables, ignore_index=True)
+
+
 async def rate_imported(imported: Sequence[Answering], session: Session, stage: str = "answer") -> pd.DataFrame:
     """Return imported answers with their quality; without the columns run and depth where their table had none."""
     tables = [QUALITY.empty()]
@@ -460,6 +494,7 @@ async def _rated(
                         "abstained": int(result.abstained),
                         "seems_abstained": int(result.seems_abstained),
                         "cut_tokens": result.cut_tokens,
+                        **({"mode": answering.mode} if answering.mode else {}),
                         "reply_model": reply_model,
                         "fingerprint": fingerprint,
                     }
@@ -678,6 +713,7 @@ def answer(
     endpoint: str | None = None,
     prompt: str = "answer-short",
     metrics: str | AnswerMetric | Sequence[str | AnswerMetric] = ("em", "f1"),
+    modes: str | Sequence[str] = (),
     fields: Fields = "title+text",
     closed_book: bool = True,
     imported: str | Path | pd.DataFrame | None = None,
@@ -698,6 +734,9 @@ def answer(
         endpoint: name of the endpoint that answers, if there are several.
         prompt: name or path of an answer prompt.
         metrics: answer metrics, e.g. ``["em", "f1"]``, ``"em"``, ``"mine.py:Brief"`` or your own `AnswerMetric`.
+        modes: ways of answering to compare: ``together`` (the default alone), ``reversed`` or ``shuffled`` (the order
+            of the documents), ``vote`` or ``merge`` (one answer per document, then merged). The table then has a column
+            ``mode``, and `compare` takes the first for the primary one.
         fields: how documents are rendered.
         closed_book: also answer without any document (depth 0, run ``all``).
         imported: what your application answered, a file or a DataFrame ``query_id, answer`` and, where there are
@@ -726,10 +765,14 @@ def answer(
         if docs is None or runs is None or not wanted:
             raise UsageError("answering needs docs, runs and depths; or imported=, what your application answered")
         collection = Collection.make(queries, docs, runs, wanted[-1], cache=cache)
-        one = answering(
-            resources_of(endpoints, fields, collection.docs), endpoint=endpoint, prompt=prompt, metrics=named
+        ways = answering(
+            resources_of(endpoints, fields, collection.docs),
+            endpoint=endpoint,
+            prompt=prompt,
+            metrics=named,
+            modes=[modes] if isinstance(modes, str) else modes,
         )
-        work = partial(answer_runs, one, collection, wanted, closed_book=closed_book)
+        work = partial(answer_modes, ways, collection, wanted, closed_book=closed_book)
     return with_session(work, cache=cache, mode=mode, budget=budget, progress=progress)
 
 

@@ -44,6 +44,8 @@ class Collector:
     control_rows: list[dict[str, object]] = field(default_factory=list)
     left_out: dict[str, dict[str, float]] = field(default_factory=dict)
     primary: dict[str, tuple[Panel, dict[str, list[Estimate]]]] = field(default_factory=dict)
+    pairs: bool = True
+    """Whether labelings are compared with each other, too."""
 
     def omissions(self) -> Iterator[str]:
         """Yield one sentence per labeling on the measures that it is left out of, however many panels they are in."""
@@ -76,7 +78,7 @@ class Collector:
                 if level == self.cell.level and panel.model == self.cell.model:
                     mean = [each for each in labelings if each.run == self.cell.run]
                     self.inputs.warnings += [w for each in mean for w in self.flagger.suspicion(panel, each, level)]
-            if self.cell.same_quality(panel) and not panel.means_only:
+            if self.pairs and self.cell.same_quality(panel) and not panel.means_only:
                 self._differences(panel, level, [e for e in labelings if e.labeling in panel.joint])
 
     def _key(self, panel: Panel, level: str, run: str) -> dict[str, object]:

@@ -22,10 +22,12 @@ from judgekit.analysis.inputs import Inputs, Pairing
 from judgekit.analysis.intervals import MIN_DIFFERING
 from judgekit.analysis.leakage import Answering, same_by_construction, shared
 from judgekit.analysis.levels import LEVELS, Resamples
+from judgekit.analysis.measures import cutoff_of
+from judgekit.analysis.modes import Modes, by_mode, modes_of, of_mode
 from judgekit.analysis.primary import CHOOSE_RUNS, settle
 from judgekit.analysis.resampling import one_thread, resample_matrix
 from judgekit.analysis.verdict import Verdict
-from judgekit.answers.imported import read_ratings
+from judgekit.answers.imported import named, read_ratings
 from judgekit.client.origins import mixed_answers
 from judgekit.data.files import read_table
 from judgekit.data.tables import ALL, COMPARISON, SCORES, UNDECLARED
@@ -66,6 +68,8 @@ class Comparison:
         costs: cost beside the concordance of the primary cell, with the frontier.
         warnings: sentences for the user.
         settings: what the numbers depend on: resamples, seed, confidence, keep.
+        modes: the modes of answering side by side, where the quality table has several; the table and the verdicts are
+            about one of them alone.
     """
 
     table: pd.DataFrame
@@ -80,6 +84,7 @@ class Comparison:
     warnings: tuple[str, ...]
     independent: Mapping[str, Mapping[str, Verdict]] = field(default_factory=dict)
     settings: Mapping[str, float] = field(default_factory=dict)
+    modes: Modes | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -112,6 +117,7 @@ def compare(
     primary_metric: str | None = None,
     primary_model: str | None = None,
     primary_depth: int | None = None,
+    mode: str | None = None,
     keep: float = 0.5,
     margin_points: float | None = None,
     confidence: float = 0.95,
@@ -154,6 +160,8 @@ def compare(
         primary_metric: the answer metric of the primary cell; the first by name by default, with a warning.
         primary_model: its answer model; likewise.
         primary_depth: its answer depth; the primary measure's cutoff, else the largest, by default.
+        mode: of answering, where the quality table has several (column ``mode``): everything is about the answers of
+            this one, and ``modes`` of the comparison holds the others beside it; the first by default, with a warning.
         keep: the share of the best labeling's decision gain that a cheaper one must keep.
         margin_points: what it may lose instead, in points (hundredths of the quality's unit).
         confidence: of the intervals and of every claim; at least .5.
@@ -195,17 +203,10 @@ def compare(
         )
     if margin_points is not None and margin_points < 0:
         raise UsageError(f"margin_points is a number of points of at least 0, not {margin_points}")
-    inputs = Inputs.read(
-        scores,
-        quality,
-        labelings=labelings,
-        runs=runs,
-        measures=measures,
-        metrics=metrics,
-        models=models,
-        depths=depths,
-        lower=lower,
-    )
+    several, all_modes = modes_of(quality), quality
+    quality = of_mode(quality, mode)
+    read = partial(Inputs.read, scores, labelings=labelings, runs=runs, lower=lower)
+    inputs = read(quality, measures=measures, metrics=metrics, models=models, depths=depths)
     plan = list(inputs.plan(depths, pairing))
     means_only = inputs.queries == (ALL,)
     if means_only and len(inputs.runs) < 2:
@@ -218,27 +219,50 @@ def compare(
     cell, choices = settle(
         inputs, plan, measure=primary, metric=primary_metric, model=primary_model, use=use, depth=primary_depth
     )
+    about = named(quality)
+    if len(several) > 1 and modes_of(about[(about["metric"] == cell.metric) & (about["model"] == cell.model)]):
+        cell = replace(cell, mode=mode or several[0])
+        told = f"No mode of answering was chosen: the verdict is about {cell.mode!r}, the first of"
+        choices += [] if mode else [f"{told} {', '.join(several)}."]
     needs, answering = needs or {}, answering or {}
     known = same_by_construction(needs, answering, inputs.metrics) | set(by_construction)
-    grouped = None if groups is None else _groups(inputs.queries, groups)
-    work = Collector(
-        inputs=inputs,
-        cell=cell,
-        levels=("system",) if means_only else LEVELS if len(inputs.runs) > 1 else ("query",),
-        resamples=Resamples(resample_matrix(len(inputs.queries), resamples, seed, grouped), seed, grouped),
-        confidence=confidence,
-        flagger=Flagger(inputs, by_construction=known, needs=needs, answering=answering, notes=notes),
-        controls=controls,
-        twins={
-            name: np.array([values.get(query, np.nan) for query in inputs.queries], np.float64)
-            for name, values in (twins or {}).items()
-        },
-    )
-    # Measures that are held against the same answers are worked out together, and shown in the order of their names.
-    for done, place in enumerate(sorted(range(len(plan)), key=lambda i: plan[i][1:])):
-        progress(Event("compare", done, len(plan)))
-        work.panel(inputs.panel(*plan[place]), place)
-    progress(Event("compare", len(plan), len(plan)))
+
+    def worked_out(
+        inputs: Inputs, plan: Sequence[tuple[str, str, str, int]], progress: Progress = silent, pairs: bool = True
+    ) -> Collector:
+        grouped = None if groups is None else _groups(inputs.queries, groups)
+        work = Collector(
+            inputs=inputs,
+            cell=cell,
+            levels=("system",) if means_only else LEVELS if len(inputs.runs) > 1 else ("query",),
+            resamples=Resamples(resample_matrix(len(inputs.queries), resamples, seed, grouped), seed, grouped),
+            confidence=confidence,
+            flagger=Flagger(inputs, by_construction=known, needs=needs, answering=answering, notes=notes),
+            controls=controls,
+            twins={
+                name: np.array([values.get(query, np.nan) for query in inputs.queries], np.float64)
+                for name, values in (twins or {}).items()
+            },
+            pairs=pairs,
+        )
+        # Measures that are held against the same answers are worked out together, and shown in the order of their
+        # names.
+        for done, place in enumerate(sorted(range(len(plan)), key=lambda i: plan[i][1:])):
+            progress(Event("compare", done, len(plan)))
+            work.panel(inputs.panel(*plan[place]), place)
+        progress(Event("compare", len(plan), len(plan)))
+        return work
+
+    def of_one(rows: pd.DataFrame) -> Collector:
+        """Work out one mode, for the measures that are held against the answers of the primary cell."""
+        fitting = [m for m in inputs.measures if cutoff_of(m) in (None, cell.depth)] + [cell.measure]
+        one = read(rows, measures=dict.fromkeys(fitting), depths=[cell.depth])
+        return worked_out(one, list(one.plan([cell.depth], pairing)), pairs=False)
+
+    work = worked_out(inputs, plan, progress)
+    side_by_side = by_mode(all_modes, cell, of_one, confidence) if cell.mode and not means_only else None
+    if cell.mode and side_by_side is None:
+        choices.append(f"No question has a value in each of the modes {', '.join(several)}: they are not compared.")
     price = check_costs(costs)
     margin = None if margin_points is None else margin_points / 100
 
@@ -257,11 +281,12 @@ def compare(
         return {use: replace(one, details=(*one.details, _UNDECLARED)) for use, one in made.items()}
 
     made = verdicts(cell.model)
+    table = COMPARISON.check(pd.DataFrame(_in_place(work.rows), columns=list(COMPARISON.columns)))
     used = {endpoint.model for need in needs.values() for endpoint in need.asked}
     apart = [m for m in inputs.models if m != cell.model and m not in used] if cell.model in used else []
     fidelity, top = work.looks()
     return Comparison(
-        table=COMPARISON.check(pd.DataFrame(_in_place(work.rows), columns=list(COMPARISON.columns))),
+        table=table.assign(mode=cell.mode) if cell.mode else table,
         verdicts=made,
         gains=_gains(made.get(CHOOSE_RUNS)),
         fidelity=fidelity,
@@ -271,10 +296,13 @@ def compare(
         controls=pd.DataFrame(work.control_rows, columns=list(CONTROL_COLUMNS)),
         costs=frontier(price, next(iter(made.values()))),
         warnings=tuple(
-            dict.fromkeys([*inputs.warnings, *choices, *work.omissions(), *_few_groups(grouped), *accepted])
+            dict.fromkeys(
+                [*inputs.warnings, *choices, *work.omissions(), *_few_groups(work.resamples.groups), *accepted]
+            )
         ),
         independent={model: verdicts(model) for model in apart[:1]},
         settings={"resamples": resamples, "seed": seed, "confidence": confidence, "keep": keep},
+        modes=side_by_side,
     )
 
 

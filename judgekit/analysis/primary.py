@@ -33,6 +33,7 @@ class Primary:
         metric, model, depth: the answer quality that is predicted.
         use: what the labels are wanted for.
         run: ``all``, or the only run's name.
+        mode: of answering, where answers of several modes are compared; else "".
     """
 
     measure: str
@@ -41,6 +42,7 @@ class Primary:
     depth: int
     use: str
     run: str = ALL
+    mode: str = ""
 
     @property
     def level(self) -> str:
@@ -55,7 +57,8 @@ class Primary:
         imported = "imported " if self.model == UNDECLARED else ""
         of = f" of {self.model}" if self.model and not imported else ""
         depth = "" if self.depth == WHOLE_RUN else f" from the top {self.depth}"
-        return f"{self.metric} of the {imported}answers{of}{depth}"
+        mode = f" (mode: {self.mode})" if self.mode else ""
+        return f"{self.metric} of the {imported}answers{of}{depth}{mode}"
 
     def __str__(self) -> str:
         return f"{self.measure} against {self.answers}"

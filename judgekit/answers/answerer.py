@@ -26,7 +26,7 @@ from judgekit.spec import Spec, Value
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.types import Endpoint, Outcome, Request
 
-__all__ = ["DEFAULT_PROMPT", "Answerer", "Application", "Fitted", "Mode", "Order", "fit", "make_answerer"]
+__all__ = ["DEFAULT_PROMPT", "MODES", "Answerer", "Application", "Fitted", "Mode", "Order", "fit", "make_answerer"]
 
 _LEAST: Final = 16
 """A document of which fewer tokens than this would be left is dropped."""
@@ -39,6 +39,16 @@ Order = Literal["ranked", "reversed", "shuffled"]
 
 Mode = Literal["together", "vote", "merge"]
 """All documents in one prompt; or one request per document and the answers merged, by vote or by the model."""
+
+
+MODES: Final[Mapping[str, Mapping[str, Value]]] = {
+    "together": {},
+    "reversed": {"order": "reversed"},
+    "shuffled": {"order": "shuffled"},
+    "vote": {"mode": "vote"},
+    "merge": {"mode": "merge"},
+}
+"""Modes that answers are compared in, by name, with the options that each stands for."""
 
 
 @dataclass(frozen=True)

@@ -25,15 +25,17 @@ _METRIC: Final = "rating"
 
 @dataclass(frozen=True)
 class Imported:
-    """The answers of one model that an application gave, as read from a table.
+    """The answers of one model, in one mode, that an application gave, as read from a table.
 
     Attributes:
         model: who answered, `UNDECLARED` where nobody said.
         found: the answers, each with the (run, depth) that it was given for; None where the table does not say.
+        mode: of answering, "" where the table does not say.
     """
 
     model: str
     found: Mapping[Answered, Sequence[tuple[Any, Any]]]
+    mode: str = ""
     endpoint: ClassVar[None] = None
 
 
@@ -46,14 +48,14 @@ def read_answers(
     answered_by: str | None = None,
     limited: bool = False,
 ) -> list[Imported]:
-    """Read what an application answered, by model.
+    """Read what an application answered, by model and mode of answering.
 
     As with answers of our own, reasoning and leaked end tokens are left out of what it says. An empty answer is
     missing, and so is that to a query which the table leaves out.
 
     Args:
         source: CSV, TSV, JSON lines or Parquet, or a DataFrame, with ``query_id, answer`` and, where there are several,
-            ``run, depth, model``.
+            ``run, depth, model, mode``.
         queries: the queries.
         runs: the runs that there are, if they are known: any other is an error, and the only one need not be named.
         depths: likewise the numbers of documents.
@@ -71,14 +73,15 @@ def read_answers(
         reason = f"has a column 'model', which says otherwise than answered_by = {answered_by!r}: leave one of them out"
         raise DataError(reason, path)
     table = _placed(_filled(table, "model", answered_by or UNDECLARED), runs, depths, path)
-    places = [column for column in ("run", "depth") if column in table.columns]
-    table = table.drop_duplicates(["model", *places, "query_id", "answer"])  # as beside several metrics
-    _check_unique(table, ["model", *places, "query_id"], "answers", path)
+    whose = [column for column in ("model", "mode") if column in table.columns]
+    places = whose + [column for column in ("run", "depth") if column in table.columns]
+    table = table.drop_duplicates([*places, "query_id", "answer"])  # as beside several metrics
+    _check_unique(table, [*places, "query_id"], "answers", path)
     unknown = ~table["query_id"].isin(list(queries))
     if unknown.any() and not (limited and not unknown.all()):
         raise DataError(f"query {table['query_id'][unknown].iloc[0]!r} is not among the queries", path)
     made = []
-    for model, rows in table[~unknown].groupby("model"):
+    for (model, *mode), rows in table[~unknown].sort_values("model", kind="stable").groupby(whose, sort=False):
         found: dict[Answered, list[tuple[Any, Any]]] = {}
         answers: dict[tuple[Any, Any], dict[str, str]] = {}
         for row in rows.to_dict("records"):
@@ -86,7 +89,7 @@ def read_answers(
         for asked, texts in answers.items():
             for query_id, query in queries.items():
                 found.setdefault(Answered(query, _answer(texts.get(query_id))), []).append(asked)
-        made.append(Imported(str(model), found))
+        made.append(Imported(str(model), found, *map(str, mode)))
     return made
 
 
@@ -103,7 +106,7 @@ def read_ratings(path: str | Path, metric: str = _METRIC, model: str = UNDECLARE
     Args:
         path: CSV, TSV, JSON lines or Parquet with the columns ``query_id, value``. A value is a number, or a word such
             as ``up``, ``down``, ``yes``, ``no``, ``good``, ``bad``; an empty one is missing. ``run``, ``depth``,
-            ``metric``, ``model`` and ``answer`` may be there too, see `completed`.
+            ``metric``, ``model``, ``mode`` and ``answer`` may be there too, see `completed`.
         metric: the metric's name where the file has none.
         model: who answered, where the file does not say.
 
@@ -115,7 +118,7 @@ def read_ratings(path: str | Path, metric: str = _METRIC, model: str = UNDECLARE
         unrated = table["value"].isna()
         status = unrated.map({True: Status.UNASKED.value, False: Status.OK.value}).astype("str")
         table = table.assign(status=status, reason=unrated.map({True: "not rated", False: ""}).astype("str"))
-    keys = [key for key in ("run", "depth", "query_id", "metric", "model") if key in table.columns]
+    keys = [key for key in ("run", "depth", "query_id", "metric", "model", "mode") if key in table.columns]
     _check_unique(table, keys, "values", path)
     return table.sort_values(keys, ignore_index=True)
 

@@ -147,6 +147,10 @@ def answer(
     prompt: Annotated[
         str, typer.Option(help="Name or file of a prompt (see `judgekit prompts list`).")
     ] = "answer-short",
+    mode: Annotated[
+        list[str] | None,
+        typer.Option(help="together, reversed, shuffled, vote or merge; repeat to compare (the first is primary)."),
+    ] = None,
     closed_book: Annotated[bool, typer.Option(help="Also answer without any document (depth 0).")] = True,
     base_url: BaseUrl = None,
     model: Model = None,
@@ -177,6 +181,8 @@ def answer(
         raise UsageError(f"answering needs {', '.join(lacking)}; or --import FILE, with what your application answered")
     if imported is None and answered_by is not None:
         raise UsageError("--answered-by is about imported answers: give them with --import FILE")
+    if imported is not None and mode:
+        raise UsageError("--mode is how an LLM is asked: of imported answers a column 'mode' says it")
     resources = stages.Resources(endpoints(base_url, model, api_key_env, concurrency, transport))
     metrics, depths = metric or ["em", "f1"], sorted(set(depth or ()))
     with noting_reads() as read:
@@ -188,9 +194,9 @@ def answer(
             )  # fmt: skip
             work: Callable[[Session], Awaitable[pd.DataFrame]] = partial(stages.rate_imported, made)
         else:
-            answering = stages.answering(resources, prompt=prompt, metrics=metrics)
+            ways = stages.answering(resources, prompt=prompt, metrics=metrics, modes=mode or ())
             collection = stages.Collection.make(queries, docs, runs, max(depths), limit, cache=cache)
-            work = partial(stages.answer_runs, answering, collection, depths, closed_book=closed_book)
+            work = partial(stages.answer_modes, ways, collection, depths, closed_book=closed_book)
     check_outputs(out, manifest_path(out))
     inputs = made_from(files, read)
 
@@ -198,10 +204,10 @@ def answer(
         table = stages.with_session(work, cache=cache, mode=cache_mode, progress=draw)
     write_table(table, out)
     write_manifest(manifest_path(out), inputs, [out])
-    places = [name for name in ("run", "depth", "model", "metric") if name in table.columns]
+    places = [name for name in ("run", "depth", "model", "mode", "metric") if name in table.columns]
     means = table.groupby(places)["value"].mean().unstack()
     console().print(f"{means.round(4).to_string()}\n\nquality: {out}", markup=False, highlight=False)
-    one = [name for name in ("run", "depth", "model", "query_id") if name in table.columns]
+    one = [name for name in ("run", "depth", "model", "mode", "query_id") if name in table.columns]
     each = table.drop_duplicates(one)
     unasked = int((each["status"] == Status.UNASKED.value).sum())
     if unasked:
@@ -445,6 +451,9 @@ def compare(
     depth: Annotated[list[int] | None, typer.Option(help="Compare only these answer depths; repeat.")] = None,
     primary: Annotated[str | None, typer.Option(help="Measure that the verdict is about.")] = None,
     primary_metric: Annotated[str | None, typer.Option(help="Answer metric that the verdict is about.")] = None,
+    mode: Annotated[
+        str | None, typer.Option(help="Mode of answering that everything is about, where the table has several.")
+    ] = None,
     by_construction: Annotated[
         list[str] | None,
         typer.Option(
@@ -510,6 +519,7 @@ def compare(
         depths=depth,
         primary=primary,
         primary_metric=primary_metric,
+        mode=mode,
         keep=keep,
         margin_points=margin_points,
         confidence=confidence,
@@ -531,6 +541,10 @@ def compare(
         for verdict in comparison.verdicts.values():
             console().print(f"{verdict}\n", markup=False, highlight=False)
     show(table[table["level"].isin(level)] if level else table, format)
+    if format == "table" and comparison.modes is not None:
+        typer.echo("\nmodes of answering, on the questions that have a value in all of them:")
+        modes = comparison.modes.table
+        show(modes[modes["coefficient"] == "concordance"].drop(columns=["flags", "undefined_reason"]), format)
 
 
 def _outcomes(items: list[str], scores: pd.DataFrame, quality: pd.DataFrame) -> set[tuple[str, str, str]]:

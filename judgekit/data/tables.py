@@ -256,7 +256,7 @@ QUALITY: Final = Table(
         "metric": "id",
         "value": "float",
     },
-    {"answer": "str", "status": "str", "reason": "str", "reply_model": "str", "fingerprint": "str"},
+    {"answer": "str", "status": "str", "reason": "str", "mode": "str", "reply_model": "str", "fingerprint": "str"},
 )
 RATINGS: Final = Table(
     QUALITY.name,
@@ -264,7 +264,9 @@ RATINGS: Final = Table(
     {"run": "id", "depth": "int", "model": "str", "metric": "str", **QUALITY.optional},
 )
 """A quality table as people keep one: what there is only one of need not stand in every row."""
-ANSWERS: Final = Table("answers", {"query_id": "id", "answer": "text"}, {"run": "id", "depth": "int", "model": "str"})
+ANSWERS: Final = Table(
+    "answers", {"query_id": "id", "answer": "text"}, {"run": "id", "depth": "int", "model": "str", "mode": "str"}
+)
 """What an application answered; likewise."""
 COMPARISON: Final = Table(
     "comparison",
@@ -285,5 +287,5 @@ COMPARISON: Final = Table(
         "undefined_reason": "str",
         "flags": "str",
     },
-    {},
+    {"mode": "str"},
 )

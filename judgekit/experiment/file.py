@@ -140,7 +140,8 @@ class AnswersConfig(_Section):
     with what an application answered, and ``answered_by`` the model that did; then only endpoints that are named
     answer, too. ``ratings`` are files with what people or another tool think of answers; without any metric nothing is
     answered, and quality is those ratings alone. ``options`` are those of
-    `judgekit.answers.answerer.make_answerer`.
+    `judgekit.answers.answerer.make_answerer`. ``modes`` are ways of answering (`judgekit.answers.answerer.MODES`): the
+    verdict is about the first, and a table of their own compares them.
     """
 
     imported: str | None = Field(default=None, alias="import")
@@ -152,6 +153,7 @@ class AnswersConfig(_Section):
     closed_book: bool = True
     ratings: list[str] = []
     options: dict[str, bool | int | float | str] = {}
+    modes: list[str] = []
 
     @property
     def endpoints(self) -> list[str | None]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from judgekit.analysis.modes import of_mode
 from judgekit.data.files import read_table
 from judgekit.data.labelings import Labeling
 from judgekit.data.manifest import MANIFEST, mismatches, sources
@@ -46,7 +47,7 @@ def opened(source: Path) -> Finished:
 
 
 def finished(folder: Path) -> tuple[Prepared, dict[str, Labeling], pd.DataFrame]:
-    """Return the experiment, its labelings by name and its quality table.
+    """Return the experiment, its labelings by name and its quality table, of several modes that of the first.
 
     Raises:
         ConfigError, DataError: it is not a results folder, or something was changed since it was made.
@@ -60,7 +61,7 @@ def finished(folder: Path) -> tuple[Prepared, dict[str, Labeling], pd.DataFrame]
         name: Labeling(name, labeler.scale, read_table(LABELS, files[name]))
         for name, labeler in prepared.labelers.items()
     }
-    return prepared, labelings, read_table(QUALITY, answers)
+    return prepared, labelings, of_mode(read_table(QUALITY, answers))
 
 
 def config_of(folder: Path) -> Config:

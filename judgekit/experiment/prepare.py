@@ -147,17 +147,21 @@ def _answering(
             answered_by=None if answers.answered_by == UNDECLARED else answers.answered_by,
             limited=config.data.limit is not None,
         )
-    built += [
-        stages.answering(
-            resources, endpoint=name, prompt=answers.prompt, metrics=answers.metrics, options=answers.options
+    for name in answers.endpoints:
+        built += stages.answering(
+            resources,
+            endpoint=name,
+            prompt=answers.prompt,
+            metrics=answers.metrics,
+            options=answers.options,
+            modes=answers.modes,
         )
-        for name in answers.endpoints
-    ]
-    models = [one.model for one in built]
-    twice = next((model for model in models if models.count(model) > 1), None)
+    several, modes = len({one.model for one in built}) > 1, len({one.mode for one in built}) > 1
+    named = [stages.answer_stage(one.model if several else "", one.mode if modes else "") for one in built]
+    twice = next((one.model for one, name in zip(built, named, strict=True) if named.count(name) > 1), None)
     if twice is not None:
         raise UsageError(f"two of the endpoints that answer have the model {twice!r}; their answers need other names")
-    return dict(zip([f"answer {model}" for model in models] if len(built) > 1 else ["answer"], built, strict=True))
+    return dict(zip(named, built, strict=True))
 
 
 def _endpoints(labelers: Mapping[str, Labeler], answering: Iterable[stages.Answering]) -> Iterator[Endpoint]:

@@ -15,6 +15,7 @@ import pandas as pd
 from judgekit import __version__, stages
 from judgekit.analysis import CHOOSE_RUNS, FIND_QUESTIONS, GUARD, Answering, kinship, model_matrix, plan_queries
 from judgekit.analysis.cost import COSTS
+from judgekit.analysis.modes import modes_of, of_mode
 from judgekit.answers.imported import Imported
 from judgekit.client.budget import Amount
 from judgekit.data.checks import remarks
@@ -114,7 +115,7 @@ def missing(labelings: Mapping[str, Labeling], quality: pd.DataFrame) -> tuple[s
             lines.append(f"labels of {name}: {_listed(counts)} (see labels/)")
     lost = quality[~quality["status"].isin(NO_FAILURE)]
     for (run, depth), rows in lost.groupby(["run", "depth"]):
-        first = rows.drop_duplicates("query_id")
+        first = rows.drop_duplicates(["query_id", *(["mode"] if "mode" in rows else [])])
         lines.append(
             f"answers of {run} at depth {depth}: {_listed(dict(first['status'].value_counts()))} (see answers/)"
         )
@@ -210,7 +211,10 @@ def _examples(*columns: pd.Series) -> tuple[Example, ...]:
 def quality_means(quality: pd.DataFrame) -> pd.DataFrame:
     """Return mean answer quality per run, depth, model and metric, with the counts behind it."""
     rows = []
-    for (run, depth, model, metric), part in quality.groupby(["run", "depth", "model", "metric"], sort=True):
+    modes = ["mode"] if modes_of(quality) else []
+    for (run, depth, model, metric, *mode), part in quality.fillna(dict.fromkeys(modes, "")).groupby(
+        ["run", "depth", "model", "metric", *modes], sort=True
+    ):
         defined = part["value"].notna()
         rows.append(
             {
@@ -218,6 +222,7 @@ def quality_means(quality: pd.DataFrame) -> pd.DataFrame:
                 "depth": depth,
                 "model": model,
                 "metric": metric,
+                **dict(zip(modes, mode, strict=True)),
                 "value": part["value"][defined].mean(),
                 "n": int(defined.sum()),
                 # Of answers that were rated elsewhere nobody knows it.
@@ -237,11 +242,13 @@ def _answers(
     usage = sum(map(session.usage, rated.values()), session.usage(stage))
     at_verdict = None
     imported = isinstance(answerer, Imported)  # what answering took is not known
-    if not imported and cell.model == model and cell.metric in [metric.name for metric in answering.metrics]:
+    about = (cell.model, cell.mode or answering.mode) == (model, answering.mode)
+    if not imported and about and cell.metric in [metric.name for metric in answering.metrics]:
         parts = [stage, *(name for metric, name in rated.items() if metric == cell.metric)]
         taken = [session.usage(stages.at_depth(part, cell.depth)).standalone for part in parts]
         at_verdict = _cost(sum(taken, Amount()))
     quality = quality[quality["model"] == model]
+    quality = quality[quality["mode"] == answering.mode] if answering.mode else quality
     single = quality[quality["metric"] == quality["metric"].iloc[0]] if len(quality) else quality
     lost = single[~single["status"].isin(NO_FAILURE)].head(_EXAMPLES)
     where = lost["run"] + ", top " + lost["depth"].astype("str")
@@ -253,6 +260,7 @@ def _answers(
         examples=_examples(lost["query_id"], where, lost["status"], lost["reason"], lost["answer"]),
         spending=_spending(usage, imported and not rated),
         at_verdict=at_verdict,
+        mode=answering.mode,
     )
 
 
@@ -306,7 +314,7 @@ def models(prepared: Prepared, scores: pd.DataFrame, quality: pd.DataFrame, prim
     """Return the primary cell by the model that labels and the model that answers; None if one model answers."""
     needs = {name: labeler.needs for name, labeler in prepared.labelers.items()}
     asked = {name: [endpoint.model for endpoint in need.endpoints] for name, need in needs.items() if need.endpoints}
-    if len(prepared.answering) < 2 or not asked:
+    if len({one.model for one in prepared.answering.values()}) < 2 or not asked:
         return None
     methods: dict[str, str] = {}
     for name in asked:
@@ -388,6 +396,45 @@ def _sections(comparison: Comparison, matrix: ModelMatrix | None, log: QueryLogC
         )
 
 
+def _modes(prepared: Prepared, comparison: Comparison, quality: pd.DataFrame, session: Session) -> Iterator[Section]:
+    """Yield the modes of answering beside each other: their answers, what these take, and how labels follow them."""
+    modes, cell = comparison.modes, comparison.verdict.primary
+    if modes is None:
+        return
+    fixed = {"measure": cell.measure, "level": cell.level, "run": cell.run, "coefficient": "concordance"}
+    table, apart = modes.table, modes.differences
+    for column, value in fixed.items():
+        table = table[table[column] == value]
+    of = (quality["model"] == cell.model) & (quality["metric"] == cell.metric) & (quality["depth"] == cell.depth)
+    means = quality[of].groupby("mode")["value"].mean()
+    stage_of = {one.mode: stage for stage, one in reversed([*prepared.answering.items()]) if one.model == cell.model}
+    taken = {m: session.usage(stages.at_depth(stage_of[m], cell.depth)).standalone for m in modes_of(quality)}
+    gaps = apart[apart["coefficient"] == "concordance"].set_index(["mode", "labeling"])
+    rows = [
+        {
+            "mode": row["mode"],
+            "labeling": row["labeling"],
+            "concordance": row["value"],
+            **{name: row[name] for name in ("ci_low", "ci_high", "n")},
+            **{
+                title: gaps[name].get((row["mode"], row["labeling"]), np.nan)
+                for title, name in (("difference", "difference"), ("p_holm", "p_holm"))
+            },
+            cell.metric: means[row["mode"]],
+            "requests": taken[row["mode"]].requests,
+            "prompt tokens": np.nan if taken[row["mode"]].unreported else taken[row["mode"]].prompt_tokens,
+        }
+        for row in table.to_dict("records")
+    ]
+    yield Section(
+        "Modes of answering",
+        f"The verdict is about the mode {cell.mode!r}. For each mode: how {cell.measure} follows {cell.metric} from the"
+        f" top {cell.depth}, on the questions that have a value in all modes; the difference from {cell.mode!r}, with p"
+        " by Holm; the mean of the answers, and what they take.",
+        pd.DataFrame(rows),
+    )
+
+
 def _cuts(
     prepared: Prepared, labelings: Mapping[str, Labeling], quality: pd.DataFrame, session: Session, primary: Primary
 ) -> Iterator[Section]:
@@ -405,7 +452,7 @@ def _cuts(
     means = found.means().set_index(["labeling", "run", "measure"])["value"]
     of = (quality["model"] == primary.model) & (quality["metric"] == primary.metric) & (quality["depth"] == k)
     answered = quality[of].groupby("run")["value"].mean()
-    stages_of = {one.model: stage for stage, one in prepared.answering.items()}
+    stages_of = {one.model: stage for stage, one in reversed([*prepared.answering.items()])}  # the first mode's
     rows = []
     for labeling in labelings:
         for run in shown:
@@ -469,7 +516,11 @@ def summarise(
         quality=quality_means(quality),
         agreement=_kappas(agreed),
         models=None if matrix is None else matrix.table,
-        sections=(*_cuts(prepared, labelings, quality, session, primary), *_sections(comparison, matrix, log)),
+        sections=(
+            *_modes(prepared, comparison, quality, session),
+            *_cuts(prepared, labelings, of_mode(quality), session, primary),
+            *_sections(comparison, matrix, log),
+        ),
         differences=comparison.differences,
         details=comparison.details,
         settings=config.toml(),

@@ -27,6 +27,7 @@ from judgekit import stages
 from judgekit.analysis import GUARD, Comparison, QueryLogCheck, check_query_log, compare
 from judgekit.analysis.agreement import agreement
 from judgekit.analysis.controls import LENGTH, RETRIEVER
+from judgekit.analysis.modes import modes_of, of_mode
 from judgekit.answers.imported import Imported
 from judgekit.client.batch import BatchExport, export_batch
 from judgekit.client.budget import Budget
@@ -108,6 +109,8 @@ FILES: Final = (
     "agreement.csv",
     "confusion.csv",
     "models.csv",
+    "modes.csv",
+    "mode_differences.csv",
     "comparison.csv",
     "differences.csv",
     "details.csv",
@@ -267,6 +270,7 @@ def _compared(
     scores = pd.concat([evaluation.scores(), evaluation.means()], ignore_index=True)
     metric, primary, mix = analysis.primary_metric or "", str(analysis.primary), _mix(prepared, session)
     first = next(iter(prepared.answering.values()), None)
+    several = modes_of(quality)
     spelled = dict(zip(config.answers.metrics, (m.name for m in first.metrics), strict=True)) if first else {}
     bounded = stages.score_bounds(collection, list(labelings.values()), primary, scores)
     comparison = compare(
@@ -276,6 +280,7 @@ def _compared(
         primary=analysis.primary,
         primary_metric=spelled.get(metric, metric),
         primary_model=first.model if first and metric in spelled else None,
+        mode=first.mode or several[0] if first and len(several) > 1 else None,
         keep=analysis.keep,
         margin_points=analysis.margin_points,
         confidence=analysis.confidence,
@@ -389,7 +394,8 @@ async def run_async(
             write_table(quality, folder / _quality_file(prepared))
             if look < len(parts):
                 primary = tuple(measure for measure in prepared.measures if str(measure) == config.analysis.primary)
-                if _compared(replace(seen, measures=primary), labelings, quality, session, silent)[2].verdict.winner:
+                rated_now = of_mode(quality)
+                if _compared(replace(seen, measures=primary), labelings, rated_now, session, silent)[2].verdict.winner:
                     break
         if len(parts) > 1:
             counts = len(collection.queries), len(prepared.collection.queries)
@@ -418,11 +424,17 @@ async def run_async(
         write_table(getattr(comparison, name), folder / f"{name}.csv")
     write_table(agreed.table, folder / "agreement.csv")
     write_table(agreed.confusion, folder / "confusion.csv")
-    matrix = shown.models(prepared, scores, quality, comparison.verdict.primary)
-    if matrix is None:
-        (folder / "models.csv").unlink(missing_ok=True)
-    else:
-        write_table(matrix.table, folder / "models.csv")
+    matrix = shown.models(prepared, scores, of_mode(quality), comparison.verdict.primary)
+    modes = comparison.modes
+    for name, further in (
+        ("models.csv", None if matrix is None else matrix.table),
+        ("modes.csv", None if modes is None else modes.table),
+        ("mode_differences.csv", None if modes is None else modes.differences),
+    ):
+        if further is None:
+            (folder / name).unlink(missing_ok=True)
+        else:
+            write_table(further, folder / name)
     results = shown.summarise(
         prepared, labelings, quality, evaluation, comparison, agreed, session, matrix=matrix, log=_query_log(prepared)
     )

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from judgekit import stages
+from judgekit.analysis.modes import of_mode
 from judgekit.answers.imported import named, read_ratings
 from judgekit.data.documents import Docs, Fields, Queries
 from judgekit.data.files import write_atomic
@@ -564,4 +565,4 @@ def _groups(by: str | Mapping[str, str] | None, queries: AsQueries | None) -> Ma
 
 
 def _quality(table: Any) -> pd.DataFrame:
-    return RATINGS.check(table) if isinstance(table, pd.DataFrame) else read_ratings(table)
+    return of_mode(RATINGS.check(table) if isinstance(table, pd.DataFrame) else read_ratings(table))

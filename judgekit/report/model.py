@@ -36,11 +36,11 @@ __all__ = [
 QUALITY_MEANS: Final = Table(
     "quality means",
     {"run": "str", "depth": "int", "model": "str", "metric": "str", "value": "float", "n": "int"},
-    {"abstained": "int", "seems_abstained": "int", "missing": "int", "not_applicable": "int"},
+    {"mode": "str", "abstained": "int", "seems_abstained": "int", "missing": "int", "not_applicable": "int"},
 )
-"""Mean answer quality per run, depth, model and metric: ``n`` queries have a value; how many answers abstained, only
-read as if they did, are missing (no usable reply), or have no value because the metric does not apply. Closed book is
-depth 0, run ``all``."""
+"""Mean answer quality per run, depth, model, mode of answering and metric: ``n`` queries have a value; how many answers
+abstained, only read as if they did, are missing (no usable reply), or have no value because the metric does not apply.
+Closed book is depth 0, run ``all``."""
 
 DETAILS: Final = Table(
     "details",
@@ -203,6 +203,7 @@ class Answers:
         spending: requests, tokens, money, time; over all runs and depths, rating by an LLM included.
         at_verdict: what the answers that the verdict is about take, those from its depth, rated by its metric; None
             where it is about others.
+        mode: of answering, where several are compared.
     """
 
     model: str
@@ -212,6 +213,12 @@ class Answers:
     examples: tuple[Example, ...] = ()
     spending: Spending = Spending()
     at_verdict: Cost | None = None
+    mode: str = ""
+
+    @property
+    def name(self) -> str:
+        """Who answered and, where there are several, in which mode."""
+        return f"{self.model} ({self.mode})" if self.mode else self.model
 
 
 @dataclass(frozen=True, slots=True)

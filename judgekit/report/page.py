@@ -147,7 +147,9 @@ def _statuses(labelings: tuple[LabelingInfo, ...]) -> list[str]:
 def _quality(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Per model and metric: runs x depths."""
     out = []
-    for (model, metric), rows in frame.groupby(["model", "metric"], sort=False):
+    mode = frame["mode"] if "mode" in frame.columns else pd.Series("", frame.index)
+    whose = frame["model"].where(mode == "", frame["model"] + " (" + mode + ")")
+    for (model, metric), rows in frame.groupby([whose, frame["metric"]], sort=False):
         cells = {(r["run"], r["depth"]): r for r in records(rows)}
         closed = cells.pop((ALL, 0), None)
         depths, runs = sorted({depth for _, depth in cells}), list(dict.fromkeys(run for run, _ in cells))

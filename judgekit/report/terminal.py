@@ -157,7 +157,7 @@ def _costs(results: Results) -> Group:
     for info in results.labelings:
         table.add_row(Text(clean(info.name)), *_standalone(info.spending, results.currency))
     for answers in results.answers:
-        name = f"end to end: {clean(answers.model)}" if answers.model else "end to end"
+        name = f"end to end: {clean(answers.name)}" if answers.name else "end to end"
         if answers.at_verdict is not None:
             row = f"{name}, top {results.primary.depth}"
             table.add_row(Text(row), *_cost(answers.at_verdict, results.currency), "", "")

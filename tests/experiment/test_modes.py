@@ -1,0 +1,180 @@
+"""Modes of answering are asked for in one experiment, compared in a table of their own, and never mixed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import judgekit as jk
+from judgekit.analysis.modes import of_mode
+from judgekit.data.files import read_table
+from judgekit.data.tables import COMPARISON
+from judgekit.errors import ConfigError, UsageError
+from judgekit.experiment.finished import finished
+from judgekit.report.files import load
+from judgekit.sample import EXPERIMENT
+
+FOLDER = EXPERIMENT.parent
+MODES = ["together", "reversed", "vote", "merge"]
+MOCK = jk.Endpoint("mock", "mock:", "mock")
+DATA = {
+    "queries": FOLDER / "queries.jsonl",
+    "docs": FOLDER / "docs.jsonl",
+    "runs": {name: FOLDER / f"runs/{name}.trec" for name in ("bm25", "tfidf")},
+}
+
+
+def experiment(folder: Path, answers: str) -> Path:
+    path = folder / "experiment.toml"
+    path.write_text(
+        f"""
+[data]
+queries = "{DATA["queries"]}"
+docs = "{DATA["docs"]}"
+depth = 3
+limit = 40
+[runs]
+bm25 = "{FOLDER}/runs/bm25.trec"
+tfidf = "{FOLDER}/runs/tfidf.trec"
+[endpoints.mock]
+base_url = "mock:"
+model = "mock"
+[[labelers]]
+kind = "containment"
+[answers]
+depths = [1, 3]
+{answers}
+[metrics]
+measures = ["nDCG", "P"]
+[analysis]
+primary = "nDCG@3"
+primary_metric = "f1"
+use = "find-questions"
+resamples = 100
+"""
+    )
+    return path
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("modes")
+    jk.run(experiment(folder, f"modes = {MODES}"), out=folder / "out", cache=folder / "cache")
+    return folder
+
+
+def test_the_verdict_names_the_first_mode_and_the_table_holds_no_other(swept: Path) -> None:
+    results = load(swept / "out")
+    assert results.primary.mode == "together"
+    assert "(mode: together)" in str(results.primary)
+    assert set(read_table(COMPARISON, swept / "out" / "comparison.csv")["mode"]) == {"together"}
+    assert any(str(results.primary) in sentence for sentence in results.verdict)
+
+
+def test_the_first_of_several_modes_gives_the_numbers_that_it_gives_alone(swept: Path, tmp_path: Path) -> None:
+    alone = jk.run(experiment(tmp_path, 'modes = ["reversed"]'), out=tmp_path / "out", cache=swept / "cache")
+    first = jk.run(experiment(tmp_path, 'modes = ["reversed", "vote"]'), out=tmp_path / "both", cache=swept / "cache")
+    drop = ["mode"]
+    pd.testing.assert_frame_equal(alone.comparison.table, first.comparison.table.drop(columns=drop))
+    options = jk.run(
+        experiment(tmp_path, "[answers.options]\norder = 'reversed'"), out=tmp_path / "o", cache=swept / "cache"
+    )
+    pd.testing.assert_frame_equal(options.comparison.table, alone.comparison.table)
+
+
+def test_each_mode_is_held_against_the_labels_on_the_same_questions(swept: Path) -> None:
+    table = pd.read_csv(swept / "out" / "modes.csv")
+    assert list(dict.fromkeys(table["mode"])) == MODES
+    assert set(table["measure"]) == {"nDCG@3", "P@3"}
+    assert set(table["depth"]) == {3}
+    assert table.groupby(["labeling", "measure", "run", "level"])["n"].nunique().eq(1).all()
+    gaps = pd.read_csv(swept / "out" / "mode_differences.csv")
+    here = table[(table["measure"] == "nDCG@3") & (table["level"] == "query") & (table["run"] == "all")]
+    values = here.set_index(["mode", "coefficient"])["value"]
+    for row in gaps.itertuples():
+        expected = values[row.mode, row.coefficient] - values["together", row.coefficient]
+        assert row.difference == pytest.approx(expected, abs=1e-12)
+    assert set(gaps["mode"]) == {"vote", "merge"}, "no answer of the mock is better than another in reversed order"
+
+
+def test_a_question_that_lacks_an_answer_in_one_mode_is_left_out_of_all() -> None:
+    rng = np.random.default_rng(3)
+    scores = pd.DataFrame(
+        [("x", run, "nDCG@3", f"q{i}", rng.random()) for run in "ab" for i in range(60)],
+        columns=["labeling", "run", "measure", "query_id", "value"],
+    )
+    quality = pd.DataFrame(
+        [
+            (run, 3, "m", f"q{i}", "f1", np.nan if (mode, i) == ("vote", 7) else rng.random(), mode)
+            for mode in ("merge", "vote")
+            for run in "ab"
+            for i in range(60)
+        ],
+        columns=["run", "depth", "model", "query_id", "metric", "value", "mode"],
+    )
+    found = jk.compare(scores, quality, resamples=100)
+    assert any("'merge', the first of merge, vote" in warning for warning in found.warnings)
+    assert found.modes is not None
+    n = found.modes.table.query("run == 'a' and level == 'query'").groupby("mode")["n"].max()
+    assert n.to_dict() == {"merge": 59, "vote": 59}
+    assert found.table.query("run == 'a' and level == 'query'")["n"].max() == 60
+    assert jk.compare(scores, quality, resamples=100, mode="vote").verdict.primary.mode == "vote"
+    with pytest.raises(UsageError, match=r"unknown mode 'votes': choose from merge, vote"):
+        jk.compare(scores, quality, resamples=100, mode="votes")
+
+
+def test_answers_of_an_experiment_are_read_back_as_those_of_its_first_mode(swept: Path) -> None:
+    quality = finished(swept / "out")[2]
+    assert set(quality["mode"]) == {"together"}
+
+
+def test_the_report_shows_the_modes_and_what_each_takes(swept: Path) -> None:
+    results = load(swept / "out")
+    section = next(one for one in results.sections if one.title == "Modes of answering")
+    assert section.table is not None
+    assert list(section.table["mode"]) == MODES
+    assert (section.table["requests"] > 0).all()
+    assert {one.name for one in results.answers} == {f"mock ({mode})" for mode in MODES}
+    assert "mode" in results.quality.columns
+    assert not (swept / "out" / "models.csv").exists()
+
+
+def test_answer_takes_modes_and_compares_nothing_twice(tmp_path: Path) -> None:
+    asked = {"depths": [1, 3], "endpoints": MOCK, "cache": tmp_path}
+    table = jk.answer(**DATA, **asked, modes=["vote", "together"])
+    assert list(dict.fromkeys(table["mode"])) == ["vote", "together"]
+    plain = jk.answer(**DATA, **asked)
+    assert "mode" not in plain.columns
+    together = of_mode(table, "together").drop(columns="mode").reset_index(drop=True)
+    pd.testing.assert_frame_equal(together, plain)
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ('modes = ["together", "votes"]', "unknown mode 'votes'.*vote"),
+        ('modes = ["vote", "vote"]', "names 'vote' twice"),
+        ('modes = ["vote"]\n[answers.options]\norder = "reversed"', "modes and the option order say the same"),
+    ],
+)
+def test_wrong_modes_end_an_experiment_before_anything_is_asked(tmp_path: Path, answers: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        jk.plan(experiment(tmp_path, answers))
+
+
+def test_imported_answers_may_be_of_several_modes(tmp_path: Path, swept: Path) -> None:
+    table = read_answers(swept)
+    table.to_csv(tmp_path / "mine.csv", index=False)
+    done = jk.run(experiment(tmp_path, f'import = "{tmp_path}/mine.csv"\nanswered_by = "app"'), out=tmp_path / "out")
+    assert done.comparison.verdict.primary.mode == "together"
+    assert done.comparison.modes is not None
+
+
+def read_answers(folder: Path) -> pd.DataFrame:
+    """Return what was answered, as an application would hand it over."""
+    table = pd.read_parquet(next((folder / "out" / "answers").glob("*.parquet")))
+    table = table[(table["metric"] == "f1") & (table["depth"] > 0) & table["mode"].isin(["together", "vote"])]
+    return table[["run", "depth", "query_id", "answer", "mode"]]
