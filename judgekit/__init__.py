@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from judgekit.stages import agree, answer, label, score
     from judgekit.wire.types import Endpoint
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _HOMES = {
     "AnswerMetric": "answers.quality",
