@@ -6,7 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,10 +85,9 @@ class FaultServer:
         return [body["messages"][-1]["content"] for body in self.seen]
 
 
-@pytest.fixture
-def fault_server() -> Iterator[FaultServer]:
-    """A server whose ``answer`` the test sets."""
-    server = FaultServer()
+@contextmanager
+def serving(server: FaultServer) -> Iterator[FaultServer]:
+    """Run a server in a thread of its own while the block lasts."""
     started = threading.Event()
     stop: list[Callable[[], None]] = []
 
@@ -113,6 +112,13 @@ def fault_server() -> Iterator[FaultServer]:
     yield server
     stop[0]()
     thread.join(10)
+
+
+@pytest.fixture
+def fault_server() -> Iterator[FaultServer]:
+    """A server whose ``answer`` the test sets."""
+    with serving(FaultServer()) as server:
+        yield server
 
 
 def openai_error(status: int, message: str, **fields: Any) -> Scripted:

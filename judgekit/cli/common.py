@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -79,8 +80,12 @@ Mode = Literal["on", "off", "read-only", "refresh"]
 CacheMode = Annotated[Mode, typer.Option(help="Reply cache: on, off, read-only or refresh (ask everything again).")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Do not draw progress.")]
 BaseUrl = Annotated[
-    str | None,
-    typer.Option(help="OpenAI-compatible server, e.g. http://localhost:8000/v1; or mock:, which is not an LLM."),
+    list[str] | None,
+    typer.Option(
+        metavar="URL",
+        help="OpenAI-compatible server, e.g. http://localhost:8000/v1; repeat for several servers of the same model; or"
+        " mock:, which is not an LLM.",
+    ),
 ]
 Model = Annotated[str | None, typer.Option(help="Id of the model to ask.")]
 Transport = Annotated[Literal["http", "openai"], typer.Option(help="Client to send with: our own, or openai's.")]
@@ -171,7 +176,7 @@ def inputs_of(
 
 
 def endpoints(
-    base_url: str | None,
+    base_urls: list[str] | None,
     model: str | None,
     api_key_env: str | None = None,
     concurrency: int = 16,
@@ -184,11 +189,12 @@ def endpoints(
     """
     from judgekit.wire.types import Endpoint
 
-    if base_url is None and model is None:
+    if not base_urls and model is None:
         return {}
-    if base_url is None or model is None:
+    if not base_urls or model is None:
         raise UsageError("--base-url and --model belong together: an endpoint needs both")
-    return {"default": Endpoint("default", base_url, model, api_key_env, concurrency=concurrency, transport=transport)}
+    one = Endpoint("default", base_urls[0], model, api_key_env, concurrency=concurrency, transport=transport)
+    return {one.name: replace(one, base_urls=tuple(base_urls))}
 
 
 def store_path(cache: Path | None) -> Path:

@@ -225,7 +225,7 @@ def answer(
         console(stderr=True).print(note, markup=False, highlight=False)
     failed = table[~table["status"].isin(NO_FAILURE)].drop_duplicates(one)
     counts = {str(status): int(n) for status, n in failed["status"].value_counts().items()}
-    leave(counts, "answers", out, asked=imported is None or base_url is not None)
+    leave(counts, "answers", out, asked=imported is None or bool(base_url))
 
 
 def traces(

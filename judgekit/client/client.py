@@ -19,6 +19,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random
 from judgekit.client.budget import Spending
 from judgekit.client.limits import Limiter, Patience, Watch
 from judgekit.client.negotiation import Negotiated
+from judgekit.client.servers import Server, Servers
 from judgekit.errors import EndpointError, StoppedError
 from judgekit.store.records import Record
 from judgekit.wire.access import Secret
@@ -32,7 +33,6 @@ from judgekit.wire.types import (
     Reply,
     Request,
     TooLargeError,
-    Transport,
 )
 
 __all__ = ["Brake", "Client"]
@@ -60,8 +60,8 @@ class Client:
 
     Args:
         endpoint: whom to ask.
-        transport: carries the bytes.
-        limiter: the gate in front of the endpoint.
+        servers: who carries the requests to the endpoint's servers.
+        limiter: the gate in front of the endpoint, whatever the number of its servers.
         spending: keeps to the budget of the session.
         charge: called once per attempt that was sent, with the tokens the server reported and the seconds it took.
         save: stores a reply and returns the one that was there already, if any. The slot is held until then, so that
@@ -77,7 +77,7 @@ class Client:
     def __init__(
         self,
         endpoint: Endpoint,
-        transport: Transport,
+        servers: Servers,
         limiter: Limiter,
         spending: Spending,
         charge: Callable[[Request, tuple[int, int] | None, float], None],
@@ -90,7 +90,7 @@ class Client:
         backoff_s: float = 1.0,
     ) -> None:
         self.endpoint = endpoint
-        self.transport = transport
+        self.servers = servers
         self._limiter = limiter
         self._spending = spending
         self._charge = charge
@@ -216,7 +216,7 @@ class Client:
         return again
 
     def _stopped(self, reason: str) -> EndpointError:
-        return EndpointError(f"endpoint {self.endpoint.name!r} ({self.endpoint.base_url}): {self._secret.cut(reason)}")
+        return EndpointError(f"endpoint {self.endpoint.name!r} ({self.endpoint.address}): {self._secret.cut(reason)}")
 
     def _reject(self, request: Request, rejected: Refused) -> Failure:
         """Note a request that is not taken. A rejection costs nothing, and a re-run asks only what was rejected."""
@@ -330,27 +330,34 @@ class Client:
             )
 
     async def _exchange(self, body: bytes, started: float, patience: Patience) -> Response:
+        with self.servers.taken() as server:
+            began = self._watch.now()
+            verdict = await self._converse(server, body, started, patience)
+            return self.servers.heard(server, verdict, began)
+
+    async def _converse(self, server: Server, body: bytes, started: float, patience: Patience) -> Response:
         endpoint = self.endpoint
         silent_s, sent = self._watch.silent_s, self._watch.now()
         silence = asyncio.get_running_loop().call_later(silent_s, self._watch.tell_silence, silent_s)
         try:
             async with asyncio.timeout(endpoint.timeout_s):
-                status, headers, data = await self.transport.send(endpoint, body)
+                status, headers, data = await server.transport.send(endpoint, body)
             self._watch.heard(self._watch.now() - sent)
         except TimeoutError:
-            self._limiter.overloaded(started)
-            return Retry(f"no answer within {endpoint.timeout_s:g} s", worked=True)
+            self._overloaded(server, started)
+            return Retry(f"no answer within {endpoint.timeout_s:g} s", worked=True, down=True)
         except NotConnectedError as problem:
-            if not self._connected and patience.attempts >= min(_NEVER_CONNECTED_RETRIES, endpoint.max_retries):
+            tried = patience.attempts >= min(_NEVER_CONNECTED_RETRIES, endpoint.max_retries)
+            if not self._connected and tried and not self.servers.others(server):
                 return Fatal(
                     f"no connection was made: {problem}. Is the server running, and is the address right?"
-                    f" Check with: curl {endpoint.base_url.rstrip('/')}{'' if endpoint.application else '/models'}"
+                    f" Check with: curl {server.url.rstrip('/')}{'' if endpoint.application else '/models'}"
                 )
-            return Retry(f"no connection: {problem}")
+            return Retry(f"no connection: {problem}", down=True)
         except TooLargeError as problem:
             return Retry(str(problem), oversized=True, worked=True)
         except OSError as problem:
-            return Retry(str(problem) or type(problem).__name__)
+            return Retry(str(problem) or type(problem).__name__, down=True)
         finally:
             silence.cancel()
         self._connected = True
@@ -363,6 +370,11 @@ class Client:
             verdict = read_response(status, headers, data)
         if isinstance(verdict, Retry):
             if verdict.throttled:
-                self._limiter.overloaded(started)
+                self._overloaded(server, started)
             verdict = replace(verdict, worked=status < 300)
         return verdict
+
+    def _overloaded(self, server: Server, started: float) -> None:
+        """Slow down, unless the other servers go on."""
+        if not self.servers.others(server):
+            self._limiter.overloaded(started)

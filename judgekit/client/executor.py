@@ -139,4 +139,4 @@ class LocalExecutor:
         """Store what came, and close all connections."""
         self.flush()
         for client in self.clients.values():
-            await client.transport.aclose()
+            await client.servers.aclose()

@@ -29,6 +29,7 @@ from judgekit.client.executor import LocalExecutor
 from judgekit.client.limits import Limiter
 from judgekit.client.negotiation import Negotiated
 from judgekit.client.origins import changed, fingerprints, mixed
+from judgekit.client.servers import Servers
 from judgekit.client.transports import open_transport
 from judgekit.client.waves import CHUNK, Distinct, Job, Plan, begin, follow, missing
 from judgekit.errors import UsageError, not_among
@@ -283,7 +284,7 @@ class Session:
 
         return Client(
             endpoint,
-            self._transports(endpoint) if self._transports else open_transport(endpoint, self._note),
+            Servers(endpoint, self._transports or (lambda one: open_transport(one, self._note)), self._note),
             self._limiters[endpoint],
             self._spending,
             charge=charge,

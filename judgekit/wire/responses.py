@@ -85,6 +85,7 @@ class Retry:
         after: the wait that was asked for, seconds.
         usage: (prompt, completion) tokens that were taken all the same.
         worked: whether the server may have done the work, and charge for it.
+        down: whether the server could not be reached, or did not answer.
     """
 
     reason: str
@@ -93,6 +94,7 @@ class Retry:
     after: float | None = None
     usage: tuple[int, int] | None = None
     worked: bool = False
+    down: bool = False
 
 
 @dataclass(frozen=True, slots=True)

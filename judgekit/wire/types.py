@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeVar
 
@@ -67,6 +67,8 @@ class Endpoint:
     Attributes:
         name: what the user calls it.
         base_url: e.g. ``http://localhost:8000/v1``; ``mock:`` and ``recorded:`` need no server.
+        base_urls: several servers of the same model, instead of ``base_url``, which is then the first of them. All
+            limits are those of the endpoint as a whole; see `judgekit.client.servers`.
         model: the model id that is sent.
         api_key_env: name of the environment variable that holds the key, if one is needed.
         transport: ``http``, our own lean client, or ``openai``, the openai package's.
@@ -115,6 +117,7 @@ class Endpoint:
     client: Any = field(default=None, repr=False)
     kind: Literal["chat", "callable", "route"] = "chat"
     target: Any = field(default=None, hash=False)
+    base_urls: tuple[str, ...] = ()
     identity: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -128,6 +131,8 @@ class Endpoint:
                 'kind = "callable" and target = "my_app.py:answer" (or a function) belong together',
                 key=f"{where}.target",
             )
+        if self.base_urls:
+            self._check_servers()
         code = self._code() if self.target is not None else ""
         if self.application and not self.model:
             object.__setattr__(self, "model", UNDECLARED)
@@ -169,6 +174,23 @@ class Endpoint:
                 raise ConfigError(f"must be positive, is {getattr(self, name)}", key=f"{where}.{name}")
         if self.max_retries < 0:
             raise ConfigError(f"must be at least 0, is {self.max_retries}", key=f"{where}.max_retries")
+
+    def _check_servers(self) -> None:
+        where = f"endpoints.{self.name}.base_urls"
+        if isinstance(self.base_urls, str) or not all(isinstance(url, str) for url in self.base_urls):
+            raise ConfigError(f"must be a list of addresses, is {self.base_urls!r}", key=where)
+        urls = tuple(self.base_urls)
+        plain = [url.rstrip("/") for url in urls]
+        if twice := next((url for url in plain if plain.count(url) > 1), None):
+            raise ConfigError(f"names {twice} twice", key=where)
+        if self.client is not None or self.target is not None:
+            raise ConfigError("several servers need addresses: leave out client and target", key=where)
+        if self.base_url not in ("", urls[0]):
+            raise ConfigError("give base_url, or base_urls, not both", key=where)
+        for problem in filter(None, map(address_problem, urls if len(urls) > 1 else ())):
+            raise ConfigError(problem, key=where)
+        object.__setattr__(self, "base_urls", urls if len(urls) > 1 else ())
+        object.__setattr__(self, "base_url", urls[0])
 
     def _check_client(self) -> None:
         where = f"endpoints.{self.name}"
@@ -223,6 +245,19 @@ class Endpoint:
                 " name another endpoint"
             )
         return self
+
+    @property
+    def servers(self) -> list[Endpoint]:
+        """Itself, or for each of several servers the endpoint with this one alone."""
+        if not self.base_urls:
+            return [self]
+        same = self.namespace or self.base_url.rstrip("/")
+        return [replace(self, base_url=url, base_urls=(), namespace=same) for url in self.base_urls]
+
+    @property
+    def address(self) -> str:
+        """Its address as it is shown, or all of them."""
+        return ", ".join(self.base_urls) or self.base_url
 
     @property
     def max_reply_bytes(self) -> float:
