@@ -17,6 +17,9 @@ FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--remote-debugging-port=0",
 )  # fmt: skip
 
+CODES = {"Tab": 9, "Enter": 13, "Escape": 27}
+"""Of the keys that the browser itself obeys."""
+
 
 class Browser:
     """One page of a Chromium with a profile of its own; what it stores lives as long as the profile's folder."""
@@ -105,8 +108,9 @@ class Browser:
     def press(self, *keys: str) -> None:
         for key in keys:
             text = {"text": key} if len(key) == 1 else {"text": "\r"} if key == "Enter" else {}
-            self.send("Input.dispatchKeyEvent", type="keyDown", key=key, **text)
-            self.send("Input.dispatchKeyEvent", type="keyUp", key=key)
+            code = {"windowsVirtualKeyCode": CODES[key]} if key in CODES else {}
+            self.send("Input.dispatchKeyEvent", type="keyDown", key=key, **text, **code)
+            self.send("Input.dispatchKeyEvent", type="keyUp", key=key, **code)
 
     def screenshot(self, path: Path) -> None:
         import base64

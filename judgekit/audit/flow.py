@@ -26,6 +26,7 @@ from judgekit.data.files import write_atomic, write_table
 from judgekit.data.manifest import manifest_path, sources, write_manifest
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.experiment import run as experiments
+from judgekit.experiment.drawing import draw
 from judgekit.experiment.finished import config_of, label_files
 from judgekit.progress import Progress, silent
 from judgekit.report.model import Section
@@ -394,5 +395,5 @@ def _written(material: Material, found: Audit) -> Audit:
         " leads above. All of them are in audit.csv; cards/ holds a card for each labeling."
     )
     section = Section(_TITLE, " ".join([told, *found.notes]), flagged if len(flagged) else None)
-    reports.write_html(reports.with_section(folder, section), folder / "report.html")
+    draw(folder, results=reports.with_section(folder, section))
     return found

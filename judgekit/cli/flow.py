@@ -110,14 +110,10 @@ def report(
 ) -> None:
     """Draw report.html and the tables again from a results folder."""
     from judgekit import report as reports
+    from judgekit.experiment.drawing import draw
 
-    results = reports.load(folder)
-    if no_texts:
-        results = results.without_texts()
-    page = folder / "report.html"
-    reports.write_html(results, page)
-    reports.print_tables(results, console())
-    console().print(f"\nreport: {page}", markup=False)
+    reports.print_tables(draw(folder, texts=not no_texts), console())
+    console().print(f"\nreport: {folder / 'report.html'}", markup=False)
 
 
 def _show(outcome: Finished) -> None:

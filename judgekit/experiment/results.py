@@ -35,6 +35,7 @@ from judgekit.report.model import (
     Section,
     Spending,
 )
+from judgekit.report.queries import Backing
 from judgekit.spec import Spec
 from judgekit.wire.types import MOCK_URL, RECORDED_URL
 
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from judgekit.metrics import Evaluation
     from judgekit.stages import Collection
 
-__all__ = ["answering", "costs", "missing", "models", "quality_means", "summarise"]
+__all__ = ["answering", "backing", "costs", "missing", "models", "quality_means", "summarise"]
 
 _EXAMPLES = 5
 _LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "openai", "diskcache")
@@ -480,6 +481,20 @@ def _cuts(
 
 def _independent(comparison: Comparison) -> list[Verdict]:
     return [next(iter(verdicts.values())) for verdicts in comparison.independent.values()]
+
+
+def backing(prepared: Prepared, labelings: Mapping[str, Labeling], quality: pd.DataFrame) -> Backing:
+    """Return what an experiment knows of each query."""
+    collection = prepared.collection
+    return Backing(
+        {name: labeling.table for name, labeling in labelings.items()},
+        quality,
+        collection.queries,
+        collection.docs,
+        {run.name: {q: run.top(q) for q in collection.queries} for run in collection.runs},
+        prepared.labelers,
+        prepared.config.report.texts,
+    )
 
 
 def summarise(

@@ -116,6 +116,7 @@ FILES: Final = (
     "details.csv",
     "report.json",
     "report.html",
+    "queries",
 )
 """The results of every run, beside the labels and answers that go by the names of labelers and prompt."""
 
@@ -444,9 +445,9 @@ async def run_async(
     if not config.report.texts:
         results = results.without_texts()
     save_results(results, folder)
-    write_html(results, folder / "report.html")
+    write_html(results, folder / "report.html", shown.backing(prepared, labelings, quality))
     # Without the report, which tells of this session's requests, and which `judgekit report` writes again.
-    names = [name for name in result_files(prepared) if not name.startswith((MANIFEST, "report."))]
+    names = [name for name in result_files(prepared) if not name.startswith((MANIFEST, "report.", "queries"))]
     write_manifest(folder / MANIFEST, inputs, [folder / name for name in names if (folder / name).exists()])
     verdict = comparison.verdict
     withheld = mix or ("" if verdict.found or verdict.primary.use == GUARD else verdict.headline)

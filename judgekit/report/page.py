@@ -1,14 +1,18 @@
-"""The HTML page: one file that opens from disk, with no script and nothing fetched.
+"""The HTML page: one file that opens from disk and fetches nothing.
 
-Every text goes through `clean` and autoescaping, and the page's own content security policy forbids scripts and
-requests, so that a document or a model cannot do anything with it.
+Every text goes through `clean` and autoescaping, and the page's own content security policy forbids requests and every
+script but the page's, whose hash it names, so that a document or a model cannot do anything with it. Without a browser
+that runs scripts all of it can be read but the queries.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +27,7 @@ from judgekit.report import figures, paper, pictures, svg, words
 from judgekit.report.grids import HEADLINE, Grid, grids, is_primary, records
 from judgekit.report.model import Cost, LabelingInfo, Results
 from judgekit.report.pictures import tokens
+from judgekit.report.queries import Backing, Packed, pack
 
 __all__ = ["render", "write_html"]
 
@@ -33,16 +38,40 @@ MOST_ROWS = 500
 """Rows of one generic table on the page."""
 
 
-def write_html(results: Results, path: str | Path) -> None:
-    """Write the page to ``path``, atomically. The same results give the same bytes."""
-    write_atomic(Path(path), render(results))
+def write_html(results: Results, path: str | Path, backing: Backing | None = None) -> None:
+    """Write the page to ``path``, atomically, and what it cannot hold into ``queries/`` beside it.
+
+    The same results give the same bytes.
+    """
+    path = Path(path)
+    packed = None if backing is None else pack(results, backing)
+    for old in path.parent.glob("queries/[0-9][0-9][0-9][0-9]*.js"):
+        old.unlink()
+    if packed is not None and packed.beside:
+        (path.parent / "queries").mkdir(parents=True, exist_ok=True)
+        for number, block in enumerate(packed.blocks):
+            write_atomic(path.parent / "queries" / f"{number:04}.js", f'judgekit.rows({number}, "{block}");\n')
+    write_atomic(path, _render(results, packed))
 
 
-def render(results: Results) -> str:
-    """Return the page as text."""
+def render(results: Results, backing: Backing | None = None) -> str:
+    """Return the page as text, without what it cannot hold."""
+    return _render(results, None if backing is None else pack(results, backing))
+
+
+def _render(results: Results, packed: Packed | None) -> str:
     environment = _environment()
-    style = Markup(environment.get_template("style.css").render())  # our own file, no value of a user's in it
-    return environment.get_template("report.html").render(r=results, style=style, **_context(results)) + "\n"
+    folder = files("judgekit.report") / "templates"
+    style, state, tables, explorer = (
+        (folder / name).read_text(encoding="utf-8") for name in ("style.css", "state.js", "tables.js", "explorer.js")
+    )
+    opened = "window.judgekit = { rows, found, marked, stateOf, fragment };"  # to the files beside it, and to tests
+    script = f'(() => {{\n"use strict";\n{state}\n{tables}\n{explorer}\n{opened}\n}})();\n'
+    allowed = f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+    if packed is not None and packed.beside:
+        allowed += " 'strict-dynamic'"  # what the page's own script loads
+    own = {"style": Markup(style), "script": Markup(script), "allowed": Markup(allowed)}  # no value of a user's in them
+    return environment.get_template("report.html").render(r=results, packed=packed, **own, **_context(results)) + "\n"
 
 
 @cache

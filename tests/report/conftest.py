@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 from judgekit.analysis.primary import FIND_QUESTIONS, Primary
+from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.tables import COMPARISON, SCORES
 from judgekit.report.model import (
     DETAILS,
@@ -30,6 +31,7 @@ from judgekit.report.model import (
     Section,
     Spending,
 )
+from judgekit.report.queries import Backing
 
 RUNS = ("bm25", "dense", "rrf", "tfidf", "title-only")
 DEPTHS = (1, 5, 10)
@@ -225,6 +227,57 @@ def make_results(**changes: Any) -> Results:
         sections=(Section("How many queries are needed", "To halve the intervals, about 1,200."),),
     )  # fmt: skip
     return dataclasses.replace(results, **changes)
+
+
+STATUSES = {17: "unparsed", 18: "truncated", 19: "refused", 31: "failed"}
+"""What became of the judge's first label of some queries."""
+
+
+def make_backing(
+    queries: int = 60, docs: int = 6, *, text: str = "", ids: str = "", words: int = 40, raw: str = "", **changes: Any
+) -> Backing:
+    """Return what lies behind a result: every text begins with ``text``, every label is ok but a few of the judge's."""
+    names = [f"{ids}q{i}" for i in range(queries)]
+    found = {q: [f"{q}-d{d}" for d in range(docs)] for q in names}
+    asked = {
+        q: Query(q, f"{text}Which bridge is number {i}?", (f"{text}Bridge {i}", "the old one"))
+        for i, q in enumerate(names)
+    }
+    passages = {
+        d: Doc(
+            d,
+            " ".join([f"{text}Passage {n} of {q}: Bridge {i}.", *(f"w{(31 * i + n + w) % 997}" for w in range(words))]),
+            f"{text}Title {n}",
+        )
+        for i, q in enumerate(names) for n, d in enumerate(found[q])
+    }  # fmt: skip
+    labels = {}
+    for place, name in enumerate(LABELINGS):
+        rows = [
+            {"query_id": q, "doc_id": d, "relevance": float((i + n * (place + 1)) % 3 == 0), "status": "ok",
+             "raw": f"{text}{raw}{name} says {(i + n) % 2}" if name != "containment" else "", "reason": ""}
+            for i, q in enumerate(names) for n, d in enumerate(found[q])
+        ]  # fmt: skip
+        labels[name] = pd.DataFrame(rows)
+    for i, status in STATUSES.items():
+        if i < queries:
+            row = labels["judge"].index[labels["judge"]["doc_id"] == f"{ids}q{i}-d0"]
+            labels["judge"].loc[row, ["status", "reason", "raw"]] = [status, f"{text}because", f"{text}no verdict here"]
+            labels["judge"].loc[row, "relevance"] = NAN
+    rows = [
+        {"run": run, "depth": k, "model": "reader-small", "query_id": q, "metric": metric, "status": "ok", "reason": "",
+         "value": float((i + r + k) % 4 == 0), "answer": f"{text}answer {run} {k}"}
+        for i, q in enumerate(names) for r, run in enumerate(RUNS) for k in (1, 5) for metric in ("em", "f1")
+    ]  # fmt: skip
+    lists = {run: {q: found[q][r % 2 :] + found[q][: r % 2] for q in names} for r, run in enumerate(RUNS)}
+    return dataclasses.replace(
+        Backing(labels, pd.DataFrame(rows), asked, MemoryDocs(passages.values()), lists), **changes
+    )
+
+
+@pytest.fixture(name="make_backing")
+def _make_backing() -> Callable[..., Backing]:
+    return make_backing
 
 
 @pytest.fixture(name="make_results")

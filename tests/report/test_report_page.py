@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import hashlib
 import math
 import re
 from pathlib import Path
@@ -37,7 +39,15 @@ def test_the_page_refers_to_nothing_outside_of_itself(make_results, outline):
         value for _, name, value in page.attributes if name in ("href", "src") and not value.startswith("#")
     } == set()
     assert not re.search(r"https?:|url\(|@import|//", text.split("</style>")[0].split("<style>")[1])
-    assert page.tags["script"] == page.tags["link"] == page.tags["img"] == page.tags["iframe"] == 0
+    assert page.tags["link"] == page.tags["img"] == page.tags["iframe"] == 0
+
+
+def test_the_only_script_that_may_run_is_the_one_whose_hash_the_page_names(make_results, make_backing):
+    text = report.render(make_results(), make_backing())
+    (own,) = re.findall(r"<script>(.*?)</script>", text, re.S)
+    named = re.findall(r"script-src ([^;]*);", text)
+    assert named == [f"'sha256-{base64.b64encode(hashlib.sha256(own.encode()).digest()).decode()}'"]
+    assert "default-src 'none'" in text
     assert "default-src 'none'" in text
 
 

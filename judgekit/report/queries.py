@@ -1,0 +1,287 @@
+"""What lies behind the numbers, query by query, as the page reads it: columns, compressed, in blocks of a few queries.
+
+The page inflates the index when it opens, and a block when one of its queries is looked at. Where all blocks together
+are too much for one file they lie beside it, as scripts that hand them over and do nothing else: a page that is opened
+from disk may not read files, but may run scripts.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+import orjson
+import pandas as pd
+
+from judgekit.analysis.measures import WHOLE_RUN
+from judgekit.data.documents import Doc, Docs, Queries, Query, Unit
+from judgekit.data.labelings import Scale
+from judgekit.data.tables import NOT_MISSING, Status
+from judgekit.errors import JudgekitError
+from judgekit.labelers.base import Labeler
+from judgekit.report.model import Results
+from judgekit.report.words import clean
+
+__all__ = ["Backing", "Packed", "pack"]
+
+BLOCK: Final = 20
+"""Queries that are inflated together."""
+
+IN_PAGE: Final = 11_000_000
+"""Characters of blocks that the page itself holds at most."""
+
+MOST_QUERIES: Final = 10_000
+
+TITLE, TEXT = "\ue000title\ue000", "\ue000text\ue000"
+"""Stand in a prompt where the page puts the title and the text of the document that is looked at."""
+
+_RIGHT: Final = 0.5
+_TOLD: Final = ("query_id", "doc_id", "relevance", "status", "raw", "reason", "fingerprint")
+
+
+@dataclass(frozen=True)
+class Backing:
+    """What an experiment left behind of each query. What is not there is not shown, and ``absent`` says why.
+
+    Attributes:
+        labels: the labels table of each labeling.
+        quality: the quality table, or None.
+        queries, docs: the texts.
+        lists: by run, the ranked doc ids of each query, down to the depth of the pool.
+        labelers: by name, for their prompts.
+        texts: whether the page may hold questions, passages, answers and replies.
+        absent: a sentence on what cannot be shown.
+    """
+
+    labels: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    quality: pd.DataFrame | None = None
+    queries: Queries = field(default_factory=dict)
+    docs: Docs | None = None
+    lists: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+    labelers: Mapping[str, Labeler] = field(default_factory=dict)
+    texts: bool = True
+    absent: str = ""
+
+
+@dataclass(frozen=True)
+class Packed:
+    """What the page needs to show queries.
+
+    Attributes:
+        index: the columns by which queries are found, as text.
+        blocks: the rows behind them.
+        beside: whether the blocks go into files of their own.
+        left_out: queries beyond the most that are shown.
+        absent: a sentence on what cannot be shown.
+    """
+
+    index: str
+    blocks: tuple[str, ...]
+    beside: bool = False
+    left_out: int = 0
+    absent: str = ""
+
+
+def pack(results: Results, backing: Backing) -> Packed | None:
+    """Return what the page needs to show queries; None where nothing is known of any."""
+    ids = _ids(backing)
+    if not ids:
+        return None
+    columns = _Columns(results, backing, ids[:MOST_QUERIES])
+    blocks = tuple(_squeezed(rows) for rows in columns.blocks())
+    left_out = max(0, len(ids) - MOST_QUERIES)
+    return Packed(_squeezed(columns.index()), blocks, sum(map(len, blocks)) > IN_PAGE, left_out, backing.absent)
+
+
+def _ids(backing: Backing) -> list[str]:
+    """Return the queries that have a label or an answer, in the order of the file."""
+    tables = [*backing.labels.values(), *([] if backing.quality is None else [backing.quality])]
+    there = dict.fromkeys(q for table in tables for q in table["query_id"].unique())
+    return [q for q in backing.queries if q in there] or list(there)
+
+
+def _squeezed(value: Any) -> str:
+    packed = zlib.compress(orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY), 9)
+    return base64.b64encode(packed).decode()
+
+
+class _Columns:
+    """The columns of some queries; the index holds those by which queries are found, and is whole after the blocks."""
+
+    def __init__(self, results: Results, backing: Backing, ids: Sequence[str]) -> None:
+        self.primary, self.backing, self.ids = results.primary, backing, ids
+        self.place = pd.Index(ids)
+        self.runs = list(backing.lists) or [run.name for run in results.facts.runs]
+        self.scales = {info.name: Scale.parse(info.scale or "binary") for info in results.labelings}
+        self.names = list(backing.labels)
+        self.least = {name: _least(self.scales.get(name)) for name in self.names}
+        self.labels = {name: self._grouped(table, ("raw", "reason")) for name, table in backing.labels.items()}
+        told = ("answer", "status", "reason")
+        self.quality = None if backing.quality is None else self._grouped(backing.quality, told)
+        self.metrics = [] if self.quality is None else list(dict.fromkeys(self.quality.table["metric"]))
+        self.relevant = {name: {run: [0] * len(ids) for run in self.runs} for name in self.names}
+        self.split = [0.0] * len(ids)
+        self.lost: dict[str, dict[str, list[int]]] = {name: {} for name in self.names}
+
+    def _grouped(self, table: pd.DataFrame, texts: Sequence[str]) -> _Grouped:
+        """Return a table by query; texts that it has not are empty."""
+        table = table.assign(**{name: "" for name in texts if name not in table.columns})
+        codes = self.place.get_indexer(pd.Index(table["query_id"].to_numpy()))
+        order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
+        bounds = np.searchsorted(codes[order], np.arange(len(self.ids) + 1))
+        return _Grouped(table.iloc[order].reset_index(drop=True), bounds)
+
+    def blocks(self) -> Iterator[list[dict[str, Any]]]:
+        """Yield the queries, some at a time."""
+        for start in range(0, len(self.ids), BLOCK):
+            yield [self._query(at) for at in range(start, min(start + BLOCK, len(self.ids)))]
+
+    def index(self) -> dict[str, Any]:
+        """Return what the page searches, filters and sorts by."""
+        primary, queries = self.primary, self.backing.queries
+        values = self._values()
+        seen = [v for column in values for v in column if v is not None]
+        return {
+            "ids": self.ids,
+            "questions": [self._text(queries[q].text) if q in queries else "" for q in self.ids],
+            "runs": self.runs,
+            "labelings": [
+                {"name": n, "least": self.least[n], "scale": str(self.scales.get(n, ""))} for n in self.names
+            ],
+            "metric": primary.metric,
+            "metrics": self.metrics,
+            "k": primary.depth,
+            "depth": "all" if primary.depth == WHOLE_RUN else f"top {primary.depth}",
+            "right": (min(seen) + max(seen)) / 2 if seen and not 0 <= min(seen) <= max(seen) <= 1 else _RIGHT,
+            "quality": values,
+            "relevant": [[self.relevant[name][run] for run in self.runs] for name in self.names],
+            "disagreement": [round(value, 4) for value in self.split],
+            "lost": [self.lost[name] for name in self.names],
+            "block": BLOCK,
+        }
+
+    def _values(self) -> list[list[float | None]]:
+        """Return by run the answer quality of each query in the cell that the verdict is about."""
+        found: dict[str, list[float | None]] = {run: [None] * len(self.ids) for run in self.runs}
+        if self.quality is not None:
+            table, primary = self.quality.table, self.primary
+            here = (table["metric"] == primary.metric) & (table["depth"] == primary.depth)
+            here &= (table["model"] == primary.model) | (primary.model == "")
+            rows = table[here & table["value"].notna()]
+            places = self.place.get_indexer(pd.Index(rows["query_id"].to_numpy()))
+            for run, at, value in zip(rows["run"], places, rows["value"], strict=True):
+                if run in found:
+                    found[run][at] = round(float(value), 4)
+        return list(found.values())
+
+    def _text(self, text: str) -> str:
+        return clean(text) if self.backing.texts else ""
+
+    def _query(self, at: int) -> dict[str, Any]:
+        query_id, backing = self.ids[at], self.backing
+        lists = {run: list(found.get(query_id, ())) for run, found in backing.lists.items()}
+        tables = {name: grouped.of(at) for name, grouped in self.labels.items()}
+        ranked = (d for docs in lists.values() for d in docs)
+        labelled = (d for table in tables.values() for d in table["doc_id"])
+        docs = {d: i for i, d in enumerate(dict.fromkeys([*ranked, *labelled]))}
+        votes = np.full((len(self.names), len(docs)), np.nan)
+        labels = []
+        for row, (name, table) in enumerate(tables.items()):
+            places = [docs[d] for d in table["doc_id"]]
+            votes[row, places] = np.where(table["status"] == "ok", table["relevance"] >= self.least[name], np.nan)
+            labels.append(self._labels(table, places, len(docs)))
+            for status in set(table["status"]) - set(NOT_MISSING):
+                self.lost[name].setdefault(status, []).append(at)
+            k = self.primary.depth
+            for run, found in lists.items():
+                self.relevant[name][run][at] = int(np.nansum(votes[row, [docs[d] for d in found[:k]]]))
+            if not lists:
+                for run in self.runs:
+                    self.relevant[name][run][at] = int(np.nansum(votes[row]))
+        self.split[at] = _split(votes)
+        query = backing.queries.get(query_id)
+        texts: list[Doc] = backing.docs.get(list(docs)) if backing.docs is not None and backing.texts else []
+        return {
+            "answers": [self._text(answer) for answer in query.answers] if query else [],
+            "docs": list(docs),
+            "titles": [clean(doc.title) for doc in texts],
+            "texts": [clean(doc.text) for doc in texts],
+            "lists": {run: [docs[d] for d in found] for run, found in lists.items()},
+            "labels": labels,
+            "prompts": [self._prompt(name, query, texts) for name in self.names],
+            "given": self._given(at),
+        }
+
+    def _labels(self, table: pd.DataFrame, places: Sequence[int], docs: int) -> dict[str, list[Any]]:
+        """Return the labels of one labeling as columns, in the order of the documents."""
+        more = [c for c in table.columns if c not in _TOLD]
+        columns: dict[str, list[Any]] = {c: [None] * docs for c in ("relevance", "status", "raw", "reason", "more")}
+        rows = zip(places, *(table[c] for c in ("relevance", "status", "raw", "reason")), strict=True)
+        for row, (place, relevance, status, raw, reason) in enumerate(rows):
+            columns["relevance"][place] = round(float(relevance), 4) if status == Status.OK.value else None
+            columns["status"][place] = status
+            columns["raw"][place] = self._text(raw)
+            columns["reason"][place] = self._text(reason)
+            said: dict[str, Any] = {c.replace("_", " "): table[c].iat[row] for c in more}
+            there = {c: f"{v:g}" if isinstance(v, float) else str(v) for c, v in said.items() if pd.notna(v)}
+            written = [f"{c} {v}" for c, v in there.items() if v]
+            columns["more"][place] = self._text("; ".join(written))
+        return columns
+
+    def _prompt(self, name: str, query: Query | None, docs: Sequence[Doc]) -> str:
+        """Return the prompt of a labeling as sent for a query, with `TITLE` and `TEXT` in the place of the document."""
+        labeler = self.backing.labelers.get(name)
+        if labeler is None or query is None or not docs or not labeler.needs.asked:
+            return ""
+        try:
+            asked = labeler.requests(Unit(query, (replace(docs[0], title=TITLE, text=TEXT),)), [])
+        except JudgekitError:  # what a server did to its part of the experiment since is no reason to show nothing
+            return ""
+        bodies = [orjson.loads(one.body) for one in asked]
+        body = next((b for b in bodies if TEXT in orjson.dumps(b).decode()), bodies[0] if bodies else {})
+        turns = body.get("messages")
+        if not isinstance(turns, list):
+            return clean(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
+        return clean("\n\n".join(f"[{turn.get('role')}]\n{turn.get('content')}" for turn in turns))
+
+    def _given(self, at: int) -> list[list[Any]]:
+        """Return the answers: run, depth, model, answer, status, reason, and a value per metric."""
+        if self.quality is None:
+            return []
+        rows: dict[tuple[str, int, str], list[Any]] = {}
+        for row in self.quality.of(at).to_dict("records"):
+            key = (row["run"], int(row["depth"]), row["model"])
+            told = (self._text(row["answer"]), row["status"], self._text(row["reason"]))
+            one = rows.setdefault(key, [*key, *told, *[None] * len(self.metrics)])
+            if row["value"] == row["value"]:
+                one[6 + self.metrics.index(row["metric"])] = round(float(row["value"]), 4)
+        return list(rows.values())
+
+
+@dataclass(frozen=True)
+class _Grouped:
+    """A table in the order of the queries, and where the rows of each begin."""
+
+    table: pd.DataFrame
+    bounds: np.ndarray[Any, np.dtype[np.int64]]
+
+    def of(self, at: int) -> pd.DataFrame:
+        return self.table.iloc[self.bounds[at] : self.bounds[at + 1]]
+
+
+def _least(scale: Scale | None) -> float:
+    """Return from which label on a document counts as relevant: the middle of a scale that does not say it."""
+    if scale is None:
+        return 1.0
+    return (scale.low + scale.high) / 2 if scale.min_rel is None else float(scale.min_rel)
+
+
+def _split(votes: np.ndarray[Any, np.dtype[np.float64]]) -> float:
+    """Return the share of (document, two labelings) on which the two disagree about relevance."""
+    said, yes = np.isfinite(votes).sum(axis=0), np.nansum(votes, axis=0)
+    pairs = (said * (said - 1) / 2).sum()
+    return float((yes * (said - yes)).sum() / pairs) if pairs else 0.0

@@ -1,0 +1,234 @@
+// The queries: a list that is drawn as far as it is looked at, and a dialog for one of them.
+
+const $ = (id) => document.getElementById(id);
+const STEP = 50;
+const TITLE = "\ue000title\ue000", TEXT = "\ue000text\ue000";
+
+/** An element with attributes and children; texts are texts, whatever is in them. */
+function el(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) if (value !== null && value !== false) made.setAttribute(key, value === true ? "" : value);
+  made.append(...children.flat(3).filter((child) => child !== null));
+  return made;
+}
+
+const bdi = (text) => el("bdi", {}, text);
+const short = (value) => (value === null || value === undefined ? "–" : String(Math.round(value * 1000) / 1000));
+const percent = (value) => `${Math.round(100 * value)} %`;
+
+/** @param {string} text base64 of deflated JSON */
+async function inflated(text) {
+  const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+const arriving = new Map();
+/** Called by a file in queries/, with its number and its rows. */
+function rows(number, text) {
+  arriving.get(number)(text);
+}
+
+const blocks = new Map();
+/** @returns {Promise<any>} the rows of one query, from the page or from the file beside it */
+async function rowsOf(at) {
+  const number = Math.floor(at / index.block);
+  if (!blocks.has(number)) {
+    const here = $(`rows-${number}`);
+    const text = here ? Promise.resolve(here.textContent) : new Promise((resolve, reject) => {
+      const file = `queries/${String(number).padStart(4, "0")}.js`;
+      arriving.set(number, resolve);
+      const script = el("script", { src: file });
+      script.onerror = () => { blocks.delete(number); reject(new Error(`${file} is not beside this page: copy the folder queries together with it.`)); };
+      document.head.append(script);
+    });
+    blocks.set(number, text.then(inflated));
+  }
+  return (await blocks.get(number))[at % index.block];
+}
+
+let index, state = { ...START }, order = [], drawn = 0, from = null;
+
+/** Go to a state; a reader gets back to where they were. */
+function go(changes) {
+  location.hash = fragment(state, changes);
+}
+
+function row(at) {
+  const labels = index.labelings.map((_, l) => el("td", { class: "n wide" }, String(Math.round(10 * relevantOf(index, state, l, at)) / 10)));
+  const quality = qualityOf(index, state, at), share = index.disagreement[at];
+  return el("tr", {},
+    el("th", { scope: "row" }, el("a", { href: fragment(state, { query: index.ids[at] }) }, bdi(index.questions[at] || index.ids[at])),
+      index.questions[at] ? el("span", { class: "ci" }, bdi(index.ids[at])) : null),
+    el("td", { class: "n" }, short(quality)),
+    el("td", { class: "n" }, el("meter", { value: share, max: 1, "aria-hidden": "true" }), " ", percent(share)),
+    labels);
+}
+
+function more(count = STEP) {
+  const next = order.slice(drawn, drawn + count);
+  $("rows").append(...next.map(row));
+  drawn += next.length;
+  $("more").hidden = drawn >= order.length;
+  $("more").textContent = `Show ${Math.min(STEP, order.length - drawn)} more of ${(order.length - drawn).toLocaleString("en")}`;
+}
+
+function list() {
+  order = found(index, state);
+  drawn = 0;
+  $("rows").replaceChildren();
+  for (const id of ["find", "show", "labeling", "run"]) if ($(id) !== document.activeElement || id !== "find") $(id).value = state[id];
+  const by = state.sort.replace(/^-/, "");
+  for (const head of document.querySelectorAll("#found thead th")) {
+    head.removeAttribute("aria-sort");
+    if (head.dataset.by === by) head.setAttribute("aria-sort", state.sort.startsWith("-") ? "descending" : "ascending");
+  }
+  $("count").textContent = `${order.length.toLocaleString("en")} of ${index.ids.length.toLocaleString("en")} queries`;
+  $("clear").hidden = !(state.find || state.show || state.labeling || state.run);
+  more();
+}
+
+function heads() {
+  const titles = [["order", "Query", ""], ["quality", `${index.metric}, ${index.depth}`, "n"], ["disagreement", "Labelings disagree", "n"],
+    ...index.labelings.map((one) => [`relevant:${one.name}`, one.name, "n wide"])];
+  $("found").tHead.rows[0].replaceChildren(...titles.map(([by, title, cls]) => {
+    const button = el("button", { type: "button" }, bdi(title));
+    button.onclick = () => go({ sort: state.sort === `-${by}` ? by : `-${by}`, query: "", doc: "", by: "" });
+    return el("th", { scope: "col", class: cls, "data-by": by }, button);
+  }));
+}
+
+/** What a label says in words: its number, and whether it counts as relevant. */
+function label(l, labels, d) {
+  const status = labels.status[d], value = labels.relevance[d];
+  if (status === null) return ["none", "not labelled"];
+  if (value === null) return ["lost", status.replaceAll("_", " ")];
+  return value >= index.labelings[l].least ? ["yes", `${short(value)} relevant`] : ["no", `${short(value)} not relevant`];
+}
+
+function reply(one, l, d) {
+  const labels = one.labels[l], name = index.labelings[l].name;
+  const prompt = one.prompts[l] && one.prompts[l].replace(one.titles[d] ? TITLE : /\ue000title\ue000\n?/, () => one.titles[d]).replace(TEXT, () => one.texts[d]);
+  const said = [["Label", label(l, labels, d)[1]], ["Scale", `${index.labelings[l].scale}, relevant from ${index.labelings[l].least} on`],
+    ["Reason", labels.reason[d]], ["Beside it", labels.more[d]]].filter(([, text]) => text);
+  return el("div", { class: "reply", id: "reply", tabindex: "-1", role: "region", "aria-label": `What ${name} said` },
+    el("h4", {}, bdi(name), " on ", bdi(one.docs[d])),
+    el("dl", {}, said.map(([term, text]) => [el("dt", {}, term), el("dd", {}, bdi(text))])),
+    el("h5", {}, "Raw reply"),
+    labels.raw[d] ? el("pre", { tabindex: "0", class: "raw" }, bdi(labels.raw[d])) : el("p", { class: "quiet" }, prompt ? "There is no reply, or it is left out." : "This labeling asks no LLM, or its replies are left out."),
+    prompt ? el("details", {}, el("summary", {}, "The prompt that it answers"), el("pre", { tabindex: "0", class: "raw" }, bdi(prompt))) : null);
+}
+
+function documentOf(one, d, query) {
+  const ranks = Object.entries(one.lists).map(([run, docs]) => [run, docs.indexOf(d) + 1]).filter(([, rank]) => rank);
+  const votes = one.labels.map((labels, l) => label(l, labels, d)[0]).filter((v) => v === "yes" || v === "no");
+  const chips = one.labels.map((labels, l) => {
+    const [kind, text] = label(l, labels, d), name = index.labelings[l].name;
+    const open = state.doc === one.docs[d] && state.by === name;
+    return el("li", {}, el("a", { class: `label ${kind}`, href: fragment(state, open ? { doc: "", by: "" } : { query, doc: one.docs[d], by: name }), "aria-current": open ? "true" : null },
+      el("span", {}, bdi(name)), el("b", {}, text)));
+  });
+  const text = one.texts[d] === undefined ? null : el("p", { class: "passage" }, marked(one.texts[d], one.answers).map(([piece, hit]) => (hit ? el("mark", {}, piece) : piece)));
+  const by = index.labelings.findIndex((x) => x.name === state.by);
+  return el("article", { class: new Set(votes).size > 1 ? "split" : "" },
+    el("h3", {}, bdi(one.titles[d] || one.docs[d]), one.titles[d] ? el("span", { class: "ci" }, bdi(one.docs[d])) : null),
+    el("p", { class: "ranks" }, ranks.length ? ranks.map(([run, rank]) => el("span", {}, bdi(run), ` ${rank}`)) : null,
+      new Set(votes).size > 1 ? el("strong", {}, "labelings disagree") : null),
+    text, el("ul", { class: "labels" }, chips), state.doc === one.docs[d] && by >= 0 ? reply(one, by, d) : null);
+}
+
+/** The answers: a row for each run and model, a column for each number of documents. */
+function answersOf(one) {
+  const given = one.given.filter((answer) => !state.run || answer[0] === state.run || answer[1] === 0);
+  if (!given.length) return el("p", { class: "quiet" }, "No answer is known.");
+  const depths = [...new Set(given.map((answer) => answer[1]))].filter((depth) => depth).sort((a, b) => a - b);
+  const models = new Set(given.map((answer) => answer[2])).size > 1;
+  const cell = (found) => {
+    if (!found) return el("td", {});
+    const [, , , answer, status, reason, ...values] = found, failed = status && status !== "ok";
+    const wrong = values[index.metrics.indexOf(index.metric)] < index.right;
+    return el("td", { class: failed || wrong ? "answer" : "answer fine" }, bdi(answer), failed ? el("strong", { class: "bad" }, ` ${status.replaceAll("_", " ")} ${reason}`) : null,
+      el("span", { class: "ci" }, values.map((value, i) => `${index.metrics[i]} ${short(value)}`).join(", ")));
+  };
+  const rows = [...new Set(given.map((answer) => JSON.stringify([answer[0], answer[2]])))].map((key) => JSON.parse(key));
+  const of = (run, model, depth) => given.find((answer) => answer[0] === run && answer[2] === model && answer[1] === depth);
+  const name = (run, model, what) => el("th", { scope: "row" }, what, models ? [" ", el("span", { class: "ci" }, bdi(model))] : null);
+  return el("div", { class: "scroll", role: "region", "aria-label": "Answers", tabindex: "0" }, el("table", {},
+    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Run"), depths.map((depth) => el("th", { scope: "col" }, `from the top ${depth}`)))),
+    el("tbody", {}, rows.map(([run, model]) => [
+      depths.some((depth) => of(run, model, depth)) ? el("tr", {}, name(run, model, bdi(run)), depths.map((depth) => cell(of(run, model, depth)))) : null,
+      of(run, model, 0) ? el("tr", {}, name(run, model, "no documents"), cell(of(run, model, 0)), depths.slice(1).map(() => el("td", {}))) : null]))));
+}
+
+/** The documents of a query: those of the chosen run in its order, else the best ranks first. */
+function documents(one) {
+  const rank = (d, run) => { const at = (one.lists[run] || []).indexOf(d); return at < 0 ? 1000 : at; };
+  const runs = state.run && one.lists[state.run] ? [state.run] : Object.keys(one.lists);
+  const best = (d) => Math.min(...runs.map((run) => rank(d, run))) + runs.filter((run) => rank(d, run) === 1000).length / 100;
+  return one.docs.map((_, d) => d).sort((a, b) => best(a) - best(b) || a - b);
+}
+
+async function show() {
+  const dialog = $("query"), at = index.ids.indexOf(state.query);
+  if (!state.query) return dialog.open && dialog.close();
+  const body = $("query-body"), place = order.indexOf(at);
+  $("query-h").replaceChildren(bdi(at < 0 ? state.query : index.questions[at] || state.query));
+  const [before, after] = [order[place - 1], order[place + 1]];
+  for (const [id, to] of [["before", before], ["after", after]]) {
+    $(id).hidden = to === undefined || place < 0;
+    if (to !== undefined) $(id).href = fragment(state, { query: index.ids[to], doc: "", by: "" });
+  }
+  if (!dialog.open) dialog.showModal();
+  if (at < 0) return body.replaceChildren(el("p", {}, "This report does not hold a query of that id."));
+  let one;
+  const asked = state.query;
+  try { one = await rowsOf(at); } catch (error) { return body.replaceChildren(el("p", { role: "alert" }, error.message)); }
+  if (asked !== state.query) return;
+  const fresh = body.dataset.query !== state.query;
+  body.dataset.query = state.query;
+  body.replaceChildren(
+    el("div", { class: "about" }, el("p", { class: "ci" }, bdi(state.query), place < 0 ? "" : `, ${(place + 1).toLocaleString("en")} of ${order.length.toLocaleString("en")} in the list`),
+      el("h3", {}, "Reference answers"), one.answers.length ? el("ul", {}, one.answers.map((text) => el("li", {}, bdi(text)))) : el("p", { class: "quiet" }, "None, or left out."),
+      el("h3", {}, "Answers"), answersOf(one)),
+    el("div", { class: "docs" }, documents(one).map((d) => documentOf(one, d, state.query))));
+  if (fresh) dialog.scrollTop = 0;
+  const said = $("reply");
+  if (said) { said.scrollIntoView({ block: "nearest" }); said.focus({ preventScroll: true }); }
+}
+
+function follow() {
+  const next = stateOf(location.hash);
+  if (next === null) { if ($("query").open) { state = { ...state, query: "", doc: "", by: "" }; show(); } return; }
+  const same = (keys) => keys.every((key) => next[key] === state[key]);
+  const listed = same(["find", "show", "labeling", "run", "sort"]);
+  const opened = next.query;
+  state = next;
+  if (!listed) list();
+  if (!opened && !listed) $("queries").scrollIntoView();
+  show();
+}
+
+async function start() {
+  if (!$("index")) return;
+  if (!("DecompressionStream" in window)) { $("old").hidden = false; return; }
+  index = await inflated($("index").textContent);
+  const option = (value, text) => el("option", { value }, text);
+  $("labeling").append(...index.labelings.map((one) => option(one.name, one.name)));
+  $("run").append(...index.runs.map((run) => option(run, run)));
+  for (const status of new Set(index.lost.flatMap((by) => Object.keys(by)))) $("show").append(option(status, `a label is ${status.replaceAll("_", " ")}`));
+  heads();
+  $("explorer").hidden = false;
+  for (const id of ["show", "labeling", "run"]) $(id).onchange = () => go({ [id]: $(id).value });
+  let waiting;
+  $("find").oninput = () => { clearTimeout(waiting); waiting = setTimeout(() => { state = { ...state, find: $("find").value }; history.replaceState(null, "", fragment(state)); list(); }, 120); };
+  $("more").onclick = () => { const first = drawn; more(); $("rows").rows[first].querySelector("a").focus(); };
+  new IntersectionObserver((seen) => { if (seen.some((one) => one.isIntersecting) && drawn < order.length) more(); }, { root: $("list") }).observe($("more"));
+  $("clear").onclick = () => go({ ...START, sort: state.sort });
+  $("query").onclose = () => { if (state.query) go({ query: "", doc: "", by: "" }); };
+  $("close").onclick = () => $("query").close();
+  addEventListener("hashchange", follow);
+  list();
+  follow();
+}
+
+start();

@@ -1,0 +1,242 @@
+"""The queries of the page, driven in a real browser: found, sorted, opened, and read down to the raw reply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgekit import report
+from judgekit.report import queries as packing
+from judgekit.report.queries import Backing
+from tests.browser import BROWSER, Browser
+
+SETTLED = "new Promise((done) => requestAnimationFrame(() => setTimeout(done, 60)))"
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    if BROWSER is None:
+        pytest.skip("no Chromium is installed")
+    folder = tmp_path_factory.mktemp("browser")
+    (folder / "downloads").mkdir()
+    with Browser(folder / "profile", folder / "downloads") as browser:
+        yield browser
+
+
+@pytest.fixture
+def opened(chromium: Browser, make_results: Any, make_backing: Any, tmp_path: Path) -> Callable[..., Browser]:
+    """Open a report in the browser; at the end nothing was asked of anyone and nothing complained."""
+
+    def open_(fragment: str = "", results: Any = None, backing: Backing | None = None) -> Browser:
+        page = tmp_path / "report.html"
+        report.write_html(results or make_results(), page, backing or make_backing())
+        chromium.open("about:blank")
+        chromium.requests.clear()
+        chromium.console.clear()
+        chromium.open(page.as_uri() + fragment)
+        chromium.run(SETTLED)
+        return chromium
+
+    return open_
+
+
+def go(browser: Browser, fragment: str) -> None:
+    browser.run(f"location.hash = {fragment!r}; {SETTLED}")
+
+
+def click(browser: Browser, selector: str) -> None:
+    browser.run(f"document.querySelector({selector!r}).click(); {SETTLED}")
+
+
+def listed(browser: Browser) -> list[str]:
+    """The ids of the rows that are drawn."""
+    ids: list[str] = browser.run("[...document.querySelectorAll('#rows tr th .ci')].map((e) => e.textContent)")
+    return ids
+
+
+def text(browser: Browser, selector: str) -> str:
+    return str(browser.run(f"document.querySelector({selector!r})?.innerText ?? ''"))
+
+
+def test_nothing_leaves_the_page_and_nothing_complains(opened, tmp_path: Path):
+    browser = opened()
+    click(browser, "#rows a")
+    click(browser, "a.label")
+    assert browser.console == []
+    assert browser.requests == [(tmp_path / "report.html").as_uri()]
+
+
+def test_rows_are_drawn_as_far_as_they_are_looked_at(opened):
+    browser = opened()
+    assert text(browser, "#count") == "60 of 60 queries"
+    assert len(listed(browser)) == 50
+    browser.run(f"document.getElementById('list').scrollTop = 1e6; {SETTLED}")
+    assert len(listed(browser)) == 60
+
+
+def test_words_and_ids_are_searched(opened):
+    browser = opened()
+    browser.run("const f = document.getElementById('find'); f.focus(); f.value = 'NUMBER 17'; f.oninput()")
+    browser.run("new Promise((done) => setTimeout(done, 200))")
+    assert listed(browser) == ["q17"]
+    assert browser.run("location.hash") == "#find=NUMBER+17"
+
+
+def test_the_list_begins_with_what_labelings_disagree_about_most_and_sorts_by_a_click(opened):
+    browser = opened()
+    shares = "[...document.querySelectorAll('#rows meter')].map((m) => m.value)"
+    assert browser.run(shares) == sorted(browser.run(shares), reverse=True)
+    click(browser, "th[data-by=quality] button")
+    values = [
+        float(v)
+        for v in browser.run("[...document.querySelectorAll('#rows td:nth-child(2)')].map((e) => e.textContent)")
+    ]
+    assert values == sorted(values, reverse=True)
+    click(browser, "th[data-by=quality] button")
+    assert browser.run("document.querySelector('th[data-by=quality]').getAttribute('aria-sort')") == "ascending"
+
+
+@pytest.mark.parametrize(
+    ("fragment", "expected"),
+    [
+        ("#show=unparsed", ["q17"]),
+        ("#show=missing&labeling=judge&sort=order", ["q17", "q18", "q19", "q31"]),
+        ("#show=missing&labeling=erag", []),
+        ("#show=refused&labeling=judge", ["q19"]),
+    ],
+)
+def test_queries_whose_labels_are_missing_are_found_by_status_and_labeling(opened, fragment: str, expected: list[str]):
+    assert listed(opened(fragment)) == expected
+
+
+def test_contradictions_of_a_label_and_an_answer_are_found(opened, make_backing):
+    backing = make_backing()
+    quality = backing.quality.query("run == 'bm25' and depth == 5 and metric == 'em'").set_index("query_id")["value"]
+    table = backing.labels["erag"]
+    shown = {(q, d) for q, docs in backing.lists["bm25"].items() for d in docs[:5]}
+    there = [(q, d) in shown for q, d in zip(table["query_id"], table["doc_id"], strict=True)]
+    relevant = table[there].groupby("query_id")["relevance"].sum()
+    wrong = sorted(q for q in quality.index if quality[q] == 0 and relevant[q] > 0)
+    right = sorted(q for q in quality.index if quality[q] == 1 and relevant[q] == 0)
+    browser = opened("#show=wrong&labeling=erag&run=bm25")
+    assert sorted(listed(browser)) == wrong
+    go(browser, "#show=right&labeling=erag&run=bm25")
+    assert sorted(listed(browser)) == right
+    assert wrong
+    assert right == [] or set(right).isdisjoint(wrong)
+
+
+def test_from_which_labels_are_wrong_to_the_raw_reply_it_takes_three_clicks(opened):
+    browser = opened()
+    browser.run("const s = document.getElementById('show'); s.value = 'wrong'; s.onchange()")
+    browser.run(SETTLED)
+    click(browser, "#rows a")
+    assert browser.run("document.getElementById('query').open")
+    click(browser, "#query .labels li:nth-child(3) a")
+    assert "erag says" in text(browser, "#reply pre")
+
+
+def test_a_fragment_opens_a_query_and_a_label_and_back_closes_it(opened):
+    browser = opened("#query=q17&doc=q17-d0&by=judge")
+    assert text(browser, "#query-h") == "Which bridge is number 17?"
+    assert "unparsed" in text(browser, "#reply")
+    assert "because" in text(browser, "#reply")
+    assert "no verdict here" in text(browser, "#reply pre")
+    browser.press("Escape")
+    browser.run(SETTLED)
+    assert not browser.run("document.getElementById('query').open")
+    assert "query=" not in browser.run("location.hash")
+    go(browser, "#query=nobody")
+    assert "does not hold a query" in text(browser, "#query-body")
+
+
+def test_a_query_shows_references_answers_documents_with_marks_and_every_label(opened):
+    browser = opened("#query=q4")
+    assert "Bridge 4" in text(browser, ".about ul")
+    assert "answer bm25 5" in text(browser, ".about table")
+    assert browser.run("document.querySelectorAll('article').length") == 6
+    assert text(browser, "article mark") == "Bridge 4"
+    names = browser.run("[...document.querySelectorAll('article:first-child .label span')].map((e) => e.textContent)")
+    assert names == ["containment", "judge", "erag", "provenance"]
+
+
+def test_answers_are_marked_as_whole_words_only(opened):
+    browser = opened()
+    marked = (
+        "judgekit.marked('Bridge 12, bridge-1; BRIDGE\\u00a01!', ['Bridge 1']).filter((p) => p[1]).map((p) => p[0])"
+    )
+    assert browser.run(marked) == ["bridge-1", "BRIDGE\u00a01"]
+    assert browser.run("judgekit.marked('a (b) c', ['(b'])") == [["a (", False], ["b", True], [") c", False]]
+
+
+def test_everything_can_be_done_with_the_keyboard(opened):
+    browser = opened("#queries")
+    browser.run("document.querySelector('#rows a').focus()")
+    browser.press("Enter")
+    browser.run(SETTLED)
+    assert browser.run("document.getElementById('query').open")
+    browser.run("document.querySelector('a.label').focus()")
+    browser.press("Enter")
+    browser.run(SETTLED)
+    assert browser.run("document.activeElement.id") == "reply"
+    browser.press("Escape")
+    browser.run(SETTLED)
+    assert browser.run("document.activeElement.closest('#rows') !== null")
+
+
+def test_scripts_in_documents_ids_and_replies_stay_texts(opened, make_results, make_backing, poison, hostile):
+    results = poison(make_results(), hostile)
+    results = replace(results, labelings=tuple(replace(one, scale="binary") for one in results.labelings))
+    backing = make_backing(8, text=hostile, ids=hostile)
+    backing = replace(backing, labels={hostile + name: table for name, table in backing.labels.items()})
+    browser = opened("#sort=order", results, backing)
+    click(browser, "#rows a")
+    assert "<script>alert(1)</script>" in text(browser, "#query-body")
+    assert browser.run("document.querySelectorAll('#query img, #query script, #query style').length") == 0
+    click(browser, "a.label:not(.none)")
+    assert browser.console == []
+
+
+def test_without_texts_labels_stay_and_no_word_is_left(opened, make_backing, tmp_path: Path):
+    browser = opened("#query=q17&doc=q17-d0&by=judge", backing=make_backing(text="SECRET ", texts=False))
+    assert text(browser, "#query-h") == "q17"
+    assert "unparsed" in text(browser, "#reply")
+    assert not browser.run("document.documentElement.textContent.includes('SECRET')")
+
+
+def test_rows_that_are_too_many_for_the_page_lie_beside_it(opened, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(packing, "IN_PAGE", 1000)
+    browser = opened("#query=q41")
+    assert sorted(path.name for path in tmp_path.glob("queries/*")) == ["0000.js", "0001.js", "0002.js"]
+    assert text(browser, "#query-h") == "Which bridge is number 41?"
+    assert browser.run("document.querySelectorAll('article').length") == 6
+    assert "queries/ beside this page" in text(browser, "#queries")
+    assert browser.console == []
+    (tmp_path / "queries/0000.js").unlink()
+    go(browser, "#query=q1")
+    assert "queries/0000.js is not beside this page" in text(browser, "#query-body")
+
+
+def test_a_page_that_holds_all_rows_leaves_no_file_of_an_earlier_one(make_results, make_backing, tmp_path: Path):
+    (tmp_path / "queries").mkdir()
+    (tmp_path / "queries/0000.js").write_text("")
+    report.write_html(make_results(), tmp_path / "report.html", make_backing())
+    assert list(tmp_path.glob("queries/*")) == []
+
+
+def test_a_thousand_queries_stay_small_and_open_at_once(opened, make_backing, tmp_path: Path):
+    words = "a reply of some length that a judge may write before it comes to its verdict, "
+    backing = make_backing(1000, 20, words=90, raw=words)
+    more = {"judge 2": backing.labels["judge"], "erag 2": backing.labels["erag"]}
+    browser = opened(
+        backing=Backing({**backing.labels, **more}, backing.quality, backing.queries, backing.docs, backing.lists)
+    )
+    assert text(browser, "#count") == "1,000 of 1,000 queries"
+    size = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
+    assert size < 15_000_000
+    drawn = browser.run("performance.getEntriesByType('navigation')[0].domComplete")
+    assert drawn < 5000  # a second on a machine of its own; this one may be busy
