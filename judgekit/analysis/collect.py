@@ -302,6 +302,27 @@ class Collector:
                     tops.append(best.assign(labeling=name))
         return pd.concat(fidelity, ignore_index=True), pd.concat(tops, ignore_index=True)
 
+    def cases(self) -> pd.DataFrame:
+        """Return how scores and quality of the primary cell fall together, per labeling."""
+        panel, _ = self.primary.get(self.cell.model, (None, {}))
+        found = [pd.DataFrame(columns=["labeling", "score", "quality", "n"])]
+        for index, name in enumerate(panel.labelings if panel else ()):
+            if panel is None or name in self.controls or panel.means_only:
+                continue
+            where = panel.defined(index)
+            values = {"score": _steps(panel.scores[index][where]), "quality": _steps(panel.quality[where])}
+            counted = pd.DataFrame(values).value_counts(sort=False).rename("n").reset_index()
+            found.append(counted.assign(labeling=name)[["labeling", "score", "quality", "n"]])
+        return pd.concat([each for each in found if len(each)] or found, ignore_index=True)
+
+
+def _steps(values: Floats) -> Floats:
+    """Return the values, or where there are more than eleven the means of ten equal steps."""
+    if len(np.unique(values)) <= 11:
+        return values
+    step = np.digitize(values, np.linspace(values.min(), values.max(), 11)[1:-1])
+    return np.asarray((np.bincount(step, values) / np.maximum(np.bincount(step), 1))[step])
+
 
 def _by_formula(one: Estimate, other: Estimate, name: str, between: float) -> dict[str, object]:
     """Return Williams' t and Steiger's z for one run, where the correlation of the two with each other matters too."""

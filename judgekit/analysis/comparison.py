@@ -65,6 +65,9 @@ class Comparison:
         details: one row per cell: how many queries went in, what share of its cases each labeling lacks, the largest
             tau-b attainable with the same values, the share of resamples without a concordance.
         controls: concordance of each control by use, see `judgekit.analysis.controls`.
+        cases: how scores and quality of the primary cell fall together: rows ``labeling, score, quality, n``, the
+            number of queries and runs with about this score (of a measure of which less is better, its negative) and
+            quality.
         costs: cost beside the concordance of the primary cell, with the frontier.
         warnings: sentences for the user.
         settings: what the numbers depend on: resamples, seed, confidence, keep.
@@ -80,6 +83,7 @@ class Comparison:
     differences: pd.DataFrame
     details: pd.DataFrame
     controls: pd.DataFrame
+    cases: pd.DataFrame
     costs: pd.DataFrame
     warnings: tuple[str, ...]
     independent: Mapping[str, Mapping[str, Verdict]] = field(default_factory=dict)
@@ -294,6 +298,7 @@ def compare(
         differences=pd.DataFrame(work.differences, columns=list(DIFFERENCE_COLUMNS)),
         details=pd.DataFrame(_in_place(work.details)),
         controls=pd.DataFrame(work.control_rows, columns=list(CONTROL_COLUMNS)),
+        cases=work.cases(),
         costs=frontier(price, next(iter(made.values()))),
         warnings=tuple(
             dict.fromkeys(

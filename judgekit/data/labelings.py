@@ -285,6 +285,15 @@ class Labeling:
         counted = np.bincount(self.row_status, minlength=len(STATUSES))
         return {s.value: int(n) for s, n in zip(STATUSES, counted, strict=True)}
 
+    def shares(self) -> dict[str, int]:
+        """Return how often each label was given, the least relevant first; fractions in ten steps of the scale."""
+        given = self.row_relevance[self.row_status == _OK]
+        if self.scale.integral or len(np.unique(given)) <= 10:
+            values, counts = np.unique(given, return_counts=True)
+            return {f"{value:g}": int(n) for value, n in zip(values, counts, strict=True)}
+        counts, edges = np.histogram(given, 10, (self.scale.low, self.scale.high))
+        return {f"{low:.2g} to {high:.2g}": int(n) for n, low, high in zip(counts, edges, edges[1:], strict=False)}
+
     def __len__(self) -> int:
         return len(self.row_relevance)
 

@@ -171,6 +171,7 @@ def _labeling(name: str, prepared: Prepared, labeling: Labeling, usage: Usage) -
         counts=labeling.counts(),
         relevant=None if threshold is None else int((table["relevance"][ok] >= threshold).sum()),
         mean=float(table["relevance"][ok].mean()) if ok.any() else None,
+        labels=labeling.shares(),
         examples=_examples(lost["query_id"], lost["doc_id"], lost["status"], lost["reason"], lost["raw"]),
         spending=_spending(usage, needs.people),
         outside_pool=_outside(labeler, labeling, prepared.collection),
@@ -389,12 +390,6 @@ def _sections(comparison: Comparison, matrix: ModelMatrix | None, log: QueryLogC
     ):
         if len(table):
             yield Section(title, text, table)
-    if comparison.verdict.found is not None:
-        yield Section(
-            "How many queries it takes",
-            "Expected width of the intervals of the verdict with other numbers of queries like these.",
-            plan_queries(comparison),
-        )
 
 
 def _modes(prepared: Prepared, comparison: Comparison, quality: pd.DataFrame, session: Session) -> Iterator[Section]:
@@ -531,6 +526,9 @@ def summarise(
         quality=quality_means(quality),
         agreement=_kappas(agreed),
         models=None if matrix is None else matrix.table,
+        gains=comparison.gains if len(comparison.gains) else None,
+        cases=comparison.cases,
+        widths=None if comparison.verdict.found is None else plan_queries(comparison),
         sections=(
             *_modes(prepared, comparison, quality, session),
             *_cuts(prepared, labelings, of_mode(quality), session, primary),

@@ -153,6 +153,7 @@ class LabelingInfo:
         counts: labels per status; every status named.
         relevant: how many labels count as relevant (None where the scale has no threshold).
         mean: mean relevance of the obtained labels.
+        labels: how often each label was given, the least relevant first.
         examples: some missing labels.
         spending: requests, tokens, money, time.
         outside_pool: relevant documents of an imported file that no run retrieved.
@@ -173,6 +174,7 @@ class LabelingInfo:
     counts: Mapping[str, int] = field(default_factory=dict)
     relevant: int | None = None
     mean: float | None = None
+    labels: Mapping[str, int] = field(default_factory=dict)
     examples: tuple[Example, ...] = ()
     spending: Spending = Spending()
     outside_pool: int | None = None
@@ -298,6 +300,9 @@ class Results:
         agreement: agreement between labelings; any columns.
         models: the matrix label model x answer model with columns ``labeling, label_model, answer_model, same_model,
             value, ci_low, ci_high``.
+        gains: decision gain per labeling, as the comparison has it.
+        cases: how scores and quality of the primary cell fall together, likewise.
+        widths: expected width of intervals with other numbers of queries, as `plan_queries` gives it.
         sections: further sections.
         leaders: the labeling with the highest concordance and those that cannot be told apart from it; one alone is a
             winner, none means that nothing can be said. The primary table marks them.
@@ -321,6 +326,9 @@ class Results:
     details: pd.DataFrame | None = None
     agreement: pd.DataFrame | None = None
     models: pd.DataFrame | None = None
+    gains: pd.DataFrame | None = None
+    cases: pd.DataFrame | None = None
+    widths: pd.DataFrame | None = None
     sections: tuple[Section, ...] = ()
     leaders: tuple[str, ...] = ()
     cheapest: str | None = None
@@ -342,7 +350,7 @@ class Results:
             object.__setattr__(self, "differences", DIFFERENCES.check(self.differences))
         if self.details is not None:
             object.__setattr__(self, "details", DETAILS.check(self.details))
-        for name in ("agreement", "models"):
+        for name in ("agreement", "models", "gains", "cases", "widths"):
             object.__setattr__(self, name, settled(getattr(self, name)))
         runs = list(dict.fromkeys(self.comparison["run"]))
         if self.primary.run == ALL and len(runs) == 1:

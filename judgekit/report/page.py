@@ -23,10 +23,10 @@ from markupsafe import Markup
 from judgekit.analysis.resampling import percent
 from judgekit.data.files import write_atomic
 from judgekit.data.tables import ALL
-from judgekit.report import figures, paper, pictures, svg, words
+from judgekit.report import figures, paper, words
+from judgekit.report.figures import tokens
 from judgekit.report.grids import HEADLINE, Grid, grids, is_primary, records
 from judgekit.report.model import Cost, LabelingInfo, Results
-from judgekit.report.pictures import tokens
 from judgekit.report.queries import Backing, Packed, pack
 
 __all__ = ["render", "write_html"]
@@ -110,20 +110,12 @@ def _context(results: Results) -> dict[str, Any]:
     every = grids(results)
     primary = [g for g in every if is_primary(g.part, results.primary)]
     others = [g for g in every if g.part.run == results.primary.run and not is_primary(g.part, results.primary)]
-    order = {info.name: i for i, info in enumerate(results.labelings)}
-    for name in dict.fromkeys(results.comparison["labeling"]):
-        order.setdefault(str(name), len(order))
-    keys = ["" if i == 0 else f"-{i + 1}" for i in range(len(primary))]
-    drawn = list(zip(primary, keys, strict=True))
     return {
         "main": primary,
         "others": _by_level(others[:MOST_TABLES]),
         "left_out": max(0, len(others) - MOST_TABLES),
         "undefined": words.UNDEFINED,
-        "markers": {name: _swatch(i) for name, i in order.items()},
-        "forests": [pictures.forest(results, g, every, order, f"forest{key}") for g, key in drawn],
-        "by_depth": [p for g, key in drawn if (p := pictures.by_depth(results, g, every, order, f"depth{key}"))],
-        "frontiers": [p for g, key in drawn if (p := pictures.frontier(results, g, order, f"frontier{key}"))],
+        "figures": figures.figures(results),
         "coefficients": _coefficients(results, primary),
         "differences": _differences(results),
         "per_run": paper.per_run(results),
@@ -135,11 +127,6 @@ def _context(results: Results) -> dict[str, Any]:
         "generic": partial(_generic, confidence=results.facts.confidence),
         "ratio": _ratio(results),
     }
-
-
-def _swatch(index: int) -> Markup:
-    point = svg.marker(8, 8, index, size=5)
-    return svg.tag("svg", point, viewBox="0 0 16 16", width=16, height=16, aria_hidden="true")
 
 
 def _coefficients(results: Results, main: list[Grid]) -> dict[str, Any]:

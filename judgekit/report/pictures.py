@@ -1,122 +1,116 @@
-"""Which numbers go into which figure: the primary cell, concordance against k, cost against concordance."""
+"""A figure as a thing: its drawing, what it says in words, and its data; on the page, in a notebook and as a file."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
 
+import pandas as pd
 from markupsafe import Markup
 
-from judgekit.analysis.resampling import percent
-from judgekit.report import figures
-from judgekit.report.grids import Cell, Grid
-from judgekit.report.model import Cost, LabelingInfo, Results
-from judgekit.report.words import count, interval, number
+from judgekit.data.files import write_atomic
+from judgekit.errors import UsageError
+from judgekit.report.svg import tag
 
-__all__ = ["Picture", "by_depth", "forest", "frontier", "tokens"]
+__all__ = ["Figure", "Figures", "style"]
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """A figure for the page: the prefix of its ids, the drawing, and a caption."""
+@cache
+def style() -> str:
+    """Return the style sheet of all figures, with the colours of the light and of the dark scheme."""
+    return files("judgekit.report").joinpath("templates", "figures.css").read_text(encoding="utf-8")
 
-    key: str
-    drawing: Markup
+
+@cache
+def _printed() -> str:
+    """Return the style sheet for paper: the light colours in place of variables, which most programs do not know."""
+    light = style().split("@media")[0]
+    colours = dict(re.findall(r"(--\w+): (#\w+);", light))
+    rules = re.sub(r"^  --.*\n|  background: [^;]*;", "", light, flags=re.MULTILINE) + style().rpartition("\n}\n")[2]
+    return re.sub(r"var\((--\w+)\)", lambda match: colours[match[1]], rules)
+
+
+@dataclass(frozen=True, eq=False)
+class Figure:
+    """A figure; in a notebook it shows itself.
+
+    Attributes:
+        name: a slug, which files go by; unique among the figures of a report.
+        title: in words.
+        caption: how to read it.
+        alt: what it shows, for those who do not see it.
+        svg: the drawing, for a page that has `style`.
+        data: the numbers that it shows, with columns in words.
+    """
+
+    name: str
+    title: str
     caption: str
+    alt: str
+    svg: Markup
+    data: pd.DataFrame
+
+    @property
+    def csv(self) -> str:
+        """The numbers as CSV."""
+        return str(self.data.to_csv(index=False))
+
+    def file(self) -> str:
+        """Return the drawing as an SVG file that needs no other file and that any program can read."""
+        made = str(self.svg).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+        return made.replace("><title", f"><style>{_printed()}</style><title", 1)
+
+    def save(self, path: str | Path) -> None:
+        """Write the figure as ``.svg`` or ``.pdf``, or its numbers as ``.csv``, atomically.
+
+        Raises:
+            UsageError: the name ends otherwise, or PDF is asked for where ``judgekit[pdf]`` is not installed.
+        """
+        path = Path(path)
+        kind = path.suffix.lower()
+        if kind not in (".svg", ".pdf", ".csv"):
+            raise UsageError(f"a figure is saved as .svg, .pdf or .csv, not as {path.name!r}")
+        if kind != ".pdf":
+            write_atomic(path, self.csv if kind == ".csv" else self.file())
+            return
+        try:
+            from vl_convert import svg_to_pdf
+        except ImportError:
+            raise UsageError("PDF needs an extra: pip install 'judgekit[pdf]'; .svg needs none") from None
+        write_atomic(path, svg_to_pdf(self.file()))
+
+    def _repr_html_(self) -> str:
+        return str(
+            tag("style", Markup(style())) + tag("figure", self.svg, tag("figcaption", self.caption))
+        )  # our own file
 
 
-def _measure(results: Results, main: Grid) -> str:
-    """The measure that is drawn: the primary one, or the first where the verdict is about each labeling's best."""
-    return results.primary.measure if results.primary.measure in main.measures else main.measures[0]
+class Figures(tuple[Figure, ...]):
+    """Figures in a row, each also to be had by its name; in a notebook they show themselves."""
 
+    __slots__ = ()
 
-def _of(main: Grid, measure: str) -> dict[str, Cell]:
-    return {name: main.cells[name, measure] for name in main.labelings if (name, measure) in main.cells}
+    def named(self, name: str) -> Figure:
+        """Return the figure of a name.
 
+        Raises:
+            UsageError: none of these has it.
+        """
+        for one in self:
+            if one.name == name:
+                return one
+        raise UsageError(f"no figure is called {name!r} here (there are: {', '.join(one.name for one in self)})")
 
-def _scope(main: Grid) -> str:
-    return f" ({main.part.dataset})" if main.part.dataset else ""
+    def save(self, folder: str | Path, formats: tuple[str, ...] = ("svg", "csv")) -> list[Path]:
+        """Write all of them into a folder, which is made where it is missing, and return the files."""
+        paths = [(one, Path(folder) / f"{one.name}.{kind}") for one in self for kind in formats]
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        for one, path in paths:
+            one.save(path)
+        return [path for _, path in paths]
 
-
-def forest(
-    results: Results, main: Grid, every: Sequence[Grid], order: Mapping[str, int], key: str = "forest"
-) -> Picture:
-    """Return the primary measure by labeling, best first, with the single runs of the same slice."""
-    measure = _measure(results, main)
-    found = _of(main, measure)
-    cells = sorted(found.values(), key=lambda c: (c.constructed, -c.value if c.defined else math.inf))
-    singles = [g for g in every if g.part.run != main.part.run and replace(g.part, run=main.part.run) == main.part]
-    runs = {name: [g.cells[name, measure] for g in singles if (name, measure) in g.cells] for name in found}
-    told = "; ".join(f"{c.labeling} {number(c.value)} {interval(c.low, c.high)}".rstrip() for c in cells)
-    caption = f"{measure} by labeling{_scope(main)}: point and {percent(results.facts.confidence)} interval"
-    caption += "; the small strokes below a point are the single runs." if any(runs.values()) else "."
-    return Picture(key, figures.forest(key, cells, runs, order, f"{measure}: {told}."), caption)
-
-
-def by_depth(
-    results: Results, main: Grid, every: Sequence[Grid], order: Mapping[str, int], key: str = "depth"
-) -> Picture | None:
-    """Return concordance against k (the eRAG paper's Figure 1), or None with fewer than two depths."""
-    measure = _measure(results, main)
-    name, _, cutoff = measure.rpartition("@")
-    cut = cutoff.isdecimal()  # a budget of tokens is the same at every k
-    series: dict[str, list[tuple[int, Cell]]] = {}
-    for g in sorted(every, key=lambda g: g.part.depth):
-        depth = g.part.depth
-        if depth < 1 or replace(g.part, depth=main.part.depth) != main.part:
-            continue
-        for labeling, cell in _of(g, f"{name}@{depth}" if cut else measure).items():
-            series.setdefault(labeling, []).append((depth, cell))
-    if len({k for row in series.values() for k, c in row if c.defined}) < 2:
-        return None
-    told = "; ".join(f"{n}: " + ", ".join(f"{number(c.value)} at {k}" for k, c in row) for n, row in series.items())
-    caption = f"{name if cut else measure}{_scope(main)}: end to end is answered again at each k"
-    caption += ", and the measure is cut off at k." if cut else "."
-    if any(c.constructed for row in series.values() for _, c in row):
-        caption += " Hollow grey points are the outcome by construction."
-    return Picture(key, figures.by_depth(key, series, order, told + "."), caption)
-
-
-def frontier(results: Results, main: Grid, order: Mapping[str, int], key: str = "frontier") -> Picture | None:
-    """Return cost against concordance, or None where fewer than two labelings have a known cost or all are free."""
-    measure = _measure(results, main)
-    cells = {name: cell for name, cell in _of(main, measure).items() if cell.defined}
-    automatic = [info for info in results.labelings if info.name in cells and not info.people]
-    unit, of = _unit(automatic, results.currency)
-    costs = {info.name: cost for info in automatic if (cost := of(info.spending.standalone)) is not None}
-    if len(costs) < 2 or not any(costs.values()):
-        return None
-    fair = [name for name in costs if not cells[name].constructed]
-    best = {n for n in fair if not any(_beats((costs[m], cells[m].value), (costs[n], cells[n].value)) for m in fair)}
-    points = [figures.Point(cells[name], cost, name in best) for name, cost in costs.items()]
-    whole = [cost for a in results.answers if a.at_verdict is not None and (cost := of(a.at_verdict)) is not None]
-    told = "; ".join(f"{name} takes {count(c)} {unit} for {number(cells[name].value)}" for name, c in costs.items())
-    drawing = figures.frontier(key, points, unit, sum(whole) if whole else None, order, told + ".")
-    caption = (
-        f"{measure}{_scope(main)}: the steps join the labelings that no other one beats at the same or a lower cost."
-    )
-    unplaced = [name for name in cells if name not in costs]
-    return Picture(key, drawing, caption + (f" Without a known cost: {', '.join(unplaced)}." if unplaced else ""))
-
-
-def _beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    """Whether (cost, value) ``one`` is at most as dear and at least as good, and better in one of the two."""
-    return one[0] <= other[0] and one[1] >= other[1] and one != other
-
-
-def tokens(cost: Cost) -> float | None:
-    """Return prompt and completion tokens together, or None where they are unknown."""
-    if cost.prompt_tokens is None or cost.completion_tokens is None:
-        return None
-    return float(cost.prompt_tokens + cost.completion_tokens)
-
-
-def _unit(infos: Sequence[LabelingInfo], currency: str) -> tuple[str, Callable[[Cost], float | None]]:
-    """The most telling unit in which every labeling's cost is known: money, else tokens, else requests."""
-    spent = [info.spending.standalone for info in infos]
-    if all(cost.money is not None for cost in spent):
-        return currency or "money", lambda cost: cost.money
-    if all(tokens(cost) is not None for cost in spent):
-        return "tokens", tokens
-    return "requests", lambda cost: float(cost.requests)
+    def _repr_html_(self) -> str:
+        return "".join(one._repr_html_() for one in self)

@@ -1,9 +1,12 @@
-"""A few lines of SVG: elements that escape everything put into them, and axes."""
+"""A few lines of SVG: elements that escape everything put into them, axes, and the marks that stand on them.
+
+Colours and strokes come from `figures.css` by class, so that a figure follows the light or dark scheme of a page.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
@@ -11,10 +14,28 @@ from rich.cells import cell_len, set_cell_size
 
 from judgekit.report.words import clean
 
-__all__ = ["Axis", "cut", "document", "join", "marker", "nice", "tag", "text_width"]
+__all__ = [
+    "Axis",
+    "across",
+    "bands",
+    "cut",
+    "document",
+    "join",
+    "legend",
+    "linear",
+    "logarithmic",
+    "mark",
+    "marker",
+    "nice",
+    "tag",
+    "text_width",
+    "upright",
+]
 
 SERIES = 8
 """How many series colours the style sheet has; more series repeat them with other markers."""
+
+WIDTH = 760.0
 
 
 def tag(name: str, *children: str, **attributes: str | float | None) -> Markup:
@@ -40,7 +61,7 @@ def join(parts: Sequence[str]) -> Markup:
     return Markup("".join(p if isinstance(p, Markup) else escape(clean(p)) for p in parts))
 
 
-def document(key: str, title: str, description: str, width: float, height: float, body: Sequence[Markup]) -> Markup:
+def document(key: str, title: str, description: str, height: float, body: Sequence[Markup]) -> Markup:
     """Return a whole figure with its title and description for those who do not see it."""
     return tag(
         "svg",
@@ -49,8 +70,9 @@ def document(key: str, title: str, description: str, width: float, height: float
         *body,
         role="img",
         aria_labelledby=f"{key}-title {key}-desc",
-        viewBox=f"0 0 {width:.0f} {height:.0f}",
-        width=width,
+        class_="figure",
+        viewBox=f"0 0 {WIDTH:.0f} {height:.0f}",
+        width=WIDTH,
         height=height,
     )
 
@@ -83,18 +105,45 @@ def marker(x: float, y: float, index: int, *, size: float = 4.5, extra: str = ""
     return tag("polygon", points=points, class_=style)
 
 
+def mark(
+    at: tuple[float, float],
+    ends: tuple[tuple[float, float], tuple[float, float]] | None,
+    index: int,
+    note: str,
+    *,
+    hollow: bool = False,
+) -> Markup:
+    """Return a point with its interval and, on hovering, its numbers.
+
+    Args:
+        at: of the point, in pixels.
+        ends: of the interval, where there is one.
+        index: of the series.
+        note: what it is, in words.
+        hollow: drawn as something that takes no part.
+    """
+    extra = "off" if hollow else ""
+    body = [tag("title", note)]
+    if ends:
+        (x1, y1), (x2, y2) = ends
+        body.append(tag("line", x1=x1, x2=x2, y1=y1, y2=y2, class_=f"whisker s{index % SERIES} {extra}".strip()))
+    return tag("g", *body, marker(*at, index, size=5, extra=extra))
+
+
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A linear map from data to pixels."""
+    """A linear map from data (or its logarithm) to pixels, and the values that are marked, each with its text."""
 
     low: float
     high: float
     start: float
     end: float
+    ticks: tuple[tuple[float, str], ...] = ()
+    scale: Callable[[float], float] = float
 
     def __call__(self, value: float) -> float:
         """Return the pixel of a value."""
-        return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
+        return self.start + (self.scale(value) - self.low) / (self.high - self.low) * (self.end - self.start)
 
 
 def nice(
@@ -114,3 +163,75 @@ def nice(
     if low == high:
         low, high = low - step, high + step
     return max(low, floor), min(high, ceiling), step
+
+
+def linear(
+    values: Sequence[float], start: float, end: float, *, floor: float = -math.inf, ceiling: float = math.inf
+) -> Axis:
+    """Return an axis with round ticks that holds all finite values."""
+    low, high, step = nice(values, floor=floor, ceiling=ceiling, ticks=max(2, round(abs(end - start) / 55)))
+    first = math.ceil(low / step - 1e-9)
+    marks = [i * step for i in range(first, math.floor(high / step + 1e-9) + 1)]
+    digits = max(0, -math.floor(math.log10(step) + 1e-9)) + (f"{step:.0e}"[0] == "2" and f"{step:.1e}"[2] == "5")
+    return Axis(low, high, start, end, tuple((v, f"{v + 0.0:,.{digits}f}") for v in marks))
+
+
+def logarithmic(values: Sequence[float], start: float, end: float, marks: Sequence[float] = ()) -> Axis:
+    """Return a logarithmic axis around positive values, with the given marks or else round ones."""
+    powers = range(math.floor(math.log10(min(values))), math.ceil(math.log10(max(values))) + 1)
+    factors = (1, 2, 5) if len(powers) <= 4 else (1,)
+    known = list(marks) or [f * 10.0**power for power in powers for f in factors]
+    below = [m for m in known if m <= min(values) * 1.0001][-1:]
+    above = [m for m in known if m >= max(values) * 0.9999][:1]
+    shown = [m for m in known if [*below, -math.inf][0] <= m <= [*above, math.inf][0]]
+    low, high = math.log10(min(*values, *shown)), math.log10(max(*values, *shown))
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return Axis(low, high, start, end, tuple((m, f"{m:,.10g}") for m in shown), math.log10)
+
+
+def bands(names: Sequence[str], start: float, end: float) -> Axis:
+    """Return an axis with an equal band for each name; the value of the i-th is i."""
+    return Axis(-0.5, len(names) - 0.5, start, end, tuple((i, name) for i, name in enumerate(names)))
+
+
+def across(x: Axis, top: float, bottom: float, title: str, *, chance: float = math.nan, grid: bool = True) -> Markup:
+    """Return a horizontal axis: grid lines, ticks and title, with chance dotted."""
+    body = []
+    for value, text in x.ticks:
+        if grid:
+            body.append(tag("line", x1=x(value), x2=x(value), y1=top, y2=bottom, class_="grid"))
+        body.append(tag("text", cut(text, 18), x=x(value), y=bottom + 17, class_="tick middle"))
+    if math.isfinite(chance):
+        body.append(tag("line", x1=x(chance), x2=x(chance), y1=top, y2=bottom, class_="chance"))
+    body.append(tag("text", title, x=(x.start + x.end) / 2, y=bottom + 36, class_="quiet middle"))
+    return join(body)
+
+
+def upright(y: Axis, left: float, right: float, title: str = "", *, chance: float = math.nan) -> Markup:
+    """Return a vertical axis; without a title its ticks are not named either, as beside another panel."""
+    body = []
+    for value, text in y.ticks:
+        body.append(tag("line", x1=left, x2=right, y1=y(value), y2=y(value), class_="grid"))
+        if title:
+            body.append(tag("text", text, x=left - 8, y=y(value) + 4, class_="tick end"))
+    if math.isfinite(chance):
+        body.append(tag("line", x1=left, x2=right, y1=y(chance), y2=y(chance), class_="chance"))
+    if title:
+        at, middle = left - 50, (y.start + y.end) / 2
+        turned = f"rotate(-90 {at:.0f} {middle:.0f})"
+        body.append(tag("text", title, x=at, y=middle, class_="quiet middle", transform=turned))
+    return join(body)
+
+
+def legend(series: Mapping[str, int], y: float) -> tuple[Markup, float]:
+    """Return markers with their names in rows from ``y`` on, and where the last row ends."""
+    body, x = [], 20.0
+    for name, index in series.items():
+        label = cut(name, 40)
+        wide = 34 + text_width(label)
+        if x > 20 and x + wide > WIDTH:
+            x, y = 20.0, y + 20
+        body += [marker(x, y, index, size=5), tag("text", label, x=x + 12, y=y + 4)]
+        x += wide
+    return join(body), y + 14

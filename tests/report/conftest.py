@@ -222,7 +222,7 @@ def make_results(**changes: Any) -> Results:
         details=_details(),
         agreement=pd.DataFrame(
             [("judge", "erag", 4795, 0.512, 0.47, 0.551), ("judge", "provenance", 4795, 0.221, 0.18, 0.26)],
-            columns=["a", "b", "n", "kappa", "ci_low", "ci_high"],
+            columns=["first", "second", "n", "kappa", "ci_low", "ci_high"],
         ),
         sections=(Section("How many queries are needed", "To halve the intervals, about 1,200."),),
     )  # fmt: skip
