@@ -14,6 +14,7 @@ import pytest
 from aiohttp import web
 
 from judgekit.client.mock import Scripted, completion
+from judgekit.wire.shapes import ROUTES
 
 Writer = Callable[[web.StreamResponse], Awaitable[None]]
 Answer = Callable[[dict[str, Any], int], "Scripted | str | bytes | Stream"]
@@ -32,12 +33,13 @@ class Stream:
 
 @dataclass
 class FaultServer:
-    """Answers ``POST /v1/chat/completions`` by ``answer``.
+    """Answers ``POST /v1/chat/completions``, and the routes of the other APIs, by ``answer``.
 
     Attributes:
         seen: the parsed bodies, in the order they came.
         headers: the request headers, likewise.
         active, most_active: how many requests are being answered now, and at most were.
+        paths: the routes that they came to, likewise.
         times: when they came, in the server's own clock.
     """
 
@@ -45,6 +47,7 @@ class FaultServer:
     answer: Answer = lambda body, seen: "yes"
     seen: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
     active: int = 0
     most_active: int = 0
@@ -54,6 +57,7 @@ class FaultServer:
         before = self.seen.count(body)
         self.seen.append(body)
         self.headers.append({k.lower(): v for k, v in request.headers.items()})
+        self.paths.append(request.path)
         self.times.append(asyncio.get_running_loop().time())
         self.active += 1
         self.most_active = max(self.active, self.most_active)
@@ -93,7 +97,8 @@ def serving(server: FaultServer) -> Iterator[FaultServer]:
 
     async def serve() -> None:
         app = web.Application()
-        app.router.add_post("/v1/chat/completions", server.handle)
+        for route in ROUTES.values():
+            app.router.add_post(route, server.handle)
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from judgekit.cli.common import (
+    Api,
     ApiKeyEnv,
     BaseUrl,
     Cache,
@@ -193,6 +194,7 @@ def ask(
     prompt: Annotated[str, typer.Option(help="Preference prompt.")] = "prefer-answer",
     api_key_env: ApiKeyEnv = None,
     transport: Transport = "http",
+    api: Api = "chat",
     concurrency: Concurrency = 16,
     cache: Cache = None,
     cache_mode: CacheMode = "on",
@@ -207,7 +209,7 @@ def ask(
     from judgekit.stages import Resources, with_session
 
     made = Sample.read(sample)
-    resources = Resources(endpoints(base_url, model, api_key_env, concurrency, transport))
+    resources = Resources(endpoints(base_url, model, api_key_env, concurrency, transport, api))
     asker = Asker(resources.endpoint(None).llm, find_prompt(prompt, Path))
     with progress(quiet) as draw:
         text, counts = with_session(

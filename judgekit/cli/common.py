@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from judgekit.wire.types import Endpoint
 
 __all__ = [
+    "Api",
     "ApiKeyEnv",
     "BaseUrl",
     "Cache",
@@ -89,6 +90,10 @@ BaseUrl = Annotated[
 ]
 Model = Annotated[str | None, typer.Option(help="Id of the model to ask.")]
 Transport = Annotated[Literal["http", "openai"], typer.Option(help="Client to send with: our own, or openai's.")]
+Api = Annotated[
+    Literal["chat", "completions", "responses"],
+    typer.Option(help="API of the server; completions is for base models without a chat template."),
+]
 ApiKeyEnv = Annotated[
     str | None, typer.Option(metavar="VAR", help="Name of the environment variable that holds the key.")
 ]
@@ -181,6 +186,7 @@ def endpoints(
     api_key_env: str | None = None,
     concurrency: int = 16,
     transport: Literal["http", "openai"] = "http",
+    api: Literal["chat", "completions", "responses"] = "chat",
 ) -> dict[str, Endpoint]:
     """Return the one endpoint that the options describe, or none.
 
@@ -193,7 +199,7 @@ def endpoints(
         return {}
     if not base_urls or model is None:
         raise UsageError("--base-url and --model belong together: an endpoint needs both")
-    one = Endpoint("default", base_urls[0], model, api_key_env, concurrency=concurrency, transport=transport)
+    one = Endpoint("default", base_urls[0], model, api_key_env, concurrency=concurrency, transport=transport, api=api)
     return {one.name: replace(one, base_urls=tuple(base_urls))}
 
 

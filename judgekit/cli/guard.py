@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from judgekit.cli.common import (
+    Api,
     ApiKeyEnv,
     BaseUrl,
     Cache,
@@ -76,6 +77,7 @@ def guard(
     model: Model = None,
     api_key_env: ApiKeyEnv = None,
     transport: Transport = "http",
+    api: Api = "chat",
     concurrency: Concurrency = 16,
     cache: Cache = None,
     cache_mode: CacheMode = "on",
@@ -142,7 +144,7 @@ def guard(
                 metric=metric,
                 depth=depth,
                 scale=scale,
-                endpoints=list(endpoints(base_url, model, api_key_env, concurrency, transport).values()),
+                endpoints=list(endpoints(base_url, model, api_key_env, concurrency, transport, api).values()),
                 **used,
                 **given,
             )

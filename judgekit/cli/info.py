@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.cli.common import ApiKeyEnv, Transport, console, group
+from judgekit.cli.common import Api, ApiKeyEnv, Transport, console, group
 
 if TYPE_CHECKING:
     from judgekit.plugins import About
@@ -94,6 +94,7 @@ def check_endpoint(
     model: Annotated[str, typer.Option(help="Id of the model to ask.")],
     api_key_env: ApiKeyEnv = None,
     transport: Transport = "http",
+    api: Api = "chat",
     timeout: Annotated[float, typer.Option(help="Seconds allowed for one call.")] = 60.0,
 ) -> None:
     """Make one call each for what judgekit may need of a server, and say what works."""
@@ -104,7 +105,7 @@ def check_endpoint(
     from judgekit.reading.check import check_endpoint as check
     from judgekit.wire.types import Endpoint
 
-    endpoint = Endpoint("checked", base_url, model, api_key_env, timeout_s=timeout, transport=transport)
+    endpoint = Endpoint("checked", base_url, model, api_key_env, timeout_s=timeout, transport=transport, api=api)
     found = run_sync(check(endpoint))
     table = Table(box=None, pad_edge=False)
     for title in ("what", "works", "seen", "needed for"):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from judgekit.cli.common import (
+    Api,
     ApiKeyEnv,
     BaseUrl,
     Cache,
@@ -70,6 +71,7 @@ def label(
     format_in: FormatIn = None,
     api_key_env: ApiKeyEnv = None,
     transport: Transport = "http",
+    api: Api = "chat",
     concurrency: Concurrency = 16,
     limit: Limit = None,
     cache: Cache = None,
@@ -93,7 +95,7 @@ def label(
     with noting_reads() as read:
         collection = stages.Collection.make(queries, docs, runs, depth, limit, cache=cache)
         resources = stages.Resources(
-            endpoints(base_url, model, api_key_env, concurrency, transport), docs=collection.docs
+            endpoints(base_url, model, api_key_env, concurrency, transport, api), docs=collection.docs
         )
         labeler = build(wanted, resources)
     table = out.with_name(f"{out.name}.parquet")
@@ -156,6 +158,7 @@ def answer(
     model: Model = None,
     api_key_env: ApiKeyEnv = None,
     transport: Transport = "http",
+    api: Api = "chat",
     concurrency: Concurrency = 16,
     limit: Limit = None,
     cache: Cache = None,
@@ -183,7 +186,7 @@ def answer(
         raise UsageError("--answered-by is about imported answers: give them with --import FILE")
     if imported is not None and mode:
         raise UsageError("--mode is how an LLM is asked: of imported answers a column 'mode' says it")
-    resources = stages.Resources(endpoints(base_url, model, api_key_env, concurrency, transport))
+    resources = stages.Resources(endpoints(base_url, model, api_key_env, concurrency, transport, api))
     metrics, depths = metric or ["em", "f1"], sorted(set(depth or ()))
     with noting_reads() as read:
         if imported is not None:

@@ -1,8 +1,8 @@
 """Batch files: requests that the store lacks go out as a file, replies come back as a file.
 
-The files are OpenAI's (`/v1/chat/completions` lines), which ``vllm run-batch`` takes as well. A line's ``custom_id`` is
-the request's identity. What was exported waits in the store, so that a result file alone says everything: results may
-come in any order, in several files, and partly.
+The files are OpenAI's (`/v1/chat/completions` lines, or of another API), which ``vllm run-batch`` takes as well. The
+``custom_id`` of a line is the request's identity. What was exported waits in the store, so that a result file alone
+says everything: results may come in any order, in several files, and partly.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from judgekit.store.records import Record
 from judgekit.store.replies import Store
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.responses import Accepted, Response, read_response
+from judgekit.wire.shapes import ROUTES
 from judgekit.wire.types import Endpoint, Program, Request, tokens_used
 
 __all__ = ["BatchExport", "BatchImport", "export_batch", "import_batch"]
@@ -35,9 +36,6 @@ MAX_REQUESTS: Final = 50_000
 
 MAX_BYTES: Final = 200_000_000
 """The most bytes of one file, by OpenAI's rules."""
-
-CHAT_URL: Final = "/v1/chat/completions"
-"""What every line asks for."""
 
 _CHUNK: Final = 256
 
@@ -114,7 +112,7 @@ class _Writer:
     def write(self, request: Request) -> None:
         line = b'{"custom_id":"%b","method":"POST","url":"%b","body":%b}\n' % (
             request.key.encode(),
-            CHAT_URL.encode(),
+            ROUTES[request.endpoint.api].encode(),
             request.body,
         )
         full = self._lines >= self._most or self._bytes + len(line) > self._size

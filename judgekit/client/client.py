@@ -238,7 +238,7 @@ class Client:
         if not self._estimates:
             return (0, 0)
         values = orjson.loads(body)
-        longest = values.get("max_tokens") or values.get("max_completion_tokens") or 0
+        longest = next(filter(None, map(values.get, ("max_tokens", "max_completion_tokens", "max_output_tokens"))), 0)
         return (len(body) // 4, int(longest))
 
     def _tell_unreported(self, estimate: tuple[int, int]) -> None:
@@ -302,7 +302,8 @@ class Client:
             self._negotiated.replies += 1
             self._streak = 0
             limiter.succeeded()
-            if b'"top_logprobs":' in request.body:
+            asked = b'"logprobs":' if self.endpoint.api == "completions" else b'"top_logprobs":'
+            if asked in request.body:
                 self._look_for_logprobs(reply)
             return reply if kept is None else kept
         finally:

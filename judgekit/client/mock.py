@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from judgekit.wire.jsontext import parse_json
+from judgekit.wire.shapes import SHOWN
 from judgekit.wire.types import Endpoint
 
 __all__ = ["MockTransport", "Scripted", "ScriptedTransport", "Step", "completion", "error"]
@@ -131,22 +132,57 @@ class MockTransport:
     """The transport of ``base_url = "mock:"``: deterministic, from the request body alone. Not an LLM."""
 
     async def send(self, endpoint: Endpoint, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
-        """Return 200 with a chat completion in the form that the body asks for."""
+        """Return 200 with a reply in the form that the body asks for, of the API that it is in."""
         asked: dict[str, Any] = parse_json(body)
-        prompt = "\n".join(str(m["content"]) for m in asked["messages"] if m["role"] != "assistant")
+        api = next(api for api, shown in SHOWN.items() if shown in asked)
+        prompt = _shown(api, asked)
         text, chances = _say(asked, prompt)
         pieces = _PIECE.findall(text)
         logprobs = {"content": _tokens(pieces, chances, asked.get("top_logprobs"))} if asked.get("logprobs") else None
+        said = {"model": asked["model"]}
+        used = len(_PIECE.findall(prompt)), len(pieces)
+        if api == "responses":
+            content = {"type": "output_text", "text": text, "logprobs": (logprobs or {}).get("content", [])}
+            output = [{"type": "message", "role": "assistant", "content": [content]}]
+            usage = dict(zip(("input_tokens", "output_tokens"), used, strict=True))
+            return 200, {}, json.dumps({**said, "status": "completed", "output": output, "usage": usage}).encode()
         choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop", "logprobs": logprobs}
+        if api == "completions":
+            choice = {
+                "text": text,
+                "finish_reason": "stop",
+                "logprobs": logprobs and _side_by_side(logprobs["content"]),
+            }
         reply = {
-            "model": asked["model"],
+            **said,
             "choices": [{"index": i, **choice} for i in range(asked.get("n") or 1)],
-            "usage": {"prompt_tokens": len(_PIECE.findall(prompt)), "completion_tokens": len(pieces)},
+            "usage": dict(zip(("prompt_tokens", "completion_tokens"), used, strict=True)),
         }
         return 200, {}, json.dumps(reply).encode()
 
     async def aclose(self) -> None:
         """Nothing is open."""
+
+
+def _shown(api: str, asked: dict[str, Any]) -> str:
+    """Return what a request shows, and name its fields as a chat completion does."""
+    if api == "responses":
+        asked["logprobs"], form = bool(asked.get("include")), asked.get("text", {}).get("format")
+        asked["response_format"] = form and {"json_schema": form}
+    elif api == "completions":
+        asked["top_logprobs"] = asked.get("logprobs")
+    shown = asked[SHOWN[api]]
+    texts = [shown] if isinstance(shown, str) else [str(m["content"]) for m in shown if m["role"] != "assistant"]
+    return "\n".join(texts)
+
+
+def _side_by_side(tokens: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return log-probabilities as a completion has them."""
+    return {
+        "tokens": [token["token"] for token in tokens],
+        "token_logprobs": [token["logprob"] for token in tokens],
+        "top_logprobs": [{one["token"]: one["logprob"] for one in token["top_logprobs"]} for token in tokens],
+    }
 
 
 def _say(asked: Mapping[str, Any], prompt: str) -> tuple[str, dict[str, float]]:

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import orjson
 
-from judgekit.client.batch import CHAT_URL, BatchExport, BatchImport, export_batch, import_batch
+from judgekit.client.batch import BatchExport, BatchImport, export_batch, import_batch
 from judgekit.client.transports import http_options, openai_options
 from judgekit.errors import EndpointError, StoreError, UsageError
 from judgekit.store.replies import Store
 from judgekit.wire.access import Secret, headers_of
+from judgekit.wire.shapes import ROUTES
 from judgekit.wire.types import Endpoint, Program
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ def _send(store: Store, client: openai.OpenAI, endpoint: Endpoint, file: Path) -
     try:
         # Not tried again by the client itself: a batch whose answer was lost on the way is found by its file.
         batch = client.with_options(max_retries=0).batches.create(
-            input_file_id=uploaded.id, endpoint=CHAT_URL, completion_window="24h"
+            input_file_id=uploaded.id, endpoint=ROUTES[endpoint.api], completion_window="24h"
         )
     except openai.APIStatusError as problem:
         if problem.status_code < 500:

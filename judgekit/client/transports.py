@@ -20,7 +20,8 @@ import orjson
 from yarl import URL
 
 from judgekit.client.applications import FunctionTransport, RouteTransport
-from judgekit.wire.access import api_key, chat_url, headers_of, proxy_for, without_password
+from judgekit.wire.access import api_key, headers_of, proxy_for, url_below, without_password
+from judgekit.wire.shapes import SHOWN
 from judgekit.wire.types import MOCK_URL, RECORDED_URL, Endpoint, NotConnectedError, TooLargeError, Transport
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class HttpTransport:
         """
         key = api_key(endpoint)
         self._proxy = _proxy(endpoint, note)
-        self._url = URL(endpoint.base_url if endpoint.kind == "route" else chat_url(endpoint.base_url))
+        self._url = URL(endpoint.base_url if endpoint.kind == "route" else url_below(endpoint.base_url, endpoint.path))
         first = URL(self._proxy) if self._proxy else self._url
         self._through = f"{'the proxy ' if self._proxy else ''}{first.host}:{first.port}"
         self._headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "judgekit"}
@@ -247,12 +248,16 @@ class OpenAITransport:
         # What openai's client sends with, and raises while a body is read: httpx2 from its version 3, httpx before.
         httpx: Any = sys.modules[openai.DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0]]
         values = orjson.loads(body)
-        model, messages = values.pop("model"), values.pop("messages")
-        completions = self._client.chat.completions.with_streaming_response
+        shown = SHOWN[endpoint.api]
+        asked = {name: values.pop(name) for name in ("model", shown)}
+        routes: dict[str, Any] = {
+            "chat": self._client.chat.completions,
+            "completions": self._client.completions,
+            "responses": self._client.responses,
+        }
+        create = routes[endpoint.api].with_streaming_response.create
         try:
-            async with completions.create(
-                model=model, messages=messages, extra_body=values, extra_headers=self._headers
-            ) as response:
+            async with create(**asked, extra_body=values, extra_headers=self._headers) as response:
                 data = bytearray()
                 async for part in response.iter_bytes():
                     data += part

@@ -20,6 +20,7 @@ from judgekit.reading.prompts import Prompt, neutral
 from judgekit.reading.reasoning import without_reasoning
 from judgekit.reading.verdict import Unread, Verdict, read_outcome, unfinished
 from judgekit.wire.jsontext import canonical
+from judgekit.wire.shapes import shaped
 from judgekit.wire.types import Endpoint, Outcome, Program, Reply, Request
 
 __all__ = ["Asker", "play", "settled"]
@@ -29,7 +30,7 @@ U = TypeVar("U")
 _GROWTH: Final = 8
 """How much more room a reply gets that was cut off: enough for a model that thinks aloud first."""
 
-_ROOMS: Final = ("max_tokens", "max_completion_tokens")
+_ROOMS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _ROOM: Final = 256
 _GAP: Final = "\ue000 gap \ue000"
 
@@ -56,12 +57,24 @@ class Asker:
         """The fields of the body besides model and messages: as first asked, and with more room."""
         said = {**self.endpoint.llm.params, **self.params}
         constraint = {} if said.get("logprobs") else self.prompt.output.form.constraint
-        fields = {"temperature": 0, **constraint, **self.prompt.params}
+        fields = {"temperature": 0, **self._ends, **constraint, **self.prompt.params}
         if any(room in said for room in _ROOMS):
             fields.pop("max_tokens", None)
         fields.update(said)
         room = next((r for r in _ROOMS if r in fields), "max_tokens")
         return fields, {**fields, room: _GROWTH * int(fields.get(room) or _ROOM)}
+
+    @property
+    def _ends(self) -> dict[str, Any]:
+        """Where a base model is stopped, which does not end when it has replied."""
+        if self.endpoint.api != "completions":
+            return {}
+        output = self.prompt.output
+        one_line = output.type in ("short", "class") or (output.type != "long" and output.form.one_word)
+        return {"stop": ["\n" if one_line else "\n\n"]}
+
+    def _body(self, messages: Sequence[Mapping[str, str]], fields: Mapping[str, Any]) -> bytes:
+        return canonical(shaped(self.endpoint.api, self.endpoint.model, messages, fields))
 
     @cached_property
     def _templates(self) -> tuple[list[bytes | str], list[bytes | str]]:
@@ -70,12 +83,8 @@ class Asker:
         Pieces of JSON are bytes, the names of placeholders between them are str.
         """
         marks = {name: f"{_GAP}{name}{_GAP}" for name in self.prompt.placeholders}
-        model, messages = self.endpoint.model, self.prompt.messages(marks)
-        gap = re.escape(canonical(_GAP)[1:-1])
-        first, more = (
-            re.split(gap + rb"([\w.-]+)" + gap, canonical({"model": model, "messages": messages, **fields}))
-            for fields in self._fields
-        )
+        messages, gap = self.prompt.messages(marks), re.escape(canonical(_GAP)[1:-1])
+        first, more = (re.split(gap + rb"([\w.-]+)" + gap, self._body(messages, fields)) for fields in self._fields)
         return _named(first), _named(more)
 
     def request(self, values: Mapping[str, str], *, sample: int = 0) -> Request:
@@ -100,8 +109,7 @@ class Asker:
         said = without_reasoning(reply.text).strip()
         turns = [asked, {"role": "assistant", "content": neutral(said)}] if said else []
         messages = [*before, *turns, told]
-        body = {"model": self.endpoint.model, "messages": messages, **self._fields[0]}
-        return Request(self.endpoint, canonical(body), sample, again=True)
+        return Request(self.endpoint, self._body(messages, self._fields[0]), sample, again=True)
 
     def unsettled(self, outcome: Outcome) -> bool:
         """Whether an outcome of `request` is to be asked for `again`.

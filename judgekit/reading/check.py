@@ -10,7 +10,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from judgekit.client.negotiation import Negotiated
@@ -20,6 +20,7 @@ from judgekit.reading.verdict import Form, Unread, read, unfinished
 from judgekit.wire.access import Secret
 from judgekit.wire.jsontext import canonical, parse_json
 from judgekit.wire.responses import Accepted, Unsupported, read_response
+from judgekit.wire.shapes import APIS, shaped
 from judgekit.wire.types import Endpoint, NotConnectedError, Reply, Transport
 
 __all__ = ["Check", "check_endpoint"]
@@ -67,13 +68,10 @@ class _Probe:
     async def ask(self, text: str = _QUESTION, negotiate: bool = False, **params: Any) -> Reply | str:
         """Return the reply, or why there is none."""
         for _ in range(_TRIES):
+            stop = {"stop": ["\n"]} if self.endpoint.api == "completions" else {}
+            fields = {"max_tokens": 32, **stop, **params}
             body = canonical(
-                {
-                    "model": self.endpoint.model,
-                    "messages": [{"role": "user", "content": text}],
-                    "max_tokens": 32,
-                    **params,
-                }
+                shaped(self.endpoint.api, self.endpoint.model, [{"role": "user", "content": text}], fields)
             )
             try:
                 async with asyncio.timeout(self.endpoint.timeout_s):
@@ -95,7 +93,7 @@ class _Probe:
 
 
 async def check_endpoint(endpoint: Endpoint, transport: Transport | None = None) -> list[Check]:
-    """Try an endpoint; return what works. Without even a chat completion, nothing further is tried.
+    """Try an endpoint; return what works. Where its API does not work, others are tried, and nothing further.
 
     Args:
         endpoint: whom to ask.
@@ -112,7 +110,9 @@ async def check_endpoint(endpoint: Endpoint, transport: Transport | None = None)
             checks.append(await _models(endpoint, probe.secret.cut))
         checks.append(await _chat(probe))
         if checks[-1].works != "no":
-            checks += [await check(probe) for check in _FURTHER]
+            return checks + [await check(probe) for check in _FURTHER]
+        for api in APIS:
+            checks += [] if api == endpoint.api else await _elsewhere(probe, api, transport)
         return checks
     finally:
         await probe.transport.aclose()
@@ -136,18 +136,34 @@ async def _models(endpoint: Endpoint, clean: Callable[[str], str]) -> Check:
     return Check("list of models", "partly", detail)
 
 
+async def _elsewhere(probe: _Probe, api: str, transport: Transport | None) -> list[Check]:
+    """Ask through another API of the server, and say so if that works: the model may be served there only."""
+    endpoint = replace(probe.endpoint, api=api)  # type: ignore[arg-type]  # one of APIS
+    other = _Probe(endpoint, transport or open_transport(endpoint))
+    try:
+        found = await _chat(other)
+    finally:
+        if transport is None:
+            await other.transport.aclose()
+    return [] if found.works == "no" else [replace(found, detail=f'{found.detail}. Use api = "{api}" (--api {api})')]
+
+
+_CALLS: Final = {"chat": "chat completion", "completions": "completion", "responses": "response"}
+
+
 async def _chat(probe: _Probe) -> Check:
+    name = _CALLS[probe.endpoint.api]
     begun = time.perf_counter()
     reply = await probe.ask(negotiate=True, temperature=0)
     seconds = time.perf_counter() - begun
     if isinstance(reply, str):
-        return Check("chat completion", "no", reply)
+        return Check(name, "no", reply)
     learned = [f"{old} is sent as {new}" for old, new in probe.negotiated.swapped.items()]
     learned += [f"{name} is left out" for name in sorted(probe.negotiated.dropped)]
     if reply.usage is None:
         learned.append("it reports no tokens, so that costs stay unknown")
     detail = "; ".join([f"{_say(reply, probe.endpoint.complete)} in {seconds:.2f} s", *learned])
-    return Check("chat completion", "partly" if learned or not reply.text else "yes", detail)
+    return Check(name, "partly" if learned or not reply.text else "yes", detail)
 
 
 def _say(reply: Reply, complete: tuple[str, ...] = ()) -> str:
@@ -205,7 +221,8 @@ async def _several(probe: _Probe) -> Check:
     reply = await probe.ask("Name a random number between 1 and 1000.", n=3, temperature=1)
     if isinstance(reply, str):
         return Check(name, "no", reply, needed)
-    said = [json.dumps(choice.get("message")) for choice in reply.json["choices"] if isinstance(choice, dict)]
+    choices = reply.json.get("choices") or ()
+    said = [json.dumps(one.get("message", one.get("text"))) for one in choices if isinstance(one, dict)]
     if len(said) < 3:
         return Check(name, "no", f"asked for 3, got {len(said)}", needed)
     return Check(name, "yes" if len(set(said)) > 1 else "partly", f"3, {len(set(said))} of them different", needed)

@@ -59,6 +59,7 @@ from judgekit.data.streams import read_bytes
 from judgekit.errors import ConfigError, DataError, UsageError, nearest
 from judgekit.reading.verdict import Form
 from judgekit.wire.jsontext import canonical
+from judgekit.wire.shapes import SHOWN
 
 __all__ = ["Output", "Prompt", "find_prompt", "list_prompts", "load_prompt", "neutral", "passages", "prompt_folder"]
 
@@ -88,7 +89,7 @@ _KEYS: Final = frozenset(
 )
 _OURS: Final[Mapping[str, str]] = {
     "model": "the model is the endpoint's",
-    "messages": "the messages are made of system and user",
+    **dict.fromkeys(SHOWN.values(), "what is asked is made of system and user"),
     "n": "one reply is read; judges have the option samples",
     "stream": "replies are read whole",
 }

@@ -14,11 +14,11 @@ from judgekit.store.maintenance import records_of
 from judgekit.store.records import Record
 from judgekit.store.replies import Store
 from judgekit.wire.jsontext import canonical
+from judgekit.wire.shapes import SHOWN
 
 __all__ = ["Difference", "Explanation", "explain"]
 
 _WIDTH: Final = 80
-_MESSAGES: Final = "messages"
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def _compare(store: Store, body: dict[str, Any]) -> Explanation:
 
 def _likeness(one: dict[str, Any], other: dict[str, Any]) -> float:
     """Count the fields that are the same; the same messages count more than all else."""
-    same = sum(bool(key in other and other[key] == value) for key, value in one.items() if key != _MESSAGES)
+    same = sum(bool(key in other and other[key] == value) for key, value in one.items() if key not in SHOWN.values())
     first, second = _text(one), _text(other)
     if first == second:
         return 1000.0 + same
@@ -102,7 +102,7 @@ def _likeness(one: dict[str, Any], other: dict[str, Any]) -> float:
 
 
 def _text(body: dict[str, Any]) -> str:
-    return orjson.dumps(body.get(_MESSAGES)).decode()
+    return orjson.dumps([body.get(name) for name in SHOWN.values()]).decode()
 
 
 def _common(first: str, second: str) -> str:

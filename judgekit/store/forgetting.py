@@ -16,6 +16,7 @@ from typing import Any
 from judgekit.errors import UsageError
 from judgekit.store.records import Record, member
 from judgekit.store.replies import Store
+from judgekit.wire.shapes import SHOWN
 
 __all__ = ["Found", "find", "forget"]
 
@@ -70,7 +71,7 @@ def find(store: Store, *, query: str | None = None, before: float | None = None,
                 continue
             if model is not None and model not in (asked, member(record.reply or "", "model")):
                 continue
-            if pattern is not None and not any(map(pattern.search, _texts(member(record.body, "messages")))):
+            if pattern is not None and not any(map(pattern.search, _shown(record.body))):
                 continue
             keys.append(key)
             found.parts[record.endpoint, str(asked or "")] += 1
@@ -86,6 +87,11 @@ def forget(store: Store, found: Found) -> None:
     store.forget(found.replies)
     store.forget(found.waiting, waiting=True)
     store.compact()
+
+
+def _shown(body: str) -> Iterator[str]:
+    """Yield what a request shows, in whichever API."""
+    return (text for name in SHOWN.values() for text in _texts(member(body, name)))
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -21,11 +21,11 @@ __all__ = [
     "Secret",
     "address_problem",
     "api_key",
-    "chat_url",
     "header_problem",
     "headers_of",
     "key_among",
     "proxy_for",
+    "url_below",
     "variable_problem",
     "without_password",
 ]
@@ -96,7 +96,7 @@ def header_problem(name: str, value: str) -> str | None:
     return None if value.isascii() and value.isprintable() else "holds characters that no header has"
 
 
-def chat_url(base_url: str, path: str = "/chat/completions") -> str:
+def url_below(base_url: str, path: str) -> str:
     """Return the address of an operation below a base URL, keeping its query string."""
     parts = urlsplit(base_url)
     return urlunsplit(parts._replace(path=parts.path.rstrip("/") + path))

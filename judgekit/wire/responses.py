@@ -16,7 +16,8 @@ from typing import Any
 
 from judgekit.data.tables import Status
 from judgekit.wire.jsontext import parse_json
-from judgekit.wire.types import CONSTRAINTS, first_choice, tokens_used
+from judgekit.wire.shapes import SHOWN, chosen
+from judgekit.wire.types import CONSTRAINTS, tokens_used
 
 __all__ = [
     "Accepted",
@@ -61,8 +62,8 @@ _ECHO = re.compile(r"(?<!\w)(['\"`])([^'\"`]*\w\s+\w[^'\"`]*)\1(?!\w)")
 _LOCATION = re.compile(r"""['"]loc['"]: [\[(]['"]body['"], ['"](\w+)""")
 _SAID = re.compile(r"""['"]msg['"]: (['"])(.*?)\1[,}]""")
 _NO_PARAM = frozenset({"", "none", "null", "body"})
-_AMBIGUOUS = frozenset({"n", "stop", "user", "seed", "tools", "store"})
-_FIXED = frozenset({"model", "messages", "n", "stream"})
+_AMBIGUOUS = frozenset({"n", "stop", "user", "seed", "tools", "store", "text", "include"})
+_FIXED = frozenset({"model", "n", "stream", *SHOWN.values()})
 _SHOWN = 300
 
 
@@ -173,7 +174,7 @@ def read_response(
             return Fatal(said)
         return Refused(said, plain=wrong_value)
     if status == 404:
-        said += " (is the model id right, and does base_url end as the server wants, usually in /v1?)"
+        said += " (is the model id right, does base_url end as the server wants, usually in /v1, and is this its api?)"
     return Fatal(said)
 
 
@@ -193,8 +194,8 @@ def unusable(body: Any) -> str | None:
         return "no JSON object"
     if body.get("error"):
         return f"an error in it: {_Error.read(body, str(body)).message}"
-    choices = body.get("choices")
-    choice = first_choice(choices) if isinstance(choices, list) and choices else None
+    choices = body.get("choices", body.get("output"))
+    choice = chosen(body) if isinstance(choices, list) and (choices or "choices" not in body) else None
     if not isinstance(choice, dict):
         return "a JSON object without choices"
     if choice.get("error"):

@@ -19,6 +19,7 @@ from judgekit.data.tables import UNDECLARED, Status
 from judgekit.errors import ConfigError, UsageError
 from judgekit.wire.access import address_problem, header_problem, key_among, variable_problem
 from judgekit.wire.jsontext import canonical, parse_json
+from judgekit.wire.shapes import APIS, ROUTES, SHOWN, Api, chosen, shaped
 
 __all__ = [
     "IDENTITY_VERSION",
@@ -36,7 +37,6 @@ __all__ = [
     "TooLargeError",
     "Transport",
     "chat",
-    "first_choice",
     "identity",
     "most_requests",
     "tokens_used",
@@ -55,7 +55,7 @@ CONSTRAINTS = frozenset({"response_format", "structured_outputs"})
 """The fields of a request body that hold a model to a form: OpenAI's, and vLLM's."""
 
 _MANY = 2**53
-_OURS = frozenset({"model", "messages", "stream"})
+_OURS = frozenset({"model", "stream", *SHOWN.values()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,8 @@ class Endpoint:
         requests_per_minute, tokens_per_minute: client-side limits; None means none.
         params: further fields of each request body, e.g. ``{"temperature": 0, "seed": 1}``. They are part of the
             identity of a request.
+        api: of such a server, ``chat`` (completions), ``completions`` of one text, for base models without a chat
+            template, or ``responses``; see `judgekit.wire.shapes`.
         kind: ``chat``, an OpenAI-compatible server; ``callable``, a Python function, or ``route``, an HTTP address
             (``base_url``): (question, documents) -> answer. These two only answer questions. ``model`` is then the LLM
             inside, as far as it is declared.
@@ -115,6 +117,7 @@ class Endpoint:
     transport: Literal["http", "openai"] = "http"
     headers: Mapping[str, str] = field(default_factory=dict, hash=False)
     client: Any = field(default=None, repr=False)
+    api: Api = "chat"
     kind: Literal["chat", "callable", "route"] = "chat"
     target: Any = field(default=None, hash=False)
     base_urls: tuple[str, ...] = ()
@@ -126,6 +129,10 @@ class Endpoint:
             self._check_client()
         if self.kind not in ("chat", "callable", "route"):
             raise ConfigError(f"must be 'chat', 'callable' or 'route', is {self.kind!r}", key=f"{where}.kind")
+        if self.api not in APIS:
+            raise ConfigError(f"must be one of {', '.join(map(repr, APIS))}, is {self.api!r}", key=f"{where}.api")
+        if self.api != "chat" and self.kind != "chat":
+            raise ConfigError(f"is for LLMs: leave it out of an endpoint of kind {self.kind!r}", key=f"{where}.api")
         if (self.target is None) == (self.kind == "callable"):
             raise ConfigError(
                 'kind = "callable" and target = "my_app.py:answer" (or a function) belong together',
@@ -233,6 +240,11 @@ class Endpoint:
         return self.kind != "chat"
 
     @property
+    def path(self) -> str:
+        """The route of its API below its base URL."""
+        return ROUTES[self.api].removeprefix("/v1")
+
+    @property
     def llm(self) -> Endpoint:
         """Itself, where an LLM is needed.
 
@@ -318,7 +330,7 @@ class Request:
 
 def chat(endpoint: Endpoint, messages: Sequence[Mapping[str, str]], *, sample: int = 0, **params: Any) -> Request:
     """Return the request for one chat completion; ``params`` override the endpoint's."""
-    body = {"model": endpoint.llm.model, "messages": list(messages), **endpoint.params, **params}
+    body = shaped(endpoint.api, endpoint.llm.model, messages, {**endpoint.params, **params})
     return Request(endpoint, canonical(body), sample)
 
 
@@ -362,7 +374,7 @@ class Reply:
         """
         if body is None:
             body = parse_json(raw)
-        choice = first_choice(body["choices"])
+        choice = chosen(body)
         message = choice.get("message")
         if not isinstance(message, dict):
             message = {}
@@ -396,19 +408,6 @@ class Reply:
         return f"Reply({self.key!r}, {self.raw!r}, cached={self.cached})"
 
 
-def first_choice(choices: Any) -> Any:
-    """Return the choice of index 0 wherever the server lists it; the first listed where none has that index.
-
-    Raises:
-        IndexError, KeyError, TypeError: there is none.
-    """
-    if len(choices) > 1:
-        for choice in choices:
-            if isinstance(choice, dict) and choice.get("index") == 0:
-                return choice
-    return choices[0]
-
-
 def _tokens(logprobs: Any) -> list[dict[str, Any]] | None:
     content = logprobs.get("content") if isinstance(logprobs, dict) else None
     return content if isinstance(content, list) else None
@@ -425,7 +424,8 @@ def tokens_used(body: Any) -> tuple[int, int] | None:
     """Return the (prompt, completion) tokens that a response body reports, or None if it reports nothing sensible."""
     try:
         usage = body["usage"]
-        prompt, completion = usage["prompt_tokens"], usage.get("completion_tokens") or 0
+        prompt = usage["input_tokens" if "input_tokens" in usage and "prompt_tokens" not in usage else "prompt_tokens"]
+        completion = usage.get("completion_tokens") or usage.get("output_tokens") or 0
         return (int(prompt), int(completion)) if 0 <= prompt < _MANY and 0 <= completion < _MANY else None
     except (AttributeError, KeyError, TypeError):
         return None

@@ -1,0 +1,287 @@
+"""The other APIs ask the same with the same prompts, in their own shapes, and are read to the same verdicts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+
+import judgekit as jk
+from judgekit.answers.answerer import make_answerer
+from judgekit.client.batch import export_batch
+from judgekit.client.mock import MockTransport, Scripted, ScriptedTransport, error
+from judgekit.client.session import run_sync
+from judgekit.data.documents import Unit
+from judgekit.errors import ConfigError
+from judgekit.labelers.base import build
+from judgekit.reading.asking import Asker
+from judgekit.reading.check import check_endpoint
+from judgekit.reading.prompts import load_prompt
+from judgekit.store.explanation import explain
+from judgekit.store.forgetting import find
+from judgekit.store.replies import Store
+from judgekit.wire.responses import Accepted, Retry, Unsupported, read_response
+from judgekit.wire.shapes import APIS, ROUTES, SHOWN
+from judgekit.wire.types import Endpoint, Reply, Request, chat, identity
+from tests.labelers.scripted import DOC, OTHER, PARIS, Here
+from tests.servers import FaultServer
+
+PROBABLE = {"logprobs": True, "top_logprobs": 20}
+VALUES = {"question": "Where?", "passages": "<passage>\nHere.\n</passage>"}
+OTHERS = APIS[1:]
+DATA = {
+    "queries": {"q1": "What is the capital of France?", "q2": "Who wrote Emma, the novel?"},
+    "docs": {"d1": "Paris is the capital of France.", "d2": "Emma, the novel, was written by Jane Austen in 1815."},
+    "runs": {"a": {"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d2": 2.0, "d1": 1.0}}},
+}
+
+
+def at(api: str, **more: Any) -> Endpoint:
+    return Endpoint("e", "http://e/v1", "m", api=api, **more)  # type: ignore[arg-type]
+
+
+def body(request: Request) -> dict[str, Any]:
+    parsed: dict[str, Any] = json.loads(request.body)
+    return parsed
+
+
+def test_the_same_prompt_is_another_request_in_each_api_and_chat_asks_what_it_always_asked() -> None:
+    asked = {api: Asker(at(api), load_prompt("binary")).request(VALUES) for api in APIS}
+    assert len({request.key for request in asked.values()}) == 3
+    plain = chat(
+        Endpoint("e", "http://e/v1", "m"), load_prompt("binary").messages(VALUES), max_tokens=256, temperature=0
+    )
+    assert asked["chat"].key == plain.key
+    assert [request.key[:16] for request in asked.values()] == GOLDEN
+
+
+GOLDEN = ["1f3a325b6fcc6fb6", "bd66eaac7fe5e5aa", "91fec21209c57d8a"]
+"""Frozen as those of tests/reading/test_identities.py are: another identity loses what was paid for."""
+
+
+def test_a_base_model_gets_one_text_with_a_cue_and_ends_where_its_reply_ends() -> None:
+    told = body(Asker(at("completions"), load_prompt("binary")).request(VALUES))
+    user = load_prompt("binary").messages(VALUES)[-1]["content"]
+    assert told["prompt"] == f"{user}\n\nReply:"
+    assert (told["max_tokens"], told["temperature"], told["stop"]) == (256, 0, ["\n"])
+    assert body(Asker(at("completions"), load_prompt("graded")).request(VALUES))["stop"] == ["\n\n"]
+    assert body(Asker(at("completions"), load_prompt("binary"), PROBABLE).request(VALUES))["logprobs"] == 5
+    mine = at("completions", params={"stop": ["###"], "max_tokens": 9})
+    assert body(Asker(mine, load_prompt("binary")).request(VALUES))["stop"] == ["###"]
+
+
+def test_a_response_is_asked_for_in_openais_newer_terms_and_not_kept_there() -> None:
+    asker = Asker(at("responses"), load_prompt("graded-json"))
+    told = body(asker.request(VALUES))
+    assert told["input"] == load_prompt("graded-json").messages(VALUES)
+    assert (told["max_output_tokens"], told["store"]) == (512, False)
+    assert told["text"]["format"]["type"] == "json_schema"
+    assert set(told["text"]["format"]) >= {"type", "name", "schema"}
+    assert not {"max_tokens", "messages", "response_format", "stop"} & set(told)
+    asked = body(Asker(at("responses"), load_prompt("binary"), PROBABLE).request(VALUES))
+    assert (asked["include"], asked["top_logprobs"]) == (["message.output_text.logprobs"], 20)
+    assert "logprobs" not in asked
+    cut = Reply(
+        "k", json.dumps(response("Yes", status="incomplete", incomplete_details={"reason": "max_output_tokens"}))
+    )
+    assert cut.finish_reason == "length"
+    assert body(asker.again(VALUES, cut))["max_output_tokens"] == 8 * 512
+    roomy = Asker(at("responses", params={"max_output_tokens": 40}), load_prompt("binary"))
+    assert body(roomy.request(VALUES))["max_output_tokens"] == 40
+
+
+@pytest.mark.parametrize("api", OTHERS)
+def test_what_is_no_verdict_is_asked_again_in_the_next_turn(api: str) -> None:
+    asker = Asker(at(api), load_prompt("binary"))
+    reply = Reply("k", json.dumps(response("Perhaps.") if api == "responses" else completed("Perhaps.")))
+    assert asker.unsettled(reply)
+    told = json.dumps(body(asker.again(VALUES, reply)))
+    assert "Perhaps." in told
+    assert asker.prompt.output.form.again[:20] in told
+
+
+def response(text: str, **more: Any) -> dict[str, Any]:
+    part = {"type": "output_text", "text": text, "annotations": [], "logprobs": more.pop("logprobs", [])}
+    output = [{"type": "reasoning", "summary": []}, {"type": "message", "role": "assistant", "content": [part]}]
+    usage = {"input_tokens": 7, "output_tokens": 2, "total_tokens": 9}
+    return {"status": "completed", "error": None, "output": output, "model": "m-1", "usage": usage, **more}
+
+
+def completed(text: str, **more: Any) -> dict[str, Any]:
+    choice = {"index": 0, "text": text, "finish_reason": "stop", "logprobs": None, **more}
+    return {"choices": [choice], "usage": {"prompt_tokens": 7, "completion_tokens": 2}, "model": "m-1"}
+
+
+TOP = {" Yes": -0.2231435513, " No": -1.609437912}
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        completed(" Yes", logprobs={"tokens": [" Yes"], "token_logprobs": [TOP[" Yes"]], "top_logprobs": [TOP]}),
+        response(
+            " Yes",
+            logprobs=[
+                {
+                    "token": " Yes",
+                    "logprob": TOP[" Yes"],
+                    "top_logprobs": [{"token": token, "logprob": p} for token, p in TOP.items()],
+                }
+            ],
+        ),
+    ],
+)
+def test_log_probabilities_are_read_in_the_shape_of_each_api(raw: dict[str, Any]) -> None:
+    assert isinstance(read_response(200, {}, json.dumps(raw).encode()), Accepted)
+    judge = build("judge(read=logprobs)", Here())
+    unit = Unit(PARIS, (DOC,))
+    (label,) = judge.label(unit, [Reply(judge.requests(unit, [])[0].key, json.dumps(raw))])
+    assert label.relevance == pytest.approx(0.8)
+    reply = Reply("k", json.dumps(raw))
+    assert (reply.text, reply.usage, reply.origin, reply.finish_reason) == (" Yes", (7, 2), ("m-1", ""), "stop")
+
+
+def test_refusals_filters_and_failures_of_a_response_are_told_apart() -> None:
+    refused = response("")
+    refused["output"][1]["content"] = [{"type": "refusal", "refusal": "I cannot."}]
+    assert Reply("k", json.dumps(refused)).refusal == "I cannot."
+    filtered = response("", status="incomplete", incomplete_details={"reason": "content_filter"})
+    assert Reply("k", json.dumps(filtered)).finish_reason == "content_filter"
+    failed = json.dumps({"status": "failed", "output": [], "error": {"code": "server_error", "message": "boom"}})
+    verdict = read_response(200, {}, failed.encode())
+    assert isinstance(verdict, Retry)
+    assert "boom" in verdict.reason
+    nothing = Reply("k", json.dumps({"status": "completed", "output": []}))
+    assert (nothing.text, nothing.refusal, nothing.logprobs) == ("", None, None)
+
+
+@pytest.mark.parametrize("raw", [{}, {"output": "x"}, {"choices": []}, {"choices": [], "output": []}, {"choices": 3}])
+def test_what_is_no_reply_of_any_api_is_tried_again(raw: dict[str, Any]) -> None:
+    assert isinstance(read_response(200, {}, json.dumps(raw).encode()), Retry)
+
+
+def test_a_parameter_named_like_a_common_word_is_refused_only_where_it_is_quoted() -> None:
+    params = ("model", "input", "text", "store", "max_output_tokens")
+
+    def verdict(message: str) -> object:
+        return read_response(400, {}, error(400, message).body, params, proven=True)
+
+    said = verdict("Unsupported parameter: 'text' is not supported")
+    assert isinstance(said, Unsupported)
+    assert said.param == "text"
+    assert not isinstance(verdict("the text could not be understood"), Unsupported)
+
+
+LABELERS = (
+    "judge",
+    "judge(prompt=graded-json)",
+    "judge(read=logprobs)",
+    "utility",
+    "utility(variant=abstention)",
+)
+
+
+@pytest.mark.parametrize("spec", LABELERS)
+def test_labels_are_the_same_through_every_api_of_the_mock(spec: str, tmp_path: Path) -> None:
+    queries = [{"query_id": q, "text": text, "answers": ["Paris"]} for q, text in DATA["queries"].items()]
+    tables = {
+        api: jk.label(
+            spec, **{**DATA, "queries": queries}, endpoints=Endpoint("e", "mock:", "m", api=api), cache=tmp_path
+        ).table[["query_id", "doc_id", "relevance", "status"]]  # type: ignore[arg-type]
+        for api in APIS
+    }
+    assert tables["completions"].equals(tables["chat"])
+    assert tables["responses"].equals(tables["chat"])
+    assert set(tables["chat"]["status"]) == {"ok"}
+
+
+def mocked(asked: Mapping[str, Any], seen: int) -> Scripted:
+    status, _, data = run_sync(MockTransport().send(at("chat"), json.dumps(asked).encode()))
+    return Scripted(status, data)
+
+
+def answered(here: Endpoint, cache: Path) -> list[str]:
+    queries = [{"query_id": q, "text": text, "answers": ["Paris"]} for q, text in DATA["queries"].items()]
+    table = jk.answer(**{**DATA, "queries": queries}, depths=2, endpoints=here, metrics="em", cache=cache)
+    return list(table["answer"])
+
+
+@pytest.mark.parametrize("transport", ["http", "openai"])
+@pytest.mark.parametrize("api", APIS)
+def test_answers_go_to_the_route_of_the_api_and_are_paid_for_once(
+    api: str, transport: str, fault_server: FaultServer, tmp_path: Path
+) -> None:
+    fault_server.answer = mocked
+    here = Endpoint("e", fault_server.base_url, "m", api=api, transport=transport)  # type: ignore[arg-type]
+    first = answered(here, tmp_path)
+    asked = len(fault_server.paths)
+    assert asked == 4, "two questions, with documents and without"
+    assert answered(here, tmp_path) == first
+    assert len(fault_server.paths) == asked
+    assert set(fault_server.paths) == {ROUTES[api]}  # type: ignore[index]
+    assert all(SHOWN[api] in body for body in fault_server.seen)
+    with closing(Store(tmp_path)) as store:
+        assert len(find(store, query=DATA["queries"]["q1"]).replies) == 2
+        assert explain(store, json.dumps(fault_server.seen[0])).record is not None
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_a_batch_asks_the_route_of_the_api(api: str, tmp_path: Path) -> None:
+    answerer = make_answerer(at(api), "answer-short", Here())
+    with closing(Store(tmp_path / "store")) as store:
+        export_batch(store, [Unit(PARIS, (DOC, OTHER))], answerer, tmp_path / "batch.jsonl")
+    line = json.loads((tmp_path / "batch.jsonl").read_text())
+    assert line["url"] == ROUTES[api]  # type: ignore[index]
+    assert SHOWN[api] in line["body"]
+    assert identity("http://e/v1", 0, json.dumps(line["body"], separators=(",", ":"), sort_keys=True).encode())
+
+
+def test_a_check_tells_of_the_api_that_the_model_is_served_by() -> None:
+    def base(asked: dict[str, Any]) -> Any:
+        wrong = error(400, "As of v4.44, default chat template is no longer allowed")
+        return Scripted(200, json.dumps(completed("Yes")).encode()) if "prompt" in asked else wrong
+
+    found = run_sync(check_endpoint(at("chat"), ScriptedTransport(base)))
+    assert [(one.name, one.works) for one in found] == [("chat completion", "no"), ("completion", "yes")]
+    assert 'Use api = "completions"' in found[1].detail
+    assert run_sync(check_endpoint(at("completions"), ScriptedTransport(base)))[0].works == "yes"
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_everything_works_through_each_api_of_the_mock(api: str) -> None:
+    found = {one.name: one.works for one in run_sync(check_endpoint(Endpoint("e", "mock:", "m", api=api)))}  # type: ignore[arg-type]
+    assert {found[name] for name in ("log-probabilities", "JSON schema (response_format)")} == {"yes"}
+
+
+def test_a_run_whose_completions_all_lack_log_probabilities_is_stopped(
+    fault_server: FaultServer, tmp_path: Path
+) -> None:
+    fault_server.answer = lambda asked, seen: Scripted(200, json.dumps(completed(" Yes")).encode())
+    here = Endpoint("e", fault_server.base_url, "m", api="completions")
+    many = {f"q{i}": f"Question {i}?" for i in range(12)}
+    runs = {"a": {query: {"d1": 1.0} for query in many}}
+    with pytest.raises(jk.JudgekitError, match="gives no log-probabilities"):
+        jk.label("judge(read=logprobs)", queries=many, docs=DATA["docs"], runs=runs, endpoints=here, cache=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"api": "completion"}, "must be one of 'chat', 'completions', 'responses', is 'completion'"),
+        ({"api": "responses", "kind": "route"}, "is for LLMs: leave it out"),
+        ({"params": {"prompt": "x"}}, "judgekit sets prompt itself"),
+    ],
+)
+def test_an_api_that_there_is_not_is_refused(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        Endpoint("e", "http://e/v1", "m", **settings)
+
+
+def test_the_client_of_openai_takes_the_other_apis() -> None:
+    here = Endpoint("e", model="m", client=openai.AsyncOpenAI(base_url="http://e/v1", api_key="x"), api="responses")
+    assert here.path == "/responses"
