@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from judgekit.gate.guard import Guarded, guard
     from judgekit.labelers.base import Labeler
     from judgekit.metrics import Measure, measure
+    from judgekit.report.notebook import figures
     from judgekit.stages import agree, answer, label, score
     from judgekit.wire.types import Endpoint
 
@@ -75,6 +76,7 @@ _HOMES = {
     "chunks": "data.chunks",
     "compare": "analysis",
     "convert": "data.converting",
+    "figures": "report.notebook",
     "guard": "gate.guard",
     "label": "stages",
     "measure": "metrics",
@@ -123,6 +125,7 @@ __all__ = [
     "chunks",
     "compare",
     "convert",
+    "figures",
     "guard",
     "label",
     "measure",

@@ -31,12 +31,12 @@ ROOMS = (
     ("plugins",),
     ("wire",),
     ("data",),
-    ("spec", "progress"),
+    ("spec", "progress", "notebook"),
     ("errors",),
 )
 """From the top of the house to its foundation; a room imports itself, its neighbours here and what lies below it."""
 
-ONLY = {"metrics": {"data", "spec", "errors"}}
+ONLY = {"metrics": {"data", "spec", "notebook", "errors"}}
 """Rooms that may import less than what lies below them."""
 
 RELAYS = {

@@ -33,6 +33,7 @@ from judgekit.data.files import read_table
 from judgekit.data.tables import ALL, COMPARISON, SCORES, UNDECLARED
 from judgekit.errors import DataError, UsageError
 from judgekit.metrics import Evaluation
+from judgekit.notebook import Shown
 from judgekit.progress import Event, Progress, silent
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ _KEYS: Final = ("labeling", "measure", "run", "level", "depth", "quality_metric"
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Shown):
     """What came out.
 
     Attributes:

@@ -11,12 +11,13 @@ from judgekit.analysis.gain import Gain
 from judgekit.analysis.intervals import MIN_DIFFERING
 from judgekit.analysis.primary import CHOOSE_RUNS, Primary
 from judgekit.analysis.uses import CHANCE, POWER, Found, Standing
+from judgekit.notebook import Shown
 
 __all__ = ["Verdict", "decide"]
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Shown):
     """What can be said for one use.
 
     Attributes:

@@ -27,6 +27,7 @@ from judgekit.data.columns import (
 )
 from judgekit.data.tables import ALL, LABELS, NOT_MISSING, Status, Table
 from judgekit.errors import DataError, UsageError
+from judgekit.notebook import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,7 +132,7 @@ def _status_codes(name: str, texts: pa.StringArray) -> npt.NDArray[np.int8]:
     return np.array([_CODES[s] for s in known], np.int8)[numbers(coded.indices, np.int32)]
 
 
-class Labeling:
+class Labeling(Shown):
     """All labels of one labeler over a pool.
 
     Rows stand in the order of the input; the attributes that sort by id do so when they are first asked for.

@@ -526,6 +526,7 @@ def summarise(
         quality=quality_means(quality),
         agreement=_kappas(agreed),
         models=None if matrix is None else matrix.table,
+        modes=None if comparison.modes is None else comparison.modes.table,
         gains=comparison.gains if len(comparison.gains) else None,
         cases=comparison.cases,
         widths=None if comparison.verdict.found is None else plan_queries(comparison),

@@ -48,6 +48,7 @@ from judgekit.experiment.guarding import check_ladder, climb, ladder_section, la
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.labelers.base import Labeler
 from judgekit.metrics import Evaluation, Measure, incomparable
+from judgekit.notebook import Shown
 from judgekit.progress import Event, Progress, silent
 from judgekit.report import Results, write_html
 from judgekit.report import save as save_results
@@ -73,7 +74,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Finished:
+class Finished(Shown):
     """A finished experiment.
 
     Attributes:

@@ -23,8 +23,21 @@ from judgekit.report.paper import at_depth, best_measures
 from judgekit.report.pictures import Figure, Figures
 from judgekit.report.svg import WIDTH, Axis, tag
 from judgekit.report.words import count, interval, number, split_flags
+from judgekit.spec import slug
 
-__all__ = ["Dot", "Series", "figures", "label_shares", "rows_of_dots", "spark", "spark_range", "tokens"]
+__all__ = [
+    "CHANCE",
+    "IN_WORDS",
+    "Dot",
+    "Series",
+    "figures",
+    "label_shares",
+    "mean_scores",
+    "rows_of_dots",
+    "spark",
+    "spark_range",
+    "tokens",
+]
 
 CHANCE: Final = 0.5
 IN_WORDS: Final = {CHOOSE_RUNS: "To choose between retrievers", FIND_QUESTIONS: "To find the questions that fail"}
@@ -70,7 +83,9 @@ def figures(results: Results) -> Figures:
     found: list[Figure | None] = []
     scopes = list(_scopes(results))
     for scope in scopes:
-        found += [draw(results, scope) for draw in (_by_use, _cost, _against_k, _best_at_k, _against_model)]
+        found += [
+            draw(results, scope) for draw in (_by_use, _cost, _against_k, _best_at_k, _against_model, _against_mode)
+        ]
     found += [draw(results, _order(results)) for draw in (_widths, _cases, _shares, _agreement)]
     return Figures(one for one in found if one is not None)
 
@@ -127,13 +142,20 @@ def _told(panels: Series) -> str:
 
 def _data(panels: Series, across: str, value: str, panel: str = "use") -> pd.DataFrame:
     rows = [
-        {panel: title, "labeling": d.series, across: d.word or d.at, value: d.value, "low": d.low, "high": d.high}
+        {
+            panel: title,
+            "labeling": d.series,
+            across: d.word or ("" if math.isnan(d.at) else d.at),
+            value: d.value,
+            "low": d.low,
+            "high": d.high,
+        }
         for title, dots in panels.items()
         for d in dots
     ]
     frame = pd.DataFrame(rows)
     return frame.drop(
-        columns=[c for c in (panel, "low", "high") if not (frame[c] != "").any() or frame[c].isna().all()]
+        columns=[c for c in (panel, across, "low", "high") if not (frame[c] != "").any() or frame[c].isna().all()]
     )
 
 
@@ -254,7 +276,7 @@ def _by_use(results: Results, scope: _Scope) -> Figure | None:
     primary, panels = results.primary, dict[str, list[Dot]]()
     for use, level in _uses(results):
         rows = _of(scope.frame, answered=True, level=level, depth=primary.depth, measure=scope.measure)
-        dots = [_dot(row, 0, "" if row["run"] == primary.run else row["run"]) for row in rows]
+        dots = [_dot(row, math.nan, "" if row["run"] == primary.run else row["run"]) for row in rows]
         if any(math.isfinite(d.value) for d in dots if not d.word):
             panels[IN_WORDS[use]] = dots
     if not panels:
@@ -318,20 +340,33 @@ def _best_at_k(results: Results, scope: _Scope) -> Figure | None:
 
 def _against_model(results: Results, scope: _Scope) -> Figure | None:
     """Return the paper's Figure 2: the primary measure against the model that answered, for both uses."""
-    primary, panels = results.primary, dict[str, list[Dot]]()
-    models = [str(m) for m in dict.fromkeys(scope.frame["model"])]
-    if len(models) < 2 or scope.end:
+    caption = f"{scope.measure}: the same labels against the answers of each model."
+    return None if scope.end else _against(results, scope, scope.frame, "model", "answering model", caption)
+
+
+def _against_mode(results: Results, scope: _Scope) -> Figure | None:
+    """Return the paper's Figure 3: the primary measure against the way in which documents are given and answered."""
+    if results.modes is None or scope.end:
         return None
-    for use, level in _uses(results):
-        rows = _of(scope.frame, level=level, run=primary.run, depth=primary.depth, measure=scope.measure)
-        dots = [_dot(row, models.index(row["model"]), row["model"]) for row in rows]
+    caption = f"{scope.measure}: the same labels against answers in each mode, on questions that have a value in all."
+    frame = results.modes[results.modes["coefficient"] == HEADLINE]
+    return _against(results, scope, frame, "mode", "mode of answering", caption)
+
+
+def _against(
+    results: Results, scope: _Scope, frame: pd.DataFrame, column: str, what: str, caption: str
+) -> Figure | None:
+    primary, panels = results.primary, dict[str, list[Dot]]()
+    names = [str(name) for name in dict.fromkeys(frame[column])]
+    for use, level in _uses(results) if len(names) > 1 else ():
+        rows = _of(frame, level=level, run=primary.run, depth=primary.depth, measure=scope.measure)
+        dots = [_dot(row, names.index(row[column]), row[column]) for row in rows]
         if any(math.isfinite(d.value) for d in dots):
             panels[IN_WORDS[use]] = dots
     if not panels:
         return None
-    caption = f"{scope.measure}: the same labels against the answers of each model."
-    return _lines("against-model", "Concordance against the answering model", caption, panels, scope.order,
-                  x_title="model that answered", y_title="concordance", names=models, chance=CHANCE)  # fmt: skip
+    return _lines(f"against-{column}", f"Concordance against the {what}", caption, panels, scope.order, x_title=what,
+                  y_title="concordance", names=names, chance=CHANCE)  # fmt: skip
 
 
 def _cost(results: Results, scope: _Scope) -> Figure | None:
@@ -575,6 +610,20 @@ def _agreement(results: Results, order: Mapping[str, int]) -> Figure | None:
         " chance gives."
     )
     return _made("agreement", "Agreement between labelings", caption, told + ".", bottom + 30, body, frame)
+
+
+def mean_scores(means: pd.DataFrame) -> Iterator[Figure]:
+    """Yield for each measure the mean scores of the runs under each labeling: columns of a score table."""
+    order = {str(name): place for place, name in enumerate(dict.fromkeys(means["labeling"]))}
+    runs = [str(run) for run in dict.fromkeys(means["run"])]
+    for measure in dict.fromkeys(means["measure"]):
+        dots = [
+            Dot(r["labeling"], runs.index(r["run"]), r["value"], word=r["run"]) for r in _of(means, measure=measure)
+        ]
+        if any(math.isfinite(dot.value) for dot in dots):
+            caption = f"Mean {measure} over the questions, of each run under each labeling."
+            yield _lines(slug(f"scores-{measure}"), f"Mean {measure} of the runs", caption, {"": dots}, order,
+                         x_title="run", y_title=measure, names=runs)  # fmt: skip
 
 
 def spark_range(cells: Iterable[Cell]) -> tuple[float, float]:

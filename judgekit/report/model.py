@@ -300,6 +300,7 @@ class Results:
         agreement: agreement between labelings; any columns.
         models: the matrix label model x answer model with columns ``labeling, label_model, answer_model, same_model,
             value, ci_low, ci_high``.
+        modes: the primary cell in each mode of answering, where there are several: a comparison with a column ``mode``.
         gains: decision gain per labeling, as the comparison has it.
         cases: how scores and quality of the primary cell fall together, likewise.
         widths: expected width of intervals with other numbers of queries, as `plan_queries` gives it.
@@ -326,6 +327,7 @@ class Results:
     details: pd.DataFrame | None = None
     agreement: pd.DataFrame | None = None
     models: pd.DataFrame | None = None
+    modes: pd.DataFrame | None = None
     gains: pd.DataFrame | None = None
     cases: pd.DataFrame | None = None
     widths: pd.DataFrame | None = None
@@ -350,7 +352,7 @@ class Results:
             object.__setattr__(self, "differences", DIFFERENCES.check(self.differences))
         if self.details is not None:
             object.__setattr__(self, "details", DETAILS.check(self.details))
-        for name in ("agreement", "models", "gains", "cases", "widths"):
+        for name in ("agreement", "models", "modes", "gains", "cases", "widths"):
             object.__setattr__(self, name, settled(getattr(self, name)))
         runs = list(dict.fromkeys(self.comparison["run"]))
         if self.primary.run == ALL and len(runs) == 1:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Self
 
 import pandas as pd
 from markupsafe import Markup
@@ -89,9 +91,19 @@ class Figure:
 
 
 class Figures(tuple[Figure, ...]):
-    """Figures in a row, each also to be had by its name; in a notebook they show themselves."""
+    """Figures in a row, each also to be had by its name; in a notebook they show themselves.
 
-    __slots__ = ()
+    Attributes:
+        summary: what they are of in words and a table, as HTML.
+    """
+
+    summary: Markup
+
+    def __new__(cls, figures: Iterable[Figure] = (), summary: str = "") -> Self:
+        """Make a tuple of them."""
+        self = super().__new__(cls, figures)
+        self.summary = Markup(summary)  # made of escaped parts
+        return self
 
     def named(self, name: str) -> Figure:
         """Return the figure of a name.

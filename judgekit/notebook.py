@@ -1,0 +1,30 @@
+"""What a notebook shows of the objects that people hold: words and a figure at once, all figures when asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["Shown"]
+
+
+class Shown:
+    """Shows itself in a notebook: as the report does, which stands above the rooms that have such objects."""
+
+    __slots__ = ()
+
+    def plot(self, name: str | None = None) -> Any:
+        """Return the figures of this, or the one of a name; each has ``data``, ``alt`` and ``save("x.svg")``.
+
+        Raises:
+            UsageError: no figure has that name.
+        """
+        import judgekit
+
+        found = judgekit.figures(self)
+        return found if name is None else found.named(name)
+
+    def _repr_html_(self) -> str:
+        import judgekit
+
+        found = judgekit.figures(self)
+        return str(found.summary) + "".join(one._repr_html_() for one in found[:1])

@@ -1,0 +1,108 @@
+"""Objects show themselves in a notebook, as the report shows them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pandas as pd
+import pytest
+
+import judgekit as jk
+from judgekit.errors import UsageError
+
+RUNS = ("bm25", "dense", "both")
+
+
+def scores() -> pd.DataFrame:
+    return pd.DataFrame(
+        {"labeling": name, "run": run, "measure": f"nDCG@{k}", "query_id": f"q{i}",
+         "value": ((i * 7 + j * s + k) % 11) / 10}
+        for s, name in ((3, "judge"), (5, "erag<b>"))
+        for j, run in enumerate(RUNS)
+        for k in (5, 10)
+        for i in range(60)
+    )  # fmt: skip
+
+
+def quality() -> pd.DataFrame:
+    return pd.DataFrame(
+        {"run": run, "depth": k, "model": model, "query_id": f"q{i}", "metric": "em",
+         "value": float((i * 7 + j * 3 + k + (model == "large")) % 11 > 5), "status": "ok"}
+        for j, run in enumerate(RUNS) for k in (5, 10) for model in ("small", "large") for i in range(60)
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def comparison() -> jk.Comparison:
+    costs = pd.DataFrame({"labeling": ["judge", "erag<b>"], "requests": [100.0, 200.0]})
+    made = {"primary": "nDCG@10", "primary_metric": "em", "primary_model": "small", "resamples": 100}
+    return jk.compare(scores(), quality(), costs=costs, **made)
+
+
+def labeling() -> jk.Labeling:
+    frame = pd.DataFrame({"query_id": ["q", "q", "q"], "doc_id": ["a", "b", "c"], "relevance": [0, 2, math.nan]})
+    return jk.Labeling("judge<i>", jk.Scale.parse("grades:2"), frame.assign(status=["ok", "ok", "unparsed"]))
+
+
+def test_a_comparison_shows_its_verdict_a_table_and_its_first_figure(comparison):
+    page = comparison._repr_html_()
+    assert page.startswith("<p><strong>To choose between retrievers")
+    assert "<th>decision gain, points</th>" in page
+    assert page.count("<svg ") == 1
+    assert "&lt;svg" not in page
+    assert "erag&lt;b&gt;" in page
+    assert "erag<b>" not in page
+
+
+def test_plot_gives_all_figures_or_the_one_of_a_name(comparison):
+    drawn = comparison.plot()
+    names = ["by-use", "cost", "against-k", "against-model", "queries", "score-quality"]
+    assert [one.name for one in drawn] == names
+    assert drawn._repr_html_().count("<svg ") == len(names)
+    assert comparison.plot("cost").data["requests"].tolist() == [200.0, 100.0]
+    assert comparison.plot("score-quality").data.groupby("labeling")["n"].sum().tolist() == [180, 180]
+    with pytest.raises(UsageError, match="no figure is called 'costs'"):
+        comparison.plot("costs")
+
+
+def test_what_a_labeling_costs_is_unknown_where_nobody_said_it(comparison):
+    bare = dataclasses.replace(comparison, costs=comparison.costs.assign(requests=math.nan))
+    assert "cost" not in [one.name for one in bare.plot()]
+
+
+def test_a_verdict_a_labeling_and_an_evaluation_show_themselves(comparison):
+    assert comparison.verdict.plot("verdict").data.columns.tolist() == ["use", "labeling", "concordance", "low", "high"]
+    assert comparison.verdict._repr_html_().startswith("<p><strong>")
+    shown = labeling()._repr_html_()
+    assert "judge&lt;i&gt;: 3 labels on grades:2 (2 ok, 1 unparsed)." in shown
+    assert labeling().plot("labels").data["count"].tolist() == [1, 1, 1]
+    frame = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "score": [1.0, 2.0]})
+    run = jk.Run.from_frame(frame, "bm25")
+    found = jk.score([run], [only_obtained(labeling())], ["P@1", "RR"])
+    assert [one.name for one in found.plot()] == ["scores-P@1", "scores-RR"]
+    assert "<td>1.000</td>" in found._repr_html_()
+
+
+def only_obtained(one: jk.Labeling) -> jk.Labeling:
+    return jk.Labeling("judge", one.scale, one.table[one.table["status"] == "ok"])
+
+
+def test_a_verdict_without_figures_is_words_only(comparison):
+    verdict = dataclasses.replace(comparison.verdict, found=None)
+    assert verdict.plot() == ()
+    assert "<svg" not in verdict._repr_html_()
+
+
+def test_figures_of_anything_else_say_what_they_are_drawn_of():
+    with pytest.raises(UsageError, match=r"compare, label, score and run return.*DataFrame"):
+        jk.figures(scores())
+
+
+def test_labels_on_a_unit_scale_are_counted_in_tenths():
+    frame = pd.DataFrame(
+        {"query_id": "q", "doc_id": [f"d{i}" for i in range(21)], "relevance": [i / 20 for i in range(21)]}
+    )
+    one = jk.Labeling("f1", jk.Scale.parse("unit"), frame)
+    assert list(one.shares())[:2] == ["0 to 0.1", "0.1 to 0.2"]
+    assert sum(one.shares().values()) == 21
