@@ -59,6 +59,11 @@ class Context(Protocol):
         """The collection, for what has to look up documents outside of the pool; None without one."""
         ...
 
+    @property
+    def prompts(self) -> Path | None:
+        """The folder of the user's prompts, in which short names are looked for first; None without one."""
+        ...
+
     def endpoint(self, name: str | None) -> Endpoint:
         """Return the endpoint of that name, or the only one if ``name`` is None; else a `ConfigError`."""
         ...

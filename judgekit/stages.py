@@ -35,6 +35,7 @@ from judgekit.data.tables import ALL, LABELS, QUALITY, RATINGS, SCORES, UNDECLAR
 from judgekit.errors import ConfigError, UsageError, not_among
 from judgekit.labelers.base import Label, Labeler, build, checked
 from judgekit.progress import Progress, silent
+from judgekit.reading.prompts import list_prompts
 from judgekit.spec import Value
 from judgekit.wire.types import Endpoint, Origin
 
@@ -65,6 +66,7 @@ __all__ = [
     "label",
     "label_pool",
     "label_units",
+    "own_prompts",
     "rate_imported",
     "rating_stage",
     "read_ratings_of",
@@ -81,12 +83,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Resources:
-    """What labelers may ask for while they are built: endpoints by name, files, the rendering of documents."""
+    """What labelers may ask for while they are built: endpoints by name, files, prompts, the rendering of documents."""
 
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
     base: Path = Path()
     fields: Fields = "title+text"
     docs: Docs | None = None
+    prompts: Path | None = None
 
     def endpoint(self, name: str | None) -> Endpoint:
         """Return the endpoint of that name, or the only one if ``name`` is None.
@@ -635,17 +638,35 @@ def with_session(
     return run_sync(inside())
 
 
-def resources_of(endpoints: Endpoint | Iterable[Endpoint] | None, fields: Fields, docs: Docs | None) -> Resources:
+def resources_of(
+    endpoints: Endpoint | Iterable[Endpoint] | None,
+    fields: Fields,
+    docs: Docs | None,
+    prompts: str | Path | None = None,
+) -> Resources:
     """Return what labelers may ask for, from what a caller of the API gives.
 
     Raises:
+        ConfigError: a prompt of the folder makes no sense, or there is none.
         UsageError: something else was given than endpoints.
     """
     given = [endpoints] if isinstance(endpoints, Endpoint) else list(endpoints or ())
     odd = next((one for one in given if not isinstance(one, Endpoint)), None)
     if odd is not None:
         raise UsageError(f"endpoints must be a jk.Endpoint or a list of them; got {odd!r}")
-    return Resources({endpoint.name: endpoint for endpoint in given}, Path(), fields, docs)
+    return Resources({e.name: e for e in given}, Path(), fields, docs, own_prompts(prompts))
+
+
+def own_prompts(folder: str | Path | None) -> Path | None:
+    """Return the folder of a user's prompts, all of them checked.
+
+    Raises:
+        ConfigError: one of them makes no sense, or there is none.
+    """
+    if folder is None:
+        return None
+    list_prompts(Path(folder))
+    return Path(folder)
 
 
 def label(
@@ -657,6 +678,7 @@ def label(
     depth: int = 10,
     endpoints: Endpoint | Sequence[Endpoint] | None = None,
     fields: Fields = "title+text",
+    prompts: str | Path | None = None,
     name: str | None = None,
     cache: str | Path | None = None,
     mode: Mode = "on",
@@ -679,6 +701,7 @@ def label(
         depth: how many documents per run and query are pooled.
         endpoints: the LLM, or several that the spelling names.
         fields: how documents are rendered.
+        prompts: a folder of prompts of your own, NAME.toml: short names are found there first.
         name: of the labeling; the canonical spelling by default.
         cache: folder of the reply store; the user's cache folder by default.
         mode: ``on``, ``off``, ``read-only`` or ``refresh``.
@@ -693,7 +716,7 @@ def label(
         StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
     """
     collection = Collection.make(queries, docs, runs, depth, cache=cache)
-    labeler = build(spec, resources_of(endpoints, fields, collection.docs))
+    labeler = build(spec, resources_of(endpoints, fields, collection.docs, prompts))
     return with_session(
         lambda session: label_pool(labeler, collection, session, name),
         cache=cache,
@@ -714,6 +737,7 @@ def answer(
     prompt: str = "answer-short",
     metrics: str | AnswerMetric | Sequence[str | AnswerMetric] = ("em", "f1"),
     modes: str | Sequence[str] = (),
+    prompts: str | Path | None = None,
     fields: Fields = "title+text",
     closed_book: bool = True,
     imported: str | Path | pd.DataFrame | None = None,
@@ -737,6 +761,7 @@ def answer(
         modes: ways of answering to compare: ``together`` (the default alone), ``reversed`` or ``shuffled`` (the order
             of the documents), ``vote`` or ``merge`` (one answer per document, then merged). The table then has a column
             ``mode``, and `compare` takes the first for the primary one.
+        prompts: as for `label`.
         fields: how documents are rendered.
         closed_book: also answer without any document (depth 0, run ``all``).
         imported: what your application answered, a file or a DataFrame ``query_id, answer`` and, where there are
@@ -757,7 +782,7 @@ def answer(
     wanted = sorted({depths} if isinstance(depths, int) else set(depths))
     named = [metrics] if isinstance(metrics, str | AnswerMetric) else metrics
     if imported is not None:
-        resources, asked = resources_of(endpoints, fields, None), as_queries(queries)
+        resources, asked = resources_of(endpoints, fields, None, prompts), as_queries(queries)
         names = [run.name for run in as_runs(runs)] if runs is not None else []
         made = import_answers(imported, asked, resources, named, runs=names, depths=wanted, answered_by=answered_by)
         work: Callable[[Session], Awaitable[pd.DataFrame]] = partial(rate_imported, made)
@@ -766,7 +791,7 @@ def answer(
             raise UsageError("answering needs docs, runs and depths; or imported=, what your application answered")
         collection = Collection.make(queries, docs, runs, wanted[-1], cache=cache)
         ways = answering(
-            resources_of(endpoints, fields, collection.docs),
+            resources_of(endpoints, fields, collection.docs, prompts),
             endpoint=endpoint,
             prompt=prompt,
             metrics=named,

@@ -284,17 +284,20 @@ def make_answerer(
         return Application(
             endpoint, fields=context.fields, order=given.order, seed=given.seed, context_tokens=given.context_tokens
         )
-    closed, merge = given.closed_prompt, given.merge_prompt
+    closed, merge = (
+        find_prompt(name, context.path, context.prompts) if name else None
+        for name in (given.closed_prompt, given.merge_prompt)
+    )
     return Answerer(
         endpoint,
-        find_prompt(prompt, context.path),
+        find_prompt(prompt, context.path, context.prompts),
         context.fields,
         given.order,
         given.seed,
         given.context_tokens,
         given.mode,
-        find_prompt(merge, context.path) if merge else None,
-        find_prompt(closed, context.path) if closed else None,
+        merge,
+        closed,
     )
 
 

@@ -229,7 +229,8 @@ class _Verdict(AnswerMetric):
 
     @cached_property
     def _asker(self) -> Asker:
-        return Asker(self.context.endpoint(self.endpoint_name).llm, find_prompt(self.prompt, self.context.path))
+        prompt = find_prompt(self.prompt, self.context.path, self.context.prompts)
+        return Asker(self.context.endpoint(self.endpoint_name).llm, prompt)
 
     @property
     def scale(self) -> Scale:

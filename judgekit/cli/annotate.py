@@ -107,6 +107,7 @@ def sample(
             labelings=opened.labelings,
             by=by,
             prompt=prompt,
+            prompts=opened.prepared.config.prompt_folder(),
             guideline=guideline,
             assessors=names,
             overlap=overlap,

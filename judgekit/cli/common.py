@@ -38,6 +38,7 @@ __all__ = [
     "Limit",
     "Mode",
     "Model",
+    "Prompts",
     "QueriesFile",
     "Quiet",
     "Runs",
@@ -79,6 +80,10 @@ Cache = Annotated[
 ]
 Mode = Literal["on", "off", "read-only", "refresh"]
 CacheMode = Annotated[Mode, typer.Option(help="Reply cache: on, off, read-only or refresh (ask everything again).")]
+Prompts = Annotated[
+    Path | None,
+    typer.Option("--prompts", metavar="FOLDER", help="Your own prompts, found before ours by short names."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Do not draw progress.")]
 BaseUrl = Annotated[
     list[str] | None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.cli.common import Api, ApiKeyEnv, Transport, console, group
+from judgekit.cli.common import Api, ApiKeyEnv, Prompts, Transport, console, group
 
 if TYPE_CHECKING:
     from judgekit.plugins import About
@@ -69,24 +69,27 @@ def _catalog(entries: dict[str, About]) -> None:
 
 
 @prompts.command("list")
-def prompts_list() -> None:
-    """List the prompts with what each is for and what it declares."""
+def prompts_list(prompts: Prompts = None) -> None:
+    """List the prompts with what each is for and what it declares; with a folder of your own, check all of it."""
     from judgekit.reading.prompts import list_prompts
 
-    for prompt in list_prompts():
-        console().print(f"{prompt.name:<18} {prompt.kind:<7} {prompt.about}", markup=False, highlight=False)
+    for prompt in list_prompts(prompts):
+        own = f" ({prompts})" if prompts is not None and (prompts / f"{prompt.name}.toml").is_file() else ""
+        console().print(f"{prompt.name:<18} {prompt.kind:<11} {prompt.about}{own}", markup=False, highlight=False)
 
 
 @prompts.command("show")
 def prompts_show(
     name: Annotated[str, typer.Argument(help="Name of a prompt, or a file of your own to check.")],
+    prompts: Prompts = None,
 ) -> None:
     """Print a prompt file; copy it to write your own."""
-    from judgekit.reading.prompts import load_prompt, prompt_folder
+    from judgekit.reading.prompts import find_prompt, prompt_folder
 
-    load_prompt(name)
-    shipped = prompt_folder() / f"{name}.toml"
-    typer.echo((shipped if shipped.is_file() else Path(name)).read_text(encoding="utf-8"), nl=False)
+    find_prompt(name, Path, prompts)
+    files = [folder / f"{name}.toml" for folder in (prompts, prompt_folder()) if folder is not None]
+    file = next(filter(Path.is_file, files), Path(name))
+    typer.echo(file.read_text(encoding="utf-8"), nl=False)
 
 
 def check_endpoint(

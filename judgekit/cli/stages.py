@@ -22,6 +22,7 @@ from judgekit.cli.common import (
     FormatIn,
     Limit,
     Model,
+    Prompts,
     QueriesFile,
     Quiet,
     Runs,
@@ -65,6 +66,7 @@ def label(
     base_url: BaseUrl = None,
     model: Model = None,
     prompt: Annotated[str | None, typer.Option(help="Name or file of a prompt (see `judgekit prompts list`).")] = None,
+    prompts: Prompts = None,
     language: Annotated[
         str | None, typer.Option(help="Language code, e.g. fi, for queries without a language (for containment).")
     ] = None,
@@ -95,7 +97,9 @@ def label(
     with noting_reads() as read:
         collection = stages.Collection.make(queries, docs, runs, depth, limit, cache=cache)
         resources = stages.Resources(
-            endpoints(base_url, model, api_key_env, concurrency, transport, api), docs=collection.docs
+            endpoints(base_url, model, api_key_env, concurrency, transport, api),
+            docs=collection.docs,
+            prompts=stages.own_prompts(prompts),
         )
         labeler = build(wanted, resources)
     table = out.with_name(f"{out.name}.parquet")
@@ -149,6 +153,7 @@ def answer(
     prompt: Annotated[
         str, typer.Option(help="Name or file of a prompt (see `judgekit prompts list`).")
     ] = "answer-short",
+    prompts: Prompts = None,
     mode: Annotated[
         list[str] | None,
         typer.Option(help="together, reversed, shuffled, vote or merge; repeat to compare (the first is primary)."),
@@ -186,7 +191,9 @@ def answer(
         raise UsageError("--answered-by is about imported answers: give them with --import FILE")
     if imported is not None and mode:
         raise UsageError("--mode is how an LLM is asked: of imported answers a column 'mode' says it")
-    resources = stages.Resources(endpoints(base_url, model, api_key_env, concurrency, transport, api))
+    resources = stages.Resources(
+        endpoints(base_url, model, api_key_env, concurrency, transport, api), prompts=stages.own_prompts(prompts)
+    )
     metrics, depths = metric or ["em", "f1"], sorted(set(depth or ()))
     with noting_reads() as read:
         if imported is not None:

@@ -184,6 +184,12 @@ class AnswersConfig(_Section):
         return sorted(set(depths))
 
 
+class PromptsConfig(_Section):
+    """``[prompts]``: ``folder`` holds prompts of the user's own, NAME.toml; short names are found there first."""
+
+    folder: str | None = None
+
+
 class MetricsConfig(_Section):
     """``[metrics]``: the measures; each without a cutoff is taken at every answer depth."""
 
@@ -274,6 +280,7 @@ class Config(_Section):
     endpoints: dict[str, EndpointConfig] = {}
     labelers: Annotated[list[LabelerConfig], Field(min_length=1)]
     answers: AnswersConfig = AnswersConfig()
+    prompts: PromptsConfig = PromptsConfig()
     metrics: MetricsConfig = MetricsConfig()
     analysis: AnalysisConfig = AnalysisConfig()
     report: ReportConfig = ReportConfig()
@@ -323,6 +330,10 @@ class Config(_Section):
             if isinstance(table["target"], str):
                 table["target"] = str(self.resolve(table["target"]))
         return {name: Endpoint(name=name, **table) for name, table in tables.items()}
+
+    def prompt_folder(self) -> Path | None:
+        """Return the folder of the user's prompts, if there is one."""
+        return None if self.prompts.folder is None else self.resolve(self.prompts.folder)
 
     def price_list(self) -> dict[str, Price]:
         """Return the prices by endpoint name or model id."""
@@ -410,6 +421,8 @@ def located(path: Path, key: str | None = None) -> Iterator[None]:
     try:
         yield
     except ConfigError as error:
+        if error.path not in (None, path):
+            raise  # a file of its own, such as a prompt
         raise ConfigError(error.reason, path, error.key or key) from None
     except UsageError as error:
         raise ConfigError(str(error), path, key) from None
@@ -420,6 +433,7 @@ _SECTIONS: dict[str, type[BaseModel]] = {
     "endpoints": EndpointConfig,
     "labelers": LabelerConfig,
     "answers": AnswersConfig,
+    "prompts": PromptsConfig,
     "metrics": MetricsConfig,
     "analysis": AnalysisConfig,
     "report": ReportConfig,

@@ -81,7 +81,9 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | 
         config.data.fields,
         cache,
     )
-    resources = stages.Resources(config.servers(), config.path.parent, config.data.fields, collection.docs)
+    with located(config.path, "prompts.folder"):
+        prompts = stages.own_prompts(config.prompt_folder())
+    resources = stages.Resources(config.servers(), config.path.parent, config.data.fields, collection.docs, prompts)
     labelers: dict[str, Labeler] = {}
     for position, entry in enumerate(config.labelers):
         with located(config.path, f"labelers.{position}"):

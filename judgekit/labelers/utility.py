@@ -106,7 +106,7 @@ class Utility(Labeler):
 
     @cached_property
     def _prompt(self) -> Prompt:
-        return find_prompt(self.prompt, self.context.path)
+        return find_prompt(self.prompt, self.context.path, self.context.prompts)
 
     @cached_property
     def _answerer(self) -> Answerer:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 import numpy as np
@@ -17,7 +18,7 @@ from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import UsageError, not_among
 from judgekit.metrics import Measure
 from judgekit.people.tasks import Form, Sample, Task, repeated
-from judgekit.reading.prompts import load_prompt
+from judgekit.reading.prompts import find_prompt
 from judgekit.stages import Collection, score_pool
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def draw(
     labelings: Mapping[str, Labeling] | None = None,
     by: str | None = None,
     prompt: str = "graded",
+    prompts: Path | None = None,
     guideline: str = "",
     assessors: Sequence[str] = ("1",),
     overlap: int = 1,
@@ -70,7 +72,8 @@ def draw(
         by: the labeling to stratify by, or whose probabilities tell the doubt; None stratifies by the disagreement of
             all of them.
         prompt: the judge prompt whose grades people give.
-        guideline: what the page tells the assessor, instead of a sentence of our own.
+        prompts: the folder of the user's prompts, in which it is looked for first.
+        guideline: what the page tells the assessor, instead of what the prompt tells people, or of our own sentence.
         assessors: their names.
         overlap: how many of them judge each pair.
         duplicates: share of the tasks that are shown once more, so that assessors are compared with themselves.
@@ -97,9 +100,9 @@ def draw(
         wanted = {pairs[i]: float(probability[i]) for i in at}
     if form == "best":
         tasks = _showings(collection, wanted, random)
-        scale, grades = Scale("unit"), tuple[str, ...]()
+        scale, grades, told = Scale("unit"), tuple[str, ...](), ""
     else:
-        scale, grades = _rubric(prompt)
+        scale, grades, told = _rubric(prompt, prompts)
         tasks = [
             Task.of(f"t{number:05d}", collection.queries[query_id], collection.docs.get([doc_id]), probability)
             for number, ((query_id, doc_id), probability) in enumerate(wanted.items(), 1)
@@ -110,7 +113,7 @@ def draw(
         spelling,
         str(scale),
         grades,
-        guideline or _GUIDELINE[form],
+        guideline or told or _GUIDELINE[form],
         len(queries),
         len(pairs),
         seed,
@@ -187,14 +190,15 @@ def _enough(n: int, there: int, what: str) -> None:
         raise UsageError(f"{n:,} {what} were asked for, and there are {there:,}")
 
 
-def _rubric(prompt: str) -> tuple[Scale, tuple[str, ...]]:
-    found = load_prompt(prompt)
+def _rubric(prompt: str, prompts: Path | None) -> tuple[Scale, tuple[str, ...], str]:
+    """Return the scale, the names of the grades, and what people are told."""
+    found = find_prompt(prompt, Path, prompts)
     output = found.output
     if found.kind == "judge" and output.scale is not None:
         if output.type == "yes/no":
-            return output.scale, ("No", "Yes")
+            return output.scale, ("No", "Yes"), found.guideline
         if output.type == "grade" and all(grade == label for grade, label in output.relevance.items()):
-            return output.scale, tuple(name for name, _ in output.form.others)
+            return output.scale, tuple(name for name, _ in output.form.others), found.guideline
     raise UsageError(f"people give the grades of a judge prompt, and {prompt!r} declares none: use graded or binary")
 
 

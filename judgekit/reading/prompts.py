@@ -7,6 +7,7 @@ is named by its path. A file says::
     about = "one sentence"
     max_tokens = 256                  # the room for a reply; asked again with more where it was cut off
     closed_book = "closed-book"       # answer prompts: the sibling that is used where there is no document
+    guideline = "…"                   # judges: what people are told who give the same grades (`annotate sample`)
     system = '...'                    # optional
     user = '... {question} ... {passages} ...'
 
@@ -85,7 +86,7 @@ _TYPES: Final[Mapping[str, tuple[str, ...]]] = {
     "preference": ("choice",),
 }
 _KEYS: Final = frozenset(
-    {"kind", "about", "max_tokens", "closed_book", "system", "user", "passage", "output", "params"}
+    {"kind", "about", "max_tokens", "closed_book", "guideline", "system", "user", "passage", "output", "params"}
 )
 _OURS: Final[Mapping[str, str]] = {
     "model": "the model is the endpoint's",
@@ -147,6 +148,7 @@ class Prompt:
         params: further fields of the request body, ``max_tokens`` among them; an endpoint's own go before them.
         closed_book: the prompt for the same kind of answer without documents, for answer prompts with passages.
         passage: the template of each passage, "" for the rendered document alone.
+        guideline: what people are told who give the same grades, or "".
     """
 
     name: str
@@ -158,6 +160,7 @@ class Prompt:
     params: Mapping[str, Any] = field(default_factory=dict)
     closed_book: str = ""
     passage: str = ""
+    guideline: str = ""
 
     @cached_property
     def _columns(self) -> tuple[str, ...]:
@@ -229,9 +232,20 @@ def prompt_folder() -> Path:
     return inside if inside.is_dir() else package.parent / "prompts"
 
 
-def list_prompts() -> list[Prompt]:
-    """Return all shipped prompts, by name."""
-    return [load_prompt(name) for name in sorted(path.stem for path in prompt_folder().glob("*.toml"))]
+def list_prompts(folder: Path | None = None) -> list[Prompt]:
+    """Return all shipped prompts by name, with those of a folder, if one is given, in their places.
+
+    Raises:
+        ConfigError: there is no such folder, or it holds no prompts, or one that makes no sense.
+    """
+    found = {path.stem: path.stem for path in prompt_folder().glob("*.toml")}
+    if folder is not None:
+        own = {path.stem: str(path) for path in folder.glob("*.toml")}
+        if not own:
+            what = "has no prompt in it (NAME.toml)" if folder.is_dir() else "is not a folder"
+            raise ConfigError(f"{what}: name one with prompt files", folder)
+        found |= own
+    return [replace(load_prompt(found[name]), name=name) for name in sorted(found)]
 
 
 def load_prompt(name_or_path: str | Path) -> Prompt:
@@ -254,9 +268,25 @@ def load_prompt(name_or_path: str | Path) -> Prompt:
     return _read(path, name)
 
 
-def find_prompt(name: str, path: Callable[[str], Path]) -> Prompt:
-    """Read the prompt that a spelling names; ``path`` resolves the path of a user's own file."""
-    return replace(load_prompt(path(name)), name=name) if _is_path(name) else load_prompt(name)
+def find_prompt(name: str, path: Callable[[str], Path], folder: Path | None = None) -> Prompt:
+    """Read the prompt that a spelling names, short names in the user's folder first, as of its closed-book sibling.
+
+    Args:
+        name: a short name, or the path of a file.
+        path: resolves the path of a user's own file.
+        folder: of the user's prompts.
+
+    Raises:
+        UsageError, ConfigError: as for `load_prompt`.
+    """
+
+    def own(short: str) -> Path | None:
+        mine = folder / f"{short}.toml" if folder and short and not _is_path(short) else None
+        return mine if mine is not None and mine.is_file() else None
+
+    file = own(name) or (path(name) if _is_path(name) else None)
+    prompt = load_prompt(name) if file is None else replace(load_prompt(file), name=name)
+    return replace(prompt, closed_book=str(own(prompt.closed_book) or prompt.closed_book))
 
 
 def _is_path(name: str) -> bool:
@@ -299,6 +329,9 @@ def _read(path: Path, name: str) -> Prompt:
         raise reader.error("is missing: the prompt to use where there is no document, e.g. closed-book", "closed_book")
     if _is_path(closed_book):
         closed_book = str(path.parent / closed_book)
+    guideline = " ".join(reader.text("guideline", "").split())
+    if guideline and kind != "judge":
+        raise reader.error("is for people who grade passages, so for a judge prompt", "guideline")
     output = _output(_Table(reader.table("output"), path, "output."), kind)
     return Prompt(
         name=name,
@@ -310,6 +343,7 @@ def _read(path: Path, name: str) -> Prompt:
         params=params,
         closed_book=closed_book,
         passage=passage,
+        guideline=guideline,
     )
 
 

@@ -33,6 +33,7 @@ class Context:
 
     fields: Fields = "title+text"
     docs = None
+    prompts = None
 
     def endpoint(self, name: str | None) -> Endpoint:
         return ENDPOINT

@@ -23,6 +23,7 @@ class Here:
     docs: Docs | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     complete: tuple[str, ...] = ()
+    prompts: Path | None = None
 
     def endpoint(self, name: str | None) -> Endpoint:
         if name == "nowhere":

@@ -24,6 +24,7 @@ PROMPTS = {
     "closed-book-claim": ["6beef853914762ec", "cb90abb9e095bfba"],
     "closed-book-long": ["7a06730d04e5d465", "ecf028073c657cf5"],
     "correctness": ["aceb2f9ab57cafe1", "10fa4ab9eb32023f"],
+    "criteria": ["54b9fdce5ea36241", "74f482f4ac440225"],
     "graded": ["9ace6c78a799a6f5", "930fc233baf0f3b2"],
     "graded-json": ["6811058271cb3398", "d1154cbf27843e67"],
     "grounded": ["9e1d6ce24412b455", "d7b062370f08c8f3"],

@@ -37,7 +37,7 @@ def filled(prompt: Prompt) -> str:
 
 
 def test_the_shipped_prompts_are_there() -> None:
-    judges = {"binary", "graded", "graded-json", "strict", "terse", "useful"}
+    judges = {"binary", "criteria", "graded", "graded-json", "strict", "terse", "useful"}
     answers = {"answer-long", "answer-short", "classify-claim", "closed-book", "closed-book-claim", "closed-book-long"}
     assert set(NAMES) == {*judges, *answers, "correctness", "grounded", "merge", "merge-long", "prefer-answer"}
     assert {p.name for p in PROMPTS if p.kind == "judge"} == judges
@@ -85,7 +85,7 @@ def test_answer_prompts_have_a_closed_book_sibling_of_their_own_kind(name: str) 
 
 TASKS = {
     **dict.fromkeys(("binary", "strict", "terse", "useful", "correctness", "grounded"), "judge"),
-    **dict.fromkeys(("graded", "graded-json"), "grade"),
+    **dict.fromkeys(("criteria", "graded", "graded-json"), "grade"),
 }
 
 
