@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from judgekit import __version__
-from judgekit.cli import audit, chunks, convert, flow, guard, info, stages, store
+from judgekit.cli import audit, chunks, convert, flow, guard, info, serve, stages, store
 from judgekit.cli.annotate import annotate
 from judgekit.cli.common import group
 
@@ -54,5 +54,6 @@ app.command()(info.labelers)
 app.command("answer-metrics")(info.answer_metrics)
 app.add_typer(info.prompts, name="prompts")
 app.command("check-endpoint")(info.check_endpoint)
+app.command()(serve.serve)
 app.add_typer(store.cache, name="cache")
 app.add_typer(store.batch, name="batch")

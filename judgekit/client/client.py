@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import orjson
@@ -20,6 +20,7 @@ from judgekit.client.budget import Spending
 from judgekit.client.limits import Limiter, Patience, Watch
 from judgekit.client.negotiation import Negotiated
 from judgekit.client.servers import Server, Servers
+from judgekit.client.transports import SAMPLE
 from judgekit.errors import EndpointError, StoppedError
 from judgekit.store.records import Record
 from judgekit.wire.access import Secret
@@ -35,7 +36,7 @@ from judgekit.wire.types import (
     TooLargeError,
 )
 
-__all__ = ["Brake", "Client"]
+__all__ = ["Brake", "Client", "Passed"]
 
 _NEVER_CONNECTED_RETRIES = 2
 _FIRST_ALIKE = 8
@@ -53,6 +54,18 @@ class Brake:
 
     error: StoppedError | None = None
     sending: set[asyncio.Task[object]] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What came instead of a reply, to be passed on: the HTTP status, the headers worth passing on, and the body."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+_PASSED_HEADERS = ("content-type", "retry-after", "retry-after-ms", "x-request-id", "x-should-retry")
 
 
 class Client:
@@ -126,6 +139,29 @@ class Client:
             return await self._ask(request)
         finally:
             self._asked -= 1
+
+    async def pass_on(self, request: Request) -> Reply | Passed:
+        """Return the reply, stored, or what came instead, for somebody who has a patience of his own.
+
+        Nothing is negotiated, waited for or sent again, but to another of several servers what one of them refused.
+
+        Raises:
+            StoppedError: it may not be sent, or could not be stored.
+        """
+        self._without = None  # whether a reply lacks something is for him to say
+        patience = Patience(self.endpoint)
+        for _ in self.servers.all:
+            verdict = await self._send(request, patience)
+            if not isinstance(verdict, Retry) or verdict.worked:
+                break
+        if isinstance(verdict, Reply):
+            return verdict
+        if patience.seen is not None and patience.seen[0] >= 400:
+            status, headers, data = patience.seen
+            return Passed(status, {name: headers[name] for name in _PASSED_HEADERS if name in headers}, data)
+        error = {"message": str(self._stopped(verdict.reason)), "type": "judgekit_error", "param": None, "code": None}
+        late = isinstance(verdict, Retry) and verdict.down and verdict.worked
+        return Passed(504 if late else 502, {}, orjson.dumps({"error": error}))
 
     async def _ask(self, request: Request) -> Outcome:
         patience = Patience(self.endpoint)
@@ -239,7 +275,7 @@ class Client:
             return (0, 0)
         values = orjson.loads(body)
         longest = next(filter(None, map(values.get, ("max_tokens", "max_completion_tokens", "max_output_tokens"))), 0)
-        return (len(body) // 4, int(longest))
+        return (len(body) // 4, longest if isinstance(longest, int) else 0)
 
     def _tell_unreported(self, estimate: tuple[int, int]) -> None:
         """Say once that the estimate for a reply stands, since its server reports no tokens."""
@@ -267,6 +303,7 @@ class Client:
                 self._brake.sending.add(task)
             begun = time.perf_counter()
             try:
+                SAMPLE.set(request.sample)
                 verdict = await self._exchange(body, started, patience)
                 if isinstance(verdict, Accepted):
                     # Finding a recorded reply says nothing of the time that its model took.
@@ -331,6 +368,7 @@ class Client:
             )
 
     async def _exchange(self, body: bytes, started: float, patience: Patience) -> Response:
+        patience.seen = None
         with self.servers.taken() as server:
             began = self._watch.now()
             verdict = await self._converse(server, body, started, patience)
@@ -363,6 +401,7 @@ class Client:
             silence.cancel()
         self._connected = True
         data = self._secret.cut_response(data)
+        patience.seen = status, headers, data
         if status in (400, 422):
             # Of what an application is asked nothing can be left out, whatever its error names, and it has no settings.
             params = () if endpoint.application else orjson.loads(body)

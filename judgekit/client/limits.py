@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from judgekit.wire.responses import Retry
@@ -142,10 +142,12 @@ class Patience:
 
     Attributes:
         attempts: how often it failed.
+        seen: the last response, as it came: status, headers, body; None where none came.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.attempts = 0
+        self.seen: tuple[int, Mapping[str, str], bytes] | None = None
         self._endpoint = endpoint
         self._first = self._last = 0.0
         self._throttled = self._oversized = 0

@@ -169,7 +169,7 @@ class Session:
         state = self._stages.setdefault(stage, _Stage(stage))
         state.total = None if total is None or state.total is None else state.total + total
         begun = time.perf_counter()
-        loop = self._enter()
+        loop = self.enter()
         work = _Resolve(self, loop, program, state)
         source = iter(units)
         more = True
@@ -192,7 +192,7 @@ class Session:
             self._tell_origins(state)
         finally:
             state.usage.wall_s += time.perf_counter() - begun
-            await self._leave(loop)
+            await self.leave(loop)
 
     def plan(self, units: Iterable[U], program: Program[U]) -> Plan:
         """Count what `resolve` would take, sending nothing; see `missing`."""
@@ -269,7 +269,8 @@ class Session:
     def _learned(self, endpoint: Endpoint) -> Negotiated:
         return self._negotiated.setdefault((endpoint.identity, endpoint.model), Negotiated())
 
-    def _client(self, endpoint: Endpoint, loop: _Loop) -> Client:
+    def client(self, endpoint: Endpoint, loop: _Loop, key: str = "") -> Client:
+        """Return a client of an endpoint, which sends ``key`` where the endpoint names none of its own."""
         self._spending.check(endpoint)
         if endpoint not in self._limiters:
             self._limiters[endpoint] = Limiter(
@@ -284,7 +285,7 @@ class Session:
 
         return Client(
             endpoint,
-            Servers(endpoint, self._transports or (lambda one: open_transport(one, self._note)), self._note),
+            Servers(endpoint, self._transports or (lambda one: open_transport(one, self._note, key)), self._note),
             self._limiters[endpoint],
             self._spending,
             charge=charge,
@@ -293,7 +294,7 @@ class Session:
             brake=loop.executor.brake,
             negotiated=self._learned(endpoint),
             known=lambda: self._base is not None and holds(self._base, endpoint.identity, endpoint.model),
-            secret=Secret.of(endpoint),
+            secret=Secret.of(endpoint, key),
             backoff_s=self._backoff_s,
         )
 
@@ -316,7 +317,8 @@ class Session:
         for text in (*mixed(stage.origins), *changed(before, stage.origins), *fingerprints(stage.origins)):
             self._note(f"{stage.name}: {text}")
 
-    def _enter(self) -> _Loop:
+    def enter(self) -> _Loop:
+        """Return what the running event loop has of the session, which lives until as many left as entered."""
         running = asyncio.get_running_loop()
         loop = self._loops.get(running)
         if loop is None or loop.ended:
@@ -324,7 +326,8 @@ class Session:
         loop.users += 1
         return loop
 
-    async def _leave(self, loop: _Loop) -> None:
+    async def leave(self, loop: _Loop) -> None:
+        """Close the connections if nobody else in the event loop uses them."""
         loop.users -= 1
         if loop.users:
             return
@@ -403,7 +406,7 @@ class _Loop:
         self.users = 0
         self.flights: dict[str, tuple[Request, list[_Resolve[Any]]]] = {}
         self.executor = LocalExecutor(
-            lambda endpoint: session._client(endpoint, self), session._sink, replace=session._mode == "refresh"
+            lambda endpoint: session.client(endpoint, self), session._sink, replace=session._mode == "refresh"
         )
         self._queue: asyncio.Queue[Request] = asyncio.Queue()
         self._consumer: asyncio.Task[None] | None = None

@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import aiohttp
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     import openai
 
 __all__ = [
+    "SAMPLE",
+    "SAMPLE_HEADER",
     "HttpTransport",
     "OpenAITransport",
     "disconnect",
@@ -39,12 +42,20 @@ __all__ = [
 ]
 
 
-def open_transport(endpoint: Endpoint, note: Callable[[str], None] = lambda _: None) -> Transport:
+SAMPLE: Final[ContextVar[int]] = ContextVar("SAMPLE", default=0)
+"""Which of several replies to one body the request that is being sent is for."""
+
+SAMPLE_HEADER: Final = "x-judgekit-sample"
+"""Tells it to a `judgekit serve`, which would give all of them the same reply; other servers do not know it."""
+
+
+def open_transport(endpoint: Endpoint, note: Callable[[str], None] = lambda _: None, key: str = "") -> Transport:
     """Return the mock for ``mock:``, the sample's recorded replies for ``recorded:``, else an HTTP client.
 
     Args:
         endpoint: whom to ask.
         note: told the proxy, if there is one.
+        key: sent where the endpoint names none of its own.
 
     Raises:
         ConfigError: see `api_key` and `proxy_for`.
@@ -63,7 +74,7 @@ def open_transport(endpoint: Endpoint, note: Callable[[str], None] = lambda _: N
         return RouteTransport(HttpTransport(endpoint, note))
     if endpoint.client is not None or endpoint.transport == "openai":
         return OpenAITransport(openai_client(endpoint, note), openai_headers(endpoint))
-    return HttpTransport(endpoint, note)
+    return HttpTransport(endpoint, note, key)
 
 
 _CONNECT_S = 20.0
@@ -72,23 +83,24 @@ _CONNECT_S = 20.0
 class HttpTransport:
     """Carries requests to one endpoint. Belongs to the event loop it is first used in."""
 
-    def __init__(self, endpoint: Endpoint, note: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(self, endpoint: Endpoint, note: Callable[[str], None] = lambda _: None, key: str = "") -> None:
         """Prepare for one endpoint; its key and its proxy are read from the environment now.
 
         Args:
             endpoint: whom to ask.
             note: told the proxy, if there is one.
+            key: sent where the endpoint names none of its own.
 
         Raises:
             ConfigError: see `api_key` and `proxy_for`.
         """
-        key = api_key(endpoint)
+        key = api_key(endpoint) or key
         self._proxy = _proxy(endpoint, note)
         self._url = URL(endpoint.base_url if endpoint.kind == "route" else url_below(endpoint.base_url, endpoint.path))
         first = URL(self._proxy) if self._proxy else self._url
         self._through = f"{'the proxy ' if self._proxy else ''}{first.host}:{first.port}"
         self._headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "judgekit"}
-        if key is not None:
+        if key:
             self._headers["authorization"] = f"Bearer {key}"
         self._headers |= headers_of(endpoint)
         self._client: aiohttp.ClientSession | None = None
@@ -106,7 +118,7 @@ class HttpTransport:
         """
         client = self._client or self._open()
         try:
-            async with client.post(self._url, data=body, allow_redirects=False) as response:
+            async with client.post(self._url, data=body, headers=_of_sample(), allow_redirects=False) as response:
                 data = bytearray()
                 async for part in response.content.iter_any():
                     data += part
@@ -138,6 +150,11 @@ class HttpTransport:
         if self._client is not None:
             await self._client.close()
             self._client = None
+
+
+def _of_sample() -> dict[str, str]:
+    sample = SAMPLE.get()
+    return {SAMPLE_HEADER: str(sample)} if sample else {}
 
 
 def _why(problem: aiohttp.ClientConnectorError, place: str) -> str:
@@ -257,7 +274,8 @@ class OpenAITransport:
         }
         create = routes[endpoint.api].with_streaming_response.create
         try:
-            async with create(**asked, extra_body=values, extra_headers=self._headers) as response:
+            headers = {**self._headers, **_of_sample()}
+            async with create(**asked, extra_body=values, extra_headers=headers) as response:
                 data = bytearray()
                 async for part in response.iter_bytes():
                     data += part

@@ -24,6 +24,7 @@ __all__ = [
     "header_problem",
     "headers_of",
     "key_among",
+    "on_this_machine",
     "proxy_for",
     "url_below",
     "variable_problem",
@@ -115,7 +116,7 @@ def proxy_for(base_url: str) -> str | None:
     host = (parts.hostname or "").rstrip(".")
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy or _here(host) or proxy_bypass(parts.netloc) or _in_networks(host, proxies.get("no", "")):
+    if not proxy or on_this_machine(host) or proxy_bypass(parts.netloc) or _in_networks(host, proxies.get("no", "")):
         return None
     found = _split(proxy if "://" in proxy else f"http://{proxy}")
     if found is None or found.scheme not in ("http", "https"):
@@ -152,7 +153,8 @@ def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return None
 
 
-def _here(host: str) -> bool:
+def on_this_machine(host: str) -> bool:
+    """Say whether a host is this machine by one of the names that no other one has."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     address = _ip(host)
@@ -235,8 +237,8 @@ class Secret:
         self._escaped = re.compile("|".join("".join(map(_spellings, key)) for key in self._keys).encode())
 
     @classmethod
-    def of(cls, endpoint: Endpoint) -> Self:
-        """Return the secrets of an endpoint: its key, and the headers that come from variables.
+    def of(cls, endpoint: Endpoint, key: str = "") -> Self:
+        """Return the secrets of an endpoint: its key, or ``key``, and the headers that come from variables.
 
         Raises:
             ConfigError: see `api_key` and `headers_of`.
@@ -244,7 +246,7 @@ class Secret:
         named = {name.lower() for name, value in endpoint.headers.items() if value.startswith(_FROM_ENV)}
         hidden = [value for name, value in headers_of(endpoint).items() if name in named]
         # What follows a scheme, as in "Bearer KEY", is a secret of its own.
-        return cls(api_key(endpoint), *hidden, *(value.rpartition(" ")[2] for value in hidden))
+        return cls(api_key(endpoint), key, *hidden, *(value.rpartition(" ")[2] for value in hidden))
 
     def __repr__(self) -> str:
         return "Secret()"

@@ -272,6 +272,11 @@ class Endpoint:
         return ", ".join(self.base_urls) or self.base_url
 
     @property
+    def keyed(self) -> bool:
+        """Whether it brings the key of its requests, or has no use for one."""
+        return bool(self.api_key_env or self.client is not None or self.transport != "http" or self.built_in)
+
+    @property
     def max_reply_bytes(self) -> float:
         """The most bytes that one reply may have, unpacked."""
         return self.max_reply_mb * 1e6

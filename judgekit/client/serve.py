@@ -1,0 +1,314 @@
+"""The store for other tools: an OpenAI-compatible server that answers from the store, and passes on what it lacks.
+
+A request has the identity that it has in a run: its endpoint, and every field of its body. What is in flight is joined,
+so that several tools pay for the same request once. Unlike in a run, nothing is negotiated, tried again or waited for:
+an error goes back as it came, since the tool knows what to do about it. It is never stored, and neither is a key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import socket
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from judgekit.client.client import Passed
+from judgekit.client.session import Session
+from judgekit.client.transports import SAMPLE_HEADER
+from judgekit.errors import BudgetError, DataError, EndpointError, StoppedError, StoreError, UsageError
+from judgekit.wire.access import key_among, on_this_machine
+from judgekit.wire.jsontext import canonical, parse_json
+from judgekit.wire.types import Endpoint, Reply, Request
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request as Asked
+    from starlette.responses import Response
+
+__all__ = ["Relay", "application", "owned", "serve"]
+
+_SOURCES: Final = ("store", "joined", "sent", "failed")
+_KNOWN: Final = "POST /v1/chat/completions, GET /v1/models, GET /health and GET /metrics"
+
+
+@contextmanager
+def owned(store: Path) -> Iterator[None]:
+    """Hold a store for one `judgekit serve`, until the block or the process ends, however it ends.
+
+    Raises:
+        UsageError: another one holds it.
+    """
+    with closing(sqlite3.connect(store / "serve.lock", timeout=0, isolation_level=None)) as lock:
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError:
+            raise UsageError(
+                f"another `judgekit serve` uses the store {store}: point your tools at that one, or name another folder"
+                " with --cache"
+            ) from None
+        yield
+
+
+class Relay:
+    """Answers requests from a session's store, or passes them on. Belongs to the event loop in which it is made.
+
+    Args:
+        session: the store, the limits and the budget.
+        endpoints: whom to ask; a request names one by its model, or by its name where several have that model.
+
+    Raises:
+        ConfigError: an endpoint's key is not in the environment.
+        UsageError: there is no LLM among the endpoints, or one without a price beside a limit of cost.
+    """
+
+    def __init__(self, session: Session, endpoints: Iterable[Endpoint]) -> None:
+        llms = [endpoint for endpoint in endpoints if not endpoint.application]
+        if not llms:
+            raise UsageError("no LLM is named: give --base-url and --model, or an experiment file with [endpoints]")
+        models = Counter(endpoint.model for endpoint in llms)
+        self.models = {one.model if models[one.model] == 1 else one.name: one for one in llms}
+        self.counts: dict[str, Counter[str]] = {one.name: Counter() for one in llms}
+        self._session = session
+        self._loop = session.enter()
+        self._clients = {(one, ""): session.client(one, self._loop) for one in llms}
+        self._flights: dict[str, tuple[str, asyncio.Task[Reply | Passed]]] = {}
+
+    @property
+    def problem(self) -> StoppedError | None:
+        """Why nothing more is sent, if so; what is stored is given all the same."""
+        return self._loop.executor.brake.error
+
+    def stop(self, problem: StoppedError) -> None:
+        """Send nothing more."""
+        self._loop.executor.brake.error = problem
+
+    async def ask(self, body: Mapping[str, Any], sample: int = 0, key: str = "") -> tuple[str, Reply | Passed]:
+        """Return where the answer to a request comes from, as `counts` names it, and the answer.
+
+        Args:
+            body: the request's; it names a model of `models`.
+            sample: tells requests of one body apart.
+            key: what the tool sent, for an endpoint without a key of its own.
+
+        Raises:
+            ValueError, DataError: the body cannot be sent as JSON.
+        """
+        endpoint = self.models[body["model"]]
+        request = Request(endpoint, canonical({**body, "model": endpoint.model}), sample)
+        source, answer = await self._ask(request, "" if endpoint.keyed else key)
+        self.counts[endpoint.name][source if isinstance(answer, Reply) else "failed"] += 1
+        return source, answer
+
+    async def _ask(self, request: Request, key: str) -> tuple[str, Reply | Passed]:
+        while True:
+            if stored := self._session.lookup([request.key]).get(request.key):
+                return "store", stored
+            source, flight = "joined", self._flights.get(request.key)
+            if flight is None:
+                source, flight = "sent", (key, asyncio.create_task(self._send(request, key)))
+                self._flights[request.key] = flight
+                flight[1].add_done_callback(lambda _: self._flights.pop(request.key))
+            answer = await asyncio.shield(flight[1])  # a tool that does not wait finds the reply in the store later
+            if isinstance(answer, Reply) or flight[0] == key:
+                return source, answer
+            # What failed with the key of another tool may succeed with this one.
+
+    async def _send(self, request: Request, key: str) -> Reply | Passed:
+        who = request.endpoint, key
+        try:
+            if who not in self._clients:
+                self._clients[who] = self._session.client(request.endpoint, self._loop, key)
+            return await self._clients[who].pass_on(request)
+        except BudgetError as problem:
+            return _refusal(402, str(problem), "budget_used_up")
+        except StoppedError as problem:
+            if isinstance(problem, StoreError):
+                self.stop(problem)  # whatever is sent now is paid, and lost
+            return _refusal(503, str(problem), "stopped")
+
+    def metrics(self) -> str:
+        """Return what was asked and taken so far, as Prometheus reads it."""
+        taken = {name: usage.incurred for name, usage in self._session.totals().items()}
+        servers = [(who[0].name, one) for who, client in self._clients.items() for one in client.servers.all]
+        flying, resting = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+        for name, server in servers:
+            flying[name, server.url] += server.active
+            resting[name, server.url] |= server.rests_until > time.monotonic()
+        requests = {(name, source): count[source] for name, count in self.counts.items() for source in _SOURCES}
+        tokens = {(name, kind): getattr(a, f"{kind}_tokens") for name, a in taken.items() for kind in _TOKENS}
+        attempts = {(name,): amount.requests for name, amount in taken.items()}
+        cost = {(name,): amount.money for name, amount in taken.items() if amount.money is not None}
+        return "".join(
+            (
+                _family("requests_total", "Requests of tools, by where the answer is from.", requests, "source"),
+                _family("attempts_total", "Requests sent to endpoints, failed ones too.", attempts),
+                _family("tokens_total", "Tokens that endpoints reported.", tokens, "kind"),
+                _family("cost_total", "Money spent, at your prices.", cost),
+                _family("in_flight", "Requests in flight at a server.", flying, "server"),
+                _family("resting", "Whether a server is left alone for now.", resting, "server"),
+            )
+        )
+
+    async def aclose(self, *, wait: bool = True) -> None:
+        """Wait for what is in flight, store it, and close all connections."""
+        tasks = [task for _, task in self._flights.values()]
+        for task in () if wait else tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for client in self._clients.values():
+            await client.servers.aclose()
+        await self._session.leave(self._loop)
+
+
+_TOKENS: Final = ("prompt", "completion")
+
+
+def _family(name: str, told: str, values: Mapping[Any, float], *labels: str) -> str:
+    kind = "counter" if name.endswith("_total") else "gauge"
+    lines = [f"# HELP judgekit_{name} {told}", f"# TYPE judgekit_{name} {kind}"]
+    for key, value in values.items():
+        named = zip(("endpoint", *labels), key, strict=True)
+        shown = ",".join(f"{label}={orjson.dumps(text).decode()}" for label, text in named)
+        lines.append(f"judgekit_{name}{{{shown}}} {value:.12g}")
+    return "\n".join(lines) + "\n"
+
+
+def _refusal(status: int, reason: str, code: str, param: str | None = None) -> Passed:
+    """Return what judgekit itself says, in OpenAI's form; OpenAI's client then does not try again."""
+    error = {"message": reason, "type": "judgekit_error", "param": param, "code": code}
+    return Passed(status, {"x-should-retry": "false"}, orjson.dumps({"error": error}))
+
+
+def _asked(data: bytes, kind: str, models: Mapping[str, Endpoint]) -> dict[str, Any] | Passed:
+    """Return the body of a request, without what says nothing, or what is wrong with it."""
+    if not kind.startswith("application/json"):  # what a web page may send elsewhere without asking
+        return _refusal(415, "send JSON, with the content type application/json", "content_type")
+    try:
+        body = parse_json(data)
+    except ValueError:
+        return _refusal(400, "the body is not JSON", "invalid_json")
+    if not isinstance(body, dict) or not isinstance(body.get("messages"), list):
+        return _refusal(400, "the body must be an object with a list of messages", "invalid_body", "messages")
+    if body.pop("stream", None):
+        reason = "judgekit serve keeps whole replies and does not stream: leave out stream, or set it to false"
+        return _refusal(400, reason, "streaming_not_supported", "stream")
+    if body.get("model") not in models:
+        reason = f"judgekit serve has no model {body.get('model')!r} (it has: {', '.join(models)})"
+        return _refusal(404, reason, "model_not_found", "model")
+    if key := key_among({name: value for name, value in body.items() if name not in ("messages", "tools")}):
+        reason = f"{key} looks like a key, and bodies are stored: send keys as the header Authorization"
+        return _refusal(400, reason, "key_in_body", key)
+    return body
+
+
+def application(relay: Relay, token: str | None = None) -> Starlette:
+    """Return the server.
+
+    Args:
+        relay: answers.
+        token: what tools send as their key. Without one the keys of tools pass through, and only requests to this
+            machine by one of its own names are answered, which those of web pages elsewhere are not.
+    """
+    from starlette.applications import Starlette
+    from starlette.exceptions import HTTPException
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+    def respond(answer: Passed) -> Response:
+        return Response(answer.body, answer.status, {"content-type": "application/json", **answer.headers})
+
+    def barred(asked: Asked) -> Passed | None:
+        if token is None and not on_this_machine(asked.url.hostname or ""):
+            return _refusal(403, "only this machine is served; other names need --host and a token", "host")
+        given = asked.headers.get("authorization", "").encode()
+        if token is not None and not hmac.compare_digest(given, f"Bearer {token}".encode()):
+            return _refusal(401, "send the token of judgekit serve as the key", "invalid_token")
+        return None
+
+    async def completions(asked: Asked) -> Response:
+        if refused := barred(asked):
+            return respond(refused)
+        body = _asked(await asked.body(), asked.headers.get("content-type", ""), relay.models)
+        if isinstance(body, Passed):
+            return respond(body)
+        sample = asked.headers.get(SAMPLE_HEADER, "0")
+        if not (sample.isascii() and sample.isdigit()):
+            return respond(_refusal(400, f"{SAMPLE_HEADER} must be a number, is {sample!r}", "sample"))
+        key = asked.headers.get("authorization", "").removeprefix("Bearer ") if token is None else ""
+        try:
+            source, answer = await relay.ask(body, int(sample), key)
+        except (DataError, ValueError) as problem:
+            return respond(_refusal(400, f"the body cannot be sent: {problem}", "invalid_body"))
+        if isinstance(answer, Passed):
+            return respond(answer)
+        return Response(answer.raw, 200, {"x-judgekit-source": source}, "application/json")
+
+    async def models(asked: Asked) -> Response:
+        if refused := barred(asked):
+            return respond(refused)
+        known = [{"id": n, "object": "model", "created": 0, "owned_by": "judgekit"} for n in relay.models]
+        return respond(Passed(200, {}, orjson.dumps({"object": "list", "data": known})))
+
+    async def health(asked: Asked) -> Response:
+        said = {"status": "ok" if relay.problem is None else str(relay.problem)}
+        return respond(Passed(200 if relay.problem is None else 503, {}, orjson.dumps(said)))
+
+    async def metrics(asked: Asked) -> Response:
+        if refused := barred(asked):
+            return respond(refused)
+        return Response(relay.metrics(), media_type="text/plain; version=0.0.4")
+
+    async def unknown(asked: Asked, problem: Exception) -> Response:
+        return respond(_refusal(404, f"{asked.method} {asked.url.path} is not served; {_KNOWN} are", "not_found"))
+
+    routes = [
+        Route("/v1/chat/completions", completions, methods=["POST"]),
+        Route("/v1/models", models),
+        Route("/health", health),
+        Route("/metrics", metrics),
+    ]
+    return Starlette(routes=routes, exception_handlers={HTTPException: unknown})
+
+
+async def serve(
+    session: Session,
+    endpoints: Iterable[Endpoint],
+    listening: socket.socket,
+    token: str | None,
+    note: Callable[[str], None],
+) -> dict[str, Counter[str]]:
+    """Serve until SIGINT or SIGTERM; return how many requests were answered, by endpoint and by where from.
+
+    What is in flight then is waited for, unless the signal comes again; what waits for its turn is refused.
+
+    Raises:
+        ConfigError, UsageError: see `Relay`, or the packages of the extra ``serve`` are missing.
+    """
+    try:
+        import uvicorn
+    except ImportError:
+        raise UsageError("judgekit serve needs starlette and uvicorn: pip install 'judgekit[serve]'") from None
+    relay = Relay(session, endpoints)
+    loop = asyncio.get_running_loop()
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: object) -> None:
+            self.force_exit, self.should_exit = self.should_exit, True
+            relay.stop(EndpointError("judgekit serve is stopping"))
+            if not self.force_exit:
+                loop.call_soon_threadsafe(note, "stopping: waits for what is in flight; again leaves at once")
+
+    server = Server(uvicorn.Config(application(relay, token), log_config=None, access_log=False, lifespan="off"))
+    try:
+        await server.serve(sockets=[listening])
+    finally:
+        await relay.aclose(wait=not server.force_exit)
+    return relay.counts
