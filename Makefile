@@ -30,6 +30,7 @@ check: $(VENV)/.dev
 
 # A warning (a link inside of the project that leads nowhere, a page that no other lists) is an error.
 docs: $(VENV)/.docs
+	$(BIN)/python docs/generate.py
 	$(BIN)/python -m sphinx -q -W --keep-going -j auto -d build/doctrees docs build/docs
 
 # Those of other sites may be down or out of reach: only a page that is not there is an error.

@@ -40,7 +40,7 @@ from judgekit.errors import UsageError, nearest, not_among
 from judgekit.spec import Spec, Value, parse, run_file, split_file, user_code
 from judgekit.wire.types import Endpoint
 
-__all__ = ["About", "Context", "Plugin", "Registry", "about", "option", "read_options"]
+__all__ = ["About", "Context", "Plugin", "Registry", "about", "attributes", "option", "read_options"]
 
 _SECTION: Final = re.compile(r"^(Scale|Needs|Costs|Attributes):\s+(.+?)(?=\n\n|\n\S|\Z)", re.M | re.S)
 _ATTRIBUTE: Final = re.compile(r"^ {4}(\w+): (.+?)(?=^ {4}\w|\Z)", re.M | re.S)
@@ -101,14 +101,22 @@ def about(kind: type) -> About:
     said: dict[str, str] = {}
     told: dict[str, str] = {}
     for one in kind.__mro__[-2::-1]:
-        sections = dict(_SECTION.findall(inspect.cleandoc(one.__doc__ or "")))
-        attributes = _ATTRIBUTE.findall("    " + sections.pop("Attributes", ""))
-        told |= {name: " ".join(text.split()) for name, text in attributes}
-        said |= {title: " ".join(text.split()) for title, text in sections.items()}
+        told |= attributes(one)
+        said |= {title: " ".join(text.split()) for title, text in _sections(one).items()}
     does = (kind.__doc__ or "").strip().partition("\n")[0].removesuffix(".")
     known = _options(kind) if issubclass(kind, Plugin) else {}
     options = {name: told.get(one.field, "") for name, one in known.items()}
     return About(does, said.get("Scale", ""), said.get("Needs", ""), said.get("Costs", ""), options)
+
+
+def attributes(kind: type) -> dict[str, str]:
+    """Return what a class says of its attributes in the section ``Attributes:`` of its docstring."""
+    told = _ATTRIBUTE.findall("    " + _sections(kind).get("Attributes", ""))
+    return {name: " ".join(text.split()) for name, text in told}
+
+
+def _sections(kind: type) -> dict[str, str]:
+    return dict(_SECTION.findall(inspect.cleandoc(kind.__doc__ or "")))
 
 
 def option(default: Any = MISSING, *, least: float | None = None, name: str = "") -> Any:

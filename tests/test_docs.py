@@ -16,19 +16,23 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib.util
 import io
 import json
 import re
 import shlex
 import shutil
+import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+import pandas as pd
 import pytest
 
 import judgekit
@@ -42,8 +46,9 @@ from tests.commands import Judgekit, in_process
 from tests.servers import FaultServer
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [page for page in sorted((ROOT / "docs").glob("*.md")) if page.name != "cli.md"]
 SAMPLE = Path(judgekit.sample.__file__).parent
+RESULTS = ROOT / "docs" / "results.md"
 SERVER = "http://localhost:8000/v1"
 MARK = re.compile(r"<!-- (file|exits|not run): (.+?) -->")
 BLOCK = re.compile(r"((?:^<!-- [^\n]+? -->\n+)*)(?:^```(\w+)\n(.*?)^```$|^<!-- (set up)\n(.*?)^-->$)", re.M | re.S)
@@ -89,7 +94,7 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> Path:
     gold = (SAMPLE / "provenance.qrels").read_text().splitlines(keepends=True)
     (folder / "gold.qrels").write_text("".join(line for line in gold if line.split()[0] in wanted))
     experiment = next(b for b in _blocks(ROOT / "README.md") if b.language == "toml")
-    (folder / "experiment.toml").write_text(experiment.text)
+    (folder / "experiment.toml").write_text(experiment.text.replace("[analysis]\n", "[analysis]\nresamples = 100\n"))
     return folder
 
 
@@ -120,6 +125,7 @@ def server(fault_server: FaultServer, material: Path) -> str:
     return fault_server.base_url
 
 
+@cache
 def _help(*command: str) -> str:
     out = io.StringIO()
     with contextlib.redirect_stdout(out), pytest.raises(SystemExit):
@@ -172,13 +178,13 @@ class _Page:
                 self.python(block, run and "file" not in block.marks)
             case "toml":
                 self.toml(block)
-            case "text":
+            case "text" if run:
                 for piece in block.text.split("…"):
                     assert _plain(piece) in _plain(self.said)
             case "json":
                 json.loads(block.text)
             case other:
-                assert other in ("yaml", "html")
+                assert other in ("yaml", "html", "text")
 
     def command(self, line: str, run: bool, code: int) -> None:
         words = shlex.split(line, comments=True)
@@ -224,20 +230,21 @@ class _Page:
         parse_config({**given, **content}, Path("experiment.toml"))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_every_command_and_snippet_of_the_page_works(
-    page: Path,
-    material: Path,
-    server: str,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    folder = tmp_path / "here"
-    shutil.copytree(material, folder)
-    experiment = folder / "experiment.toml"
+@pytest.fixture
+def folder(material: Path, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder to read a page in, which is the working directory; its modules can be imported."""
+    made = tmp_path / "here"
+    shutil.copytree(material, made)
+    experiment = made / "experiment.toml"
     experiment.write_text(experiment.read_text().replace(SERVER, server))
-    monkeypatch.chdir(folder)
+    monkeypatch.chdir(made)
+    monkeypatch.syspath_prepend(made)
+    yield made
+    for name in [name for name, one in sys.modules.items() if str(made) in str(getattr(one, "__file__", ""))]:
+        del sys.modules[name]
+
+
+def _read(page: Path, folder: Path, capfd: pytest.CaptureFixture[str], server: str) -> None:
     reader = _Page(folder, in_process(capfd), server)
     for block in _blocks(page):
         try:
@@ -246,10 +253,58 @@ def test_every_command_and_snippet_of_the_page_works(
             raise AssertionError(f"{page.name}:{block.line}: {error}\n{block.text}") from error
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if page != RESULTS], ids=lambda page: page.stem)
+def test_every_command_and_snippet_of_the_page_works(
+    page: Path, folder: Path, server: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    _read(page, folder, capfd, server)
+
+
+def test_every_file_of_the_results_and_every_column_is_on_its_page(
+    folder: Path, server: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    _read(RESULTS, folder, capfd, server)
+    text = RESULTS.read_text()
+    sections = dict(re.findall(r"^### `(.+?)`\n(.*?)(?=^##|\Z)", text, re.M | re.S))
+    tables = {path.relative_to(folder / "results"): path for path in (folder / "results").rglob("*.*")}
+    found: dict[str, set[str]] = {}
+    for name, path in tables.items():
+        section = (
+            f"{name.parent}/{'NAME' if name.parent.name == 'labels' else 'PROMPT'}" if len(name.parts) > 1 else name
+        )
+        if name.suffix in (".csv", ".parquet"):
+            columns = pd.read_csv(path).columns if name.suffix == ".csv" else pd.read_parquet(path).columns
+            seen = {re.sub(r"^power_\d+$", "power_S", column) for column in columns}
+            found.setdefault(str(section) + (name.suffix if len(name.parts) > 1 else ""), set()).update(seen)
+        assert len(name.parts) > 1 or f"`{name}`" in text, f"{name} is not on the page"
+    assert set(sections) == set(found)
+    for name, section in sections.items():
+        rows = re.findall(r"^\| (`.+?) \| (.+?) \|$", section, re.M)
+        told = {column: meaning for cell, meaning in rows for column in re.findall(r"`(\w+)`", cell)}
+        assert found[name] <= set(told), f"{name}: columns that the page does not name"
+        lacking = {column for column, meaning in told.items() if not meaning.startswith("Only")} - found[name]
+        assert not lacking, f"{name} has no column {lacking}"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_command_in_the_text_of_the_page_exists(page: Path) -> None:
     for found in re.finditer(r"`(judgekit [^`|…]*)`", BLOCK.sub("", page.read_text())):
         _exists(shlex.split(found[1].replace("\n", " "))[1:])
+
+
+def test_what_the_pages_take_from_the_code_is_up_to_date() -> None:
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    generate = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generate)
+    taken = set()
+    for page in PAGES:
+        text = page.read_text()
+        taken |= set(re.findall(r"<!-- made: ([\w-]+) -->", text))
+        assert generate.made(text) == text, f"{page.name}: run `python docs/generate.py`"
+    assert taken == set(generate.MADE)
+    assert "## judgekit annotate correct" in generate.command_line()
 
 
 def _anchors(path: Path) -> set[str]:

@@ -41,7 +41,7 @@ FLAGS: Final[dict[str, str]] = {
     "end_of_interval": "noise pulls the value down to the end of its interval: the truth is likely higher",
     "means_only": "only means over queries are known, which give no interval",
     "constant_resamples": "constant on more than 5 % of the resamples, which leaves no interval",
-    "coverage": "in simulation, 95 % intervals like this covered less than 93 % or more than 97 % (README, Statistics)",
+    "coverage": "in simulation, 95 % intervals like this covered less than 93 % or more than 97 % (docs/statistics.md)",
 }
 """What each flag in the comparison table means."""
 

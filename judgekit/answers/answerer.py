@@ -52,7 +52,18 @@ MODES: Final[Mapping[str, Mapping[str, Value]]] = {
 
 
 @dataclass(frozen=True)
-class _Options:
+class Options:
+    """``[answers.options]``: how documents are shown.
+
+    Attributes:
+        order: best first, best last, or shuffled.
+        seed: of the shuffling.
+        context_tokens: the most tokens that the documents of a prompt may take, by estimate; what does not fit is cut.
+        mode: all documents in one prompt; or one request per document, and the answers merged, by vote or by the model.
+        closed_prompt: the prompt where there is no document; by default the one that the prompt names.
+        merge_prompt: the prompt of ``mode = "merge"``.
+    """
+
     order: Order = "ranked"
     seed: int = option(0, least=0)
     context_tokens: int | None = option(None, least=1)
@@ -275,7 +286,7 @@ def make_answerer(
     Raises:
         UsageError: an option is unknown or makes no sense.
     """
-    given = _Options(**read_options(_Options, Spec("answers", tuple((options or {}).items()))))
+    given = Options(**read_options(Options, Spec("answers", tuple((options or {}).items()))))
     if endpoint.application:
         odd = [name for name in ("mode", "closed_prompt", "merge_prompt") if name in (options or {})]
         if odd or prompt != DEFAULT_PROMPT:

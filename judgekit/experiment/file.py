@@ -57,10 +57,17 @@ class _Section(BaseModel):
 class DataConfig(_Section):
     """``[data]``: the collection and the depth of the pool.
 
-    ``data`` stands for queries and docs where one source holds both, such as ``beir:FOLDER``. ``docs`` may be several
-    files. ``format`` says in which form a file is, by role (``queries``, ``docs``, ``run NAME``), where its content
-    does not; ``FORM:FILE`` says the same. ``query_log`` is a file with real queries, one a line, that the experiment's
-    are compared with; ``limit`` takes the first queries only.
+    ``data`` stands for queries and docs where one source holds both, such as ``beir:FOLDER``.
+
+    Attributes:
+        queries: the file with the questions.
+        docs: the file with the documents, or several.
+        depth: each run is cut to this many documents; their union is the pool, of which every pair is labelled once.
+        format: in which form a file is, by role (``queries``, ``docs``, ``run NAME``), where its content does not
+            tell; ``FORM:FILE`` says the same.
+        fields: how documents are shown to models and to containment: with their title, or the text alone.
+        query_log: a file with real queries, one a line; the report says whether the experiment's look like them.
+        limit: use the first queries only.
     """
 
     queries: str
@@ -102,16 +109,23 @@ else:
 
 
 class PriceConfig(_Section):
-    """``[prices.MODEL]``: money per million tokens, in the user's currency."""
+    """``[prices.MODEL]``: money per million tokens, in the user's currency.
+
+    Attributes:
+        prompt: for a million tokens of prompts.
+        completion: for a million tokens of replies.
+    """
 
     prompt: Annotated[float, Field(ge=0)]
     completion: Annotated[float, Field(ge=0)]
 
 
 class LabelerConfig(BaseModel):
-    """``[[labelers]]``: a kind, its options, and optionally a name; the spelling is the default name.
+    """``[[labelers]]``: a kind, its options, and optionally a name.
 
-    A kind may be a class in a user's file, ``my_labelers.py:Longest``.
+    Attributes:
+        kind: a labeler that `judgekit labelers` lists, or a class of your own, ``my_labelers.py:Longest``.
+        name: what tables and files call the labeling; by default its spelling, ``judge(prompt=graded)``.
     """
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
@@ -136,12 +150,19 @@ class LabelerConfig(BaseModel):
 class AnswersConfig(_Section):
     """``[answers]``: end-to-end answering from the top k documents of each run.
 
-    Several endpoints answer one after the other; the verdict is about the answers of the first. ``import`` is a file
-    with what an application answered, and ``answered_by`` the model that did; then only endpoints that are named
-    answer, too. ``ratings`` are files with what people or another tool think of answers; without any metric nothing is
-    answered, and quality is those ratings alone. ``options`` are those of
-    `judgekit.answers.answerer.make_answerer`. ``modes`` are ways of answering (`judgekit.answers.answerer.MODES`): the
-    verdict is about the first, and a table of their own compares them.
+    Attributes:
+        import: a file with what your application answered; then only endpoints that ``endpoint`` names answer too.
+        answered_by: the model that gave the imported answers.
+        endpoint: which endpoint answers; by default the only one. Several answer one after the other, and the verdict
+            is about the answers of the first.
+        prompt: an answer prompt, or the path of your own.
+        depths: how many of a run's documents an answer is made from.
+        metrics: how answers are rated; `judgekit answer-metrics` lists what there is, ``my_metrics.py:Brief`` is yours.
+        closed_book: whether questions are also answered without any document, as a control.
+        ratings: files with what people or another tool think of answers. Where nothing names an endpoint, a prompt,
+            metrics or answers to import, nothing is answered, and quality is those ratings alone.
+        modes: ways of answering, see below: the verdict is about the first, and a table of their own compares them.
+        options: the table ``[answers.options]``, see below.
     """
 
     imported: str | None = Field(default=None, alias="import")
@@ -185,13 +206,23 @@ class AnswersConfig(_Section):
 
 
 class PromptsConfig(_Section):
-    """``[prompts]``: ``folder`` holds prompts of the user's own, NAME.toml; short names are found there first."""
+    """``[prompts]``: prompts of your own.
+
+    Attributes:
+        folder: a folder with prompts, NAME.toml; short names are looked for there first.
+    """
 
     folder: str | None = None
 
 
 class MetricsConfig(_Section):
-    """``[metrics]``: the measures; each without a cutoff is taken at every answer depth."""
+    """``[metrics]``: how runs are scored.
+
+    Attributes:
+        measures: each without a cutoff is taken at every answer depth.
+        missing: what becomes of the score of a query of which a label is missing: undefined, the label counts as not
+            relevant, or the document is left out of the list.
+    """
 
     measures: Annotated[list[str], Field(min_length=1)] = ["nDCG", "P", "R", "AP", "RR", "Success"]
     missing: Literal["undefined", "zero", "condense"] = "undefined"
@@ -207,12 +238,22 @@ _RENAMED = {
 
 
 class AnalysisConfig(_Section):
-    """``[analysis]``: what the labels are wanted for, the one cell that the verdict is about, and the resampling.
+    """``[analysis]``: what the labels are wanted for, what the verdict is about, and the resampling.
 
-    ``groups`` is a column of the query file: queries of a group (paraphrases, questions about one document) are
-    resampled together. ``confidence`` is that of all intervals and claims. ``accept_mixed_models`` lets a verdict rest
-    on replies that come from several models under one name. ``stop = "decided"`` labels and answers random blocks of
-    queries, and ends with the first after which one labeling is shown to be better than every other.
+    Attributes:
+        use: which verdict leads. By default ``choose-runs`` with two or more runs, else ``find-questions``.
+        primary: the measure that the verdict is about; by default nDCG with the largest cutoff, else the first.
+        primary_metric: the answer metric that the verdict is about; by default the first.
+        keep: the share of the best labeling's decision gain that a cheaper one must keep to be recommended.
+        margin_points: the points of quality that a cheaper one may lose instead.
+        confidence: of all intervals and claims.
+        groups: a column of the queries: those of a group (paraphrases, questions about one document) are resampled
+            together.
+        resamples: the number of bootstrap resamples of the queries.
+        seed: of the resamples.
+        accept_mixed_models: whether a verdict may rest on replies of several models under one name.
+        stop: ``decided`` labels and answers random blocks of queries, and ends with the first after which one labeling
+            is shown to be better than every other.
     """
 
     use: Literal["choose-runs", "find-questions", "guard"] | None = None
@@ -239,10 +280,16 @@ class AnalysisConfig(_Section):
 class GuardConfig(RulesConfig):
     """``[guard]``: what `judgekit guard` does with this file, and the ladder of `judgekit run`.
 
-    ``base`` and ``new`` are names of runs, ``labeler`` is the name of one; see `judgekit.guard` for the rules. The
-    ladder makes ``base`` worse by ``steps``, in ``shares`` percent of the queries, beside changes for better and worse
-    in ``noise`` percent; ``relevant`` names the labeler whose relevant documents ``drop`` takes away, ``earlier`` a
-    file with an earlier version of the documents, for ``stale``; ``answer`` answers so many changed queries a step.
+    Attributes:
+        base: the run that is the old version, and that the ladder makes worse; by default the first.
+        new: the run that is the new version.
+        labeler: the labeler that `judgekit guard` asks.
+        steps: what the ladder does to lists.
+        shares: the percent of the queries that a step changes.
+        noise: the percent of the queries that change for better or worse beside it.
+        relevant: the labeler whose relevant documents the step ``drop`` takes away; by default one that reads a file.
+        earlier: a file with an earlier version of the documents, for the step ``stale``.
+        answer: answer so many changed queries a step, to tie it to points of quality.
     """
 
     base: str | None = None
@@ -261,7 +308,11 @@ class GuardConfig(RulesConfig):
 
 
 class ReportConfig(_Section):
-    """``[report]``: ``texts = false`` leaves questions, passages, answers and replies out of the report."""
+    """``[report]``: the page.
+
+    Attributes:
+        texts: whether it shows questions, passages, answers and replies.
+    """
 
     texts: bool = True
 
@@ -270,7 +321,8 @@ class Config(_Section):
     """A whole experiment file.
 
     Attributes:
-        title: of the report; the file's name by default.
+        title: of the report; by default the file's name.
+        runs: the table ``[runs]``: a name and the file of each run.
         path: the file that it was read from; paths inside are relative to its folder.
     """
 
@@ -428,7 +480,7 @@ def located(path: Path, key: str | None = None) -> Iterator[None]:
         raise ConfigError(str(error), path, key) from None
 
 
-_SECTIONS: dict[str, type[BaseModel]] = {
+SECTIONS: dict[str, type[BaseModel]] = {
     "data": DataConfig,
     "endpoints": EndpointConfig,
     "labelers": LabelerConfig,
@@ -451,7 +503,7 @@ def _speak(error: ValidationError, path: Path) -> ConfigError:
     key = ".".join(location)
     kind = problem["type"]
     if kind == "extra_forbidden":
-        section = _SECTIONS.get(location[0], Config) if len(location) > 1 else Config
+        section = SECTIONS.get(location[0], Config) if len(location) > 1 else Config
         known = [one.alias or name for name, one in section.model_fields.items() if name != "path"]
         what = "table or key" if len(location) == 1 else "key"
         return ConfigError(not_among(what, location[-1], known), path, key)

@@ -57,10 +57,10 @@ class Rules:
     """What a gate is about.
 
     Attributes:
-        measure: by which the versions are scored; nDCG@10 where nothing else says it.
-        max_drop: the mean loss that must not be, in hundredths of the measure's range.
-        max_group_drop: the same for each group; None is the same number.
-        by: the column of the queries that names their groups, if each is to be guarded.
+        measure: by which the versions are scored; by default the primary measure, else nDCG@10.
+        max_drop: the mean loss that is too much, in hundredths of the measure's range.
+        max_group_drop: the same for each group; by default ``max_drop``.
+        by: the column of the queries that names their groups, to guard each.
         unjudged: what a document without a label is: ``bounds``, anything on the scale; ``nonrelevant``, 0.
         alpha: how often each claim may be false.
         strict: whether inconclusive counts as a failure.

@@ -68,26 +68,27 @@ class Endpoint:
         name: what the user calls it.
         base_url: e.g. ``http://localhost:8000/v1``; ``mock:`` and ``recorded:`` need no server.
         base_urls: several servers of the same model, instead of ``base_url``, which is then the first of them. All
-            limits are those of the endpoint as a whole; see `judgekit.client.servers`.
+            limits are those of the endpoint as a whole.
         model: the model id that is sent.
         api_key_env: name of the environment variable that holds the key, if one is needed.
         transport: ``http``, our own lean client, or ``openai``, the openai package's.
         client: an ``openai.AsyncOpenAI`` (or Azure's) of your own that carries the requests; its base_url and key hold.
         headers: further headers of each request; ``"env:NAME"`` stands for what an environment variable holds.
-        revision: the user's word for the weights behind the name; a new one makes all requests new.
+        revision: your word for the weights behind the name; a new one makes all requests new.
         namespace: stands for ``base_url`` in the identity of requests (replicas, changing ports).
-        family: the user's word for related models; a judge of the answerer's family is marked.
+        family: your word for related models; a judge of the answerer's family is marked.
         concurrency: the most requests in flight at once.
         timeout_s: seconds that one attempt may take once it holds a slot.
-        max_retries: further attempts after a failed one; 0 means none.
+        max_retries: further attempts after a failed one.
         patience_s: seconds after its first failure in which a request may be tried again, and for which an endpoint may
             answer nothing but failures; a tenth of it before the endpoint has answered anything.
         max_reply_mb: the most megabytes (a million bytes) that one reply may have, unpacked.
-        requests_per_minute, tokens_per_minute: client-side limits; None means none.
+        requests_per_minute: the most requests that are sent in a minute; by default there is no limit.
+        tokens_per_minute: the most tokens that are used in a minute, by estimate; likewise.
         params: further fields of each request body, e.g. ``{"temperature": 0, "seed": 1}``. They are part of the
             identity of a request.
         api: of such a server, ``chat`` (completions), ``completions`` of one text, for base models without a chat
-            template, or ``responses``; see `judgekit.wire.shapes`.
+            template, or ``responses``.
         kind: ``chat``, an OpenAI-compatible server; ``callable``, a Python function, or ``route``, an HTTP address
             (``base_url``): (question, documents) -> answer. These two only answer questions. ``model`` is then the LLM
             inside, as far as it is declared.

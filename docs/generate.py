@@ -1,0 +1,228 @@
+"""Write what the pages take from the code: `python docs/generate.py` (`make docs` runs it).
+
+Tables of pages stand between ``<!-- made: NAME -->`` and ``<!-- /made -->``; a test holds them against the code. The
+reference of the command line is a page of its own, ``cli.md``, which is not kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+
+import typer
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+from judgekit.analysis.flags import FLAGS
+from judgekit.answers.answerer import MODES, Options
+from judgekit.answers.quality import catalog as answer_metrics
+from judgekit.cli.app import app
+from judgekit.experiment.file import SECTIONS, Config
+from judgekit.gate.decision import Rules
+from judgekit.labelers.base import catalog as labelers
+from judgekit.metrics import catalog
+from judgekit.plugins import attributes
+from judgekit.reading.prompts import list_prompts
+from judgekit.wire.types import Endpoint
+
+HERE: Final = Path(__file__).parent
+_MADE: Final = re.compile(r"(<!-- made: ([\w-]+) -->\n).*?(<!-- /made -->)", re.S)
+_KEYS: Final = ("key", "type", "default", "what it is")
+_TITLES: Final = {"endpoints": "[endpoints.NAME]", "prices": "[prices.MODEL]", "labelers": "[[labelers]]"}
+_PLAIN: Final = {str: "text", int: "whole number", float: "number", bool: "true or false"}
+_LIMITS: Final = {"ge": "from {:g}", "gt": "above {:g}", "le": "to {:g}", "lt": "below {:g}"}
+Row = Sequence[str]
+
+
+def _cell(text: str) -> str:
+    text = " ".join(text.split()).replace("``", "`").replace("|", r"\|")
+    return text[:1].upper() + text[1:]
+
+
+def _choice(words: Iterable[str]) -> str:
+    *most, last = dict.fromkeys(words)
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def _table(head: Row, rows: Iterable[Row]) -> str:
+    lines = [head, ["---"] * len(head), *(map(_cell, row) for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _kind(hint: Any, limits: Sequence[Any] = ()) -> str:
+    """Return a type in the words of somebody who writes TOML."""
+    args = [one for one in get_args(hint) if one is not NoneType]
+    match get_origin(hint):
+        case origin if origin is Annotated:
+            found = [one for extra in args[1:] for one in getattr(extra, "metadata", [extra])]
+            return _kind(args[0], [*found, *limits])
+        case origin if origin is Literal:
+            return _choice(f"`{word}`" for word in args)
+        case origin if origin in (Union, UnionType):
+            return _choice(_kind(one, limits) for one in args)
+        case origin if origin in (list, tuple):
+            kind, comma, rest = _kind(args[0]).partition(", ")
+            return f"list of {kind}s{comma}{rest}"
+        case None:
+            said = [
+                text.format(getattr(one, key)) for one in limits for key, text in _LIMITS.items() if hasattr(one, key)
+            ]
+            return ", ".join([_PLAIN.get(hint, "text"), *said])
+    return "table"
+
+
+def _value(value: Any) -> str:
+    """Return a default as TOML, nothing where there is none."""
+    match value:
+        case bool():
+            return f"`{str(value).lower()}`"
+        case str() if value:
+            return f'`"{value}"`'
+        case int():
+            return f"`{value}`"
+        case float():
+            return f"`{value:g}`"
+        case list() | tuple():
+            return "`[" + ", ".join(_value(one).strip("`") for one in value) + "]`"
+    return ""
+
+
+def _keys(model: type[BaseModel], told: Mapping[str, str], names: Iterable[str] = ()) -> str:
+    """Return the table of the keys of a model.
+
+    Raises:
+        LookupError: nothing says what a key means.
+    """
+    rows = []
+    for name in names or model.model_fields:
+        info = model.model_fields[name]
+        key = info.alias or name
+        if not told.get(key):
+            raise LookupError(f"{model.__name__}: its docstring does not say, under Attributes, what {key} is")
+        default = "" if info.default is PydanticUndefined else _value(info.default)
+        kind = _kind(info.annotation, info.metadata)
+        rows.append((f"`{key}`", kind, "needed" if info.is_required() else default, told[key]))
+    return _table(_KEYS, rows)
+
+
+def _experiment() -> str:
+    text = _keys(Config, attributes(Config), ("title", "runs"))
+    for name, model in SECTIONS.items():
+        told = {"endpoints": attributes(Endpoint), "guard": attributes(Rules)}.get(name, {}) | attributes(model)
+        about = (
+            (model.__doc__ or "").partition("\n")[0].partition(": ")[2]
+            if name != "endpoints"
+            else ("An OpenAI-compatible server and the model to ask there, or an application that answers.")
+        )
+        text += f"\n## {_TITLES.get(name, f'[{name}]')}\n\n{about[:1].upper()}{about[1:]}\n\n{_keys(model, told)}"
+    hints, told = get_type_hints(Options, include_extras=True), attributes(Options)
+    rows = [(f"`{one.name}`", _kind(hints[one.name]), _value(one.default), told[one.name]) for one in fields(Options)]
+    return (
+        f"{text}\n## [answers.options]\n\nHow documents are shown to the model that answers.\n\n{_table(_KEYS, rows)}"
+    )
+
+
+def _modes() -> str:
+    rows = ((f"`{name}`", ", ".join(f"{k} = {v}" for k, v in options.items())) for name, options in MODES.items())
+    return _table(("mode", "options"), rows)
+
+
+def _plugins(entries: Mapping[str, Any], what: str) -> str:
+    return _table(
+        (what, "what it says", "scale", "needs", "cost"),
+        ((f"`{name}`", one.does, one.scale, one.needs, one.cost) for name, one in entries.items()),
+    )
+
+
+def _options(entries: Mapping[str, Any], what: str) -> str:
+    rows = [(f"`{name}`", f"`{key}`", text) for name, one in entries.items() for key, text in one.options.items()]
+    return _table((what, "option", "what it is"), rows)
+
+
+def _own() -> list[Any]:
+    return [one for one in catalog() if not one.author]
+
+
+def _measures() -> str:
+    rows = []
+    for one in _own():
+        span = (
+            ""
+            if one.low is None is one.high
+            else " to ".join("…" if e is None else f"{e:g}" for e in (one.low, one.high))
+        )
+        names = "".join(f", `{alias}`" for alias in one.aliases)
+        rows.append((f"`{one.name}`{names}", one.formula, span, one.rewards, one.source))
+    return _table(("measure, other names", "formula", "range", "rewards", "source"), rows)
+
+
+def _parameters() -> str:
+    rows = {(key, param.what): None for one in _own() for key, param in one.params.items()}
+    of = {
+        row: [one.name for one in _own() if row[0] in one.params and one.params[row[0]].what == row[1]] for row in rows
+    }
+    return _table(("parameter", "what it is", "of"), ((f"`{k}`", what, ", ".join(of[k, what])) for k, what in rows))
+
+
+def _prompts() -> str:
+    return _table(
+        ("prompt", "kind", "what it asks"), ((f"`{one.name}`", one.kind, one.about) for one in list_prompts())
+    )
+
+
+def _flags() -> str:
+    return _table(("flag", "what it says"), ((f"`{name}`", text) for name, text in FLAGS.items()))
+
+
+MADE: Final[Mapping[str, Callable[[], str]]] = {
+    "experiment": _experiment,
+    "modes": _modes,
+    "labelers": lambda: _plugins(labelers(), "labeler"),
+    "labeler-options": lambda: _options(labelers(), "labeler"),
+    "answer-metrics": lambda: _plugins(answer_metrics(), "metric"),
+    "answer-metric-options": lambda: _options(answer_metrics(), "metric"),
+    "measures": _measures,
+    "parameters": _parameters,
+    "prompts": _prompts,
+    "flags": _flags,
+}
+"""What pages may take from the code, by name."""
+
+
+def made(text: str) -> str:
+    """Return a page with what it takes from the code as the code is now."""
+    return _MADE.sub(lambda found: f"{found[1]}{MADE[found[2]]()}{found[3]}", text)
+
+
+def _commands(command: Any, name: str) -> Iterator[str]:
+    context = command.make_context(name, [], resilient_parsing=True)
+    usage = " ".join([name, *command.collect_usage_pieces(context)])
+    yield f"## {name}\n\n{command.help}\n\n```text\n{usage}\n```\n"
+    records = (param.get_help_record(context) for param in command.get_params(context))
+    rows = [(f"`{record[0]}`", re.sub(r"\s+\[", " [", record[1])) for record in records if record]
+    yield _table(("option", "what it is"), (row for row in rows if "--help" not in row[0]))
+    for sub, one in getattr(command, "commands", {}).items():
+        yield from _commands(one, f"{name} {sub}")
+
+
+def command_line() -> str:
+    """Return the page of all commands with their options."""
+    head = "# Command line\n\nWhat `judgekit COMMAND --help` says, of every command.\n"
+    return "\n".join([head, *_commands(typer.main.get_command(app), "judgekit")])
+
+
+def main() -> None:
+    """Write the pages."""
+    for page in sorted(HERE.glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        if made(text) != text:
+            page.write_text(made(text), encoding="utf-8")
+    (HERE / "cli.md").write_text(command_line(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
