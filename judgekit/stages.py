@@ -616,6 +616,7 @@ def with_session(
     budget: Budget | None = None,
     prices: Prices | None = None,
     progress: Progress = silent,
+    wait_s: float = 0.0,
 ) -> T:
     """Return what ``work`` returns, given a session; works under a running event loop (a notebook) too.
 
@@ -626,13 +627,14 @@ def with_session(
         budget: where to stop.
         prices: money per million tokens, by endpoint name or model id.
         progress: called with events.
+        wait_s: how long a server that is not ready is waited for.
     """
     from judgekit.client.session import Session, run_sync
     from judgekit.store.replies import default_store_path
 
     async def inside() -> T:
         store = default_store_path() if cache is None else cache
-        async with Session(store, mode=mode, budget=budget, prices=prices, progress=progress) as session:
+        async with Session(store, mode, budget, prices, progress, wait_s=wait_s) as session:
             return await work(session)
 
     return run_sync(inside())

@@ -36,6 +36,7 @@ class FaultServer:
     """Answers ``POST /v1/chat/completions``, and the routes of the other APIs, by ``answer``.
 
     Attributes:
+        other: the status and the JSON of every other route, from its path and the parsed body (None for a GET).
         seen: the parsed bodies, in the order they came.
         headers: the request headers, likewise.
         active, most_active: how many requests are being answered now, and at most were.
@@ -45,6 +46,7 @@ class FaultServer:
 
     base_url: str = ""
     answer: Answer = lambda body, seen: "yes"
+    other: Callable[[str, Any], tuple[int, Any]] = lambda path, body: (404, {"error": "no such route"})
     seen: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
@@ -85,6 +87,10 @@ class FaultServer:
         await asyncio.sleep(answer.delay_s)
         return web.Response(status=answer.status, body=answer.body, headers=dict(answer.headers))
 
+    async def beside(self, request: web.Request) -> web.Response:
+        status, said = self.other(request.path, await request.json() if request.can_read_body else None)
+        return web.json_response(said, status=status)
+
     def texts(self) -> list[str]:
         return [body["messages"][-1]["content"] for body in self.seen]
 
@@ -99,6 +105,7 @@ def serving(server: FaultServer) -> Iterator[FaultServer]:
         app = web.Application()
         for route in ROUTES.values():
             app.router.add_post(route, server.handle)
+        app.router.add_route("*", "/{path:.*}", server.beside)
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)

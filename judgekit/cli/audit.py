@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.cli.common import Cache, CacheMode, Quiet, console, progress
+from judgekit.cli.common import (
+    Cache,
+    CacheMode,
+    DryRun,
+    MaxCost,
+    MaxRequests,
+    MaxTokens,
+    Quiet,
+    console,
+    progress,
+)
 
 if TYPE_CHECKING:
     from judgekit.audit.card import Card
@@ -52,12 +62,12 @@ def audit(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for the results of an experiment file.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what would be sent; send nothing.")] = False,
+    dry_run: DryRun = False,
     cache: Cache = None,
     cache_mode: CacheMode = "on",
-    max_requests: Annotated[int | None, typer.Option(min=0, help="Stop before sending more requests.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=0, help="Stop before using more tokens.")] = None,
-    max_cost: Annotated[float | None, typer.Option(min=0, help="Stop before spending more (needs prices).")] = None,
+    max_requests: MaxRequests = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
     quiet: Quiet = False,
 ) -> None:
     """Say whether labels can be fooled, are circular or biased, and whether a jury is worth it; a card for each."""

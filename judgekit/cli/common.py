@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -22,29 +23,41 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
+    from judgekit.analysis.verdict import Verdict
+    from judgekit.client.budget import Budget, Price, Prices, Usage
+    from judgekit.client.waves import Plan
     from judgekit.data.manifest import Source
     from judgekit.wire.types import Endpoint
 
 __all__ = [
     "Api",
     "ApiKeyEnv",
+    "AsJson",
     "BaseUrl",
     "Cache",
     "CacheMode",
     "Commands",
     "Concurrency",
     "DocsFile",
+    "DryRun",
     "FormatIn",
     "Limit",
+    "MaxCost",
+    "MaxRequests",
+    "MaxTokens",
     "Mode",
     "Model",
+    "PriceOption",
     "Prompts",
     "QueriesFile",
     "Quiet",
     "Runs",
+    "Settings",
     "Transport",
+    "Wait",
     "advice",
     "console",
+    "emit",
     "endpoints",
     "group",
     "in_forms",
@@ -52,8 +65,13 @@ __all__ = [
     "leave",
     "made_from",
     "named",
+    "planned",
     "progress",
+    "show_plan",
+    "spending",
     "store_path",
+    "usage_of",
+    "verdicts_of",
 ]
 
 QueriesFile = Annotated[
@@ -103,6 +121,27 @@ ApiKeyEnv = Annotated[
     str | None, typer.Option(metavar="VAR", help="Name of the environment variable that holds the key.")
 ]
 Concurrency = Annotated[int, typer.Option(min=1, help="Number of requests in flight at most.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Further setting of the endpoint, as in an experiment file, e.g. timeout_s=300, params.temperature=0.7 or"
+        " tokens_per_minute=90000; repeat.",
+    ),
+]
+PriceOption = Annotated[
+    str | None,
+    typer.Option("--price", metavar="PROMPT,COMPLETION", help="Money per million tokens, e.g. 0.15,0.60."),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Count what would be sent, and its price; ask no model.")]
+MaxRequests = Annotated[int | None, typer.Option(min=0, help="Stop before sending more requests.")]
+MaxTokens = Annotated[int | None, typer.Option(min=0, help="Stop before using more tokens.")]
+MaxCost = Annotated[float | None, typer.Option(min=0, help="Stop before spending more (needs prices).")]
+Wait = Annotated[
+    float, typer.Option(min=0, metavar="SECONDS", help="Wait that long for a server that is not ready yet.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines; see docs/terminal.md.")]
 
 
 class Commands(typer.core.TyperGroup):
@@ -192,20 +231,196 @@ def endpoints(
     concurrency: int = 16,
     transport: Literal["http", "openai"] = "http",
     api: Literal["chat", "completions", "responses"] = "chat",
+    settings: list[str] | None = None,
 ) -> dict[str, Endpoint]:
     """Return the one endpoint that the options describe, or none.
 
     Raises:
-        UsageError: the endpoint is half described.
+        ConfigError, UsageError: the endpoint is half described, or a setting is not one.
     """
     from judgekit.wire.types import Endpoint
 
-    if not base_urls and model is None:
+    further = _table(settings or ())
+    if not base_urls and model is None and not further:
         return {}
     if not base_urls or model is None:
         raise UsageError("--base-url and --model belong together: an endpoint needs both")
-    one = Endpoint("default", base_urls[0], model, api_key_env, concurrency=concurrency, transport=transport, api=api)
+    own: dict[str, Any] = {"base_url": base_urls[0], "model": model, "api_key_env": api_key_env}
+    own |= {"concurrency": concurrency, "transport": transport, "api": api}
+    if twice := next((key for key in (*own, "base_urls") if key in further), None):
+        raise UsageError(f"--set {twice}: it has an option of its own, --{twice.rstrip('s').replace('_', '-')}")
+    if further:
+        from judgekit.experiment.file import endpoint_of
+
+        one = endpoint_of("default", own | further)
+    else:
+        one = Endpoint("default", **own)
     return {one.name: replace(one, base_urls=tuple(base_urls))}
+
+
+def _table(settings: Iterable[str]) -> dict[str, Any]:
+    """Read ``KEY=VALUE`` as lines of TOML; a value that is not TOML is a text."""
+    if not settings:
+        return {}
+    import tomllib
+
+    lines = []
+    for item in settings:
+        key, equals, value = item.partition("=")
+        if not (equals and key.strip()):
+            raise UsageError(f"--set {item}: expected KEY=VALUE, e.g. timeout_s=300")
+        try:
+            tomllib.loads(item)
+            lines.append(item)
+        except tomllib.TOMLDecodeError:
+            lines.append(f"{key}={json.dumps(value)}")
+    try:
+        return tomllib.loads("\n".join(lines))
+    except tomllib.TOMLDecodeError as problem:
+        raise UsageError(f"--set: {problem}") from None
+
+
+def spending(
+    max_requests: int | None, max_tokens: int | None, max_cost: float | None, price: str | None = None
+) -> tuple[Budget, dict[str, Price]]:
+    """Return the budget, and the price of the one endpoint, that options describe.
+
+    Raises:
+        UsageError: a price is not two numbers.
+    """
+    from judgekit.client.budget import Budget, Price
+
+    budget = Budget(max_requests, max_tokens, max_cost)
+    if price is None:
+        if max_cost is not None:
+            raise UsageError("--max-cost needs the price of a token: add --price PROMPT,COMPLETION")
+        return budget, {}
+    try:
+        prompt, completion = (float(part) for part in price.split(","))
+        if not (0 <= prompt < float("inf") and 0 <= completion < float("inf")):
+            raise ValueError
+    except ValueError:
+        raise UsageError(f"--price {price}: expected two numbers, of prompt and completion, e.g. 0.15,0.60") from None
+    return budget, {"default": Price(prompt, completion)}
+
+
+def planned(
+    asked: Mapping[str, Callable[[], Iterator[Any]]],
+    answering: Mapping[str, Any],
+    endpoints: Iterable[Endpoint],
+    cache: Path | None,
+) -> dict[str, Plan]:
+    """Count what stages would send, as the dry run of an experiment does; see `judgekit.experiment.run.count`.
+
+    Raises:
+        ConfigError: the variable with a key is not set.
+    """
+    from judgekit.experiment.run import count
+    from judgekit.wire.access import Secret
+
+    for endpoint in endpoints:
+        Secret.of(endpoint)
+    return count(asked, answering, cache)
+
+
+def show_plan(plans: Mapping[str, Plan], prices: Prices, command: str = "", *, as_json: bool = False) -> None:
+    """Print what a dry run counted, by stage; tokens as servers count them, where they do."""
+    from judgekit.client.budget import Budget, Spending
+    from judgekit.client.routes import bytes_per_token
+    from judgekit.client.session import run_sync
+    from judgekit.reading.asking import GROWTH
+
+    price = Spending(Budget(), prices).price
+    counted = run_sync(bytes_per_token(plans["all"].lacking))
+    rows: dict[str, dict[str, Any]] = {}
+    for name, plan in plans.items():
+        plan.measure(counted)
+        money = plan.money(price, counted, GROWTH)
+        limit = None if plan.up_to is None else plan.up_to - plan.cached
+        rows[name] = {
+            "units": plan.units,
+            "requests": plan.requests,
+            "cached": plan.cached,
+            "to_send": plan.requests - plan.cached,
+            "to_send_at_most": limit,
+            "prompt_tokens": plan.prompt_tokens,
+            "money": None if money is None else money[0],
+            "money_at_most": None if money is None else money[1],
+        }
+    if as_json:
+        emit(command, dry_run=True, stages=rows, tokens_counted_by=sorted(one.name for one in counted))
+        return
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("stage")
+    priced = any(row["money"] is not None and plans[name].lacking for name, row in rows.items())
+    tokens = f"prompt tokens ({'counted' if counted else 'est.'})"
+    for title in ("units", "requests", "in the store", "to send", tokens, *(["money"] if priced else ())):
+        table.add_column(title, justify="right")
+    for name, row in rows.items():
+        further = plans[name].at_least
+        least = "at least " if further else ""
+        most = f"; up to {row['to_send_at_most']:,}" if further and row["to_send_at_most"] is not None else ""
+        cells = [f"{least}{row['to_send']:,}{most}", f"{least}{row['prompt_tokens']:,}"]
+        if priced:
+            cells.append(_span(row["money"], row["money_at_most"]))
+        table.add_row(name, f"{row['units']:,}", f"{row['requests']:,}", f"{row['cached']:,}", *cells)
+    out = console()
+    out.print(table)
+    out.print("Nothing was sent. Requests that stages share are counted in each, and once in all.")
+    if any(plan.at_least for plan in plans.values()):
+        out.print("More is sent where a reply is cut off or not in the form that was asked for, or leads to others.")
+    if priced:
+        out.print("Money: at least that of the prompts; at most as if every reply filled its room.")
+    for endpoint in counted:
+        out.print(f"{endpoint.name} counted the tokens of some prompts (/tokenize); no model was asked.", markup=False)
+
+
+def _span(least: float | None, most: float | None) -> str:
+    if least is None:
+        return "–"
+    if most is None:
+        return f"at least {least:,.2f}"
+    return f"{least:,.2f}" if f"{least:.2f}" == f"{most:.2f}" else f"at least {least:,.2f}; up to {most:,.2f}"
+
+
+def emit(command: str, **fields: Any) -> None:
+    """Print the one JSON object of a command; its shape is told in docs/terminal.md."""
+    typer.echo(json.dumps({"command": command, **fields}, ensure_ascii=False, indent=1, default=str))
+
+
+def usage_of(totals: Mapping[str, Usage]) -> dict[str, dict[str, Any]]:
+    """Return by endpoint what was taken now, for `emit`."""
+    return {
+        name: {
+            "sent": usage.sent,
+            "cached": usage.cached,
+            "failed": usage.failed,
+            "prompt_tokens": usage.incurred.prompt_tokens,
+            "completion_tokens": usage.incurred.completion_tokens,
+            "money": usage.incurred.money,
+        }
+        for name, usage in totals.items()
+    }
+
+
+def verdicts_of(verdicts: Mapping[str, Verdict]) -> dict[str, dict[str, Any]]:
+    """Return verdicts by use, for `emit`."""
+    return {
+        use: {
+            "headline": one.headline,
+            "details": list(one.details),
+            "measure": one.primary.measure,
+            "metric": one.primary.metric,
+            "winner": one.winner,
+            "leaders": list(one.leaders),
+            "ranking": list(one.ranking),
+            "cheapest": one.cheapest,
+            "excluded": dict(one.excluded),
+        }
+        for use, one in verdicts.items()
+    }
 
 
 def store_path(cache: Path | None) -> Path:

@@ -8,10 +8,26 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.cli.common import Cache, CacheMode, Limit, Quiet, advice, console, progress
+from judgekit.cli.common import (
+    AsJson,
+    Cache,
+    CacheMode,
+    DryRun,
+    Limit,
+    MaxCost,
+    MaxRequests,
+    MaxTokens,
+    Quiet,
+    Wait,
+    advice,
+    console,
+    emit,
+    progress,
+    show_plan,
+    verdicts_of,
+)
 
 if TYPE_CHECKING:
-    from judgekit.client.waves import Plan
     from judgekit.experiment.run import Finished
 
 __all__ = ["demo", "report", "run"]
@@ -40,7 +56,7 @@ def run(
     experiment: Annotated[Path, typer.Argument(help="Experiment file (TOML).")],
     out: Out = None,
     overwrite: Overwrite = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what the run would send; send nothing.")] = False,
+    dry_run: DryRun = False,
     limit: Limit = None,
     query_log: Annotated[
         Path | None, typer.Option(help="File of real queries, one a line, to compare the experiment's with.")
@@ -56,9 +72,10 @@ def run(
     ] = None,
     cache: Cache = None,
     cache_mode: CacheMode = "on",
-    max_requests: Annotated[int | None, typer.Option(min=0, help="Stop before sending more requests.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=0, help="Stop before using more tokens.")] = None,
-    max_cost: Annotated[float | None, typer.Option(min=0, help="Stop before spending more (needs prices).")] = None,
+    max_requests: MaxRequests = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    wait: Wait = 0.0,
     no_texts: Annotated[
         bool,
         typer.Option(
@@ -66,6 +83,7 @@ def run(
             help="Leave questions, passages, answers and replies out of the report; labels/ and answers/ keep them.",
         ),
     ] = False,
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Run an experiment file from top to bottom: label, answer, score, compare, report."""
@@ -85,7 +103,7 @@ def run(
 
         raise UsageError("--canary sends requests, which --dry-run does not: use one of them")
     if dry_run:
-        _show_plan(experiments.plan(config, cache=cache))
+        show_plan(experiments.plan(config, cache=cache), config.price_list(), "run", as_json=as_json)
         return
     out = out or Path("judgekit-out") / experiment.stem
     with progress(quiet) as draw:
@@ -98,8 +116,9 @@ def run(
             budget=budget,
             canary=canary,
             progress=draw,
+            wait_s=wait,
         )
-    _show(outcome)
+    _show(outcome, as_json=as_json)
 
 
 def report(
@@ -116,9 +135,23 @@ def report(
     console().print(f"\nreport: {folder / 'report.html'}", markup=False)
 
 
-def _show(outcome: Finished) -> None:
+def _show(outcome: Finished, *, as_json: bool = False) -> None:
     from judgekit import report as reports
 
+    if as_json:
+        results = outcome.results
+        emit(
+            "run",
+            folder=outcome.folder,
+            report=outcome.folder / "report.html",
+            verdicts=verdicts_of(outcome.comparison.verdicts),
+            missing=list(outcome.missing),
+            warnings=list(results.warnings),
+            canary=list(outcome.canary),
+        )
+        if outcome.missing:
+            raise typer.Exit(1)
+        return
     out = console()
     reports.print_tables(outcome.results, out)
     for line in outcome.canary:
@@ -134,30 +167,3 @@ def _show(outcome: Finished) -> None:
             (asked if info.endpoint else read).update(info.counts)
         err.print(advice(asked, read), markup=False)
         raise typer.Exit(1)
-
-
-def _show_plan(plans: dict[str, Plan]) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column("stage")
-    for title in ("units", "requests", "in the store", "to send", "prompt tokens (est.)"):
-        table.add_column(title, justify="right")
-    for name, plan in plans.items():
-        to_send = plan.requests - plan.cached
-        least = "at least " if plan.at_least else ""
-        most = f"; up to {plan.up_to - plan.cached:,}" if plan.at_least and plan.up_to is not None else ""
-        table.add_row(
-            name,
-            f"{plan.units:,}",
-            f"{plan.requests:,}",
-            f"{plan.cached:,}",
-            f"{least}{to_send:,}{most}",
-            f"{least}{plan.prompt_tokens:,}",
-        )
-    console().print(table)
-    console().print("Nothing was sent. Requests that stages share are counted in each, and once in all.")
-    if any(plan.at_least for plan in plans.values()):
-        console().print(
-            "More is sent where a reply is cut off or not in the form that was asked for, or leads to others."
-        )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.cli.common import Api, ApiKeyEnv, Prompts, Transport, console, group
+from judgekit.cli.common import Api, ApiKeyEnv, Prompts, Transport, Wait, console, group
 
 if TYPE_CHECKING:
     from judgekit.plugins import About
@@ -99,16 +99,20 @@ def check_endpoint(
     transport: Transport = "http",
     api: Api = "chat",
     timeout: Annotated[float, typer.Option(help="Seconds allowed for one call.")] = 60.0,
+    wait: Wait = 0.0,
 ) -> None:
     """Make one call each for what judgekit may need of a server, and say what works."""
     from rich.markup import escape
     from rich.table import Table
 
+    from judgekit.client.routes import wait_ready
     from judgekit.client.session import run_sync
     from judgekit.reading.check import check_endpoint as check
     from judgekit.wire.types import Endpoint
 
     endpoint = Endpoint("checked", base_url, model, api_key_env, timeout_s=timeout, transport=transport, api=api)
+    if wait:
+        run_sync(wait_ready(endpoint, wait, lambda text: console(stderr=True).print(f"note: {text}", markup=False)))
     found = run_sync(check(endpoint))
     table = Table(box=None, pad_edge=False)
     for title in ("what", "works", "seen", "needed for"):

@@ -7,34 +7,48 @@ from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
 from judgekit.cli.common import (
     Api,
     ApiKeyEnv,
+    AsJson,
     BaseUrl,
     Cache,
     CacheMode,
     Concurrency,
     DocsFile,
+    DryRun,
     FormatIn,
     Limit,
+    MaxCost,
+    MaxRequests,
+    MaxTokens,
     Model,
+    PriceOption,
     Prompts,
     QueriesFile,
     Quiet,
     Runs,
+    Settings,
     Transport,
+    Wait,
     console,
+    emit,
     endpoints,
     in_forms,
     inputs_of,
     leave,
     made_from,
     named,
+    planned,
     progress,
+    show_plan,
+    spending,
+    usage_of,
+    verdicts_of,
 )
 from judgekit.errors import UsageError, not_among
 from judgekit.spec import split_named
@@ -42,8 +56,11 @@ from judgekit.spec import split_named
 if TYPE_CHECKING:
     import pandas as pd
 
+    from judgekit.client.budget import Usage
     from judgekit.client.session import Session
     from judgekit.metrics import Evaluation
+
+T = TypeVar("T")
 
 __all__ = ["agree", "answer", "compare", "label", "score", "traces"]
 
@@ -75,9 +92,17 @@ def label(
     transport: Transport = "http",
     api: Api = "chat",
     concurrency: Concurrency = 16,
+    settings: Settings = None,
+    price: PriceOption = None,
+    max_requests: MaxRequests = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    wait: Wait = 0.0,
+    dry_run: DryRun = False,
     limit: Limit = None,
     cache: Cache = None,
     cache_mode: CacheMode = "on",
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Label the pool of all runs once; write QRELS and, beside it, the labels with status and raw reply (Parquet)."""
@@ -93,34 +118,47 @@ def label(
     check_target(out)
     given = (("prompt", prompt), ("language", language))
     wanted = with_options(spec, [(key, value) for key, value in given if value is not None])
+    budget, prices = spending(max_requests, max_tokens, max_cost, price)
+    asked = endpoints(base_url, model, api_key_env, concurrency, transport, api, settings)
     queries, docs, runs, files = inputs_of(format_in, queries, docs, named(run, "--run"))
     with noting_reads() as read:
         collection = stages.Collection.make(queries, docs, runs, depth, limit, cache=cache)
-        resources = stages.Resources(
-            endpoints(base_url, model, api_key_env, concurrency, transport, api),
-            docs=collection.docs,
-            prompts=stages.own_prompts(prompts),
-        )
+        resources = stages.Resources(asked, docs=collection.docs, prompts=stages.own_prompts(prompts))
         labeler = build(wanted, resources)
     table = out.with_name(f"{out.name}.parquet")
     check_outputs(out, table, missing_path(out), manifest_path(out))
+    if dry_run:
+        units = {f"label {labeler.spec}": lambda: ((labeler, unit) for unit in stages.label_units(labeler, collection))}
+        show_plan(planned(units, {}, asked.values(), cache), prices, "label", as_json=as_json)
+        return
     inputs = made_from(files, read)
 
     with progress(quiet) as draw:
-        labeling = stages.with_session(
-            lambda session: stages.label_pool(labeler, collection, session),
+        labeling, totals = stages.with_session(
+            partial(_with_totals, lambda session: stages.label_pool(labeler, collection, session)),
             cache=cache,
             mode=cache_mode,
+            budget=budget,
+            prices=prices,
             progress=draw,
+            wait_s=wait,
         )
     write_qrels(labeling, out)
     write_table(labeling.table, table)
     write_manifest(manifest_path(out), inputs, [out, table])
-    told = ", ".join(f"{n:,} {status}" for status, n in labeling.counts().items() if n) or "no pairs"
-    console().print(f"{labeler.spec}: {told}\nqrels:  {out}\nlabels: {table}", markup=False, highlight=False)
+    if as_json:
+        counts = {status: n for status, n in labeling.counts().items() if n}
+        emit("label", labeler=labeler.spec, qrels=out, labels=table, counts=counts, usage=usage_of(totals))
+    else:
+        told = ", ".join(f"{n:,} {status}" for status, n in labeling.counts().items() if n) or "no pairs"
+        console().print(f"{labeler.spec}: {told}\nqrels:  {out}\nlabels: {table}", markup=False, highlight=False)
     for line in remarks(labeling):
         console(stderr=True).print(f"note: {line}", markup=False, highlight=False)
     leave(labeling.counts(), "labels", table, asked=bool(labeler.needs.asked))
+
+
+async def _with_totals(work: Callable[[Session], Awaitable[T]], session: Session) -> tuple[T, dict[str, Usage]]:
+    return await work(session), session.totals()
 
 
 def answer(
@@ -165,9 +203,17 @@ def answer(
     transport: Transport = "http",
     api: Api = "chat",
     concurrency: Concurrency = 16,
+    settings: Settings = None,
+    price: PriceOption = None,
+    max_requests: MaxRequests = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    wait: Wait = 0.0,
+    dry_run: DryRun = False,
     limit: Limit = None,
     cache: Cache = None,
     cache_mode: CacheMode = "on",
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Answer every query from the top k documents of every run, and say how good the answers are.
@@ -180,6 +226,7 @@ def answer(
     from judgekit.data.outputs import check_outputs, noting_reads
     from judgekit.data.readers import read_queries
     from judgekit.data.tables import NO_FAILURE, Status
+    from judgekit.experiment.run import answers_asked
 
     check_target(out, table=True)
     queries, docs, runs, files = inputs_of(format_in, queries, docs or [], named(run or [], "--run"))
@@ -191,9 +238,9 @@ def answer(
         raise UsageError("--answered-by is about imported answers: give them with --import FILE")
     if imported is not None and mode:
         raise UsageError("--mode is how an LLM is asked: of imported answers a column 'mode' says it")
-    resources = stages.Resources(
-        endpoints(base_url, model, api_key_env, concurrency, transport, api), prompts=stages.own_prompts(prompts)
-    )
+    budget, prices = spending(max_requests, max_tokens, max_cost, price)
+    endpoint = endpoints(base_url, model, api_key_env, concurrency, transport, api, settings)
+    resources = stages.Resources(endpoint, prompts=stages.own_prompts(prompts))
     metrics, depths = metric or ["em", "f1"], sorted(set(depth or ()))
     with noting_reads() as read:
         if imported is not None:
@@ -203,20 +250,40 @@ def answer(
                 limited=limit is not None,
             )  # fmt: skip
             work: Callable[[Session], Awaitable[pd.DataFrame]] = partial(stages.rate_imported, made)
+            ways, units = made, partial(answers_asked, collection=None, depths=depths)
         else:
             ways = stages.answering(resources, prompt=prompt, metrics=metrics, modes=mode or ())
             collection = stages.Collection.make(queries, docs, runs, max(depths), limit, cache=cache)
             work = partial(stages.answer_modes, ways, collection, depths, closed_book=closed_book)
+            units = partial(answers_asked, collection=collection, depths=depths, closed_book=closed_book)
     check_outputs(out, manifest_path(out))
+    if dry_run:
+        by_stage = {stages.answer_stage(one.model if len(ways) > 1 else "", one.mode): one for one in ways}
+        stage_units = {name: partial(units, one) for name, one in by_stage.items()}
+        show_plan(planned(stage_units, by_stage, endpoint.values(), cache), prices, "answer", as_json=as_json)
+        return
     inputs = made_from(files, read)
 
     with progress(quiet) as draw:
-        table = stages.with_session(work, cache=cache, mode=cache_mode, progress=draw)
+        table, totals = stages.with_session(
+            partial(_with_totals, work),
+            cache=cache,
+            mode=cache_mode,
+            budget=budget,
+            prices=prices,
+            progress=draw,
+            wait_s=wait,
+        )
     write_table(table, out)
     write_manifest(manifest_path(out), inputs, [out])
     places = [name for name in ("run", "depth", "model", "mode", "metric") if name in table.columns]
-    means = table.groupby(places)["value"].mean().unstack()
-    console().print(f"{means.round(4).to_string()}\n\nquality: {out}", markup=False, highlight=False)
+    if as_json:
+        means = records(table.groupby(places)["value"].mean().reset_index())
+        counts = {str(status): int(n) for status, n in table["status"].value_counts().items()}
+        emit("answer", quality=out, means=means, counts=counts, usage=usage_of(totals))
+    else:
+        shown = table.groupby(places)["value"].mean().unstack()
+        console().print(f"{shown.round(4).to_string()}\n\nquality: {out}", markup=False, highlight=False)
     one = [name for name in ("run", "depth", "model", "mode", "query_id") if name in table.columns]
     each = table.drop_duplicates(one)
     unasked = int((each["status"] == Status.UNASKED.value).sum())
@@ -295,6 +362,7 @@ def score(
     no_relevant: Annotated[Skip, typer.Option(help="Score for queries without relevant documents.")] = "zero",
     not_in_run: Annotated[Skip, typer.Option(help="Score for queries missing from a run.")] = "zero",
     format: FormatOption = "table",
+    as_json: AsJson = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Score table to write (.parquet or .csv).")] = None,
 ) -> None:
     """Score TREC runs under TREC qrels, as `trec_eval -c` does: any measure, any scale, floats and missing labels."""
@@ -338,7 +406,8 @@ def score(
         from judgekit.analysis.against import against
 
         changes = against(evaluation, baseline, confidence=confidence)
-    if per_query or out is not None or format != "table":
+    warnings = list(dict.fromkeys([*evaluation.warnings, *_remarks(evaluation, missing)]))
+    if per_query or out is not None or format != "table" or as_json:
         import pandas as pd
 
         means = evaluation.means()
@@ -348,6 +417,10 @@ def score(
 
             write_table(table, out)
             write_manifest(manifest_path(out), inputs, [out])
+        if as_json:
+            against_it = None if changes is None else records(changes)
+            emit("score", scores=records(table), against=against_it, file=out, warnings=warnings)
+            return
         if (per_query and out is None) or (format != "table" and changes is None):
             show(table if out is None else means, format)
     if format == "table" and (out is not None or not per_query):
@@ -358,7 +431,7 @@ def score(
         show(changes, format)
     if out is not None:
         typer.echo(f"scores: {out} ({len(table):,} rows)", err=format != "table")
-    for line in dict.fromkeys([*evaluation.warnings, *_remarks(evaluation, missing)]):
+    for line in warnings:
         typer.echo(f"note: {line}", err=True)
 
 
@@ -426,10 +499,20 @@ def show(table: pd.DataFrame, format: Format) -> None:
     if format == "csv":
         typer.echo(table.to_csv(index=False), nl=False)
     elif format == "json":
-        typer.echo(table.to_json(orient="records", double_precision=15, force_ascii=False, indent=1))
+        typer.echo(_json(table, indent=1))
     else:
         text = table.to_string(index=False, float_format=lambda x: f"{x:.4f}", na_rep="-")
         typer.echo(text)
+
+
+def _json(table: pd.DataFrame, indent: int | None = None) -> str:
+    return table.to_json(orient="records", double_precision=15, force_ascii=False, indent=indent)
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table, for `emit`; what is missing is None."""
+    rows: list[dict[str, Any]] = json.loads(_json(table))
+    return rows
 
 
 def compare(
@@ -486,6 +569,7 @@ def compare(
     resamples: Annotated[int, typer.Option(min=100, max=100_000, help="Number of bootstrap resamples.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 1,
     format: FormatOption = "table",
+    as_json: AsJson = False,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Comparison table to write (.csv or .parquet).")
     ] = None,
@@ -541,10 +625,16 @@ def compare(
     if out is not None:
         write_table(comparison.table, out)
         write_manifest(manifest_path(out), inputs, [out])
-    table = comparison.wide() if format == "table" else comparison.table
+    wide = format == "table" and not as_json
+    table = comparison.wide() if wide else comparison.table
     if level and table[table["level"].isin(level)].empty:
         have = ", ".join(dict.fromkeys(table["level"]))
         raise UsageError(f"the {level[0]} level needs values per query; what is here: {have}")
+    if as_json:
+        rows = records(table[table["level"].isin(level)] if level else table)
+        verdicts = verdicts_of(comparison.verdicts)
+        emit("compare", verdicts=verdicts, comparison=rows, file=out, warnings=list(comparison.warnings))
+        return
     for warning in comparison.warnings:
         console(stderr=True).print(f"note: {warning}", markup=False, highlight=False)
     if format == "table":

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 
 import orjson
@@ -85,6 +85,7 @@ class Client:
         known: whether the store holds a reply of the model, asked where none was seen yet.
         secret: the key, cut out of everything that is kept or shown.
         backoff_s: upper bound of the first wait before a retry.
+        ready: awaited before the first request.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class Client:
         known: Callable[[], bool] = lambda: False,
         secret: Secret | None = None,
         backoff_s: float = 1.0,
+        ready: Callable[[], Coroutine[None, None, None]] | None = None,
     ) -> None:
         self.endpoint = endpoint
         self.servers = servers
@@ -123,6 +125,8 @@ class Client:
         )
         self._told: set[str] = set()
         self._asked = 0
+        self._ready = ready
+        self._readying: asyncio.Task[None] | None = None
         self._without: int | None = 0
         self._watch = Watch(endpoint, lambda text: note(self._secret.cut(text)), lambda: self._proven)
 
@@ -135,7 +139,11 @@ class Client:
         if not self._asked:
             self._watch.idle()
         self._asked += 1
+        if self._ready is not None and self._readying is None:
+            self._readying = asyncio.create_task(self._ready())
         try:
+            if self._readying is not None:
+                await asyncio.shield(self._readying)
             return await self._ask(request)
         finally:
             self._asked -= 1

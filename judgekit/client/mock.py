@@ -160,6 +160,12 @@ class MockTransport:
         }
         return 200, {}, json.dumps(reply).encode()
 
+    @staticmethod
+    def count(asked: dict[str, Any]) -> int:
+        """Return how many tokens the prompt of a request has, as ``/tokenize`` of a server would."""
+        api = next(api for api, shown in SHOWN.items() if shown in asked)
+        return len(_PIECE.findall(_shown(api, asked)))
+
     async def aclose(self) -> None:
         """Nothing is open."""
 

@@ -29,6 +29,7 @@ from judgekit.client.executor import LocalExecutor
 from judgekit.client.limits import Limiter
 from judgekit.client.negotiation import Negotiated
 from judgekit.client.origins import changed, fingerprints, mixed
+from judgekit.client.routes import wait_ready
 from judgekit.client.servers import Servers
 from judgekit.client.transports import open_transport
 from judgekit.client.waves import CHUNK, Distinct, Job, Plan, begin, follow, missing
@@ -82,6 +83,7 @@ class Session:
         progress: Progress = silent,
         transports: Callable[[Endpoint], Transport] | None = None,
         backoff_s: float = 1.0,
+        wait_s: float = 0.0,
     ) -> None:
         """Open the store.
 
@@ -93,6 +95,7 @@ class Session:
             progress: called with events; messages for the user are their notes.
             transports: makes the transport of an endpoint, for tests; None means `open_transport`.
             backoff_s: upper bound of the first wait before a retry; later ones double.
+            wait_s: how long a server that is not ready is waited for before the first request; 0 means not at all.
 
         Raises:
             StoreError: the store cannot be opened.
@@ -106,6 +109,7 @@ class Session:
         self._progress = progress
         self._transports = transports
         self._backoff_s = backoff_s
+        self._wait_s = wait_s
         self._began = time.time()
         self._stages: dict[str, _Stage] = {}
         self._totals: defaultdict[str, Usage] = defaultdict(Usage)
@@ -296,6 +300,7 @@ class Session:
             known=lambda: self._base is not None and holds(self._base, endpoint.identity, endpoint.model),
             secret=Secret.of(endpoint, key),
             backoff_s=self._backoff_s,
+            ready=(lambda: wait_ready(endpoint, self._wait_s, self._note)) if self._wait_s else None,
         )
 
     def _note(self, text: str) -> None:

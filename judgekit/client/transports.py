@@ -97,6 +97,7 @@ class HttpTransport:
         key = api_key(endpoint) or key
         self._proxy = _proxy(endpoint, note)
         self._url = URL(endpoint.base_url if endpoint.kind == "route" else url_below(endpoint.base_url, endpoint.path))
+        self._base = URL(url_below(endpoint.base_url, ""))
         first = URL(self._proxy) if self._proxy else self._url
         self._through = f"{'the proxy ' if self._proxy else ''}{first.host}:{first.port}"
         self._headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "judgekit"}
@@ -132,6 +133,25 @@ class HttpTransport:
             raise NotConnectedError(_why(problem, self._through)) from None
         except aiohttp.ConnectionTimeoutError:
             raise NotConnectedError(f"{self._through}: no answer within {_CONNECT_S:g} s") from None
+        except aiohttp.ClientError as problem:
+            raise ConnectionError(f"the connection broke: {problem or type(problem).__name__}") from None
+
+    async def fetch(self, path: str, body: bytes | None = None, *, beside: bool = False) -> tuple[int, bytes]:
+        """GET a route of the server below its base URL, or beside the last part of that (``/v1``); POST a body to it.
+
+        Returns:
+            The status and what was answered.
+
+        Raises:
+            ConnectionError: no connection was made, or it broke.
+        """
+        address = ((self._base.parent if beside else self._base) / path).with_query(self._base.query)
+        client = self._client or self._open()
+        try:
+            async with client.request("POST" if body else "GET", address, data=body, allow_redirects=False) as response:
+                return response.status, await response.read()
+        except aiohttp.ClientConnectorError as problem:
+            raise NotConnectedError(_why(problem, self._through)) from None
         except aiohttp.ClientError as problem:
             raise ConnectionError(f"the connection broke: {problem or type(problem).__name__}") from None
 

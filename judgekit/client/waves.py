@@ -6,18 +6,20 @@ a plan counts it, and a batch file holds it.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from judgekit.wire.types import Outcome, Program, Reply, Request, most_requests
+from judgekit.client.budget import Price
+from judgekit.wire.types import Endpoint, Outcome, Program, Reply, Request, most_requests
 
-__all__ = ["CHUNK", "Distinct", "Job", "Plan", "begin", "follow", "missing"]
+__all__ = ["CHUNK", "Distinct", "Job", "Lacking", "Plan", "begin", "follow", "missing"]
 
 CHUNK: Final = 64
 """Units that are looked up at once: more would live long enough to be work for the garbage collector, and would keep
@@ -25,6 +27,12 @@ the requests in flight waiting."""
 
 _FEW: Final = 12
 """Below that many keys, numpy's overhead is larger than that of looking them up one by one."""
+
+_BYTES: Final = 4
+"""Of a request, for each token of its prompt, where no server counts."""
+
+_ROOM: Final = re.compile(rb'"max_(?:completion_|output_)?tokens":(\d+)')
+_SAMPLE: Final = 32
 
 U = TypeVar("U")
 Lookup = Callable[[Sequence[str]], dict[str, Reply]]
@@ -98,6 +106,36 @@ def follow(
 
 
 @dataclass(slots=True)
+class Lacking:
+    """Requests to one endpoint that a store lacks.
+
+    Attributes:
+        requests: how many.
+        size: their bytes.
+        room: the most tokens that their replies may have; None where a request sets no limit.
+        sample: some of their bodies, spread over all.
+    """
+
+    requests: int = 0
+    size: int = 0
+    room: int | None = 0
+    sample: list[bytes] = field(default_factory=list)
+    _step: int = 1
+
+    def add(self, body: bytes) -> None:
+        """Count a request."""
+        if self.requests % self._step == 0:
+            self.sample.append(body)
+            if len(self.sample) > _SAMPLE:
+                del self.sample[1::2]
+                self._step *= 2
+        self.requests += 1
+        self.size += len(body)
+        room = _ROOM.search(body)  # a quote inside of a text has a backslash, so that no text is taken for this
+        self.room = None if room is None or self.room is None else self.room + int(room[1])
+
+
+@dataclass(slots=True)
 class Plan:
     """What a stage would take, counted without sending anything.
 
@@ -105,9 +143,10 @@ class Plan:
         units: how many.
         requests: distinct requests.
         cached: those that the store holds.
-        prompt_tokens: of those that it lacks, estimated at four bytes a token.
+        prompt_tokens: of those that it lacks, estimated at four bytes a token unless a server counted some (`measure`).
         further: the most requests that may follow them: replies that are not there yet may have to be asked for again,
             or lead to other questions; None where that is not known.
+        lacking: those that the store lacks, by endpoint.
     """
 
     units: int = 0
@@ -115,6 +154,38 @@ class Plan:
     cached: int = 0
     prompt_tokens: int = 0
     further: int | None = 0
+    lacking: dict[Endpoint, Lacking] = field(default_factory=dict)
+
+    def measure(self, bytes_per_token: Mapping[Endpoint, float]) -> None:
+        """Estimate tokens by what servers counted of some requests."""
+        self.prompt_tokens = sum(self._tokens(bytes_per_token).values())
+
+    def _tokens(self, bytes_per_token: Mapping[Endpoint, float]) -> dict[Endpoint, int]:
+        return {e: round(one.size / bytes_per_token.get(e, _BYTES)) for e, one in self.lacking.items()}
+
+    def money(
+        self, price: Callable[[Endpoint], Price | None], bytes_per_token: Mapping[Endpoint, float], growth: int
+    ) -> tuple[float, float | None] | None:
+        """Return the least and the most money that it takes; the least is that of the prompts.
+
+        Args:
+            price: of an endpoint, if there is one.
+            bytes_per_token: of endpoints whose servers counted.
+            growth: how much more room a reply gets that has to be asked for again.
+
+        Returns:
+            None where a price is unknown; the most is None where a reply or the number of requests has no limit.
+        """
+        least, most, worst = 0.0, 0.0, 0.0
+        for endpoint, tokens in self._tokens(bytes_per_token).items():
+            paid, one = price(endpoint), self.lacking[endpoint]
+            if paid is None:
+                return None
+            least += paid.of(tokens, 0)
+            most += paid.of(tokens, one.room or 0)
+            worst = max(worst, paid.of(2 * tokens, growth * (one.room or 0)) / one.requests)
+        limited = self.further is not None and all(one.room is not None for one in self.lacking.values())
+        return least, most + worst * (self.further or 0) if limited else None
 
     def expect(self, most: int | None) -> None:
         """Add requests that may follow, None if nobody knows how many."""
@@ -146,7 +217,8 @@ def missing(units: Iterable[U], program: Program[U], lookup: Lookup, plan: Plan)
                 if key in stored:
                     plan.cached += 1
                 else:
-                    plan.prompt_tokens += len(request.body) // 4
+                    plan.prompt_tokens += len(request.body) // _BYTES
+                    plan.lacking.setdefault(request.endpoint, Lacking()).add(request.body)
                     lacking.append(request)
 
     source = iter(units)

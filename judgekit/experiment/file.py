@@ -43,6 +43,7 @@ __all__ = [
     "GuardConfig",
     "LabelerConfig",
     "MetricsConfig",
+    "endpoint_of",
     "load",
     "located",
 ]
@@ -106,6 +107,23 @@ if TYPE_CHECKING:
 else:
     EndpointConfig = _form_of(Endpoint, "EndpointConfig")
     RulesConfig = _form_of(Rules, "RulesConfig")
+
+
+class _Endpoints(_Section):
+    endpoints: dict[str, EndpointConfig]
+
+
+def endpoint_of(name: str, table: dict[str, Any]) -> Endpoint:
+    """Return the endpoint that a table describes as ``[endpoints.NAME]`` of an experiment file would.
+
+    Raises:
+        ConfigError: as for `load`.
+    """
+    try:
+        form = _Endpoints(endpoints={name: table})  # type: ignore[dict-item]  # pydantic makes the table's form of it
+    except ValidationError as error:
+        raise _speak(error, None) from None
+    return Endpoint(name=name, **form.endpoints[name].model_dump())
 
 
 class PriceConfig(_Section):
@@ -494,7 +512,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
 }
 
 
-def _speak(error: ValidationError, path: Path) -> ConfigError:
+def _speak(error: ValidationError, path: Path | None) -> ConfigError:
     """Turn the first problem into a sentence for the user."""
     problems = error.errors()
     # A misspelt key is also a missing one: the name that is there says more than the one that is not.

@@ -60,6 +60,8 @@ __all__ = [
     "Everything",
     "Finished",
     "Prepared",
+    "answers_asked",
+    "count",
     "export_requests",
     "load",
     "plan",
@@ -144,14 +146,10 @@ def stage_units(prepared: Prepared) -> Mapping[str, Callable[[], Iterator[Asked]
     def labels(labeler: Labeler) -> Iterator[Asked]:
         return ((labeler, unit) for unit in stages.label_units(labeler, collection))
 
-    def answers(answering: stages.Answering) -> Iterator[Asked]:
-        answerer = answering.answerer
-        if isinstance(answerer, Imported):
-            return ((metric, answered) for metric in answering.asking for answered in answerer.found)
-        asked = stages.answer_units(collection, config.answers.depths, config.answers.closed_book)
-        return ((answerer, unit) for unit in stages.units_to_answer(collection, asked))
-
     collection, config = prepared.collection, prepared.config
+    answers = partial(
+        answers_asked, collection=collection, depths=config.answers.depths, closed_book=config.answers.closed_book
+    )
 
     def ladder(labeler: Labeler) -> Iterator[Asked]:
         return ((labeler, unit) for unit in ladder_units(prepared, labeler))
@@ -165,24 +163,56 @@ def stage_units(prepared: Prepared) -> Mapping[str, Callable[[], Iterator[Asked]
     )
 
 
+def answers_asked(
+    answering: stages.Answering,
+    *,
+    collection: stages.Collection | None,
+    depths: Sequence[int],
+    closed_book: bool = True,
+) -> Iterator[Asked]:
+    """Yield what is asked for answers: each list that is answered, or each imported answer that an LLM rates."""
+    answerer = answering.answerer
+    if isinstance(answerer, Imported):
+        return ((metric, answered) for metric in answering.asking for answered in answerer.found)
+    if collection is None:
+        return iter(())
+    asked = stages.answer_units(collection, depths, closed_book)
+    return ((answerer, unit) for unit in stages.units_to_answer(collection, asked))
+
+
 def plan(experiment: Config | str | Path, cache: str | Path | None = None) -> dict[str, Plan]:
     """Count what an experiment would take, by stage and, under ``all``, together, without sending anything.
 
     Requests that two stages share (utility, and answering from one document) are counted in each, and once in all.
 
     Raises:
-        ConfigError, DataError, UsageError: as for `run`.
+        ConfigError, DataError, UsageError: as for `run`; also where the variable with a key is not set.
     """
-    prepared = prepare(experiment, keys=False, cache=cache)
-    store = default_store_path() if cache is None else cache
-    asked = stage_units(prepared)
-    with Session(store if has_store(store) else None, mode="read-only") as session:
-        plans = {name: session.plan(units(), Everything()) for name, units in asked.items()}
-        plans["all"] = session.plan(chain.from_iterable(units() for units in asked.values()), Everything())
+    prepared = prepare(experiment, cache=cache)
+    plans = count(stage_units(prepared), prepared.answering, cache)
     rules = prepared.config.guard
     if rules is not None and rules.answer:
         plans["all"].expect(2 * rules.answer * len(rules.steps))  # which lists change is known once they are labelled
-    for name, one in prepared.answering.items():
+    return plans
+
+
+def count(
+    asked: Mapping[str, Callable[[], Iterator[Asked]]],
+    answering: Mapping[str, stages.Answering],
+    cache: str | Path | None = None,
+) -> dict[str, Plan]:
+    """Count what stages would take, by name and, under ``all``, together; see `plan`.
+
+    Args:
+        asked: what each stage asks.
+        answering: those of the stages that answer.
+        cache: folder of the reply store.
+    """
+    store = default_store_path() if cache is None else cache
+    with Session(store if has_store(store) else None, mode="read-only") as session:
+        plans = {name: session.plan(units(), Everything()) for name, units in asked.items()}
+        plans["all"] = session.plan(chain.from_iterable(units() for units in asked.values()), Everything())
+    for name, one in answering.items():
         rating = 0 if isinstance(one.answerer, Imported) else len(one.asking)
         for stage in (name, "all") if rating else ():
             # An LLM that rates answers is asked, at most twice each, about answers that are not there yet.
@@ -322,6 +352,7 @@ async def run_async(
     budget: Budget | None = None,
     canary: int | None = None,
     progress: Progress = silent,
+    wait_s: float = 0.0,
 ) -> Finished:
     """Run an experiment from top to bottom; `run` does so in synchronous code, in a notebook too.
 
@@ -335,6 +366,7 @@ async def run_async(
         budget: where to stop.
         canary: ask about so many stored pairs of each labeling again first, see `judgekit.experiment.canary`.
         progress: called with events.
+        wait_s: how long a server that is not ready is waited for.
 
     Raises:
         ConfigError, DataError, UsageError: nothing has been sent.
@@ -363,6 +395,7 @@ async def run_async(
         budget=budget,
         prices=config.price_list(),
         progress=progress,
+        wait_s=wait_s,
     )
     async with session:
         write_manifest(folder / MANIFEST, inputs)  # first: it makes the folder ours, also if we are killed

@@ -23,11 +23,11 @@ from judgekit.wire.jsontext import canonical
 from judgekit.wire.shapes import shaped
 from judgekit.wire.types import Endpoint, Outcome, Program, Reply, Request
 
-__all__ = ["Asker", "play", "settled"]
+__all__ = ["GROWTH", "Asker", "play", "settled"]
 
 U = TypeVar("U")
 
-_GROWTH: Final = 8
+GROWTH: Final = 8
 """How much more room a reply gets that was cut off: enough for a model that thinks aloud first."""
 
 _ROOMS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens")
@@ -62,7 +62,7 @@ class Asker:
             fields.pop("max_tokens", None)
         fields.update(said)
         room = next((r for r in _ROOMS if r in fields), "max_tokens")
-        return fields, {**fields, room: _GROWTH * int(fields.get(room) or _ROOM)}
+        return fields, {**fields, room: GROWTH * int(fields.get(room) or _ROOM)}
 
     @property
     def _ends(self) -> dict[str, Any]:

@@ -1,0 +1,130 @@
+"""What a run costs before it is paid for, every setting of an endpoint on the command line, and output for machines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands import Judgekit
+from tests.servers import FaultServer, fault_server  # noqa: F401  # a fixture
+
+DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
+MOCK = ["--base-url", "mock:", "--model", "mock"]
+LABEL = ["label", "judge", *DATA, "--depth", 4, "--out", "out.qrels", "--cache", "store"]
+ANSWER = ["answer", *DATA, "--depth", 2, "--out", "out.csv", "--cache", "store"]
+
+
+def machine(said: Any) -> dict[str, Any]:
+    assert said.code == 0, said.err
+    found: dict[str, Any] = json.loads(said.out)
+    return found
+
+
+@pytest.mark.parametrize("command", [LABEL, ANSWER])
+def test_a_dry_run_of_a_stage_counts_what_the_stage_then_sends(
+    judgekit: Judgekit, folder: Path, command: list[str]
+) -> None:
+    plan = machine(judgekit(*command, *MOCK, "--dry-run", "--json"))["stages"]["all"]
+    assert not (folder / "store").exists()
+    assert not list(folder.glob("out*"))
+    usage = machine(judgekit(*command, *MOCK, "--json"))["usage"]["default"]
+    assert plan["to_send"] == usage["sent"] > 0
+    assert plan["prompt_tokens"] == pytest.approx(usage["prompt_tokens"], rel=0.02), "the mock counts tokens, too"
+    again = machine(judgekit(*command, *MOCK, "--dry-run", "--json"))["stages"]["all"]
+    assert (again["to_send"], again["cached"], again["prompt_tokens"]) == (0, plan["requests"], 0)
+
+
+def test_a_dry_run_prints_money_between_that_of_the_prompts_and_that_of_full_replies(
+    judgekit: Judgekit, folder: Path
+) -> None:
+    command = [*LABEL, *MOCK, "--price", "1000000,2000000", "--dry-run"]
+    stage = machine(judgekit(*command, "--json"))["stages"]["all"]
+    assert stage["money"] == stage["prompt_tokens"]
+    assert stage["money_at_most"] > stage["money"] + 2 * stage["to_send"]
+    shown = judgekit(*command).out
+    assert f"at least {stage['money']:,.2f}; up to {stage['money_at_most']:,.2f}" in shown
+    spent = machine(judgekit(*LABEL, *MOCK, "--price", "1000000,2000000", "--json"))["usage"]["default"]["money"]
+    assert stage["money"] <= spent <= stage["money_at_most"]
+    text = (folder / "experiment.toml").read_text() + "[prices.mock]\nprompt = 1.0\ncompletion = 2.0\n"
+    (folder / "priced.toml").write_text(text)
+    assert "money" in judgekit("run", "priced.toml", "--dry-run").out
+    assert "money" not in judgekit("run", "experiment.toml", "--dry-run").out
+
+
+def test_a_dry_run_fails_where_the_key_is_not_in_the_environment(
+    judgekit: Judgekit, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    text = (folder / "experiment.toml").read_text()
+    text = text.replace('base_url = "mock:"', 'base_url = "http://localhost:9/v1"\napi_key_env = "NO_SUCH_KEY"')
+    (folder / "keyed.toml").write_text(text)
+    server = ["--base-url", "http://localhost:9/v1", "--model", "m", "--api-key-env", "NO_SUCH_KEY"]
+    for command in (["run", "keyed.toml"], [*LABEL, *server], [*ANSWER, *server]):
+        said = judgekit(*command, "--dry-run")
+        assert said.code == 2
+        assert "NO_SUCH_KEY" in said.err
+
+
+@pytest.mark.parametrize("command", [LABEL, ANSWER])
+def test_a_stage_keeps_to_its_budget(judgekit: Judgekit, command: list[str]) -> None:
+    said = judgekit(*command, *MOCK, "--max-requests", 5)
+    assert said.code == 3
+    assert "the budget of 5 requests is used up" in said.err
+    assert "add --price" in judgekit(*command, *MOCK, "--max-cost", 1).err
+    assert judgekit(*command, *MOCK, "--max-cost", 0.0001, "--price", "1,1").code == 3
+
+
+def test_every_setting_of_an_endpoint_can_be_given(
+    judgekit: Judgekit,
+    fault_server: FaultServer,  # noqa: F811
+) -> None:
+    server = ["--base-url", fault_server.base_url, "--model", "m"]
+    further = ["--set", "params.temperature=0.5", "--set", "params.chat_template_kwargs.enable_thinking=false"]
+    further += ["--set", "timeout_s=30", "--set", "namespace=mine", "--set", 'complete=["done"]']
+    said = judgekit(*LABEL, *server, *further)
+    assert said.code == 0, said.err
+    assert fault_server.seen[0]["temperature"] == 0.5
+    assert fault_server.seen[0]["chat_template_kwargs"] == {"enable_thinking": False}
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("timout_s=3", "Did you mean 'timeout_s'"),
+        ("timeout_s=long", "endpoints.default.timeout_s"),
+        ("timeout_s=-1", "must be positive"),
+        ("timeout_s", "expected KEY=VALUE"),
+        ("=3", "expected KEY=VALUE"),
+        ("model=other", "an option of its own, --model"),
+        ("params.model=other", "judgekit sets model itself"),
+        ("params.api_key=sk-0123456789abcdefghijk", "looks like a key"),
+    ],
+)
+def test_a_setting_that_is_none_is_a_mistake_with_a_sentence(judgekit: Judgekit, setting: str, told: str) -> None:
+    said = judgekit(*LABEL, *MOCK, "--set", setting)
+    assert said.code == 2
+    assert told in said.err
+    assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize("price", ["1", "1,2,3", "cheap,dear", "-1,2", "nan,1", "inf,1"])
+def test_a_price_is_two_numbers(judgekit: Judgekit, price: str) -> None:
+    said = judgekit(*LABEL, *MOCK, "--price", price)
+    assert said.code == 2
+    assert "expected two numbers" in said.err
+
+
+def test_an_experiment_tells_machines_its_verdict(judgekit: Judgekit, folder: Path) -> None:
+    found = machine(judgekit("run", "experiment.toml", "--out", "results", "--json"))
+    assert set(found) == {"command", "folder", "report", "verdicts", "missing", "warnings", "canary"}
+    one = found["verdicts"]["choose-runs"]
+    assert set(one) >= {"headline", "winner", "ranking", "leaders", "cheapest", "measure", "metric"}
+    compared = judgekit("compare", "--scores", "results/scores.parquet", "--quality",
+                        "results/answers/answer-short.parquet", "--metric", "em", "--json")  # fmt: skip
+    assert "choose-runs" in machine(compared)["verdicts"]
+    assert machine(compared)["comparison"][0]["coefficient"]
+    scored = machine(judgekit("score", "--run", "good.trec", "--qrels", "gold.qrels", "-m", "RR P@1", "--json"))
+    assert {(row["measure"], row["value"]) for row in scored["scores"]} == {("RR", 1.0), ("P@1", 1.0)}
