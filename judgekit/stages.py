@@ -26,12 +26,12 @@ from judgekit.data.checks import check_runs
 from judgekit.data.documents import Docs, Fields, Queries, Unit
 from judgekit.data.forms import resolved
 from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs, as_labelings, as_queries, as_runs
-from judgekit.data.labelings import Labeling, Scale
+from judgekit.data.labelings import LabelFile, Labeling, Scale
 from judgekit.data.outputs import note_read
 from judgekit.data.readers import check_numbers
 from judgekit.data.runs import Run, pool
 from judgekit.data.spans import where
-from judgekit.data.tables import ALL, LABELS, QUALITY, RATINGS, SCORES, UNDECLARED, Status
+from judgekit.data.tables import ALL, QUALITY, RATINGS, SCORES, UNDECLARED, Status
 from judgekit.errors import ConfigError, UsageError, not_among
 from judgekit.labelers.base import Label, Labeler, build, checked
 from judgekit.progress import Progress, silent
@@ -79,6 +79,10 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+
+_ORIGIN: Final = ("reply_model", "fingerprint")
+_KEPT: Final = 1 << 16
+"""Labels that a stage keeps as objects before they go to disk."""
 
 
 @dataclass(frozen=True)
@@ -168,12 +172,16 @@ class Collection:
     @cached_property
     def pairs(self) -> dict[str, list[str]]:
         """The pooled doc ids per query: what every labeler labels."""
+        return dict(self.pooled())
+
+    def pooled(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield query by query what is in `pairs`, which takes a hundred bytes a pair."""
         return pool(self.runs, self.queries, self.depth)
 
     @property
     def n_pairs(self) -> int:
         """The number of pooled pairs."""
-        return sum(map(len, self.pairs.values()))
+        return sum(len(doc_ids) for _, doc_ids in self.pooled())
 
 
 def read_ratings_of(
@@ -207,7 +215,7 @@ def read_ratings_of(
 
 def label_units(labeler: Labeler, collection: Collection) -> Iterator[Unit]:
     """Yield the units that a labeler cuts the pool into, query by query."""
-    for query_id, doc_ids in collection.pairs.items():
+    for query_id, doc_ids in collection.pooled():
         if doc_ids:
             yield from labeler.units(collection.queries[query_id], collection.docs.get(doc_ids))
 
@@ -228,29 +236,34 @@ async def label_pool(
     labels: list[Label] = []
     origins: dict[Origin, int] = {}
     made_by: list[int] = []
+
+    def rows() -> pd.DataFrame:
+        columns = dict(zip(_ORIGIN, zip(*origins, strict=True), strict=False))
+        found = frame_of(labels, {c: pd.array(names, dtype="str").take(made_by) for c, names in columns.items()})
+        labels.clear()
+        made_by.clear()
+        return found
+
     asked = label_units(labeler, collection) if units is None else units
     total = collection.n_pairs if units is None else sum(len(unit.docs) for unit in units)
-    async for unit, outcomes in session.resolve(asked, labeler, stage=f"label {name}", total=total):
-        made = checked(labeler, unit, outcomes)
-        stands = {doc.doc_id: at for doc in unit.docs if (at := where(doc))}
-        for one in made if stands else ():
-            one.extra = {**stands.get(one.doc_id, {}), **one.extra}
-        labels.extend(made)
-        made_by += [origins.setdefault(origin(outcomes), len(origins))] * len(made)
-    columns = {}
-    if any(map(any, origins)):
-        for column, names in zip(("reply_model", "fingerprint"), zip(*origins, strict=True), strict=True):
-            columns[column] = pd.array(names, dtype="str").take(made_by)  # few names, many labels
-    return labeling(name, labeler.scale, labels, columns)
+    with LabelFile(session.folder) as kept:
+        async for unit, outcomes in session.resolve(asked, labeler, stage=f"label {name}", total=total):
+            made = checked(labeler, unit, outcomes)
+            stands = {doc.doc_id: at for doc in unit.docs if (at := where(doc))}
+            for one in made if stands else ():
+                one.extra = {**stands.get(one.doc_id, {}), **one.extra}
+            labels.extend(made)
+            made_by += [origins.setdefault(origin(outcomes), len(origins))] * len(made)
+            if len(labels) >= _KEPT:
+                kept.add(rows())
+        table = kept.table(rows())
+    if not any(map(any, origins)):
+        table = table.select([column for column in table.column_names if column not in _ORIGIN])
+    return Labeling.from_table(name, labeler.scale, table)
 
 
-def labeling(
-    name: str, scale: Scale, labels: Sequence[Label], columns: Mapping[str, ExtensionArray] | None = None
-) -> Labeling:
-    """Return labels as a labeling on its declared scale.
-
-    Further columns are those given and what the labels hold extra.
-    """
+def frame_of(labels: Sequence[Label], columns: Mapping[str, ExtensionArray] | None = None) -> pd.DataFrame:
+    """Return labels as a table; further columns are those given and what the labels hold extra."""
     frame = pd.DataFrame(
         {
             "query_id": [x.query_id for x in labels],
@@ -265,7 +278,7 @@ def labeling(
         frame[column] = values
     for column in sorted({key for x in labels for key in x.extra}):
         frame[column] = [x.extra.get(column) for x in labels]
-    return Labeling(name, scale, frame if labels else LABELS.empty())
+    return frame
 
 
 _Asked = tuple[str, int]
@@ -585,7 +598,7 @@ def control_scores(collection: Collection, measure: str) -> pd.DataFrame:
     if len(collection.runs) < 2:
         return SCORES.empty()
     made: dict[str, list[Label]] = {RETRIEVER: [], LENGTH: []}
-    for query_id, doc_ids in collection.pairs.items():
+    for query_id, doc_ids in collection.pooled():
         fused = dict.fromkeys(doc_ids, 0.0)
         for run in collection.runs:
             for rank, doc_id in enumerate(run.top(query_id, collection.depth), 1):
@@ -597,7 +610,7 @@ def control_scores(collection: Collection, measure: str) -> pd.DataFrame:
         made[LENGTH] += [Label(query_id, d, size / longest) for d, size in zip(doc_ids, sizes, strict=True)]
     given = Measure(measure)
     gain = Measure(replace(given.spec, name="nDCG", params=()))
-    labelings = [labeling(name, Scale("unit"), labels) for name, labels in made.items()]
+    labelings = [Labeling(name, Scale("unit"), frame_of(labels)) for name, labels in made.items()]
     return score_pool(collection, labelings, [gain]).scores().assign(measure=measure)
 
 

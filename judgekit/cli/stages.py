@@ -108,7 +108,7 @@ def label(
     """Label the pool of all runs once; write QRELS and, beside it, the labels with status and raw reply (Parquet)."""
     from judgekit import stages
     from judgekit.data.checks import remarks
-    from judgekit.data.files import check_target, write_table
+    from judgekit.data.files import check_target, write_labels
     from judgekit.data.manifest import manifest_path, write_manifest
     from judgekit.data.outputs import check_outputs, noting_reads
     from judgekit.data.trec import missing_path, write_qrels
@@ -144,7 +144,7 @@ def label(
             wait_s=wait,
         )
     write_qrels(labeling, out)
-    write_table(labeling.table, table)
+    write_labels(labeling, table)
     write_manifest(manifest_path(out), inputs, [out, table])
     if as_json:
         counts = {status: n for status, n in labeling.counts().items() if n}

@@ -126,6 +126,11 @@ class Session:
         else:
             self._sink = self._base
 
+    @property
+    def folder(self) -> Path:
+        """Where replies are kept, or what is kept for this session only."""
+        return self._sink.path
+
     def __enter__(self) -> Self:
         return self
 

@@ -122,25 +122,38 @@ def remarks(labeling: Labeling) -> Iterator[str]:
 
     A labeling of imported labels has a column ``judged``, 1 where the file says something of the document.
     """
-    table, name = labeling.table, labeling.name
-    queries = table["query_id"].nunique()
-    excused = table[table["status"] == Status.NOT_APPLICABLE.value]
-    if len(excused):
-        first = f"{excused['query_id'].iloc[0]}: {excused['reason'].iloc[0]}"
-        count = f"{excused['query_id'].nunique():,} of {queries:,} queries"
-        yield f"{name} does not apply to {count}, which have no score under it ({first})."
-    unasked = table[table["status"] == Status.UNASKED.value]
-    if len(unasked):
-        count = (
-            f"{len(unasked):,} of {len(table):,} labels, in {unasked['query_id'].nunique():,} of {queries:,} queries"
-        )
-        yield f"{name} lacks {count}: nobody was asked about these documents."
-    told = table[table["status"] == Status.OK.value] if "reason" in table else table[:0].assign(reason="")
-    for reason, rows in told[told["reason"].fillna("") != ""].groupby("reason"):
-        count = f"{len(rows):,} of {len(table):,} labels, in {rows['query_id'].nunique():,} of {queries:,} queries"
-        yield f"{name}: {count}, may be wrong: {reason}."
-    if "judged" in table.columns:
-        met = int(table["query_id"][table["judged"] == 1].nunique())
-        if met < FEW * queries:
-            what = f"judges documents of only {met:,} of {queries:,} queries" if met else "judges none of the documents"
-            yield f"{name} {what} in the pool of these runs: are these of one collection?"
+    name, total = labeling.name, len(labeling.row_queries)
+    said: dict[tuple[str, str], tuple[int, set[str]]] = {}
+    first, judged, met = "", False, set[str]()
+    for block in labeling.blocks("query_id", "status", "reason", "judged"):
+        rows = block if "reason" in block else block.assign(reason="")
+        rows = rows.assign(reason=rows["reason"].fillna(""))
+        rows = rows[(rows["status"] != Status.OK.value) | (rows["reason"] != "")]
+        excused = rows[rows["status"] == Status.NOT_APPLICABLE.value]
+        if len(excused) and not first:
+            first = f"{excused['query_id'].iloc[0]}: {excused['reason'].iloc[0]}"
+        for (status, reason), some in rows.groupby(["status", "reason"]):
+            count, of = said.get((str(status), str(reason)), (0, set()))
+            said[str(status), str(reason)] = count + len(some), of | set(some["query_id"])
+        judged |= "judged" in block
+        met.update(block["query_id"][block["judged"] == 1] if "judged" in block else ())
+
+    def of_status(status: Status) -> tuple[int, str]:
+        found = [each for (which, _), each in said.items() if which == status.value]
+        among = len(set().union(*(queries for _, queries in found)))
+        return sum(count for count, _ in found), f"{among:,} of {total:,} queries"
+
+    if first:
+        among = of_status(Status.NOT_APPLICABLE)[1]
+        yield f"{name} does not apply to {among}, which have no score under it ({first})."
+    unasked, among = of_status(Status.UNASKED)
+    if unasked:
+        lacked = f"{unasked:,} of {len(labeling):,} labels, in {among}"
+        yield f"{name} lacks {lacked}: nobody was asked about these documents."
+    for (status, reason), (count, of) in sorted(said.items()):
+        if status == Status.OK.value:
+            among = f"{len(of):,} of {total:,} queries"
+            yield f"{name}: {count:,} of {len(labeling):,} labels, in {among}, may be wrong: {reason}."
+    if judged and len(met) < FEW * total:
+        few = f"judges documents of only {len(met):,} of {total:,} queries" if met else "judges none of the documents"
+        yield f"{name} {few} in the pool of these runs: are these of one collection?"

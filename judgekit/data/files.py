@@ -37,11 +37,15 @@ from judgekit.spec import parse, split_form
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TableWriter", "check_target", "read_table", "write_atomic", "write_table"]
+    from judgekit.data.labelings import Labeling
+
+__all__ = ["TableWriter", "check_target", "read_table", "write_atomic", "write_labels", "write_table"]
 
 _VERSION_KEY: Final = b"judgekit.schema_version"
 _PART: Final = re.compile(r"part-\d{5,}\.parquet")
 
+_ROW_GROUP: Final = 1 << 20
+"""Rows that Arrow puts into a row group of Parquet: blocks of so many leave no trace in a file."""
 _NULLS: Final = ("", "nan", "NaN", "NA", "null")
 """Spellings of an undefined number in a text file; never applied to ids."""
 
@@ -216,6 +220,17 @@ def check_target(path: str | Path, *, table: bool = False) -> None:
         raise UsageError(f"{path}: the name of a table file ends in .csv, .tsv (plain or .gz) or .parquet")
     if path.is_dir():
         raise UsageError(f"{path}: is a folder; a file was to be written there")
+
+
+def write_labels(labeling: Labeling, path: str | Path) -> None:
+    """Write a labeling's table as Parquet, piece by piece.
+
+    Raises:
+        DataError: it cannot be written.
+    """
+    with TableWriter(None, path) as writer:
+        for block in labeling.blocks(rows=_ROW_GROUP):
+            writer.write(block)
 
 
 def write_table(frame: pd.DataFrame, path: str | Path, table: Table | None = None) -> None:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
+import mmap
 import re
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from judgekit.data.columns import (
     Stretches,
+    gather,
+    join_stretches,
     numbers,
     objects,
     order_ids,
@@ -24,6 +31,7 @@ from judgekit.data.columns import (
     sorted_codes,
     stretches,
     strings,
+    take,
 )
 from judgekit.data.tables import ALL, LABELS, NOT_MISSING, Status, Table
 from judgekit.errors import DataError, UsageError
@@ -32,7 +40,7 @@ from judgekit.notebook import Shown
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["STATUSES", "Labeling", "Scale"]
+__all__ = ["STATUSES", "LabelFile", "Labeling", "Scale"]
 
 Kind = Literal["binary", "grades", "means", "unit", "signed"]
 
@@ -43,6 +51,8 @@ _CODES: Final = {status.value: code for code, status in enumerate(STATUSES)}
 _OK: Final = _CODES["ok"]
 _OBTAINED: Final = Table(LABELS.name, {c: k for c, k in LABELS.columns.items() if c != "status"}, LABELS.optional)
 """The labels table where every label was obtained."""
+_SORTED: Final = 1 << 18
+"""Rows that are sorted at a time."""
 _NOT_MISSING: Final = [_CODES[status] for status in NOT_MISSING]
 
 
@@ -132,6 +142,58 @@ def _status_codes(name: str, texts: pa.StringArray) -> npt.NDArray[np.int8]:
     return np.array([_CODES[s] for s in known], np.int8)[numbers(coded.indices, np.int32)]
 
 
+class LabelFile:
+    """Labels as they come, in a file without a name that ends with its last reader: in memory they would not fit.
+
+    A context manager; what `table` returned stays.
+
+    Args:
+        folder: where the file lies.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file: Any = None
+        self._ends = [0]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def add(self, frame: pd.DataFrame) -> None:
+        """Append the rows of a labels table.
+
+        Raises:
+            DataError: they cannot be written.
+        """
+        made = _arrow(frame)
+        try:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed at the end of the block
+            with pa.ipc.new_stream(self._file, made.schema) as stream:
+                stream.write_table(made)
+        except OSError as error:
+            raise DataError(f"labels cannot be written here: {error.strerror or error}", self._folder) from error
+        self._ends.append(self._file.tell())
+
+    def table(self, last: pd.DataFrame) -> pa.Table:
+        """Return all rows, ``last`` behind those that were added, without reading the file into memory."""
+        tables = []
+        if self._file is not None:
+            self._file.flush()
+            mapped = pa.py_buffer(mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ))
+            for start, end in pairwise(self._ends):
+                tables.append(pa.ipc.open_stream(mapped.slice(start, end - start)).read_all())
+        return pa.concat_tables([*tables, _arrow(last)], promote_options="permissive")
+
+
+def _arrow(frame: pd.DataFrame) -> pa.Table:
+    return pa.Table.from_pandas(LABELS.check(frame), preserve_index=False).replace_schema_metadata()
+
+
 class Labeling(Shown):
     """All labels of one labeler over a pool.
 
@@ -164,7 +226,29 @@ class Labeling(Shown):
         queries, docs = (strings(columns[c]) for c in ("query_id", "doc_id"))
         relevance = columns["relevance"].to_numpy(np.float64)
         self._fill(name, scale, declared, stretches(queries), docs, relevance, status)
-        self._columns: dict[str, pd.Series] | None = columns
+        self._columns: dict[str, pd.Series] | pa.Table | None = columns
+
+    @classmethod
+    def from_table(cls, name: str, scale: Scale, table: pa.Table) -> Self:
+        """Build a labeling from a labels table of Arrow's, which may be larger than memory (`LabelFile`).
+
+        Raises:
+            DataError: as for the constructor.
+        """
+        self = object.__new__(cls)
+        docs = pa.concat_arrays([strings([]), *map(strings, table["doc_id"].chunks)])
+        status = [_status_codes(name, strings(chunk)) for chunk in table["status"].chunks]
+        queries = join_stretches([stretches(strings(chunk)) for chunk in table["query_id"].chunks])
+        relevance = table["relevance"].to_numpy()
+        self._fill(name, scale, True, queries, docs, relevance, np.concatenate([np.empty(0, np.int8), *status]))
+        for at, column in enumerate(table.column_names):
+            if table[column].null_count and LABELS.optional.get(column) == "str":
+                table = table.set_column(at, column, pc.fill_null(table[column], ""))
+            elif table[column].null_count and pa.types.is_integer(table[column].type):
+                table = table.set_column(at, column, table[column].cast(pa.float64()))
+        known = [column for column in (*LABELS.columns, *LABELS.optional) if column in table.column_names]
+        self._columns = table.select([*known, *sorted(set(table.column_names) - set(known))])
+        return self
 
     @classmethod
     def from_columns(
@@ -230,9 +314,16 @@ class Labeling(Shown):
     @cached_property
     def _sorted(self) -> npt.NDArray[np.int64]:
         """The rows sorted by query id, then doc id."""
-        place = sorted_codes(self.row_queries)[1]
-        by_doc = order_ids(self.row_docs)
-        return by_doc[np.argsort(place[self.row_codes[by_doc]], kind="stable")]
+        place = sorted_codes(self.row_queries)[1].astype(np.int32)[self.row_codes]
+        order = np.argsort(place, kind="stable")
+        # Whole queries at a time: sorting the ids of all documents at once takes four times the memory.
+        ends = np.cumsum(np.bincount(place, minlength=1))
+        edges = ends[np.searchsorted(ends, np.append(np.arange(_SORTED, len(order), _SORTED), len(order)))]
+        for start, stop in pairwise([0, *np.unique(edges).tolist()]):
+            rows = order[start:stop]
+            by_doc = order_ids(take(self.row_docs, rows))
+            order[start:stop] = rows[by_doc[np.argsort(place[rows[by_doc]], kind="stable")]]
+        return order
 
     @cached_property
     def query_ids(self) -> npt.NDArray[np.object_]:
@@ -257,18 +348,42 @@ class Labeling(Shown):
     @cached_property
     def table(self) -> pd.DataFrame:
         """The labels table, rows sorted by query, then doc, with all columns that the labeling was built from."""
+        return self._frame(self._sorted)
+
+    def blocks(self, *names: str, rows: int = 1 << 16) -> Iterator[pd.DataFrame]:
+        """Yield `table` in blocks of rows, so that it never is in memory as a whole; or some columns of it.
+
+        Those that the labeling lacks are left out.
+        """
+        for start in range(0, max(len(self), 1), rows):
+            yield self._frame(self._sorted[start : start + rows], names)
+
+    def _frame(self, rows: npt.NDArray[np.int64], names: Sequence[str] = ()) -> pd.DataFrame:
+        """Return the given rows of the labels table, with all columns or those of some names."""
         import pandas as pd
 
-        if self._columns is not None:
-            rows = pd.DataFrame(self._columns).take(self._sorted).reset_index(drop=True)
-            return rows if "status" in rows else LABELS.check(rows.assign(status=self.status))
-        columns = {"query_id": self.query_ids, "doc_id": self.doc_ids}
-        return LABELS.check(pd.DataFrame({**columns, "relevance": self.relevance, "status": self.status}))
+        def wanted(column: str) -> bool:
+            return not names or column in names
+
+        given = self._columns
+        if isinstance(given, pa.Table):
+            found: pd.DataFrame = gather(given.select([*filter(wanted, given.column_names)]), rows).to_pandas()
+        elif given is None:
+            queries, docs = objects(self.row_queries)[self.row_codes[rows]], objects(take(self.row_docs, rows))
+            found = pd.DataFrame({"query_id": queries, "doc_id": docs, "relevance": self.row_relevance[rows]})
+            found = found[[*filter(wanted, found.columns)]]
+        else:
+            found = pd.DataFrame({c: column for c, column in given.items() if wanted(c)}).take(rows)
+            found = found.reset_index(drop=True)
+        if "status" in found or not wanted("status"):
+            return found
+        found = found.assign(status=objects([s.value for s in STATUSES])[self.row_status[rows]])
+        return found if names else LABELS.check(found)
 
     def columns(self, rows: npt.NDArray[np.int64], *names: str) -> list[list[Any]]:
         """Return further columns that the labeling was built from, for some rows in its order; None if absent."""
-        given = self._columns or {}
-        return [given[name].iloc[rows].tolist() if name in given else [None] * len(rows) for name in names]
+        found = self._frame(rows, ("query_id", *names))
+        return [found[name].tolist() if name in found else [None] * len(rows) for name in names]
 
     @property
     def missing(self) -> npt.NDArray[np.bool_]:

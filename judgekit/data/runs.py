@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -163,21 +163,16 @@ class Run:
         """64-bit score per row, query by query in ascending order of ids, best first, shape (N,)."""
         return self.ranked_scores[self._by_query]
 
-    @cached_property
-    def _docs(self) -> tuple[npt.NDArray[np.object_], Ints]:
-        coded = take(self.docs_as_read, self.as_read(self._by_query)).dictionary_encode()
-        ids, places = sorted_codes(coded.dictionary.to_pylist())
-        return objects(ids), places[numbers(coded.indices, np.int32)]
-
     @property
     def doc_ids(self) -> npt.NDArray[np.object_]:
         """The distinct doc ids in ascending order, shape (D,)."""
-        return self._docs[0]
+        return objects(sorted(take(self.docs_as_read, self.as_read(np.arange(len(self)))).unique().to_pylist()))
 
-    @property
+    @cached_property
     def docs(self) -> Ints:
         """Doc code (index into `doc_ids`) per row, in the order of `scores`, shape (N,)."""
-        return self._docs[1]
+        coded = take(self.docs_as_read, self.as_read(self._by_query)).dictionary_encode()
+        return sorted_codes(coded.dictionary.to_pylist())[1][numbers(coded.indices, np.int32)]
 
     def frame(self) -> pd.DataFrame:
         """Return the run as a table ``query_id, doc_id, score``, best first within each query."""
@@ -210,7 +205,9 @@ class Run:
 
     def cut(self, depth: int) -> Run:
         """Return the run cut to its first ``depth`` documents per query."""
-        return self._keep(self.starts, np.minimum(self.counts, min(depth, len(self))), self.query_ids)
+        if self.counts.max(initial=0) <= depth:
+            return self
+        return self._keep(self.starts, np.minimum(self.counts, depth), self.query_ids)
 
     def only(self, query_ids: Iterable[str]) -> Run:
         """Return the run with the given queries only."""
@@ -237,9 +234,9 @@ class Run:
         return f"Run({self.name!r}, queries={len(self.query_ids)}, rows={len(self)})"
 
 
-def pool(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -> dict[str, list[str]]:
-    """Return the pooled doc ids per query, ascending, over the top ``depth`` of all runs: what is labelled.
+def pool(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -> Iterator[tuple[str, list[str]]]:
+    """Yield the pooled doc ids per query, ascending, over the top ``depth`` of all runs: what is labelled.
 
     A pair is there once, however many runs hold it. Queries that no run retrieved anything for get [].
     """
-    return {q: sorted({d for run in runs for d in run.top(q, depth)}) for q in query_ids}
+    return ((q, sorted({d for run in runs for d in run.top(q, depth)})) for q in query_ids)

@@ -22,7 +22,7 @@ from judgekit.data.labelings import STATUSES, Labeling, Scale
 from judgekit.data.ordering import Ties
 from judgekit.data.outputs import check_outputs
 from judgekit.data.runs import Run
-from judgekit.data.streams import given, head, lines, packing, stem, write_atomic
+from judgekit.data.streams import given, head, lines, open_atomic, packing, stem, write_atomic
 from judgekit.data.tables import ALL, Status, id_problem
 from judgekit.errors import DataError, UsageError, nearest
 
@@ -456,23 +456,30 @@ def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = 
     if min_grade is not None and math.isnan(min_grade):
         raise UsageError("the least grade to count as relevant must be a number")
     whole = labeling.scale.integral or min_grade is not None
-    kept: list[str] = []
-    missing: list[str] = []
-    rows = zip(labeling.query_ids, labeling.doc_ids, labeling.relevance.tolist(), labeling.status, strict=True)
-    for query, doc, relevance, status in rows:
-        _check_word(query, path)
-        _check_word(doc, path)
-        if status != Status.OK.value:
-            missing.append(f"{query}\t{doc}\t{status}\n")
-            continue
-        value = relevance if min_grade is None else relevance >= min_grade
-        kept.append(f"{query} 0 {doc} {int(value) if whole else repr(value)}\n")
+
+    def rows(*, lost: bool) -> Iterator[bytes]:
+        for block in labeling.blocks("query_id", "doc_id", "relevance", "status"):
+            out: list[str] = []
+            for query, doc, relevance, status in zip(*(block[c].tolist() for c in block), strict=True):
+                _check_word(query, path)
+                _check_word(doc, path)
+                if lost and status != Status.OK.value:
+                    out.append(f"{query}\t{doc}\t{status}\n")
+                elif not lost and status == Status.OK.value:
+                    value = relevance if min_grade is None else relevance >= min_grade
+                    out.append(f"{query} 0 {doc} {int(value) if whole else repr(value)}\n")
+            yield "".join(out).encode()
+
     side = missing_path(path)
     check_outputs(Path(path), side)
-    if missing:
-        write_atomic(side, f"{_MISSING_HEAD}\n{''.join(missing)}")
-    write_atomic(path, "".join(kept))
-    if not missing:
+    some_lost = bool((labeling.row_status != STATUSES.index(Status.OK)).any())
+    if some_lost:
+        with open_atomic(side) as stream:
+            stream.write(f"{_MISSING_HEAD}\n".encode())
+            stream.writelines(rows(lost=True))
+    with open_atomic(path) as stream:
+        stream.writelines(rows(lost=False))
+    if not some_lost:
         side.unlink(missing_ok=True)
 
 

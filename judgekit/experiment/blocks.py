@@ -70,6 +70,6 @@ def confidence_at(look: int, looks: int, confidence: float) -> float:
 
 def joined(labelings: Sequence[Labeling]) -> Labeling:
     """Return labelings of different queries as one."""
-    first = labelings[0]
-    tables = [labeling.table for labeling in labelings]
-    return first if len(tables) == 1 else Labeling(first.name, first.scale, pd.concat(tables, ignore_index=True))
+    first, *more = labelings
+    tables = [labeling.table for labeling in labelings] if more else []
+    return Labeling(first.name, first.scale, pd.concat(tables, ignore_index=True)) if more else first

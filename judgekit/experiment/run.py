@@ -35,7 +35,7 @@ from judgekit.client.session import Mode, Session, synchronous
 from judgekit.client.submission import Clients, Fetched, fetch, open_client, status, submit
 from judgekit.client.waves import Plan
 from judgekit.data.checks import remarks
-from judgekit.data.files import write_atomic, write_table
+from judgekit.data.files import write_atomic, write_labels, write_table
 from judgekit.data.labelings import Labeling
 from judgekit.data.manifest import MANIFEST, mismatches, sources, write_manifest
 from judgekit.data.outputs import check_folder, noting_reads
@@ -414,7 +414,7 @@ async def run_async(
                 found_labels[name].append(labeling)
                 labeling = joined(found_labels[name])
                 write_qrels(labeling, folder / "labels" / f"{slug(name)}.qrels")
-                write_table(labeling.table, folder / "labels" / f"{slug(name)}.parquet")
+                write_labels(labeling, folder / "labels" / f"{slug(name)}.parquet")
             for stage, answering in prepared.answering.items():
                 options = {"closed_book": config.answers.closed_book, "stage": stage}
                 answers.append(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import platform
 import subprocess
 import sys
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -22,9 +24,13 @@ from judgekit.data.columns import (
     stretches,
     strings,
 )
-from judgekit.data.labelings import Labeling, Scale
+from judgekit.data.files import write_labels, write_table
+from judgekit.data.labelings import LabelFile, Labeling, Scale
 from judgekit.data.runs import Run
+from judgekit.data.tables import Status
 from judgekit.errors import DataError, UsageError
+from judgekit.labelers.base import Label
+from judgekit.stages import frame_of
 
 
 def table(*rows: tuple[str, str, float | None, str]) -> pd.DataFrame:
@@ -229,3 +235,40 @@ print(faults[2] - faults[1])
 def test_an_id_that_is_repeated_is_found() -> None:
     assert repeated(["a", "b"]) is None
     assert repeated(["a", "b", "a"]) == "a"
+
+
+LABELLED = [
+    Label("q2", "a", 1.0, raw="1", extra={"votes": 3, "page_id": "p", "start": 0, "end": 9}),
+    Label("q1", "c", None, Status.REFUSED, raw="no", reason="declined"),
+    Label("q1", "b", 0.0, extra={"answer": "x", "votes": 2}),
+    Label("q3", "a", 1.0, extra={"share": 0.5}),
+    Label("q2", "b", 0.0),
+]
+
+
+@pytest.mark.parametrize("at", [(), (1,), (4,), (1, 2, 3, 4), (0, 2, 5)])
+def test_labels_that_were_kept_on_disk_make_the_same_table_and_file(tmp_path: Path, at: tuple[int, ...]) -> None:
+    """Bytes and dtypes too, whichever columns the parts hold; nothing is left in the folder, nor if one is killed."""
+    whole = Labeling("l", Scale("binary"), frame_of(LABELLED))
+    write_table(whole.table, tmp_path / "whole.parquet")
+    (tmp_path / "kept").mkdir()
+    *parts, last = [LABELLED[i:j] for i, j in pairwise([0, *at, len(LABELLED)])]
+    with LabelFile(tmp_path / "kept") as kept:
+        for part in parts:
+            kept.add(frame_of(part))
+            assert not any((tmp_path / "kept").iterdir())
+        table = kept.table(frame_of(last))
+    labeling = Labeling.from_table("l", Scale("binary"), table)
+    pd.testing.assert_frame_equal(labeling.table, whole.table)
+    pd.testing.assert_frame_equal(pd.concat(labeling.blocks(rows=2), ignore_index=True), whole.table)
+    assert [list(block) for block in labeling.blocks("status", "judged")] == [["status"]]
+    write_labels(labeling, tmp_path / "parts.parquet")
+    assert (tmp_path / "parts.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+    rows = np.array([3, 0, 1])
+    assert labeling.columns(rows, "page_id", "raw", "other") == whole.columns(rows, "page_id", "raw", "other")
+    assert (labeling.row_docs.equals(whole.row_docs), labeling.row_queries) == (True, whole.row_queries)
+
+
+def test_labels_that_cannot_be_kept_say_where() -> None:
+    with pytest.raises(DataError, match="nowhere: labels cannot be written here"):
+        LabelFile(Path("nowhere")).add(frame_of(LABELLED))

@@ -143,7 +143,7 @@ def test_the_pool_holds_every_pair_once() -> None:
         Run("a", ["q1"] * 3, ["x", "y", "z"], [3, 2, 1]),
         Run("b", ["q1", "q1", "q2"], ["y", "w", "x"], [3, 2, 1]),
     ]
-    assert pool(runs, ["q1", "q2", "q3"], 2) == {"q1": ["w", "x", "y"], "q2": ["x"], "q3": []}
+    assert dict(pool(runs, ["q1", "q2", "q3"], 2)) == {"q1": ["w", "x", "y"], "q2": ["x"], "q3": []}
 
 
 def test_many_docs_keep_their_rows_apart() -> None:
