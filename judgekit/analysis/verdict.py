@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from judgekit.analysis.controls import CLOSED_BOOK, LENGTH, RETRIEVER, TWIN
 from judgekit.analysis.gain import Gain
@@ -22,7 +22,8 @@ class Verdict(Shown):
 
     Attributes:
         headline: the outcome in one sentence.
-        details: further sentences.
+        details: further sentences on what was found.
+        not_shown: sentences on what was not, and on what it would take.
         primary: the cell and the use that it is about.
         found: the figures behind the sentences; None where there are none.
         excluded: labelings that are left out, with the reason.
@@ -31,6 +32,7 @@ class Verdict(Shown):
     headline: str
     primary: Primary
     details: tuple[str, ...] = ()
+    not_shown: tuple[str, ...] = ()
     found: Found | None = None
     excluded: Mapping[str, str] = field(default_factory=dict)
 
@@ -59,8 +61,8 @@ class Verdict(Shown):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The headline, then the details."""
-        return (self.headline, *self.details)
+        """The headline, then the details, then what was not shown."""
+        return (self.headline, *self.details, *self.not_shown)
 
     @property
     def text(self) -> str:
@@ -98,19 +100,24 @@ def decide(
     if found is None or obstacle:
         why = obstacle or "No labeling can be compared there."
         headline = f"No verdict on {primary}: {why[0].lower()}{why[1:]}"
-        return Verdict(headline, primary, left_out, None, dict(excluded))
-    verdict = Verdict("", primary, (), found, dict(excluded))
+        return Verdict(headline, primary, (), left_out, None, dict(excluded))
+    choose = primary.use == CHOOSE_RUNS
     details = [
-        *(_choosing(found, primary, keep, margin) if primary.use == CHOOSE_RUNS else ()),
-        *(_choose(found) if primary.use == CHOOSE_RUNS else _find(found)),
+        *(_choosing(found, primary, keep, margin) if choose else _find(found)),
         *_shared(found, shares),
-        *_planned(found),
         *_by_tau(found),
-        *_unknown(found),
-        *left_out,
         f"This is about {primary}.",
     ]
-    return Verdict(_headline(verdict, other), primary, tuple(details), found, dict(excluded))
+    not_shown = [
+        *_chance(found),
+        *(_costlier(found, keep, margin) if choose else ()),
+        *(_beside_controls(found) if choose else ()),
+        *_planned(found),
+        *_unknown(found),
+        *left_out,
+    ]
+    verdict = Verdict("", primary, tuple(details), tuple(not_shown), found, dict(excluded))
+    return replace(verdict, headline=_headline(verdict, other))
 
 
 def _headline(verdict: Verdict, other: Verdict | None) -> str:
@@ -185,35 +192,43 @@ def _choosing(found: Found, primary: Primary, keep: float, margin: float | None)
             f"Between the runs without {found.runs[worst]!r}, choosing by {name!r} wins"
             f" {100 * float(best.without[worst]):.1f} ({100 * low:.1f} to {100 * high:.1f}){alike}."
         )
-    will_do = (
-        f"keeps at least {keep:.0%} of what the best wins"
-        if margin is None
-        else f"is within {100 * margin:g} points of the best"
-    )
     if gains.cheapest == "":
         yield f"The choice between these runs is worth less than {100 * (margin or 0):g} points: no labels are needed."
     elif gains.cheapest is not None:
-        yield f"Cheapest that {will_do}: {gains.cheapest!r} (may lose at most {100 * gains.loss:.1f} points)."
-        yield from _costlier(found, gains.cheapest)
-    elif any(one.order is not None for one in found.standings):
-        yield f"These questions do not show which is the cheapest labeling that {will_do}."
+        loss = 100 * gains.loss
+        yield f"Cheapest that {_will_do(keep, margin)}: {gains.cheapest!r} (may lose at most {loss:.1f} points)."
+        cost = _orders(found)
+        others = [name for name, order in cost.items() if order == cost[gains.cheapest] and name != gains.cheapest]
+        if others:
+            yield f"{names(others)} {'costs' if len(others) == 1 else 'cost'} as little as {gains.cheapest!r}."
 
 
-def _costlier(found: Found, chosen: str) -> Iterator[str]:
-    """Yield what is not shown of the labelings that cost as much as the cheapest that will do, or more."""
-    cost = {one.labeling: one.order for one in found.standings if one.order is not None}
-    alike = [name for name, order in cost.items() if order == cost[chosen] and name != chosen]
+def _will_do(keep: float, margin: float | None) -> str:
+    if margin is None:
+        return f"keeps at least {keep:.0%} of what the best wins"
+    return f"is within {100 * margin:g} points of the best"
+
+
+def _orders(found: Found) -> dict[str, int]:
+    """Return the place by cost of each labeling whose cost is known."""
+    return {one.labeling: one.order for one in found.standings if one.order is not None}
+
+
+def _costlier(found: Found, keep: float, margin: float | None) -> Iterator[str]:
+    """Yield what is not shown of labelings that cost more than the cheapest that will do, or that none is shown to."""
+    cost, chosen = _orders(found), found.gains and found.gains.cheapest
+    if chosen is None and cost and found.gains:
+        yield f"These questions do not show which is the cheapest labeling that {_will_do(keep, margin)}."
+    if not chosen:
+        return
     costlier = [name for name, order in cost.items() if order > cost[chosen] and (name, chosen) not in found.better]
-    if alike:
-        yield f"{names(alike)} {'costs' if len(alike) == 1 else 'cost'} as little as {chosen!r}."
     if costlier:
         does = "costs more and is" if len(costlier) == 1 else "cost more and are"
         yield f"{names(costlier)} {does} not shown to be better than {chosen!r}."
 
 
-def _choose(found: Found) -> Iterator[str]:
-    """Yield which labelings are not a guide to the better run, or add nothing to the ranks."""
-    yield from _chance(found)
+def _beside_controls(found: Found) -> Iterator[str]:
+    """Yield which labelings are not shown to add anything to the ranks or to the length of documents."""
     if found.differing < MIN_DIFFERING:
         return
     for name, what in ((RETRIEVER, "the runs' own ranks"), (LENGTH, "the length of documents")):
@@ -240,7 +255,6 @@ def _chance(found: Found) -> Iterator[str]:
 
 def _find(found: Found) -> Iterator[str]:
     """Yield how the labelings compare with what tells easy questions from hard ones."""
-    yield from _chance(found)
     for one in found.standings:
         twin = found.controls.get(TWIN + one.labeling)
         if twin is None or not one.guides:
