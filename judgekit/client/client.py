@@ -82,6 +82,7 @@ class Client:
         note: called with messages for the user.
         brake: the shared state of the run.
         negotiated: what is known of the model.
+        retried: called with what every further attempt follows.
         known: whether the store holds a reply of the model, asked where none was seen yet.
         secret: the key, cut out of everything that is kept or shown.
         backoff_s: upper bound of the first wait before a retry.
@@ -99,6 +100,7 @@ class Client:
         note: Callable[[str], None],
         brake: Brake,
         negotiated: Negotiated,
+        retried: Callable[[Retry], None] = lambda _: None,
         known: Callable[[], bool] = lambda: False,
         secret: Secret | None = None,
         backoff_s: float = 1.0,
@@ -112,6 +114,7 @@ class Client:
         self._save = save
         self._note = note
         self._brake = brake
+        self._retried = retried
         self._negotiated = negotiated
         self._known = known
         self._secret = secret or Secret(None)
@@ -250,6 +253,7 @@ class Client:
         return True
 
     def _again(self, again: Retry, patience: Patience) -> Retry:
+        self._retried(again)
         patience.failed(again, self._watch.now())
         why = self._watch.failed(again)
         if why is not None:

@@ -72,6 +72,8 @@ class Session:
 
     Attributes:
         notes: the messages for the user so far.
+        doubts: those of them that cast doubt on what was learned, not only on the way there.
+        retries: how often a request was sent again for want of a reply, by endpoint and kind of reason.
     """
 
     def __init__(
@@ -104,6 +106,8 @@ class Session:
         if mode not in get_args(Mode):
             raise UsageError(not_among("cache mode", mode, get_args(Mode)))
         self.notes: list[str] = []
+        self.doubts: list[str] = []
+        self.retries: Counter[str] = Counter()
         self._mode = mode
         self._spending = Spending(budget or Budget(), prices or {})
         self._progress = progress
@@ -300,6 +304,7 @@ class Session:
             charge=charge,
             save=loop.executor.save,
             note=self._note,
+            retried=lambda again: self.retries.update([f"{endpoint.name}: {again.kind}"]),
             brake=loop.executor.brake,
             negotiated=self._learned(endpoint),
             known=lambda: self._base is not None and holds(self._base, endpoint.identity, endpoint.model),
@@ -325,7 +330,8 @@ class Session:
     def _tell_origins(self, stage: _Stage) -> None:
         before = [other.origins for other in self._stages.values() if other is not stage]
         for text in (*mixed(stage.origins), *changed(before, stage.origins), *fingerprints(stage.origins)):
-            self._note(f"{stage.name}: {text}")
+            self.doubts.append(f"{stage.name}: {text}")
+            self._note(self.doubts[-1])
 
     def enter(self) -> _Loop:
         """Return what the running event loop has of the session, which lives until as many left as entered."""

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from judgekit import __version__, stages
-from judgekit.analysis import CHOOSE_RUNS, FIND_QUESTIONS, GUARD, Answering, kinship, model_matrix, plan_queries
+from judgekit.analysis import Answering, kinship, model_matrix, plan_queries
 from judgekit.analysis.cost import COSTS
 from judgekit.analysis.modes import modes_of, of_mode
 from judgekit.answers.imported import Imported
@@ -34,6 +34,7 @@ from judgekit.report.model import (
     RunFacts,
     Section,
     Spending,
+    Use,
 )
 from judgekit.report.queries import Backing
 from judgekit.spec import Spec
@@ -58,11 +59,6 @@ MIXED = (
     "Ask again what one of the models said (`judgekit cache forget --model NAME`, then run), or accept the mix with"
     " accept_mixed_models = true under [analysis]."
 )
-_TITLES = {
-    CHOOSE_RUNS: "To choose between retrievers",
-    FIND_QUESTIONS: "To find questions that fail",
-    GUARD: "To guard: what these labels would notice",
-}
 _NOTES = {
     MOCK_URL: "No LLM was involved: the built-in mock (mock:) judged and answered by word overlap. These numbers show"
     " how judgekit works, not which labeling is better.",
@@ -357,14 +353,6 @@ def _sections(comparison: Comparison, matrix: ModelMatrix | None, log: QueryLogC
         )
     if log is not None:
         yield Section("Do these queries look like the real ones?", log.sentence, quotes=log.examples)
-    for verdict in [*list(comparison.verdicts.values())[1:], *_independent(comparison)]:
-        title = _TITLES[verdict.primary.use]
-        of = (
-            ""
-            if verdict.primary.model == comparison.verdict.primary.model
-            else f", by answers of {verdict.primary.model}"
-        )
-        yield Section(title + of, verdict.text)
     for title, text, table in (
         (
             "What choosing between the runs by these labels wins",
@@ -474,8 +462,10 @@ def _cuts(
     )
 
 
-def _independent(comparison: Comparison) -> list[Verdict]:
-    return [next(iter(verdicts.values())) for verdicts in comparison.independent.values()]
+def _use(verdict: Verdict) -> Use:
+    words = (verdict.headline, verdict.details, verdict.not_shown)
+    leaders = verdict.leaders if len(verdict.ranking) > 1 else ()
+    return Use(verdict.primary.use, verdict.primary.model, *words, leaders, verdict.cheapest)
 
 
 def backing(prepared: Prepared, labelings: Mapping[str, Labeling], quality: pd.DataFrame) -> Backing:
@@ -483,7 +473,7 @@ def backing(prepared: Prepared, labelings: Mapping[str, Labeling], quality: pd.D
     collection = prepared.collection
     return Backing(
         {name: labeling.table for name, labeling in labelings.items()},
-        quality,
+        of_mode(quality),
         collection.queries,
         collection.docs,
         {run.name: {q: run.top(q) for q in collection.queries} for run in collection.runs},
@@ -508,6 +498,8 @@ def summarise(
     config, verdict = prepared.config, comparison.verdict
     urls = {endpoint.base_url for endpoint in prepared.endpoints}
     primary = verdict.primary
+    independent = [next(iter(others.values())) for others in comparison.independent.values()]
+    verdicts = [*comparison.verdicts.values(), *independent]
     return Results(
         title=config.title or config.path.stem,
         comparison=comparison.table,
@@ -519,7 +511,8 @@ def summarise(
         ),
         primary=primary,
         verdict=verdict.sentences,
-        leaders=verdict.leaders if len(verdict.ranking) > 1 else (),
+        uses=tuple(map(_use, verdicts)),
+        leaders=_use(verdict).leaders,
         cheapest=verdict.cheapest,
         facts=_facts(prepared, evaluation),
         scores=SCORES.check(evaluation.means()),
@@ -547,8 +540,10 @@ def summarise(
                     *(remark for labeling in labelings.values() for remark in remarks(labeling)),
                     *evaluation.warnings,
                     *comparison.warnings,
-                    *session.notes,
+                    *session.doubts,
                 ]
             )
         ),
+        notices=tuple(dict.fromkeys(note for note in session.notes if note not in session.doubts)),
+        retries=tuple(session.retries.items()),
     )

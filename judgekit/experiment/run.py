@@ -13,6 +13,7 @@ written, so a run that was stopped is finished by running it again.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -473,7 +474,10 @@ async def run_async(
     results = shown.summarise(
         prepared, labelings, quality, evaluation, comparison, agreed, session, matrix=matrix, log=_query_log(prepared)
     )
-    results = replace(results, warnings=(*mixed, *asked_again, *results.warnings))
+    read_files = tuple((role, source.file, source.sha256) for role, source in inputs.items())
+    command = ("Command", shlex.join(["judgekit", "run", str(config.path), "--out", str(folder)]))
+    facts = replace(results.facts, inputs=read_files, more=(*results.facts.more, command))
+    results = replace(results, warnings=(*mixed, *asked_again, *results.warnings), facts=facts)
     if ladder is not None:
         results = replace(results, sections=(*results.sections, ladder_section(ladder)))
     if not config.report.texts:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pandas as pd
 from markupsafe import Markup
 
-from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES
+from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, GUARD, USES
 from judgekit.analysis.resampling import percent
 from judgekit.report import svg
 from judgekit.report.grids import HEADLINE, Cell, records
@@ -40,7 +40,11 @@ __all__ = [
 ]
 
 CHANCE: Final = 0.5
-IN_WORDS: Final = {CHOOSE_RUNS: "To choose between retrievers", FIND_QUESTIONS: "To find the questions that fail"}
+IN_WORDS: Final = {
+    CHOOSE_RUNS: "To choose between retrievers",
+    FIND_QUESTIONS: "To find the questions that fail",
+    GUARD: "To guard: what these labels would notice",
+}
 LEFT, RIGHT = 64.0, WIDTH - 16
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from judgekit.analysis.primary import Primary
 from judgekit.data.tables import ALL
 from judgekit.report.model import Results
-from judgekit.report.words import split_flags
+from judgekit.report.words import marks, meaning, split_flags
 
 __all__ = ["HEADLINE", "Cell", "Grid", "Slice", "grids", "is_primary", "records"]
 
@@ -89,12 +89,29 @@ class Grid:
         """Return the flags that all cells of a labeling have: they stand beside its name, not beside each number."""
         cells = [cell for (name, _), cell in self.cells.items() if name == labeling]
         common = [f for f in cells[0].flags if all(f in cell.flags for cell in cells)] if len(cells) > 1 else []
-        return tuple(f for f in common if f != "by_construction")
+        return tuple(f for f in common if f != "by_construction" and f not in self.everywhere)
+
+    @property
+    def everywhere(self) -> tuple[str, ...]:
+        """The flags that all of several cells have: a note says so, and nothing is marked."""
+        cells = list(self.cells.values())
+        return tuple(f for f in self.flags if len(cells) > 1 and all(f in cell.flags for cell in cells))
 
     def own(self, cell: Cell) -> tuple[str, ...]:
         """Return the flags that stand beside a cell's number."""
         shared = self.shared(cell.labeling)
-        return tuple(f for f in cell.flags if f not in shared)
+        return tuple(f for f in cell.flags if f not in shared and f not in self.everywhere)
+
+    @property
+    def notes(self) -> tuple[tuple[str, str], ...]:
+        """For each flag its mark and what it says in words, and of which labelings; those of all cells have no mark."""
+        found = []
+        for flag in self.flags:
+            names = dict.fromkeys(cell.labeling for cell in self.cells.values() if flag in cell.flags)
+            everywhere = flag in self.everywhere
+            where = "" if everywhere else f" ({', '.join(names)})"
+            found.append(("" if everywhere else marks([flag]), meaning(flag) + where))
+        return tuple(found)
 
     @property
     def reasons(self) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ __all__ = [
     "RunFacts",
     "Section",
     "Spending",
+    "Use",
     "settled",
 ]
 
@@ -245,6 +246,7 @@ class Facts:
         runs: one entry per run.
         seed, resamples, confidence: of the intervals.
         versions: versions of judgekit, Python and libraries.
+        inputs: every file that was read: what it is, where, and its SHA-256.
         more: further (name, value) lines.
     """
 
@@ -257,7 +259,29 @@ class Facts:
     resamples: int | None = None
     confidence: float = 0.95
     versions: Mapping[str, str] = field(default_factory=dict)
+    inputs: tuple[tuple[str, str, str], ...] = ()
     more: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """The verdict for one use of labels.
+
+    Attributes:
+        use: ``choose-runs``, ``find-questions`` or ``guard``.
+        model: whose answers it is about.
+        headline: the outcome in one sentence.
+        shown, not_shown: further sentences.
+        leaders, cheapest: as in `Results`.
+    """
+
+    use: str
+    model: str
+    headline: str
+    shown: tuple[str, ...] = ()
+    not_shown: tuple[str, ...] = ()
+    leaders: tuple[str, ...] = ()
+    cheapest: str | None = None
 
 
 @dataclass(frozen=True)
@@ -293,7 +317,10 @@ class Results:
         quality: a `QUALITY_MEANS` table.
         settings: the resolved experiment as text.
         note: a sentence above everything else, such as that no LLM was involved.
-        warnings: sentences that a reader has to know.
+        warnings: what threatens the validity of the verdict, in sentences.
+        notices: what else was told: of servers, limits, negotiations.
+        retries: how often a request was sent again because it got no reply, by endpoint and reason.
+        uses: the verdict for each use, that of `verdict` first; empty for a folder of an earlier version.
         currency: of all money, e.g. ``USD``.
         differences: a `DIFFERENCES` table; the page shows those of the primary cell.
         details: a `DETAILS` table.
@@ -322,6 +349,9 @@ class Results:
     settings: str = ""
     note: str = ""
     warnings: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+    retries: tuple[tuple[str, int], ...] = ()
+    uses: tuple[Use, ...] = ()
     currency: str = ""
     differences: pd.DataFrame | None = None
     details: pd.DataFrame | None = None

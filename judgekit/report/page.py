@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from importlib.resources import files
@@ -20,13 +20,14 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
+from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES
 from judgekit.analysis.resampling import percent
 from judgekit.data.files import write_atomic
 from judgekit.data.tables import ALL
 from judgekit.report import figures, paper, words
 from judgekit.report.figures import tokens
-from judgekit.report.grids import HEADLINE, Grid, grids, is_primary, records
-from judgekit.report.model import Cost, LabelingInfo, Results
+from judgekit.report.grids import HEADLINE, Cell, Grid, grids, is_primary, records
+from judgekit.report.model import Answers, Cost, LabelingInfo, Results, Use
 from judgekit.report.queries import Backing, Packed, pack
 
 __all__ = ["render", "write_html"]
@@ -111,6 +112,7 @@ def _context(results: Results) -> dict[str, Any]:
     primary = [g for g in every if is_primary(g.part, results.primary)]
     others = [g for g in every if g.part.run == results.primary.run and not is_primary(g.part, results.primary)]
     return {
+        "uses": [_use(results, use) for use in results.uses or [_first(results)]],
         "main": primary,
         "others": _by_level(others[:MOST_TABLES]),
         "left_out": max(0, len(others) - MOST_TABLES),
@@ -121,12 +123,92 @@ def _context(results: Results) -> dict[str, Any]:
         "per_run": paper.per_run(results),
         "matrix": paper.matrix(results),
         "measures": [m for m in _names(results.comparison["measure"]) if words.rewards(m)],
-        "statuses": _statuses(results.labelings),
+        "statuses": _statuses([*results.labelings, *results.answers]),
+        "outside": any(info.outside_pool is not None for info in results.labelings),
         "quality": _quality(results.quality),
         "score_means": _scores(results.scores),
         "generic": partial(_generic, confidence=results.facts.confidence),
         "ratio": _ratio(results),
     }
+
+
+def _first(results: Results) -> Use:
+    """Return the verdict of a folder that says it in one piece."""
+    primary, (headline, *more) = results.primary, results.verdict
+    return Use(primary.use, primary.model, headline, tuple(more), (), results.leaders, results.cheapest)
+
+
+def _use(results: Results, use: Use) -> dict[str, Any]:
+    """Return the verdict for a use in a sentence, and beside it a row per labeling, the best first."""
+    primary, frame = results.primary, results.comparison
+    fixed = {"level": USES.get(use.use), "depth": primary.depth, "quality_metric": primary.metric}
+    fixed |= {"run": primary.run, "model": use.model, "measure": primary.measure, "coefficient": HEADLINE}
+    for column, value in fixed.items():
+        frame = frame[frame[column] == value]
+    gains = (
+        {}
+        if results.gains is None or use.use != CHOOSE_RUNS
+        else {row["labeling"]: row for row in records(results.gains) if row["without"] == ""}
+    )
+    spent = {info.name: info.spending.standalone for info in results.labelings}
+    people = {info.name for info in results.labelings if info.people}
+    priced = any(cost.money for cost in spent.values())
+    rows: list[dict[str, Any]] = []
+    for row in records(frame[frame["value"].notna()].sort_values("value", ascending=False, kind="stable")):
+        if "by_construction" in words.split_flags(row["flags"]):
+            continue
+        cost, gain = spent.get(row["labeling"], Cost()), gains.get(row["labeling"])
+        asked = tokens(cost)
+        rows.append(
+            {
+                "cell": Cell(row["labeling"], row["measure"], row["value"], row["ci_low"], row["ci_high"]),
+                "times": _points(row),
+                "gain": gain and _points(gain | {"value": gain["gain"]}, 1),
+                "cost": words.money(cost.money, results.currency) if priced else words.count(asked),
+            }
+        )
+        if row["labeling"] in people:
+            rows[-1]["cost"] = "people"
+    whose = f", by answers of {use.model}" if use.model != primary.model else ""
+    return {
+        "use": use,
+        "title": figures.IN_WORDS.get(use.use, use.use) + whose,
+        "advice": _advice(use, len(rows)),
+        "does": _DOES.get(use.use, ""),
+        "rows": rows if len({row["cell"].labeling for row in rows}) == len(rows) else [],
+        "gains": bool(gains),
+        "unit": "money" if priced else "tokens",
+    }
+
+
+_DOES = {
+    CHOOSE_RUNS: "puts the better-answered run first, times in 100",
+    FIND_QUESTIONS: "scores the better-answered question higher, times in 100",
+}
+
+
+def _points(row: Mapping[str, Any], digits: int = 0) -> tuple[str, str]:
+    """Return a value in hundredths, and its interval."""
+    value, low, high = (words.number(100 * row[name], digits) for name in ("value", "ci_low", "ci_high"))
+    return value, "" if words.UNDEFINED in (low, high) else f"{low} to {high}"
+
+
+def _advice(use: Use, compared: int) -> str:
+    """Return what a reader should do, in a sentence or two."""
+    names = [repr(name) for name in use.leaders]
+    if not names:
+        said = "" if compared < 2 else "No labeling is shown to be better than a coin for this."
+    elif len(names) == 1:
+        said = f"{names[0]} is the best labeling for this."
+    elif len(names) == compared:
+        said = "All labelings are better than a coin for this or close to it, and cannot be told apart."
+    else:
+        said = f"{', '.join(names[:-1])} and {names[-1]} are the best labelings for this, and cannot be told apart."
+    if use.cheapest == "":
+        return "No labels are needed: the choice between these runs is worth too little."
+    if use.cheapest and [use.cheapest] == list(use.leaders):
+        return f"{use.cheapest!r} is the best labeling for this, and the cheapest that will do."
+    return f"{said} {use.cheapest!r} is the cheapest that will do.".strip() if use.cheapest else said
 
 
 def _coefficients(results: Results, main: list[Grid]) -> dict[str, Any]:
@@ -156,8 +238,9 @@ def _coefficients(results: Results, main: list[Grid]) -> dict[str, Any]:
     }
 
 
-def _statuses(labelings: tuple[LabelingInfo, ...]) -> list[str]:
-    return list(dict.fromkeys(s for info in labelings for s in info.counts))
+def _statuses(infos: Sequence[LabelingInfo | Answers]) -> list[str]:
+    """Return the statuses that something has; ok at least."""
+    return list(dict.fromkeys(["ok", *(s for info in infos for s, n in info.counts.items() if n)]))
 
 
 def _quality(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -26,7 +26,6 @@ from judgekit.report.words import (
     count,
     interval,
     marks,
-    meaning,
     money,
     number,
     seconds,
@@ -127,8 +126,8 @@ def _legend(part: Grid, results: Results) -> Iterator[Text]:
     if part.methods:
         kind = f"{percent(results.facts.confidence)} interval"
         yield Text(f"[low, high]: {kind} ({', '.join(part.methods)}), n = {part.sizes}", style="dim")
-    for flag in part.flags:
-        yield Text(clean(f"{marks([flag])} {meaning(flag)}"), style="dim")
+    for mark, note in part.notes:
+        yield Text(clean(f"{mark} {note}".lstrip()), style="dim")
     for reason in part.reasons:
         yield Text(clean(f"{UNDEFINED}: {reason}"), style="dim")
     yield Text()

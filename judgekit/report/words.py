@@ -29,23 +29,12 @@ UNDEFINED: Final = "undefined"
 UNKNOWN: Final = "–"
 MARKS: Final[dict[str, str]] = {
     "by_construction": "≡",
-    "equals_outcome": "=",
-    "left_out": "o",
-    "unmatched_depth": "x",
-    "recall_is_success": "R",
-    "binary_binary": "b",
-    "few_values": "v",
-    "ties_at_cutoff": "t",
-    "unjudged": "u",
-    "few_runs": "n",
-    "end_of_interval": "⊣",
+    "equals_outcome": "≡",
     "same_model": "m",
-    "same_family": "f",
-    "means_only": "a",
-    "constant_resamples": "c",
-    "coverage": "~",
+    "same_family": "m",
 }
-"""The mark that stands next to a number for each flag of the comparison table; any other flag has ``!``."""
+"""The mark that stands next to a number for a flag of the comparison table; any other flag has ``!``. A note in words
+below the table says what is meant, and of what."""
 
 _BIDI: Final = "[\u202a-\u202e\u2066-\u2069]"
 _CONTROL: Final = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff\ud800-\udfff]|{_BIDI}")

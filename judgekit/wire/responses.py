@@ -97,6 +97,15 @@ class Retry:
     worked: bool = False
     down: bool = False
 
+    @property
+    def kind(self) -> str:
+        """The reason in general, to be counted by."""
+        if self.throttled:
+            return "the server asked to slow down"
+        if self.down:
+            return "no connection, or no answer in time"
+        return "the reply was too large" if self.oversized else "the server reported an error, or sent no usable reply"
+
 
 @dataclass(frozen=True, slots=True)
 class Refused:

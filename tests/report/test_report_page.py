@@ -15,7 +15,7 @@ import pytest
 from judgekit import report
 from judgekit.analysis.flags import FLAGS
 from judgekit.report.model import Example, Section
-from judgekit.report.words import MARKS
+from judgekit.report.words import marks
 
 
 def test_the_page_is_well_formed_and_every_id_is_unique_and_every_anchor_leads_somewhere(make_results, outline):
@@ -112,9 +112,13 @@ def test_cells_that_are_the_outcome_are_marked(make_results):
     assert f'<span class="mk">≡</span>{FLAGS["by_construction"]}' in text
 
 
-def test_every_flag_of_the_analysis_has_a_mark_of_its_own():
-    assert set(MARKS) == set(FLAGS)
-    assert len(set(MARKS.values())) == len(MARKS)
+def test_there_are_three_marks_and_a_note_in_words_for_every_flag(make_results, outline):
+    frame = make_results().comparison
+    frame.loc[frame["labeling"] == "judge", "flags"] += ";" + ";".join(FLAGS)
+    whole = outline(report.render(make_results(comparison=frame))).whole
+    assert set(marks(FLAGS)) == {"≡", "m", "!"}
+    assert all(meaning in whole for meaning in FLAGS.values())
+    assert f"{FLAGS['same_model']} (judge)" in whole
 
 
 def test_a_flag_that_a_whole_labeling_has_stands_beside_its_name(make_results, outline):
@@ -122,9 +126,9 @@ def test_a_flag_that_a_whole_labeling_has_stands_beside_its_name(make_results, o
     frame.loc[frame["labeling"] == "judge", "flags"] += ";same_model"
     rows = outline(report.render(make_results(comparison=frame))).rows
     meant = FLAGS["same_model"]
-    assert rows[2][0] == f"judge m({meant})"
-    assert all(meant not in cell for cell in rows[2][1:])
-    assert rows[2][6].startswith("b(")
+    row = next(row for row in rows if row[0] == f"judge m({meant})")
+    assert all(meant not in cell for cell in row[1:])
+    assert row[6].startswith("!(")
 
 
 def test_a_flag_of_another_coefficient_stands_beside_that_one_only(make_results, outline):
@@ -132,10 +136,9 @@ def test_a_flag_of_another_coefficient_stands_beside_that_one_only(make_results,
     hit = (frame["labeling"] == "judge") & (frame["measure"] == "nDCG@5") & (frame["coefficient"] == "tau_b")
     frame.loc[hit, "flags"] = "coverage"
     rows = outline(report.render(make_results(comparison=frame))).rows
-    assert "~" not in rows[2][1]
     [row, *_] = [row for row in rows if row[:2] == ["judge", "nDCG@5"]]
-    assert "~" in row[4]
-    assert "~" not in row[2]
+    assert FLAGS["coverage"] in row[4]
+    assert FLAGS["coverage"] not in row[2]
 
 
 def test_the_differences_and_the_attainable_tau_of_the_primary_cell_are_shown(make_results, outline):

@@ -158,9 +158,11 @@ def test_a_query_shows_references_answers_documents_with_marks_and_every_label(o
     browser = opened("#query=q4")
     assert "Bridge 4" in text(browser, ".about ul")
     assert "answer bm25 5" in text(browser, ".about table")
-    assert browser.run("document.querySelectorAll('article').length") == 6
-    assert text(browser, "article mark") == "Bridge 4"
-    names = browser.run("[...document.querySelectorAll('article:first-child .label span')].map((e) => e.textContent)")
+    assert browser.run("document.querySelectorAll('.docs article').length") == 6
+    assert text(browser, ".docs mark") == "Bridge 4"
+    names = browser.run(
+        "[...document.querySelectorAll('.docs article:first-child .label span')].map((e) => e.textContent)"
+    )
     assert names == ["containment", "judge", "erag", "provenance"]
 
 
@@ -213,7 +215,7 @@ def test_rows_that_are_too_many_for_the_page_lie_beside_it(opened, tmp_path: Pat
     browser = opened("#query=q41")
     assert sorted(path.name for path in tmp_path.glob("queries/*")) == ["0000.js", "0001.js", "0002.js"]
     assert text(browser, "#query-h") == "Which bridge is number 41?"
-    assert browser.run("document.querySelectorAll('article').length") == 6
+    assert browser.run("document.querySelectorAll('.docs article').length") == 6
     assert "queries/ beside this page" in text(browser, "#queries")
     assert browser.console == []
     (tmp_path / "queries/0000.js").unlink()
