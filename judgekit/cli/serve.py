@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from judgekit.cli.common import (
+    Api,
     ApiKeyEnv,
     BaseUrl,
     Cache,
@@ -37,6 +39,7 @@ def serve(
     api_key_env: ApiKeyEnv = None,
     concurrency: Concurrency = 16,
     transport: Transport = "http",
+    api: Api = "chat",
     host: Annotated[str, typer.Option(help="Address to serve at; one that others reach needs a token.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve at; 0 takes a free one.")] = 8787,
     token_env: Annotated[
@@ -61,10 +64,9 @@ def serve(
     from judgekit.client.serve import serve as serving
     from judgekit.client.session import Session
     from judgekit.errors import UsageError
-    from judgekit.wire.access import on_this_machine
 
     prices: Prices = {}
-    asked = endpoints(base_url, model, api_key_env, concurrency, transport)
+    asked = endpoints(base_url, model, api_key_env, concurrency, transport, api)
     if experiment is not None:
         from judgekit.experiment.file import load
 
@@ -75,39 +77,35 @@ def serve(
     token = os.environ.get(token_env, "").strip() if token_env else None
     if token == "":
         raise UsageError(f"--token-env: the environment variable {token_env} is not set or empty")
-    if token is None and not (on_this_machine(host) and host not in ("0.0.0.0", "::")):
-        raise UsageError(
-            f"--host {host} lets other machines in: give --token-env VAR, the name of an environment variable with a"
-            " token that tools send as their key"
-        )
 
-    def note(text: str) -> None:
-        sys.stderr.write(f"note: {text}\n")
+    def tell(text: str) -> None:
+        sys.stderr.write(f"{text}\n")
 
     folder = store_path(cache)
     budget = Budget(max_requests, max_tokens, max_cost)
     with (
-        _listening(host, port) as listening,
-        Session(folder, cache_mode, budget, prices, lambda event: note(event.note) if event.note else None) as session,
+        _listening(host, port, token) as listening,
+        Session(folder, cache_mode, budget, prices, lambda event: tell(f"note: {event.note}")) as session,
         owned(folder) if cache_mode in ("on", "refresh") else nullcontext(),
     ):
-        where = f"[{host}]" if ":" in host else host
-        models = [f"  {one.model} ({name}) of {one.address}" for name, one in asked.items() if not one.application]
-        kept = "nothing is stored" if cache_mode == "off" else f"store: {folder} ({cache_mode})"
-        lines = [f"serving http://{where}:{listening.getsockname()[1]}/v1", *models, f"  {kept}; Ctrl-C stops"]
-        sys.stderr.write("\n".join(lines) + "\n")
-        counts = asyncio.run(serving(session, asked.values(), listening, token, note))
+        counts = asyncio.run(serving(session, asked.values(), listening, token, tell))
     for name, count in counts.items():
         told = f"{count['store']:,} from the store, {count['joined']:,} joined, {count['sent']:,} sent"
-        sys.stderr.write(f"{name}: {told}, {count['failed']:,} failed\n")
+        tell(f"{name}: {told}, {count['failed']:,} failed")
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _listening(host: str, port: int, token: str | None) -> socket.socket:
     from judgekit.errors import UsageError
 
     try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family)
+        listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as problem:
-        reason = f"cannot serve at {host}, port {port}: {os.strerror(problem.errno or 0)}"
-        raise UsageError(f"{reason}; name another port with --port, or address with --host") from None
+        said = os.strerror(problem.errno) if problem.errno and problem.errno > 0 else problem.strerror
+        raise UsageError(f"cannot serve at --host {host} --port {port}: {said}; name others") from None
+    if token is None and not ip_address(listening.getsockname()[0]).is_loopback:
+        listening.close()
+        raise UsageError(
+            f"--host {host} lets other machines in: give --token-env VAR, the name of an environment variable with a"
+            " token that tools send as their key"
+        )
+    return listening

@@ -26,6 +26,7 @@ from judgekit.client.transports import SAMPLE_HEADER
 from judgekit.errors import BudgetError, DataError, EndpointError, StoppedError, StoreError, UsageError
 from judgekit.wire.access import key_among, on_this_machine
 from judgekit.wire.jsontext import canonical, parse_json
+from judgekit.wire.shapes import ROUTES, SHOWN, Api
 from judgekit.wire.types import Endpoint, Reply, Request
 
 if TYPE_CHECKING:
@@ -36,7 +37,10 @@ if TYPE_CHECKING:
 __all__ = ["Relay", "application", "owned", "serve"]
 
 _SOURCES: Final = ("store", "joined", "sent", "failed")
-_KNOWN: Final = "POST /v1/chat/completions, GET /v1/models, GET /health and GET /metrics"
+_APIS: Final[tuple[Api, ...]] = ("chat", "completions")
+"""Those whose requests say everything: a response may go on from an earlier one that the server keeps."""
+
+_KNOWN: Final = f"{', '.join(f'POST {ROUTES[api]}' for api in _APIS)}, GET /v1/models, GET /health and GET /metrics"
 
 
 @contextmanager
@@ -70,11 +74,16 @@ class Relay:
     """
 
     def __init__(self, session: Session, endpoints: Iterable[Endpoint]) -> None:
-        llms = [endpoint for endpoint in endpoints if not endpoint.application]
+        llms = [endpoint for endpoint in endpoints if endpoint.kind == "chat" and endpoint.api in _APIS]
         if not llms:
-            raise UsageError("no LLM is named: give --base-url and --model, or an experiment file with [endpoints]")
-        models = Counter(endpoint.model for endpoint in llms)
-        self.models = {one.model if models[one.model] == 1 else one.name: one for one in llms}
+            raise UsageError(
+                "no LLM is named whose api is chat or completions: give --base-url and --model, or an experiment file"
+                " with [endpoints]"
+            )
+        models = Counter((endpoint.api, endpoint.model) for endpoint in llms)
+        self.models: dict[Api, dict[str, Endpoint]] = {api: {} for api in _APIS}
+        for one in llms:
+            self.models[one.api][one.model if models[one.api, one.model] == 1 else one.name] = one
         self.counts: dict[str, Counter[str]] = {one.name: Counter() for one in llms}
         self._session = session
         self._loop = session.enter()
@@ -90,18 +99,21 @@ class Relay:
         """Send nothing more."""
         self._loop.executor.brake.error = problem
 
-    async def ask(self, body: Mapping[str, Any], sample: int = 0, key: str = "") -> tuple[str, Reply | Passed]:
+    async def ask(
+        self, api: Api, body: Mapping[str, Any], sample: int = 0, key: str = ""
+    ) -> tuple[str, Reply | Passed]:
         """Return where the answer to a request comes from, as `counts` names it, and the answer.
 
         Args:
-            body: the request's; it names a model of `models`.
+            api: the API that is asked.
+            body: the request's; it names a model of ``models[api]``.
             sample: tells requests of one body apart.
             key: what the tool sent, for an endpoint without a key of its own.
 
         Raises:
             ValueError, DataError: the body cannot be sent as JSON.
         """
-        endpoint = self.models[body["model"]]
+        endpoint = self.models[api][body["model"]]
         request = Request(endpoint, canonical({**body, "model": endpoint.model}), sample)
         source, answer = await self._ask(request, "" if endpoint.keyed else key)
         self.counts[endpoint.name][source if isinstance(answer, Reply) else "failed"] += 1
@@ -187,7 +199,7 @@ def _refusal(status: int, reason: str, code: str, param: str | None = None) -> P
     return Passed(status, {"x-should-retry": "false"}, orjson.dumps({"error": error}))
 
 
-def _asked(data: bytes, kind: str, models: Mapping[str, Endpoint]) -> dict[str, Any] | Passed:
+def _asked(data: bytes, kind: str, api: Api, models: Mapping[str, Endpoint]) -> dict[str, Any] | Passed:
     """Return the body of a request, without what says nothing, or what is wrong with it."""
     if not kind.startswith("application/json"):  # what a web page may send elsewhere without asking
         return _refusal(415, "send JSON, with the content type application/json", "content_type")
@@ -195,15 +207,17 @@ def _asked(data: bytes, kind: str, models: Mapping[str, Endpoint]) -> dict[str, 
         body = parse_json(data)
     except ValueError:
         return _refusal(400, "the body is not JSON", "invalid_json")
-    if not isinstance(body, dict) or not isinstance(body.get("messages"), list):
-        return _refusal(400, "the body must be an object with a list of messages", "invalid_body", "messages")
+    shown = SHOWN[api]
+    if not isinstance(body, dict) or not isinstance(body.get(shown), list if api == "chat" else list | str):
+        reason = f"the body must be an object with {'a list of messages' if api == 'chat' else 'a prompt'}"
+        return _refusal(400, reason, "invalid_body", shown)
     if body.pop("stream", None):
         reason = "judgekit serve keeps whole replies and does not stream: leave out stream, or set it to false"
         return _refusal(400, reason, "streaming_not_supported", "stream")
     if body.get("model") not in models:
-        reason = f"judgekit serve has no model {body.get('model')!r} (it has: {', '.join(models)})"
+        reason = f"no model {body.get('model')!r} is served at {ROUTES[api]} (there are: {', '.join(models) or 'none'})"
         return _refusal(404, reason, "model_not_found", "model")
-    if key := key_among({name: value for name, value in body.items() if name not in ("messages", "tools")}):
+    if key := key_among({name: value for name, value in body.items() if name not in (shown, "tools")}):
         reason = f"{key} looks like a key, and bodies are stored: send keys as the header Authorization"
         return _refusal(400, reason, "key_in_body", key)
     return body
@@ -233,10 +247,11 @@ def application(relay: Relay, token: str | None = None) -> Starlette:
             return _refusal(401, "send the token of judgekit serve as the key", "invalid_token")
         return None
 
-    async def completions(asked: Asked) -> Response:
+    async def complete(asked: Asked) -> Response:
         if refused := barred(asked):
             return respond(refused)
-        body = _asked(await asked.body(), asked.headers.get("content-type", ""), relay.models)
+        api = next(api for api in _APIS if ROUTES[api] == asked.url.path)
+        body = _asked(await asked.body(), asked.headers.get("content-type", ""), api, relay.models[api])
         if isinstance(body, Passed):
             return respond(body)
         sample = asked.headers.get(SAMPLE_HEADER, "0")
@@ -244,7 +259,7 @@ def application(relay: Relay, token: str | None = None) -> Starlette:
             return respond(_refusal(400, f"{SAMPLE_HEADER} must be a number, is {sample!r}", "sample"))
         key = asked.headers.get("authorization", "").removeprefix("Bearer ") if token is None else ""
         try:
-            source, answer = await relay.ask(body, int(sample), key)
+            source, answer = await relay.ask(api, body, int(sample), key)
         except (DataError, ValueError) as problem:
             return respond(_refusal(400, f"the body cannot be sent: {problem}", "invalid_body"))
         if isinstance(answer, Passed):
@@ -254,7 +269,8 @@ def application(relay: Relay, token: str | None = None) -> Starlette:
     async def models(asked: Asked) -> Response:
         if refused := barred(asked):
             return respond(refused)
-        known = [{"id": n, "object": "model", "created": 0, "owned_by": "judgekit"} for n in relay.models]
+        names = dict.fromkeys(name for models in relay.models.values() for name in models)
+        known = [{"id": name, "object": "model", "created": 0, "owned_by": "judgekit"} for name in names]
         return respond(Passed(200, {}, orjson.dumps({"object": "list", "data": known})))
 
     async def health(asked: Asked) -> Response:
@@ -270,7 +286,7 @@ def application(relay: Relay, token: str | None = None) -> Starlette:
         return respond(_refusal(404, f"{asked.method} {asked.url.path} is not served; {_KNOWN} are", "not_found"))
 
     routes = [
-        Route("/v1/chat/completions", completions, methods=["POST"]),
+        *(Route(ROUTES[api], complete, methods=["POST"]) for api in _APIS),
         Route("/v1/models", models),
         Route("/health", health),
         Route("/metrics", metrics),
@@ -283,7 +299,7 @@ async def serve(
     endpoints: Iterable[Endpoint],
     listening: socket.socket,
     token: str | None,
-    note: Callable[[str], None],
+    tell: Callable[[str], None],
 ) -> dict[str, Counter[str]]:
     """Serve until SIGINT or SIGTERM; return how many requests were answered, by endpoint and by where from.
 
@@ -304,9 +320,14 @@ async def serve(
             self.force_exit, self.should_exit = self.should_exit, True
             relay.stop(EndpointError("judgekit serve is stopping"))
             if not self.force_exit:
-                loop.call_soon_threadsafe(note, "stopping: waits for what is in flight; again leaves at once")
+                loop.call_soon_threadsafe(tell, "stopping: waits for what is in flight; again leaves at once")
 
     server = Server(uvicorn.Config(application(relay, token), log_config=None, access_log=False, lifespan="off"))
+    host, port = listening.getsockname()[:2]
+    tell(f"serving http://{f'[{host}]' if ':' in host else host}:{port}/v1; Ctrl-C stops")
+    for api, models in relay.models.items():
+        for name, endpoint in models.items():
+            tell(f"  {name} at {ROUTES[api]}, from {endpoint.address}")
     try:
         await server.serve(sockets=[listening])
     finally:

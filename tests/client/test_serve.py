@@ -44,7 +44,7 @@ class Serve:
         assert self.process.stderr is not None
         first = self.process.stderr.readline()
         assert first.startswith("serving http://"), first + self.process.stderr.read()
-        self.base_url = first.split()[1]
+        self.base_url = first.split()[1].removesuffix(";")
         self.port = int(self.base_url.split(":")[2].split("/")[0])
 
     @cache  # noqa: B019  # there are few
@@ -190,6 +190,19 @@ def test_every_field_of_the_body_tells_requests_apart(serve: Serve, behind: Faul
     assert serve.send(body("?"), x_judgekit_sample="one")[0] == 400
 
 
+def test_completions_are_served_where_the_endpoint_asks_for_them(start: Start, fault_server: FaultServer) -> None:
+    said = {"id": "c", "object": "text_completion", "created": 1, "model": "m"}
+    choice = {"index": 0, "text": "yes", "finish_reason": "stop", "logprobs": None}
+    fault_server.answer = lambda body, seen: Scripted(200, json.dumps({**said, "choices": [choice]}).encode())
+    serve = start("--api", "completions")
+    found = [serve.client().completions.create(model="m", prompt=["a", "b"]).choices[0].text for _ in range(2)]
+    assert (found, fault_server.seen) == (["yes", "yes"], [{"model": "m", "prompt": ["a", "b"]}])
+    with pytest.raises(openai.NotFoundError, match="no model 'm' is served at /v1/chat/completions"):
+        serve.say("?")
+    with pytest.raises(openai.BadRequestError, match="an object with a prompt"):
+        serve.client().completions.create(model="m", prompt=None)
+
+
 @pytest.mark.parametrize(
     "error",
     [
@@ -288,8 +301,8 @@ def test_what_fails_with_one_key_is_asked_again_with_the_other_that_waits(serve:
     ("given", "headers", "status", "said"),
     [
         (body("?", stream=True), {}, 400, "does not stream"),
-        (body("?", model="x"), {}, 404, "has no model 'x' (it has: m)"),
-        ({"messages": []}, {}, 404, "has no model None"),
+        (body("?", model="x"), {}, 404, "no model 'x' is served at /v1/chat/completions (there are: m)"),
+        ({"messages": []}, {}, 404, "no model None is served"),
         ({"model": "m"}, {}, 400, "list of messages"),
         ([1], {}, 400, "list of messages"),
         (b"{", {}, 400, "not JSON"),
@@ -315,10 +328,11 @@ def test_what_is_not_served_is_said_with_what_is(serve: Serve, method: str, path
 
 def test_other_machines_need_a_token(start: Start, fault_server: FaultServer, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "judgekit", "serve", "--base-url", fault_server.base_url, "--model", "m"]
-    options = ["--cache", str(tmp_path / "other"), "--host", "0.0.0.0", "--port", "0"]
-    refused = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert refused.returncode == 2
-    assert "give --token-env VAR" in refused.stderr
+    options = ["--cache", str(tmp_path / "other"), "--port", "0", "--host"]
+    for host in ("0.0.0.0", "0"):
+        refused = subprocess.run([*command, *options, host], cwd=ROOT, capture_output=True, text=True, timeout=60)
+        assert refused.returncode == 2
+        assert f"--host {host} lets other machines in: give --token-env VAR" in refused.stderr
 
     serve = start("--host", "0.0.0.0", "--token-env", "TOKEN", env={"TOKEN": "let-me-in"})
     for key in ("", "Bearer wrong", "let-me-in"):
