@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 LOWEST := $(VENV)/lowest
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadgroup
 
-.PHONY: demo test test-lowest check docs docs-links bench clean
+.PHONY: demo test test-lowest check notebooks docs docs-links bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/judgekit demo
@@ -27,6 +27,10 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check judgekit tests benchmarks notebooks docs/*.py
 	$(BIN)/ruff format --check judgekit tests benchmarks notebooks docs/*.py
 	$(BIN)/mypy
+
+# Runs the notebooks and keeps what they show.
+notebooks: $(VENV)/.dev
+	$(BIN)/python -W ignore tests/test_notebooks.py
 
 # A warning (a link inside of the project that leads nowhere, a page that no other lists) is an error.
 docs: $(VENV)/.docs

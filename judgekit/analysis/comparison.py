@@ -22,7 +22,7 @@ from judgekit.analysis.inputs import Inputs, Pairing
 from judgekit.analysis.intervals import MIN_DIFFERING
 from judgekit.analysis.leakage import Answering, same_by_construction, shared
 from judgekit.analysis.levels import LEVELS, Resamples
-from judgekit.analysis.measures import cutoff_of
+from judgekit.analysis.measures import best_measures, cutoff_of
 from judgekit.analysis.modes import Modes, by_mode, modes_of, of_mode
 from judgekit.analysis.primary import CHOOSE_RUNS, settle
 from judgekit.analysis.resampling import one_thread, resample_matrix
@@ -31,7 +31,7 @@ from judgekit.answers.imported import named, read_ratings
 from judgekit.client.origins import mixed_answers
 from judgekit.data.files import read_table
 from judgekit.data.tables import ALL, COMPARISON, SCORES, UNDECLARED
-from judgekit.errors import DataError, UsageError
+from judgekit.errors import DataError, UsageError, not_among
 from judgekit.metrics import Evaluation
 from judgekit.notebook import Shown
 from judgekit.progress import Event, Progress, silent
@@ -46,7 +46,7 @@ AsScores = Evaluation | AsQuality
 _KEYS: Final = ("labeling", "measure", "run", "level", "depth", "quality_metric", "model")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison(Shown):
     """What came out.
 
@@ -95,6 +95,36 @@ class Comparison(Shown):
     def verdict(self) -> Verdict:
         """The verdict for the use that was asked for."""
         return next(iter(self.verdicts.values()))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.verdict.headline}>"
+
+    def best_at_k(
+        self, coefficient: str = "concordance", *, level: str | None = None, run: str | None = None
+    ) -> pd.DataFrame:
+        """Return each labeling's best measure at each k, chosen after looking, with the primary one beside it.
+
+        This is the rule of the eRAG paper's Figure 1.
+
+        Args:
+            coefficient: by which.
+            level: where; that of the verdict by default.
+            run: of which run; the one that the verdict is about, most often ``all``, by default.
+
+        Returns:
+            As `judgekit.analysis.measures.best_measures` does.
+
+        Raises:
+            UsageError: the table has no such coefficient, level or run.
+        """
+        cell, rows = self.verdict.primary, self.table
+        wanted = {"coefficient": coefficient, "level": level or cell.level, "run": run or cell.run}
+        for column, value in {**wanted, "quality_metric": cell.metric, "model": cell.model}.items():
+            have = list(rows[column].unique())
+            rows = rows[rows[column] == value]
+            if rows.empty:
+                raise UsageError(not_among(column.replace("_", " "), value, have))
+        return best_measures(rows, cell.measure)
 
     def wide(self) -> pd.DataFrame:
         """Return the table with one row per cell, a column per coefficient, and the interval of the concordance."""

@@ -1,15 +1,17 @@
-"""What the analysis needs to know of a measure's name: its cutoff, and whether small values are the good ones."""
+"""What the analysis needs to know of measures by name: cutoffs, direction, and which of several is the best."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Container
 from typing import Final
 
+import pandas as pd
+
 from judgekit.errors import UsageError
 from judgekit.metrics import Measure
 from judgekit.spec import parse
 
-__all__ = ["WHOLE_RUN", "cutoff_of", "known_measure", "lower_is_better", "spelled_as"]
+__all__ = ["WHOLE_RUN", "at_depth", "best_measures", "cutoff_of", "known_measure", "lower_is_better", "spelled_as"]
 
 WHOLE_RUN: Final = 1000
 """The depth that stands for answers of which nothing says it, where no measure has a cutoff."""
@@ -44,3 +46,36 @@ def spelled_as(text: str, names: Container[str]) -> str:
     """Return a measure as tables spell it: as given if it is among ``names``, else in its canonical spelling."""
     measure = None if text in names else known_measure(text)
     return text if measure is None else str(measure)
+
+
+def at_depth(measure: str, k: int | None) -> str:
+    """Return the measure cut off at k (or its name alone); one without a cutoff, or with a budget, stays itself.
+
+    >>> at_depth("nDCG@5", 10), at_depth("nDCG@5", None), at_depth("R@2000t", 10), at_depth("AP", 10)
+    ('nDCG@10', 'nDCG', 'R@2000t', 'AP')
+    """
+    name, _, cutoff = measure.rpartition("@")
+    return measure if not cutoff.isdecimal() else name if k is None else f"{name}@{k}"
+
+
+def best_measures(rows: pd.DataFrame, primary: str) -> pd.DataFrame:
+    """Return Figure 1's rule: each labeling's best measure at each k, which is chosen after looking.
+
+    Args:
+        rows: ``labeling, measure, depth, value, flags`` of one coefficient, level, run, metric and model. Cells that
+            are the outcome by construction, or whose measure is not cut off at k, stay out.
+        primary: the measure that was fixed in advance, at any k.
+
+    Returns:
+        Rows ``labeling, k, measure, value, primary, measures``: the best one with its value, that of the primary
+        measure at this k (NaN where there is none), and of how many measures it is the best.
+    """
+    out = rows["flags"].str.contains("by_construction|unmatched_depth") | rows["value"].isna()
+    found = []
+    for (labeling, k), part in rows[~out].groupby(["labeling", "depth"], sort=False):
+        values = dict(zip(part["measure"], part["value"], strict=True))
+        best = max(values, key=lambda measure: values[measure])
+        fixed = values.get(at_depth(primary, int(str(k))), float("nan"))
+        found.append((labeling, k, best, values[best], fixed, len(values)))
+    columns = ["labeling", "k", "measure", "value", "primary", "measures"]
+    return pd.DataFrame(found, columns=columns).sort_values("k", kind="stable", ignore_index=True)

@@ -16,7 +16,7 @@ from judgekit.notebook import Shown
 __all__ = ["Verdict", "decide"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict(Shown):
     """What can be said for one use.
 
@@ -71,6 +71,9 @@ class Verdict(Shown):
 
     def __str__(self) -> str:
         return self.text
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.headline}>"
 
 
 def decide(

@@ -14,12 +14,12 @@ from typing import Any, Final
 import pandas as pd
 from markupsafe import Markup
 
+from judgekit.analysis.measures import at_depth, best_measures
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, GUARD, USES
 from judgekit.analysis.resampling import percent
 from judgekit.report import svg
 from judgekit.report.grids import HEADLINE, Cell, records
 from judgekit.report.model import Cost, LabelingInfo, Results
-from judgekit.report.paper import at_depth, best_measures
 from judgekit.report.pictures import Figure, Figures
 from judgekit.report.svg import WIDTH, Axis, tag
 from judgekit.report.words import count, interval, number, split_flags

@@ -1,4 +1,4 @@
-"""The forms in which the eRAG paper (Salemi and Zamani, SIGIR 2024) reports: its Tables 1 and 2, Figures 1 and 2."""
+"""The forms in which the eRAG paper (Salemi and Zamani, SIGIR 2024) reports: its Tables 1 and 2 and Figure 2."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from judgekit.report.grids import records
 from judgekit.report.model import Cost, Results
 from judgekit.report.words import UNDEFINED, number
 
-__all__ = ["Matrix", "PerRun", "at_depth", "best_measures", "matrix", "per_run", "speed_up", "table_1"]
+__all__ = ["Matrix", "PerRun", "matrix", "per_run", "speed_up", "table_1"]
 
 COEFFICIENTS = {"tau_b": "τ", "rho": "ρ"}
 
@@ -120,39 +120,6 @@ def matrix(results: Results) -> list[Matrix]:
         labels, answers = (tuple(dict.fromkeys(pair[side] for pair in cells)) for side in (0, 1))
         found.append(Matrix(name, labels, answers, cells, same))
     return found
-
-
-def at_depth(measure: str, k: int | None) -> str:
-    """Return the measure cut off at k (or its name alone); one without a cutoff, or with a budget, stays itself.
-
-    >>> at_depth("nDCG@5", 10), at_depth("nDCG@5", None), at_depth("R@2000t", 10), at_depth("AP", 10)
-    ('nDCG@10', 'nDCG', 'R@2000t', 'AP')
-    """
-    name, _, cutoff = measure.rpartition("@")
-    return measure if not cutoff.isdecimal() else name if k is None else f"{name}@{k}"
-
-
-def best_measures(rows: pd.DataFrame, primary: str) -> pd.DataFrame:
-    """Return Figure 1's rule: each labeling's best measure at each k, which is chosen after looking.
-
-    Args:
-        rows: ``labeling, measure, depth, value, flags`` of one coefficient, level, run, metric and model. Cells that
-            are the outcome by construction, or whose measure is not cut off at k, stay out.
-        primary: the measure that was fixed in advance, at any k.
-
-    Returns:
-        Rows ``labeling, k, measure, value, primary, measures``: the best one with its value, that of the primary
-        measure at this k (NaN where there is none), and of how many measures it is the best.
-    """
-    out = rows["flags"].str.contains("by_construction|unmatched_depth") | rows["value"].isna()
-    found = []
-    for (labeling, k), part in rows[~out].groupby(["labeling", "depth"], sort=False):
-        values = dict(zip(part["measure"], part["value"], strict=True))
-        best = max(values, key=lambda measure: values[measure])
-        fixed = values.get(at_depth(primary, int(str(k))), float("nan"))
-        found.append((labeling, k, best, values[best], fixed, len(values)))
-    columns = ["labeling", "k", "measure", "value", "primary", "measures"]
-    return pd.DataFrame(found, columns=columns).sort_values("k", kind="stable", ignore_index=True)
 
 
 def speed_up(results: Results, cost: Cost) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -50,10 +50,10 @@ class Figure:
 
     name: str
     title: str
-    caption: str
-    alt: str
-    svg: Markup
-    data: pd.DataFrame
+    caption: str = field(repr=False)
+    alt: str = field(repr=False)
+    svg: Markup = field(repr=False)
+    data: pd.DataFrame = field(repr=False)
 
     @property
     def csv(self) -> str:

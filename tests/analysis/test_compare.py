@@ -384,3 +384,26 @@ def test_a_table_without_runs_or_models_may_say_which_model_replied():
     assert "The answers come from 2 models: a (60), b (60)" in compare(
         scores, rated, resamples=100
     ).verdict.text.replace("the answers come", "The answers come")
+
+
+def test_the_best_measure_at_each_k_is_the_largest_of_the_table_and_the_primary_stands_beside_it():
+    scores = pd.DataFrame(
+        {"labeling": "judge", "run": run, "measure": f"{measure}@{k}", "query_id": f"q{i}",
+         "value": ((i * 7 + j * 3 + k * m) % 11) / 10}
+        for j, run in enumerate(("a", "b")) for m, measure in ((2, "P"), (3, "RR")) for k in (5, 10) for i in range(40)
+    )  # fmt: skip
+    quality = pd.DataFrame(
+        {"run": run, "depth": k, "model": "m", "query_id": f"q{i}", "metric": "em", "status": "ok",
+         "value": float((i * 7 + j * 3 + k) % 11 > 5)}
+        for j, run in enumerate(("a", "b")) for k in (5, 10) for i in range(40)
+    )  # fmt: skip
+    found = compare(scores, quality, primary="RR@10", resamples=100)
+    best = found.best_at_k("tau_b", level="query", run="a")
+    assert best["k"].tolist() == [5, 10]
+    for row in best.to_dict("records"):
+        cells = found.table.query("coefficient == 'tau_b' and level == 'query' and run == 'a'")
+        here = cells[cells["depth"] == row["k"]].set_index("measure")["value"]
+        assert (row["measure"], row["value"]) == (here.idxmax(), here.max())
+        assert (row["primary"], row["measures"]) == (here[f"RR@{row['k']}"], 2)
+    with pytest.raises(UsageError, match="unknown run 'c': choose from"):
+        found.best_at_k(run="c")
