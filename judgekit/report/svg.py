@@ -169,6 +169,9 @@ def linear(
     values: Sequence[float], start: float, end: float, *, floor: float = -math.inf, ceiling: float = math.inf
 ) -> Axis:
     """Return an axis with round ticks that holds all finite values."""
+    low, high = min(v for v in values if math.isfinite(v)), max(v for v in values if math.isfinite(v))
+    if high - low < 1e-6 * max(abs(low), abs(high), 1):  # as good as one value
+        values = [low - (abs(low) or 1) / 20, high + (abs(high) or 1) / 20]
     low, high, step = nice(values, floor=floor, ceiling=ceiling, ticks=max(2, round(abs(end - start) / 55)))
     first = math.ceil(low / step - 1e-9)
     marks = [i * step for i in range(first, math.floor(high / step + 1e-9) + 1)]
