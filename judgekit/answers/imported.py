@@ -16,7 +16,7 @@ from judgekit.data.documents import Queries
 from judgekit.data.files import read_table
 from judgekit.data.tables import ANSWERS, QUALITY, RATINGS, UNDECLARED, Status, Table
 from judgekit.errors import DataError
-from judgekit.reading.reasoning import without_reasoning
+from judgekit.wire.reasoning import without_reasoning
 
 __all__ = ["Imported", "completed", "named", "read_answers", "read_ratings"]
 

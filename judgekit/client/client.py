@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import orjson
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random_exponential
@@ -24,7 +25,9 @@ from judgekit.client.transports import SAMPLE
 from judgekit.errors import EndpointError, StoppedError
 from judgekit.store.records import Record
 from judgekit.wire.access import Secret
+from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.responses import Accepted, Complaint, Fatal, Refused, Response, Retry, Unsupported, read_response
+from judgekit.wire.shapes import shown_text
 from judgekit.wire.types import (
     RECORDED_URL,
     Endpoint,
@@ -44,6 +47,11 @@ _LATER_ALIKE = 20
 _LONGEST = 60
 _REJECTED_ALIKE = 50
 _REJECTED_LATER = 200
+_CUT = 1.05
+"""How many more tokens a prompt has than are reported, where it is cut."""
+
+_DENSE = 4
+
 _VARYING = re.compile(r"\b[\w-]*\d[\w-]*|'[^']*'|\"[^\"]*\"")
 """What differs between messages that say the same: numbers, request ids, what is quoted."""
 
@@ -87,6 +95,7 @@ class Client:
         secret: the key, cut out of everything that is kept or shown.
         backoff_s: upper bound of the first wait before a retry.
         ready: awaited before the first request.
+        count: returns how many tokens the prompt of a request body has, or None where the server does not count.
     """
 
     def __init__(
@@ -105,6 +114,7 @@ class Client:
         secret: Secret | None = None,
         backoff_s: float = 1.0,
         ready: Callable[[], Coroutine[None, None, None]] | None = None,
+        count: Callable[[bytes], Awaitable[int | None]] | None = None,
     ) -> None:
         self.endpoint = endpoint
         self.servers = servers
@@ -129,6 +139,7 @@ class Client:
         self._told: set[str] = set()
         self._asked = 0
         self._ready = ready
+        self._count = count
         self._readying: asyncio.Task[None] | None = None
         self._without: int | None = 0
         self._watch = Watch(endpoint, lambda text: note(self._secret.cut(text)), lambda: self._proven)
@@ -351,6 +362,7 @@ class Client:
             self._negotiated.replies += 1
             self._streak = 0
             limiter.succeeded()
+            await self._notice(request, body, reply, verdict.json)
             asked = b'"logprobs":' if self.endpoint.api == "completions" else b'"top_logprobs":'
             if asked in request.body:
                 self._look_for_logprobs(reply)
@@ -358,6 +370,36 @@ class Client:
         finally:
             self._brake.sending.discard(task)
             limiter.release()
+
+    async def _notice(self, request: Request, sent: bytes, reply: Reply, said: Mapping[str, Any]) -> None:
+        """Tell the user what a reply says about its server, once each; see `judgekit.client.noticing`."""
+        learned, whom = self._negotiated, f"{self.endpoint.name}: the model {self.endpoint.model!r}"
+        if learned.thinking.uses_up(reply, said):
+            self._note(
+                f"{whom} thinks before it answers, and a reply had no room left after that. It is asked for again with"
+                " more room, so you pay twice. Turn thinking off: params = {chat_template_kwargs = {enable_thinking ="
+                ' false}} (vLLM, SGLang, llama.cpp) or params = {reasoning_effort = "none"} (Ollama; elsewhere "low")'
+                "; or give it room at once: params = {max_tokens = 4096}"
+            )
+        text = "" if reply.refusal or reply.finish_reason not in (None, "stop") else without_reasoning(reply.text)
+        if text.strip() and (action := learned.ignored(request.body, sent, text)) is not None:
+            self._note(f"{whom} ignores the words that a reply may be: {action} from now on")
+        if reply.usage is None or self.endpoint.application:
+            return
+        size = len(sent)
+        if size > _DENSE * reply.usage[0]:  # closer: without the fields and escapes of the body
+            size = len(shown_text(orjson.loads(sent)).encode("utf-8", "replace"))
+        if not learned.cuts.suspects(size, reply.usage[0]):
+            return
+        learned.cuts.done = True
+        count = await self._count(sent) if self._count else None
+        if count is None or count > _CUT * reply.usage[0]:
+            self._note(
+                f"{whom} seems to be shown only a part of long prompts: prompts of different lengths, up to"
+                f" {max(learned.cuts.lengths):,} bytes, all count as {reply.usage[0]:,} tokens. Its replies may be"
+                " about half of the text. Give the server a longer context (Ollama: OLLAMA_CONTEXT_LENGTH, or num_ctx"
+                " of the model), or show fewer documents"
+            )
 
     def _look_for_logprobs(self, reply: Reply) -> None:
         """Stop a run whose first replies all lack the log-probabilities that were asked for: none of them is of use.

@@ -4,26 +4,44 @@ Negotiation keeps no list of models. A 400 or 422 that names a parameter of the 
 ``max_completion_tokens``, or ``response_format`` and ``structured_outputs`` where both can say the same (a JSON
 schema), or drops the parameter; that is remembered for the endpoint and model, told once and stored with each reply
 (the body really sent). The identity of a request does not change by it.
+
+A server may also take a constraint and ignore it, which a reply shows that is none of the choices. Then the choices are
+told in SGLang's words instead, as ``regex`` and then as ``ebnf``, and if these are ignored, too, as they were.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
+from judgekit.client.noticing import Cuts, Thinking
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.types import CONSTRAINTS
 
-__all__ = ["Negotiated"]
+__all__ = ["Negotiated", "in_words"]
 
 _SWAP = {
     "max_tokens": "max_completion_tokens",
     "max_completion_tokens": "max_tokens",
     "response_format": "structured_outputs",
 }
+_WORDS = ("structured_outputs", "regex", "ebnf")
+"""The fields that say which words a reply may be: vLLM's, and SGLang's two."""
+
 _TOGETHER = {"logprobs": ("logprobs", "top_logprobs")}
+
+
+def in_words(form: str, words: list[str]) -> Any:
+    """Return the value of one of `_WORDS` that allows these words alone."""
+    if form == "regex":
+        return f"({'|'.join(map(re.escape, words))})"
+    if form == "ebnf":
+        return f"root ::= {' | '.join(json.dumps(word, ensure_ascii=False) for word in words)}"
+    return {"choice": words}
 
 
 @dataclass
@@ -35,12 +53,16 @@ class Negotiated:
         dropped: parameters that it does not take.
         replies: how many of its replies were seen, replayed ones included; with one, it is proven to answer.
         silent: whether it was told that the model's tokens are not reported.
+        thinking, cuts: what its replies say about its server.
     """
 
     swapped: dict[str, str] = field(default_factory=dict)
     dropped: set[str] = field(default_factory=set)
     replies: int = 0
     silent: bool = False
+    thinking: Thinking = field(default_factory=Thinking)
+    cuts: Cuts = field(default_factory=Cuts)
+    _ignored: set[str] = field(default_factory=set)
 
     def __bool__(self) -> bool:
         return bool(self.swapped or self.dropped)
@@ -54,10 +76,33 @@ class Negotiated:
 
     def _field(self, name: str, value: Any) -> tuple[str, Any]:
         swapped = self.swapped.get(name, name)
+        if name == "structured_outputs":
+            words = value.get("choice") if isinstance(value, dict) else None
+            return (swapped, in_words(swapped, words)) if words else (name, value)
         if swapped != "structured_outputs" or name == swapped:
             return swapped, value
         schema = value.get("json_schema", {}).get("schema") if isinstance(value, dict) else None
         return (swapped, {"json": schema}) if schema else (name, value)
+
+    def ignored(self, asked: bytes, sent: bytes, said: str) -> str | None:
+        """Note a reply that is none of the words that the body allows; return what is done about it, if anything.
+
+        Args:
+            asked: the body before negotiation.
+            sent: the body that was sent; what was sent before something was learned says nothing of it.
+            said: the text of a complete reply, without reasoning.
+        """
+        form = self.swapped.get("structured_outputs", "structured_outputs")
+        if b'"structured_outputs":' not in asked or form in self._ignored or form in self.dropped:
+            return None
+        constraint = orjson.loads(asked).get("structured_outputs")
+        words = constraint.get("choice") if isinstance(constraint, dict) else None
+        if not words or said.strip() in words or form not in orjson.loads(sent):
+            return None
+        self._ignored.add(form)
+        then = next((other for other in _WORDS if other not in self._ignored | self.dropped), None)
+        self.swapped["structured_outputs"] = then or "structured_outputs"
+        return f"the choices are sent as {then}" if then else "replies are read as they come"
 
     def learn(self, param: str) -> str | None:
         """Note that a parameter is refused; return what is done about it, or None if nothing can be."""

@@ -20,10 +20,10 @@ from judgekit.client.waves import Lacking
 from judgekit.errors import EndpointError, JudgekitError
 from judgekit.wire.access import Secret
 from judgekit.wire.jsontext import parse_json
-from judgekit.wire.shapes import SHOWN
+from judgekit.wire.shapes import shown_text
 from judgekit.wire.types import MOCK_URL, Endpoint
 
-__all__ = ["bytes_per_token", "count_tokens", "has_routes", "wait_ready"]
+__all__ = ["bytes_per_token", "count_prompt", "count_tokens", "has_routes", "wait_ready"]
 
 _TRY_S: Final = 5.0
 _PAUSES_S: Final = (0.1, 2.0)
@@ -95,7 +95,7 @@ async def count_tokens(endpoint: Endpoint, bodies: list[bytes]) -> list[int] | N
     try:
         if await _counted(server, endpoint, {"prompt": "one", "content": "one"}) is None:
             return None  # no prompt goes to a server that cannot count
-        found = [await _count(server, endpoint, one[SHOWN[endpoint.api]]) for one in asked]
+        found = [await _count(server, endpoint, one) for one in asked]
         return None if None in found else [count for count in found if count is not None]
     except (OSError, TimeoutError):
         return None
@@ -103,13 +103,19 @@ async def count_tokens(endpoint: Endpoint, bodies: list[bytes]) -> list[int] | N
         await server.aclose()
 
 
-async def _count(server: HttpTransport, endpoint: Endpoint, shown: str | list[dict[str, Any]]) -> int | None:
-    if not isinstance(shown, str):
-        whole = await _counted(server, endpoint, {"messages": shown})
+async def count_prompt(endpoint: Endpoint, body: bytes) -> int | None:
+    """Return how many tokens the prompt of a request has, or None where the server does not count."""
+    counts = await count_tokens(endpoint, [body])
+    return counts[0] if counts else None
+
+
+async def _count(server: HttpTransport, endpoint: Endpoint, body: dict[str, Any]) -> int | None:
+    if "messages" in body:
+        whole = await _counted(server, endpoint, {"messages": body["messages"]})
         if whole is not None:
             return whole
-        shown = "\n".join(str(message.get("content")) for message in shown)
-    return await _counted(server, endpoint, {"prompt": shown, "content": shown})  # vLLM's and SGLang's; llama.cpp's
+    text = shown_text(body)
+    return await _counted(server, endpoint, {"prompt": text, "content": text})  # vLLM's and SGLang's; llama.cpp's
 
 
 async def _counted(server: HttpTransport, endpoint: Endpoint, asked: Mapping[str, Any]) -> int | None:

@@ -16,7 +16,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
@@ -29,7 +29,7 @@ from judgekit.client.executor import LocalExecutor
 from judgekit.client.limits import Limiter
 from judgekit.client.negotiation import Negotiated
 from judgekit.client.origins import changed, fingerprints, mixed
-from judgekit.client.routes import wait_ready
+from judgekit.client.routes import count_prompt, wait_ready
 from judgekit.client.servers import Servers
 from judgekit.client.transports import open_transport
 from judgekit.client.waves import CHUNK, Distinct, Job, Plan, begin, follow, missing
@@ -310,6 +310,7 @@ class Session:
             known=lambda: self._base is not None and holds(self._base, endpoint.identity, endpoint.model),
             secret=Secret.of(endpoint, key),
             backoff_s=self._backoff_s,
+            count=None if self._transports else partial(count_prompt, endpoint),
             ready=(lambda: wait_ready(endpoint, self._wait_s, self._note)) if self._wait_s else None,
         )
 

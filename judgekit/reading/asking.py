@@ -17,9 +17,9 @@ from typing import Any, Final, TypeVar
 
 from judgekit.data.tables import Status
 from judgekit.reading.prompts import Prompt, neutral
-from judgekit.reading.reasoning import without_reasoning
 from judgekit.reading.verdict import Unread, Verdict, read_outcome, unfinished
 from judgekit.wire.jsontext import canonical
+from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.shapes import shaped
 from judgekit.wire.types import Endpoint, Outcome, Program, Reply, Request
 

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from judgekit.client.negotiation import Negotiated
+from judgekit.client.negotiation import Negotiated, in_words
+from judgekit.client.noticing import Thinking
 from judgekit.client.transports import disconnect, open_transport, openai_client, openai_headers
 from judgekit.errors import nearest
 from judgekit.reading.verdict import Form, Unread, read, unfinished
@@ -162,6 +163,11 @@ async def _chat(probe: _Probe) -> Check:
     learned += [f"{name} is left out" for name in sorted(probe.negotiated.dropped)]
     if reply.usage is None:
         learned.append("it reports no tokens, so that costs stay unknown")
+    if Thinking().uses_up(reply, reply.json):
+        learned.append(
+            "it thinks before it answers: turn that off (params.chat_template_kwargs.enable_thinking = false or"
+            ' params.reasoning_effort = "none"), or give it room (params.max_tokens = 4096)'
+        )
     detail = "; ".join([f"{_say(reply, probe.endpoint.complete)} in {seconds:.2f} s", *learned])
     return Check(name, "partly" if learned or not reply.text else "yes", detail)
 
@@ -204,9 +210,16 @@ async def _json_schema(probe: _Probe) -> Check:
 
 async def _choice(probe: _Probe) -> Check:
     """Ask for the contrary of what the constraint allows: only a server that honours it gets one of the words."""
-    name = "choice (structured_outputs)"
-    reply = await probe.ask("Name a fruit, in one word.", **_WORD.constraint)
-    return Check(name, "no", reply, _CONSTRAINED) if isinstance(reply, str) else _honoured(name, reply, _WORD)
+    found: list[Check] = []
+    for form in ("structured_outputs", "regex", "ebnf"):
+        name = f"choice ({form})"
+        words = [word for word, _ in _WORD.options]
+        reply = await probe.ask("Name a fruit, in one word.", **{form: in_words(form, words)})
+        one = Check(name, "no", reply, _CONSTRAINED) if isinstance(reply, str) else _honoured(name, reply, _WORD)
+        if one.works == "yes":
+            return one
+        found.append(one)
+    return found[0]
 
 
 def _honoured(name: str, reply: Reply, form: Form) -> Check:

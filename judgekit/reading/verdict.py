@@ -30,7 +30,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple
 
 from judgekit.data.tables import Status
-from judgekit.reading.reasoning import without_reasoning
+from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.types import Failure, Outcome
 
 __all__ = ["INVISIBLE", "Form", "Unread", "Verdict", "read", "read_outcome", "unfinished", "without_reasoning"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, get_args
 
-__all__ = ["APIS", "ROUTES", "SHOWN", "Api", "chosen", "first_choice", "shaped"]
+__all__ = ["APIS", "ROUTES", "SHOWN", "Api", "chosen", "first_choice", "shaped", "shown_text"]
 
 Api = Literal["chat", "completions", "responses"]
 APIS: Final[tuple[str, ...]] = get_args(Api)
@@ -23,6 +23,13 @@ ROUTES: Final[Mapping[Api, Literal["/v1/chat/completions", "/v1/completions", "/
 
 SHOWN: Final[Mapping[str, str]] = {"chat": "messages", "completions": "prompt", "responses": "input"}
 """The field of the body in which each API is shown what is asked."""
+
+
+def shown_text(body: Mapping[str, Any]) -> str:
+    """Return the text that a request shows the model, of whatever API it is."""
+    shown = next((body[name] for name in SHOWN.values() if name in body), "")
+    return shown if isinstance(shown, str) else "\n".join(str(message.get("content")) for message in shown)
+
 
 _CUE: Final = "Reply:"
 _MOST: Final = 5

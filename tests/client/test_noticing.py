@@ -1,0 +1,241 @@
+"""What replies say about their server: that the model thinks, that prompts are cut, that a form is ignored."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit.client.mock import MockTransport, ScriptedTransport, completion
+from judgekit.client.negotiation import Negotiated, in_words
+from judgekit.client.noticing import Cuts
+from judgekit.reading.check import check_endpoint
+from judgekit.wire.types import Endpoint
+from tests.programs import Run
+from tests.servers import fault_server  # noqa: F401  # a fixture
+
+URL = "http://server.example/v1"
+UNITS = [f"unit {i:02}" for i in range(30)]
+
+
+def run(script: Any, units: list[str] = UNITS, **options: Any) -> tuple[Run, list[dict[str, Any]]]:
+    transport = ScriptedTransport(script)
+    return Run(URL, units, session={"transports": lambda _: transport}, **options), transport.sent
+
+
+def cut_off(content: str | None = "", **message: Any) -> Any:
+    return completion(None, finish_reason="length", message={"role": "assistant", "content": content, **message})
+
+
+def hidden(tokens: int) -> Any:
+    made = json.loads(cut_off().body)
+    made["usage"]["completion_tokens_details"] = {"reasoning_tokens": tokens}
+    return type(cut_off())(200, json.dumps(made).encode())
+
+
+THINKS = [
+    cut_off(None, reasoning_content="Okay, the user"),
+    cut_off("", reasoning="Okay, the user"),
+    cut_off("<think>\nOkay, the user wants"),
+    cut_off("<|channel|>analysis<|message|>We need to"),
+    hidden(256),
+]
+
+
+@pytest.mark.parametrize("reply", THINKS)
+def test_check_endpoint_says_that_a_model_thinks(reply: Any) -> None:
+    found = asyncio.run(check_endpoint(Endpoint("here", URL, "m"), ScriptedTransport(reply)))
+    assert "it thinks before it answers" in next(one.detail for one in found if one.name == "chat completion")
+
+
+@pytest.mark.parametrize("reply", THINKS)
+def test_a_model_that_uses_up_its_room_by_thinking_is_told_once_with_the_setting_that_mends_it(reply: Any) -> None:
+    found, _ = run(reply)
+    told = [note for note in found.notes if "thinks before it answers" in note]
+    assert len(told) == 1
+    assert "chat_template_kwargs = {enable_thinking = false}" in told[0]
+    assert "reasoning_effort" in told[0]
+
+
+def test_empty_replies_that_are_cut_off_are_proof_when_there_are_three() -> None:
+    assert not any("thinks" in note for note in run(cut_off(), UNITS[:2])[0].notes)
+    assert any("thinks" in note for note in run(cut_off(), UNITS[:3])[0].notes)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        completion("The passage says a lot", finish_reason="length"),
+        completion("Yes", message={"role": "assistant", "content": "Yes", "reasoning_content": "Well"}),
+        completion("<think>Well</think>Yes"),
+        completion("<think>Well</think>Yes, since", finish_reason="length"),
+        completion(""),
+        completion(None, finish_reason="length", message={"role": "assistant", "content": None, "refusal": "no"}),
+    ],
+)
+def test_a_model_that_says_something_or_nothing_by_itself_is_left_in_peace(reply: Any) -> None:
+    assert not any("thinks" in note for note in run(reply)[0].notes)
+
+
+def counting(count: Any) -> Any:
+    """Answer as a server that reports as many prompt tokens as ``count`` says of the text."""
+
+    def answer(body: dict[str, Any]) -> Any:
+        made = json.loads(completion("Yes").body)
+        made["usage"]["prompt_tokens"] = count("".join(m["content"] for m in body["messages"]))
+        return type(completion(""))(200, json.dumps(made).encode())
+
+    return answer
+
+
+def pieces(text: str) -> int:
+    return len(re.findall(r"\w{1,6}|\W", text))
+
+
+WORDS = ["the", "of", "and", "bridge", "river", "county", "information", "international", "approximately", "1998"]
+
+
+def prose(words: int, seed: int) -> str:
+    return " ".join(random.Random(seed).choices(WORDS, k=words))
+
+
+def test_prompts_that_are_cut_in_silence_are_told_once_and_change_nothing() -> None:
+    texts = [prose(200 + 40 * i, i) for i in range(60)]
+    whole, _ = run(counting(pieces), texts)
+    cut, _ = run(counting(lambda text: min(pieces(text), 1024)), texts)
+    assert not any("part of long prompts" in note for note in whole.notes)
+    told = [note for note in cut.notes if "part of long prompts" in note]
+    assert len(told) == 1
+    assert "1,024 tokens" in told[0]
+    assert "OLLAMA_CONTEXT_LENGTH" in told[0]
+    assert [o.text for o in cut.outcomes.values()] == [o.text for o in whole.outcomes.values()]
+
+
+def suspicious(prompts: list[tuple[int, int]]) -> bool:
+    cuts = Cuts()
+    return any(cuts.suspects(size, tokens) for size, tokens in prompts)
+
+
+def sized(texts: list[str], count: Any) -> list[tuple[int, int]]:
+    return [(len(text.encode()), count(text)) for text in texts]
+
+
+COUNTS = {
+    "pieces": pieces,
+    "bytes": lambda text: len(text.encode()) // 4 + 1,
+    "characters": len,
+    "a constant": lambda text: 2000,
+    "nothing": lambda text: 0,
+    "one": lambda text: 1,
+}
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    lengths=st.lists(st.integers(1, 3000), min_size=1, max_size=80),
+    alphabet=st.sampled_from(["abcdefghij ", "äöåxyz ", "桥梁建于年", "0123456789.", "สะพาน ", "{}();=\n "]),
+    count=st.sampled_from(["pieces", "bytes", "characters", "nothing", "one"]),
+    seed=st.integers(0, 10**6),
+)
+def test_no_honest_count_of_tokens_draws_a_warning(lengths: list[int], alphabet: str, count: str, seed: int) -> None:
+    rng = random.Random(seed)
+    texts = ["".join(rng.choices(alphabet, k=length)) for length in lengths]
+    assert not suspicious(sized(texts, COUNTS[count]))
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    tokens=st.integers(64, 4096),
+    densities=st.lists(st.floats(1.0, 5.9), min_size=1, max_size=200),
+    questions=st.lists(st.integers(5, 60), min_size=1, max_size=20),
+)
+def test_passages_of_a_fixed_number_of_tokens_draw_no_warning(
+    tokens: int, densities: list[float], questions: list[int]
+) -> None:
+    """Prompts about one question then have the same number of tokens, whatever they are about: prose, code, tables."""
+    prompts = [(round(d * (tokens + q)), tokens + q) for q in questions for d in densities]
+    assert not suspicious(prompts)
+
+
+@settings(max_examples=60, deadline=None)
+@given(lengths=st.lists(st.integers(80, 120), min_size=5, max_size=60), seed=st.integers(0, 10**6))
+def test_passages_of_a_hundred_words_draw_no_warning_where_words_are_counted(lengths: list[int], seed: int) -> None:
+    texts = [prose(500, seed + i) for i, _ in enumerate(lengths)]
+    assert not suspicious(sized(texts, lambda text: len(text.split())))
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    limit=st.integers(256, 8192),
+    over=st.lists(st.floats(1.5, 6.0), min_size=8, max_size=60, unique=True),
+    density=st.floats(4.0, 5.0),
+)
+def test_prompts_far_beyond_a_limit_always_draw_a_warning(limit: int, over: list[float], density: float) -> None:
+    over = [*over, 1.5, 1.9, 2.5, 3.0, 4.0]
+    assert suspicious([(round(density * limit * factor), limit) for factor in over])
+
+
+def test_prompts_a_little_beyond_a_limit_are_seen_by_what_shorter_ones_have() -> None:
+    shorter = [(round(4.2 * tokens), tokens) for tokens in range(300, 900, 25)]
+    beyond = [(round(4.2 * 1000 * (1.3 + 0.05 * i)), 1000) for i in range(12)]
+    assert suspicious([*shorter, *beyond])
+    assert not suspicious(shorter)
+
+
+def test_an_honest_server_can_prove_a_suspicion_wrong(fault_server: Any) -> None:  # noqa: F811
+    texts = ["=" * (9000 + 700 * i) for i in range(12)]  # a tokenizer may hold many such bytes in a token
+    fault_server.answer = lambda body, seen: counting(lambda text: 1000)(body)
+    assert any("part of long prompts" in note for note in Run(fault_server.base_url, texts).notes)
+    fault_server.other = lambda path, body: (200, {"count": 1000 if "==" in str(body) else 1})
+    assert not any("part of long prompts" in note for note in Run(fault_server.base_url, texts).notes)
+
+
+CHOICE = {"structured_outputs": {"choice": ["relevant", "irrelevant"]}}
+
+
+def sglang(form: str) -> Any:
+    """Answer as a server that knows one constraint and takes no notice of others."""
+    return lambda body: "relevant" if form in body else "Sure! It is relevant."
+
+
+@pytest.mark.parametrize("form", ["structured_outputs", "regex", "ebnf", "none"])
+def test_a_form_that_a_server_ignores_is_told_in_the_words_of_another(form: str) -> None:
+    found, sent = run(sglang(form), params=CHOICE, concurrency=1)
+    told = [note for note in found.notes if "ignores the words" in note]
+    assert len(told) == ["structured_outputs", "regex", "ebnf", "none"].index(form)
+    last = sent[-1]
+    if form == "none":
+        assert last["structured_outputs"] == CHOICE["structured_outputs"]
+        assert "as they come" in told[-1]
+    else:
+        assert last[form] == in_words(form, ["relevant", "irrelevant"])
+        assert sum(name in last for name in ("structured_outputs", "regex", "ebnf")) == 1
+
+
+def test_many_requests_in_flight_change_the_form_once() -> None:
+    found, _ = run(sglang("regex"), params=CHOICE, concurrency=16)
+    assert len([note for note in found.notes if "ignores the words" in note]) == 1
+
+
+def test_what_is_refused_instead_is_left_out() -> None:
+    learned = Negotiated()
+    body = json.dumps({"model": "m", **CHOICE}).encode()
+    assert learned.ignored(body, body, "Sure!") == "the choices are sent as regex"
+    assert json.loads(learned.apply(body))["regex"] == "(relevant|irrelevant)"
+    assert learned.learn("regex") == "regex is left out"
+    assert json.loads(learned.apply(body)) == {"model": "m"}
+
+
+@pytest.mark.parametrize("form", ["structured_outputs", "regex", "ebnf"])
+def test_the_mock_holds_to_each_form(form: str) -> None:
+    asked = {form: in_words(form, ["relevant", "irrelevant"])}
+    messages = [{"role": "user", "content": "Name a fruit.\n<question>old bridge?</question>\n<passage>x</passage>"}]
+    body = json.dumps({"model": "m", "messages": messages, **asked}).encode()
+    _, _, data = asyncio.run(MockTransport().send(Endpoint("mock", "mock:", "m"), body))
+    assert json.loads(data)["choices"][0]["message"]["content"] in ("relevant", "irrelevant")
