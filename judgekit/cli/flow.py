@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -70,6 +70,16 @@ def run(
             " how many labels differ; what is stored stays.",
         ),
     ] = None,
+    executor: Annotated[
+        Literal["local", "ray"] | None,
+        typer.Option(help="Where the work is done, instead of [executor] kind: this process, or a Ray cluster."),
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="Of the Ray cluster: auto, local (one on this machine, for this run), or HOST:PORT."
+        ),
+    ] = None,
     cache: Cache = None,
     cache_mode: CacheMode = "on",
     max_requests: MaxRequests = None,
@@ -97,6 +107,8 @@ def run(
         config = config.with_query_log(query_log.absolute())
     if no_texts:
         config = config.without_texts()
+    if executor is not None or address is not None:
+        config = config.executed(executor or config.executor.kind, address)
     budget = Budget(max_requests=max_requests, max_tokens=max_tokens, max_cost=max_cost)
     if canary is not None and dry_run:
         from judgekit.errors import UsageError

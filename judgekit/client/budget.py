@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, Self
 
 from judgekit.errors import BudgetError, UsageError
 from judgekit.wire.types import Endpoint
@@ -113,6 +114,16 @@ class Usage:
     failed: int = 0
     again: int = 0
 
+    @classmethod
+    def of(cls, values: Mapping[str, Any], *, earlier: bool = False) -> Self:
+        """Return a usage from plain values; of an ``earlier`` run what was sent then comes from the store now."""
+        standalone, incurred = Amount(**values["standalone"]), Amount(**values["incurred"])
+        usage = cls(**{**values, "standalone": standalone, "incurred": incurred})
+        if earlier:
+            usage.incurred, usage.wall_s = Amount(), 0.0
+            usage.sent, usage.cached = 0, usage.sent + usage.cached
+        return usage
+
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             self.standalone + other.standalone,
@@ -157,6 +168,17 @@ class Spending:
         self._tokens, self._money = 0, 0.0
         self._tokens_in_flight, self._money_in_flight = 0, 0.0
         self._waiting: list[asyncio.Future[None]] = []
+
+    @property
+    def spent(self) -> tuple[float, float, float]:
+        """Requests, tokens and money so far."""
+        return self._requests, self._tokens, self._money
+
+    def count(self, amount: Amount) -> None:
+        """Count what was spent elsewhere."""
+        self._requests += amount.requests
+        self._tokens += amount.prompt_tokens + amount.completion_tokens
+        self._money += amount.money or 0.0
 
     def price(self, endpoint: Endpoint) -> Price | None:
         """Return the price of an endpoint, if the user gave one."""

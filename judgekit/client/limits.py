@@ -57,6 +57,23 @@ class Limiter:
         self._next_request = self._next_token = float("-inf")
 
     @property
+    def waiting(self) -> int:
+        """How many requests wait for a slot."""
+        return len(self._waiting)
+
+    def resize(self, maximum: int, requests_per_minute: float, tokens_per_minute: float) -> None:
+        """Change what the user set: what goes beyond it comes back as requests end; infinite rates are no limits."""
+        begun = self.maximum == 0 < maximum
+        self.maximum = maximum
+        if maximum:
+            self._request_s, self._token_s = 60.0 / requests_per_minute, 60.0 / tokens_per_minute
+        if begun:  # others who share the rates begin at the same moment, so that none of them begins at once
+            self._next_request = max(self._next_request, self._clock() + self._request_s)
+        least = _START if self._slow_start else _FLOOR
+        self.limit = min(float(maximum), max(self.limit, least))
+        self._admit()
+
+    @property
     def counts_tokens(self) -> bool:
         """Whether `acquire` needs an estimate of the tokens."""
         return self._token_s > 0

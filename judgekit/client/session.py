@@ -13,9 +13,9 @@ import contextvars
 import tempfile
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial, wraps
 from itertools import islice
 from pathlib import Path
@@ -26,6 +26,7 @@ from typing import Any, Final, Generic, Literal, ParamSpec, Self, TypeVar, get_a
 from judgekit.client.budget import Budget, Prices, Spending, Usage
 from judgekit.client.client import Client
 from judgekit.client.executor import LocalExecutor
+from judgekit.client.leases import Lease
 from judgekit.client.limits import Limiter
 from judgekit.client.negotiation import Negotiated
 from judgekit.client.origins import changed, fingerprints, mixed
@@ -78,7 +79,7 @@ class Session:
 
     def __init__(
         self,
-        store_path: str | Path | None = None,
+        store_path: str | Path | Store | None = None,
         mode: Mode = "on",
         budget: Budget | None = None,
         prices: Prices | None = None,
@@ -86,11 +87,12 @@ class Session:
         transports: Callable[[Endpoint], Transport] | None = None,
         backoff_s: float = 1.0,
         wait_s: float = 0.0,
+        lease: Lease | None = None,
     ) -> None:
         """Open the store.
 
         Args:
-            store_path: the folder of the store, or None to keep replies for this session only.
+            store_path: the folder of the store, a store, or None to keep replies for this session only.
             mode: what is done with the store, see `Mode`.
             budget: the most that may be sent.
             prices: money per million tokens, by endpoint name or model id.
@@ -98,6 +100,7 @@ class Session:
             transports: makes the transport of an endpoint, for tests; None means `open_transport`.
             backoff_s: upper bound of the first wait before a retry; later ones double.
             wait_s: how long a server that is not ready is waited for before the first request; 0 means not at all.
+            lease: limits and a budget that are shared with other sessions, in the place of its own.
 
         Raises:
             StoreError: the store cannot be opened.
@@ -109,7 +112,8 @@ class Session:
         self.doubts: list[str] = []
         self.retries: Counter[str] = Counter()
         self._mode = mode
-        self._spending = Spending(budget or Budget(), prices or {})
+        self._lease = lease
+        self._spending = lease.spend(prices or {}) if lease else Spending(budget or Budget(), prices or {})
         self._progress = progress
         self._transports = transports
         self._backoff_s = backoff_s
@@ -122,7 +126,9 @@ class Session:
         self._loops: dict[asyncio.AbstractEventLoop, _Loop] = {}
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._base: Store | None = None
-        if store_path is not None and mode != "off":
+        if isinstance(store_path, Store):
+            self._base = store_path
+        elif store_path is not None and mode != "off":
             self._base = Store(store_path, readonly=mode == "read-only", note=self._note)
         if self._base is None or self._base.readonly:
             self._temporary = tempfile.TemporaryDirectory(prefix="judgekit-")
@@ -235,6 +241,38 @@ class Session:
         """Return a sentence for every stage whose replies come from more than one model at one endpoint."""
         return [f"{name}: {text}" for name, stage in self._stages.items() for text in mixed(stage.origins)]
 
+    def account(self) -> dict[str, Any]:
+        """Return what the stages and the endpoints took, as plain values, for `absorb`."""
+        stages = {
+            name: {
+                "usage": asdict(stage.usage),
+                "origins": [[e.name, list(one), n] for e, found in stage.origins.items() for one, n in found.items()],
+            }
+            for name, stage in self._stages.items()
+        }
+        totals = {name: asdict(usage) for name, usage in self._totals.items()}
+        return {"stages": stages, "totals": totals, "notes": self.notes}
+
+    def absorb(self, account: Mapping[str, Any], endpoints: Mapping[str, Endpoint], *, earlier: bool = False) -> None:
+        """Add what another session took, as if it had been asked here.
+
+        Args:
+            account: of that session, about requests that this one does not make.
+            endpoints: by name, those it asked.
+            earlier: whether that was in an earlier run, so that its replies come from the store now.
+        """
+        for name, one in account["stages"].items():
+            stage = self._stages.setdefault(name, _Stage(name))
+            stage.usage += Usage.of(one["usage"], earlier=earlier)
+            for endpoint, origin, count in one["origins"]:
+                stage.origins[endpoints[endpoint]][tuple(origin)] += count
+            self._tell_origins(stage)
+        for name, values in account["totals"].items():
+            usage = Usage.of(values, earlier=earlier)
+            self._totals[name] += usage
+            self._spending.count(usage.incurred)
+        self.notes += [note for note in account["notes"] if note not in self.notes]
+
     def lookup(self, keys: Sequence[str]) -> dict[str, Reply]:
         """Return what is stored of these requests, as far as the mode lets it be used."""
         found = self._sink.get_many(keys, self._began if self._mode == "refresh" else 0.0)
@@ -286,9 +324,8 @@ class Session:
         """Return a client of an endpoint, which sends ``key`` where the endpoint names none of its own."""
         self._spending.check(endpoint)
         if endpoint not in self._limiters:
-            self._limiters[endpoint] = Limiter(
-                endpoint.concurrency, endpoint.requests_per_minute, endpoint.tokens_per_minute
-            )
+            limits = (endpoint.concurrency, endpoint.requests_per_minute, endpoint.tokens_per_minute)
+            self._limiters[endpoint] = self._lease.limiter(endpoint) if self._lease else Limiter(*limits)
 
         def charge(request: Request, tokens: tuple[int, int] | None, seconds: float) -> None:
             price = self._spending.price(endpoint)

@@ -40,6 +40,7 @@ __all__ = [
     "AnswersConfig",
     "Config",
     "DataConfig",
+    "ExecutorConfig",
     "GuardConfig",
     "LabelerConfig",
     "MetricsConfig",
@@ -325,6 +326,24 @@ class GuardConfig(RulesConfig):
         return Rules(**{one.name: getattr(self, one.name) for one in fields(Rules)})
 
 
+class ExecutorConfig(_Section):
+    """``[executor]``: where labels, answers and scores are made: in this process, or by the workers of a Ray cluster.
+
+    ``address`` is the cluster's, ``auto`` the one that this machine belongs to, ``local`` one that is started here for
+    the run. ``folder`` is where its workers find their partitions and leave what they made, any address that fsspec
+    knows; the folder ``partitions`` of the results by default, which all nodes must then see. A partition has up to
+    ``pairs`` pairs, and its new replies are kept every ``flush_s`` seconds. ``workers`` are as many as the cluster has
+    CPUs, unless it is given.
+    """
+
+    kind: Literal["local", "ray"] = "local"
+    address: str = "auto"
+    folder: str | None = None
+    workers: Positive | None = None
+    pairs: Positive = 100_000
+    flush_s: Annotated[float, Field(gt=0)] = 5.0
+
+
 class ReportConfig(_Section):
     """``[report]``: the page.
 
@@ -355,6 +374,7 @@ class Config(_Section):
     analysis: AnalysisConfig = AnalysisConfig()
     report: ReportConfig = ReportConfig()
     guard: GuardConfig | None = None
+    executor: ExecutorConfig = ExecutorConfig()
     prices: dict[str, PriceConfig] = {}
     path: Path = Field(default=Path("experiment.toml"), exclude=True)
 
@@ -435,6 +455,11 @@ class Config(_Section):
         """Return the experiment with a report that quotes nothing."""
         return self.model_copy(update={"report": self.report.model_copy(update={"texts": False})})
 
+    def executed(self, kind: str, address: str | None = None) -> Config:
+        """Return the experiment with another executor, and another cluster if an address is given."""
+        given = {"kind": kind} | ({} if address is None else {"address": address})
+        return self.model_copy(update={"executor": self.executor.model_copy(update=given)})
+
     def with_confidence(self, confidence: float) -> Config:
         """Return the experiment with intervals and claims of another confidence."""
         analysis = self.analysis.model_copy(update={"confidence": confidence})
@@ -507,6 +532,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "metrics": MetricsConfig,
     "analysis": AnalysisConfig,
     "report": ReportConfig,
+    "executor": ExecutorConfig,
     "guard": GuardConfig,
     "prices": PriceConfig,
 }

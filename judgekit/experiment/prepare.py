@@ -24,7 +24,7 @@ from judgekit.spec import slug
 from judgekit.wire.access import Secret
 from judgekit.wire.types import Endpoint
 
-__all__ = ["Prepared", "prepare"]
+__all__ = ["Prepared", "prepare", "programs"]
 
 
 @dataclass(frozen=True)
@@ -81,23 +81,7 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | 
         config.data.fields,
         cache,
     )
-    with located(config.path, "prompts.folder"):
-        prompts = stages.own_prompts(config.prompt_folder())
-    resources = stages.Resources(config.servers(), config.path.parent, config.data.fields, collection.docs, prompts)
-    labelers: dict[str, Labeler] = {}
-    for position, entry in enumerate(config.labelers):
-        with located(config.path, f"labelers.{position}"):
-            labeler = build(entry.spec, resources)
-        name = entry.name or str(labeler.spec)
-        if name in labelers:
-            raise ConfigError(f"two labelers are named {name!r}: give one another name", config.path, "labelers")
-        alike = next((n for n in labelers if slug(n).casefold() == slug(name).casefold()), None)
-        if alike is not None:
-            reason = f"the names {alike!r} and {name!r} are one file on disks that ignore case: give one another name"
-            raise ConfigError(reason, config.path, "labelers")
-        labelers[name] = labeler
-    with located(config.path, "answers"):
-        answering = _answering(config, resources, collection)
+    labelers, answering = programs(config, collection)
     with located(config.path, "metrics.measures"):
         given = parse_measures(config.metrics.measures, config.path.parent)
         measures = suited(stages.at_depths(given, config.answers.depths), collection.runs, collection.docs)
@@ -125,6 +109,33 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | 
         with located(config.path, "answers.metrics"):
             stages.check_references(collection.queries, next(iter(answering.values())))
     return Prepared(config, collection, labelers, answering, tuple(measures), ratings, texts, groups)
+
+
+def programs(
+    config: Config, collection: stages.Collection, *, answers: bool = True
+) -> tuple[dict[str, Labeler], dict[str, stages.Answering]]:
+    """Build what labels and what answers, by name and by stage; without ``answers`` nothing that answers.
+
+    Raises:
+        ConfigError, DataError, UsageError: as for `prepare`.
+    """
+    with located(config.path, "prompts.folder"):
+        prompts = stages.own_prompts(config.prompt_folder())
+    resources = stages.Resources(config.servers(), config.path.parent, config.data.fields, collection.docs, prompts)
+    labelers: dict[str, Labeler] = {}
+    for position, entry in enumerate(config.labelers):
+        with located(config.path, f"labelers.{position}"):
+            labeler = build(entry.spec, resources)
+        name = entry.name or str(labeler.spec)
+        if name in labelers:
+            raise ConfigError(f"two labelers are named {name!r}: give one another name", config.path, "labelers")
+        alike = next((n for n in labelers if slug(n).casefold() == slug(name).casefold()), None)
+        if alike is not None:
+            reason = f"the names {alike!r} and {name!r} are one file on disks that ignore case: give one another name"
+            raise ConfigError(reason, config.path, "labelers")
+        labelers[name] = labeler
+    with located(config.path, "answers"):
+        return labelers, _answering(config, resources, collection) if answers else {}
 
 
 def _answering(

@@ -44,6 +44,7 @@ from judgekit.data.trec import missing_path, write_qrels
 from judgekit.experiment import results as shown
 from judgekit.experiment.blocks import blocks, confidence_at, joined, together
 from judgekit.experiment.canary import canary as ask_again
+from judgekit.experiment.cluster import check_spread, spread
 from judgekit.experiment.file import Config, load
 from judgekit.experiment.guarding import check_ladder, climb, ladder_section, ladder_units, ladder_verdict
 from judgekit.experiment.prepare import Prepared, prepare
@@ -379,6 +380,8 @@ async def run_async(
         wanted = check_ladder(prepared)
         check_folder(folder, result_files(prepared), overwrite=overwrite)
     config = prepared.config
+    if config.executor.kind == "ray":
+        check_spread(config, mode, canary)
     inputs = sources(config.files(), read)
     mixed = mismatches(inputs)
     for line in mixed:
@@ -403,13 +406,17 @@ async def run_async(
         write_atomic(
             folder / "resolved.toml", f"# Paths are relative to {config.path.parent.absolute()}\n{config.toml()}"
         )
+        made = None
+        if config.executor.kind == "ray":
+            hashes = [source.sha256 for role, source in inputs.items() if role not in config.files()]
+            made = await spread(prepared, session, folder, hashes, budget, progress)
         parts = blocks(prepared)
         found_labels: dict[str, list[Labeling]] = {name: [] for name in prepared.labelers}
         answers: list[pd.DataFrame] = []
         for look, part in enumerate(parts, 1):
             # Those that ask nobody come first: what looks wrong with a file is said before anything is paid for.
             for name, labeler in sorted(prepared.labelers.items(), key=lambda item: bool(item[1].needs.asked)):
-                labeling = await stages.label_pool(labeler, part, session, name)
+                labeling = made.labelings[name] if made else await stages.label_pool(labeler, part, session, name)
                 for remark in remarks(labeling):
                     progress(Event(f"label {name}", len(labeling), len(labeling), note=remark))
                 found_labels[name].append(labeling)
@@ -417,6 +424,9 @@ async def run_async(
                 write_qrels(labeling, folder / "labels" / f"{slug(name)}.qrels")
                 write_labels(labeling, folder / "labels" / f"{slug(name)}.parquet")
             for stage, answering in prepared.answering.items():
+                if made and stage in made.quality:
+                    answers.append(made.quality[stage])
+                    continue
                 options = {"closed_book": config.answers.closed_book, "stage": stage}
                 answers.append(
                     await stages.answer_runs(answering, part, config.answers.depths, session, **options)  # type: ignore[arg-type]  # as declared

@@ -1,0 +1,277 @@
+"""Limits that several sessions have in common: each asks, every half second, how much of them is its own.
+
+`Leases` is whom they ask. It gives out slots (requests in flight) and rates by need, and never more than it has: what
+one is to have less of is another's only once the first has said that it goes on with less. Of a budget everybody draws
+a little at a time. Who has not asked for five seconds is dead: its slots go to the others, and what it had drawn and
+did not account for counts as spent, since nobody knows what it sent last.
+
+`Lease` is one session's side. Both know nothing of how they reach each other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from judgekit.client.budget import Budget, Prices, Spending
+from judgekit.client.limits import Limiter
+from judgekit.errors import BudgetError
+from judgekit.progress import Event
+from judgekit.wire.types import Endpoint
+
+__all__ = ["Lease", "Leases", "Owner", "shares"]
+
+_RENEW_S: Final = 0.5
+_DEAD_S: Final = 5.0
+_DRAWS: Final = 32
+"""A draw is at most this part of what is left, divided by those who draw, so that little of it lies idle."""
+
+Amounts = tuple[float, float, float]
+"""Requests, tokens, money."""
+
+
+def shares(total: int, wants: Mapping[str, int]) -> dict[str, int]:
+    """Divide slots by need: nobody gets more than it wants, and who wants more than an even share gets one."""
+    out: dict[str, int] = {}
+    left = total
+    for number, name in enumerate(sorted(wants, key=lambda name: (wants[name], name))):
+        out[name] = min(wants[name], left // (len(wants) - number))
+        left -= out[name]
+    return out
+
+
+@dataclass
+class _Holder:
+    """What one session has: slots and rates by endpoint, what it wants and has in flight, what it drew."""
+
+    seen: float
+    wants: dict[str, int] = field(default_factory=dict)
+    active: dict[str, int] = field(default_factory=dict)
+    slots: dict[str, int] = field(default_factory=dict)
+    rates: dict[str, tuple[float, float]] = field(default_factory=dict)
+    drawn: Amounts = (0.0, 0.0, 0.0)
+    spent: Amounts = (0.0, 0.0, 0.0)
+
+
+class Leases:
+    """Gives out what there is; see the module's docstring. Also keeps what the sessions tell of how far they are.
+
+    Args:
+        limits: by endpoint name, the most requests in flight, and requests and tokens per minute (infinity: no limit).
+        budget: requests, tokens and money; None means no limit.
+        clock: seconds from any moment on.
+    """
+
+    def __init__(
+        self,
+        limits: Mapping[str, tuple[int, float, float]],
+        budget: Sequence[float | None] = (None, None, None),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._limits = dict(limits)
+        self._left = [None if most is None else float(most) for most in budget]
+        self._clock = clock
+        self._holders: dict[str, _Holder] = {}
+        self._events: dict[str, dict[str, Event]] = {}
+        self._notes: dict[str, None] = {}
+        self._stop: tuple[str, str] | None = None
+
+    def renew(
+        self,
+        who: str,
+        needs: Mapping[str, tuple[int, int]],
+        spent: Amounts,
+        told: tuple[str, dict[str, Event], list[str]],
+    ) -> dict[str, tuple[int, float, float]] | None:
+        """Return the slots and rates of a session by endpoint, or None if it has to stop.
+
+        Args:
+            who: the session.
+            needs: by endpoint name, how many requests are in flight and how many wait.
+            spent: what it spent so far, of what it drew.
+            told: what it works on, how far each of its stages is, and new messages for the user.
+        """
+        now = self._clock()
+        for name in [name for name, holder in self._holders.items() if now - holder.seen > _DEAD_S]:
+            del self._holders[name]
+        holder = self._holders.setdefault(who, _Holder(now))
+        holder.seen, holder.spent = now, spent
+        holder.active = {name: active for name, (active, _) in needs.items()}
+        holder.wants = {name: active + waiting for name, (active, waiting) in needs.items()}
+        work, events, notes = told
+        self._events[work] = events
+        self._notes |= dict.fromkeys(notes)
+        for name in needs:
+            self._share(name, who)
+        if self._stop is not None:
+            return None
+        # Without any rate there is nothing to send by.
+        return {name: (holder.slots[name] if all(holder.rates[name]) else 0, *holder.rates[name]) for name in needs}
+
+    def _share(self, name: str, who: str) -> None:
+        """Give a session its part of an endpoint, as far as the others have let go of it."""
+        most, *rates = self._limits[name]
+        mine, others = self._holders[who], [h for key, h in self._holders.items() if key != who]
+        wanted = {key: holder.wants[name] for key, holder in self._holders.items() if name in holder.wants}
+        fair = shares(most, wanted)
+        held = sum(max(h.slots.get(name, 0), h.active.get(name, 0)) for h in others)
+        mine.slots[name] = max(0, min(fair[who], most - held))
+        part = fair[who] / max(1, sum(fair.values()))
+        mine.rates[name] = (0.0, 0.0)
+        for at, rate in enumerate(rates):
+            free = rate if math.isinf(rate) else rate - sum(h.rates.get(name, (0.0, 0.0))[at] for h in others)
+            aim = rate if math.isinf(rate) else rate * part
+            # Who began at a trickle would wait for its first moments long after others let go.
+            now = min(aim, free) if free >= aim / 2 else 0.0
+            mine.rates[name] = (now, 0.0) if at == 0 else (mine.rates[name][0], now)
+
+    def draw(self, who: str, need: Amounts) -> Amounts | None:
+        """Return a part of the budget, at least what is needed; None where so much is not left."""
+        holder = self._holders.setdefault(who, _Holder(self._clock()))
+        if any(left is not None and left < one for left, one in zip(self._left, need, strict=True)):
+            return None
+        part = _DRAWS * len(self._holders)
+        given = [0.0 if left is None else max(one, left // part) for left, one in zip(self._left, need, strict=True)]
+        self._left = [None if left is None else left - one for left, one in zip(self._left, given, strict=True)]
+        drawn = [one + more for one, more in zip(holder.drawn, given, strict=True)]
+        holder.drawn = (drawn[0], drawn[1], drawn[2])
+        return given[0], given[1], given[2]
+
+    def leave(self, who: str, spent: Amounts, told: tuple[str, dict[str, Event], list[str]]) -> None:
+        """Take back everything from a session that ended."""
+        self.renew(who, {}, spent, told)
+        holder = self._holders.pop(who)
+        rest = [drawn - used for drawn, used in zip(holder.drawn, spent, strict=True)]
+        self._left = [None if left is None else left + one for left, one in zip(self._left, rest, strict=True)]
+
+    def stop(self, kind: str, text: str) -> None:
+        """Have every session end: the name of an error, and what it says. The first one stands."""
+        self._stop = self._stop or (kind, text)
+
+    def status(self) -> tuple[list[Event], list[str], tuple[str, str] | None]:
+        """Return how far each stage is in all sessions, all messages, and why everything has to stop, if it has."""
+        out: dict[str, Event] = {}
+        for events in self._events.values():
+            for stage, one in events.items():
+                sum_ = out.get(stage, Event(stage, 0, 0))
+                out[stage] = Event(
+                    stage,
+                    sum_.done + one.done,
+                    None if sum_.total is None or one.total is None else sum_.total + one.total,
+                    sum_.sent + one.sent,
+                    sum_.cached + one.cached,
+                    sum_.failed + one.failed,
+                )
+        return list(out.values()), list(self._notes), self._stop
+
+
+class Owner(Protocol):
+    """How a session reaches `Leases`, wherever they are."""
+
+    def __call__(self, method: str, *args: Any) -> Awaitable[Any]:
+        """Call one of their methods."""
+        ...
+
+
+class _Drawn(Spending):
+    """A budget of which everybody draws a little at a time."""
+
+    def __init__(self, lease: Lease, prices: Prices) -> None:
+        whole = lease.budget
+        begin = [None if most is None else 0 for most in (whole.max_requests, whole.max_tokens, whole.max_cost)]
+        super().__init__(Budget(*begin), prices)
+        self._lease, self._one = lease, asyncio.Lock()
+
+    async def reserve(self, endpoint: Endpoint, estimate: tuple[int, int]) -> None:
+        """Set aside what the next request may cost, drawing more where what was drawn leaves no room."""
+        if not self.budget:
+            return
+        async with self._one:
+            while not self._fits(endpoint, estimate):
+                price = self.price(endpoint)
+                need = (1.0, float(sum(estimate)), price.of(*estimate) if price else 0.0)
+                more = await self._lease.owner("draw", self._lease.who, need)
+                if more is not None:
+                    self._grow(more)
+                else:
+                    try:
+                        await super().reserve(endpoint, estimate)  # waits for what those in flight really take
+                        return
+                    except BudgetError:
+                        raise BudgetError(f"the budget that all workers share is used up: {self._whole}") from None
+
+    def _fits(self, endpoint: Endpoint, estimate: tuple[int, int]) -> bool:
+        try:
+            return self._reserved(endpoint, estimate)
+        except BudgetError:
+            return False
+
+    def _grow(self, more: Amounts) -> None:
+        now = (self.budget.max_requests, self.budget.max_tokens, self.budget.max_cost)
+        grown = [None if most is None else most + one for most, one in zip(now, more, strict=True)]
+        self.budget = Budget(
+            None if grown[0] is None else int(grown[0]), None if grown[1] is None else int(grown[1]), grown[2]
+        )
+
+    @property
+    def _whole(self) -> str:
+        whole = self._lease.budget
+        parts = {"requests": whole.max_requests, "tokens": whole.max_tokens, "money": whole.max_cost}
+        return ", ".join(f"{most:g} {name}" for name, most in parts.items() if most is not None)
+
+
+class Lease:
+    """One session's part of limits that it shares: give it to `judgekit.client.session.Session`, and `keep` it.
+
+    Args:
+        who: a name that no other session has.
+        owner: calls the methods of `Leases`.
+        budget: the whole budget, of all sessions together.
+    """
+
+    def __init__(self, who: str, owner: Owner, budget: Budget) -> None:
+        self.who, self.owner, self.budget = who, owner, budget
+        self.limiters: dict[Endpoint, Limiter] = {}
+        self.spending: Spending | None = None
+        self._wake = asyncio.Event()
+
+    def limiter(self, endpoint: Endpoint) -> Limiter:
+        """Return the gate in front of an endpoint, which lets nothing through before the first renewal."""
+        self._wake.set()
+        return self.limiters.setdefault(endpoint, Limiter(0))
+
+    def spend(self, prices: Prices) -> Spending:
+        """Return what keeps to the budget."""
+        self.spending = _Drawn(self, prices)
+        return self.spending
+
+    def _spent(self) -> Amounts:
+        return (0.0, 0.0, 0.0) if self.spending is None else self.spending.spent
+
+    async def keep(self, told: Callable[[], tuple[str, dict[str, Event], list[str]]]) -> None:
+        """Renew for ever, until everything has to stop; then wait for what is in flight, which is paid for."""
+        while True:
+            self._wake.clear()
+            needs = {e.name: (limiter.active, limiter.waiting) for e, limiter in self.limiters.items()}
+            given = await self.owner("renew", self.who, needs, self._spent(), told())
+            for endpoint, limiter in self.limiters.items():
+                slots, *rates = (
+                    (0, math.inf, math.inf) if given is None else given.get(endpoint.name, (0, math.inf, math.inf))
+                )
+                limiter.resize(slots, *rates)
+            if given is None and not any(limiter.active for limiter in self.limiters.values()):
+                return
+            try:
+                async with asyncio.timeout(_RENEW_S):
+                    await self._wake.wait()
+                await asyncio.sleep(0.02)  # until what waits for the new gate does
+            except TimeoutError:
+                pass
+
+    async def leave(self, told: tuple[str, dict[str, Event], list[str]]) -> None:
+        """Give everything back."""
+        await self.owner("leave", self.who, self._spent(), told)

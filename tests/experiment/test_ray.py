@@ -1,0 +1,280 @@
+"""Experiments on a real Ray cluster of several raylets on this machine: the same results, and nothing paid twice."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgekit.cli import main
+from judgekit.client.budget import Budget
+from judgekit.client.mock import Scripted, completion
+from judgekit.errors import BudgetError, EndpointError
+from judgekit.experiment.file import Config, load
+from judgekit.experiment.run import Finished, run
+from judgekit.progress import Event
+from judgekit.sample import EXPERIMENT
+from tests.servers import FaultServer, openai_error
+
+ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'judgekit[ray]'")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray"), pytest.mark.filterwarnings("ignore")]
+
+QUERIES = 40
+DOCS = 3
+RESULTS = ("labels/judge.qrels", "labels/judge.parquet", "answers/answer-short.parquet", "scores.parquet")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two raylets with a CPU each, and this process connected to them."""
+    from ray.cluster_utils import Cluster
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_health_check_failure_threshold", "3")
+        patch.setenv("RAY_health_check_period_ms", "500")
+        node = {"num_cpus": 1, "object_store_memory": 80_000_000, "include_dashboard": False}
+        made = Cluster(initialize_head=True, head_node_args=node)
+        made.add_node(num_cpus=1, object_store_memory=80_000_000)
+        ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
+        yield made
+        ray.shutdown()
+        made.shutdown()
+
+
+def experiment(folder: Path, server: FaultServer, **endpoint: Any) -> Config:
+    """An experiment whose judge and answers ask the server."""
+    folder.mkdir(exist_ok=True)
+    queries = [{"query_id": f"q{n}", "text": f"What is number {n}?", "answers": [f"{n}"]} for n in range(QUERIES)]
+    docs = [{"doc_id": f"d{n}", "text": f"This is about {n}."} for n in range(QUERIES)]
+    lines = [f"q{n} Q0 d{(n + k) % QUERIES} {k + 1} {9 - k} r" for n in range(QUERIES) for k in range(DOCS)]
+    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
+    (folder / "docs.jsonl").write_text("\n".join(map(json.dumps, docs)))
+    (folder / "a.trec").write_text("\n".join(lines))
+    (folder / "b.trec").write_text("\n".join(reversed(lines[: len(lines) // 2])))
+    more = "".join(f"{key} = {value}\n" for key, value in {"concurrency": 6, **endpoint}.items())
+    (folder / "experiment.toml").write_text(
+        f"""
+        [data]
+        queries = "queries.jsonl"
+        docs = "docs.jsonl"
+        depth = {DOCS}
+        [runs]
+        a = "a.trec"
+        b = "b.trec"
+        [endpoints.here]
+        base_url = "{server.base_url}"
+        namespace = "here"
+        model = "m"
+        {more}
+        [[labelers]]
+        kind = "judge"
+        name = "judge"
+        [answers]
+        depths = [{DOCS}]
+        closed_book = false
+        [metrics]
+        measures = ["nDCG", "P"]
+        [analysis]
+        resamples = 100
+        [executor]
+        kind = "ray"
+        pairs = 50
+        flush_s = 0.2
+        """
+    )
+    return load(folder / "experiment.toml")
+
+
+def by_content(delay_s: float = 0.0) -> Callable[[dict[str, Any], int], Scripted]:
+    """Answer by what is asked alone, so that everybody gets the same."""
+
+    def answer(body: dict[str, Any], _: int) -> Scripted:
+        said = completion("Yes" if len(json.dumps(body)) % 2 else "No")
+        return Scripted(said.status, said.body, said.headers, delay_s=delay_s)
+
+    return answer
+
+
+def asked(server: FaultServer) -> Counter[str]:
+    return Counter(json.dumps(body["messages"]) for body in server.seen)
+
+
+def equal_results(one: Path, other: Path) -> None:
+    for name in RESULTS:
+        assert (one / name).read_bytes() == (other / name).read_bytes(), name
+
+
+def all_there(outcome: Finished) -> bool:
+    labels = [labeling.table["status"] for labeling in outcome.labelings.values()]
+    return all(set(status) == {"ok"} for status in (*labels, outcome.quality["status"]))
+
+
+def kept(folder: Path) -> set[str]:
+    """What is in the segments."""
+    out = set()
+    for path in folder.glob("partitions/replies/*/*.gz"):
+        for line in gzip.decompress(path.read_bytes()).splitlines():
+            out.add(json.dumps(json.loads(json.loads(line)["body"])["messages"]))
+    return out
+
+
+def workers() -> list[int]:
+    """The processes of this process's raylets that work on partitions."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            name, pid = (path / "cmdline").read_text(), int(path.name)
+            while "MapWorker" in name and pid > 1 and pid != os.getpid():
+                pid = int((Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        if "MapWorker" in name and pid == os.getpid():
+            found.append(int(path.name))
+    return sorted(found)
+
+
+def test_the_sample_gives_the_same_files_as_in_one_process(cluster: Any, tmp_path: Path) -> None:
+    config = load(EXPERIMENT).limited(60)
+    run(config, out=tmp_path / "local", cache=tmp_path / "cache")
+    config = config.executed("ray")
+    config = config.model_copy(update={"executor": config.executor.model_copy(update={"pairs": 600})})
+    told: list[Event] = []
+    outcome = run(config, out=tmp_path / "ray", cache=tmp_path / "other", progress=told.append)
+    names = {path.relative_to(tmp_path / "local") for path in (tmp_path / "local").rglob("*") if path.is_file()}
+    other = {"resolved.toml", "manifest.json", "report.html", "report.json"}  # they say where, and how long it took
+    assert len(names) > 15
+    for name in names - set(map(Path, other)):
+        assert (tmp_path / "local" / name).read_bytes() == (tmp_path / "ray" / name).read_bytes(), name
+    last = {event.stage: event for event in told if not event.note}
+    judge, pairs = last["label judge"], len(outcome.labelings["judge"])
+    assert judge.done == judge.total == judge.sent == pairs
+    assert all_there(outcome)
+
+
+def test_a_worker_and_a_node_die_and_nothing_is_lost_and_little_is_paid_twice(
+    cluster: Any, tmp_path: Path, fault_server: FaultServer
+) -> None:
+    fault_server.answer = by_content(0.1)
+    config = experiment(tmp_path / "x", fault_server)
+    extra = cluster.add_node(num_cpus=2, object_store_memory=80_000_000)
+    config = config.model_copy(update={"executor": config.executor.model_copy(update={"workers": 3})})
+    in_doubt: Counter[str] = Counter()
+
+    def kill(what: Callable[[], Any], after: int) -> None:
+        while len(fault_server.seen) < after:
+            time.sleep(0.02)
+        what()
+        whole = kept(tmp_path / "ray")
+        time.sleep(0.5)  # until what the dead had sent has come
+        in_doubt.update(set(asked(fault_server)) - whole)
+
+    def faults() -> None:
+        kill(lambda: os.kill(workers()[0], signal.SIGKILL), 40)
+        kill(lambda: cluster.remove_node(extra, allow_graceful=False), 80)
+
+    thread = threading.Thread(target=faults)
+    thread.start()
+    outcome = run(config, out=tmp_path / "ray", cache=tmp_path / "a")
+    thread.join()
+    assert all_there(outcome)
+    seen = asked(fault_server)
+    twice = {body: count for body, count in seen.items() if count > 1}
+    assert all(count - 1 <= in_doubt[body] for body, count in twice.items()), "asked again, and it was kept"
+    assert fault_server.most_active <= 6
+    del fault_server.seen[:]
+    run(config.executed("local"), out=tmp_path / "local", cache=tmp_path / "b")
+    assert set(asked(fault_server)) == set(seen)
+    equal_results(tmp_path / "local", tmp_path / "ray")
+    print(f"\nof {len(seen)} requests {len(twice)} were asked twice; in doubt were {len(in_doubt)}")
+
+
+def test_what_is_finished_is_skipped_and_what_changes_the_results_is_done_again_for_nothing(
+    cluster: Any, tmp_path: Path, fault_server: FaultServer
+) -> None:
+    fault_server.answer = lambda body, seen: (
+        openai_error(400, "too long") if "number 7?" in json.dumps(body) and len(fault_server.seen) < 400 else "Yes"
+    )
+    config = experiment(tmp_path / "x", fault_server)
+    run(config, out=tmp_path / "out", cache=tmp_path / "a")
+    first = len(fault_server.seen)
+    fault_server.seen += [{"messages": []}] * 400
+    outcome = run(config, out=tmp_path / "out", cache=tmp_path / "a")
+    again = fault_server.seen[first + 400 :]
+    assert all_there(outcome)
+    assert {"number 7?" in json.dumps(body) for body in again} == {True}, "what failed is asked again"
+    count = len(fault_server.seen)
+    text = (tmp_path / "x" / "experiment.toml").read_text()
+    (tmp_path / "x" / "experiment.toml").write_text(
+        text.replace("pairs = 50", "pairs = 120").replace('"P"]', '"P", "RR"]')
+    )
+    outcome = run(load(tmp_path / "x" / "experiment.toml"), out=tmp_path / "out", cache=tmp_path / "a")
+    assert len(fault_server.seen) == count, "other partitions take the replies of those there were"
+    assert set(outcome.scores["measure"]) == {"nDCG@3", "P@3", "RR@3"}
+    assert len(list((tmp_path / "out" / "partitions" / "scores").iterdir())) < 4
+
+
+def test_rates_and_budgets_hold_for_all_workers_together_and_errors_end_them_all(
+    cluster: Any, tmp_path: Path, fault_server: FaultServer
+) -> None:
+    fault_server.answer = by_content()
+    config = experiment(tmp_path / "x", fault_server, requests_per_minute=2400)
+    with pytest.raises(BudgetError, match="all workers share is used up: 100 requests"):
+        run(config, out=tmp_path / "out", cache=tmp_path / "a", budget=Budget(max_requests=100))
+    assert 95 <= len(fault_server.seen) <= 100
+    times = sorted(fault_server.times)
+    assert len(times) - 1 <= 1.05 * 40 * (times[-1] - times[0])
+    assert set(asked(fault_server)) == kept(tmp_path / "out"), "those in flight were waited for"
+    fault_server.answer = lambda *_: openai_error(401, "wrong key")
+    with pytest.raises(EndpointError, match="wrong key"):
+        run(config, out=tmp_path / "out", cache=tmp_path / "a")
+
+
+def test_an_interrupt_keeps_what_was_paid_for(
+    cluster: Any, tmp_path: Path, fault_server: FaultServer, ignored_interrupt: None
+) -> None:
+    fault_server.answer = by_content(0.1)
+    experiment(tmp_path / "x", fault_server)
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from judgekit.cli import main; main()"
+    )
+    command = ["run", str(tmp_path / "x" / "experiment.toml"), "--out", str(tmp_path / "out")]
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *command, "--address", cluster.address], stderr=subprocess.PIPE, text=True
+    ) as process:
+        while len(fault_server.seen) < 40:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
+    paid = set(asked(fault_server))
+    assert paid == kept(tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--cache-mode", "refresh"], "--cache-mode refresh is for one machine"),
+        (["--canary", "5"], "run it with --executor local"),
+    ],
+)
+def test_what_a_cluster_does_not_do_is_refused(
+    options: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["run", str(EXPERIMENT), "--executor", "ray", "--out", str(tmp_path / "out"), *options])
+    assert left.value.code == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
