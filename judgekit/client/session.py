@@ -251,7 +251,7 @@ class Session:
             for name, stage in self._stages.items()
         }
         totals = {name: asdict(usage) for name, usage in self._totals.items()}
-        return {"stages": stages, "totals": totals, "notes": self.notes}
+        return {"stages": stages, "totals": totals, "notes": self.notes, "retries": self.retries}
 
     def absorb(self, account: Mapping[str, Any], endpoints: Mapping[str, Endpoint], *, earlier: bool = False) -> None:
         """Add what another session took, as if it had been asked here.
@@ -272,6 +272,7 @@ class Session:
             self._totals[name] += usage
             self._spending.count(usage.incurred)
         self.notes += [note for note in account["notes"] if note not in self.notes]
+        self.retries.update({} if earlier else account["retries"])
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Reply]:
         """Return what is stored of these requests, as far as the mode lets it be used."""

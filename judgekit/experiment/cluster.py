@@ -172,7 +172,7 @@ async def spread(
         _share_time(took, time.perf_counter() - since)
         for done in took:
             session.absorb(done["account"], asked)
-    labelings, quality = gathered(prepared, job, partitions)
+    labelings, quality = gathered(prepared, job, partitions, session.folder)
     return Spread(labelings, quality)
 
 

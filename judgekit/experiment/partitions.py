@@ -23,7 +23,7 @@ import json
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,10 +38,10 @@ from judgekit.client.leases import Lease
 from judgekit.client.session import Session
 from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.files import read_table, write_table
-from judgekit.data.labelings import Labeling
+from judgekit.data.labelings import LabelFile, Labeling
 from judgekit.data.runs import Run
 from judgekit.data.streams import temporary
-from judgekit.data.tables import LABELS, QUALITY, Status
+from judgekit.data.tables import LABELS, QUALITY, Status, Table
 from judgekit.errors import StoreError
 from judgekit.experiment.blocks import only
 from judgekit.experiment.file import Config, parse_config
@@ -377,27 +377,29 @@ async def _tables(
 
 
 def gathered(
-    prepared: Prepared, job: Job, partitions: Sequence[Partition]
+    prepared: Prepared, job: Job, partitions: Sequence[Partition], place: Path
 ) -> tuple[dict[str, Labeling], dict[str, pd.DataFrame]]:
-    """Return the labelings and, by stage, the answers of all partitions, as they are where nothing was divided."""
+    """Return the labelings and, by stage, the answers of all partitions, as they are where nothing was divided.
+
+    Labels stay on disk, in ``place``.
+    """
     folder = Folder(job.folder)
 
-    def tables(what: str, read: Callable[[Path], pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    def tables(what: str, table: Table) -> Iterator[pd.DataFrame]:
         with tempfile.TemporaryDirectory(prefix="judgekit-") as local:
             for one in partitions:
                 path = Path(local, "table.parquet")
                 path.write_bytes(folder.read(f"{what}/{one.name}.parquet") or b"")
-                yield read(path)
+                yield read_table(table, path)
 
     labelings = {}
     for name, labeler in prepared.labelers.items():
-        frame = pd.concat(tables(f"labels/{slug(name)}", lambda path: read_table(LABELS, path)), ignore_index=True)
-        known = [c for c in LABELS.optional if c in frame and c not in ("page_id", "start", "end", "evidence")]
-        first = [*LABELS.columns, *known]
-        frame = frame[[*first, *sorted(set(frame.columns) - set(first))]]
-        labelings[name] = Labeling(name, labeler.scale, frame)
+        with LabelFile(place) as kept:
+            for frame in tables(f"labels/{slug(name)}", LABELS):
+                kept.add(frame)
+            labelings[name] = Labeling.from_table(name, labeler.scale, kept.table(LABELS.empty()))
     quality = {}
     for stage in job.stages:
-        frame = pd.concat(tables(f"answers/{slug(stage)}", lambda path: read_table(QUALITY, path)), ignore_index=True)
+        frame = pd.concat(tables(f"answers/{slug(stage)}", QUALITY), ignore_index=True)
         quality[stage] = frame.sort_values(["run", "depth", "query_id", "metric"], ignore_index=True)
     return labelings, quality
