@@ -352,7 +352,10 @@ def _sections(comparison: Comparison, matrix: ModelMatrix | None, log: QueryLogC
             matrix.differences,
         )
     if log is not None:
-        yield Section("Do these queries look like the real ones?", log.sentence, quotes=log.examples)
+        rows = [(n, one.queries, one.log, one.p_holm) for n, one in enumerate(log.differing, 1)]
+        table = pd.DataFrame(rows, columns=["cluster", "share of the queries", "share of the log", "p_holm"])
+        said = " ".join(filter(None, (log.sentence, log.hint)))
+        yield Section("Do these queries look like the real ones?", said, table if rows else None, log.examples)
     for title, text, table in (
         (
             "What choosing between the runs by these labels wins",
@@ -536,6 +539,7 @@ def summarise(
             dict.fromkeys(
                 [
                     *([log.sentence] if log and log.separated else []),
+                    *([log.hint] if log and log.hint else []),
                     *_lacking(prepared),
                     *(remark for labeling in labelings.values() for remark in remarks(labeling)),
                     *evaluation.warnings,
