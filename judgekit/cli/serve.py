@@ -88,6 +88,7 @@ def serve(
         Session(folder, cache_mode, budget, prices, lambda event: tell(f"note: {event.note}")) as session,
         owned(folder) if cache_mode in ("on", "refresh") else nullcontext(),
     ):
+        tell(f"store: {folder} ({cache_mode})" if cache_mode != "off" else "nothing is stored (--cache-mode off)")
         counts = asyncio.run(serving(session, asked.values(), listening, token, tell))
     for name, count in counts.items():
         told = f"{count['store']:,} from the store, {count['joined']:,} joined, {count['sent']:,} sent"

@@ -99,24 +99,33 @@ class Relay:
         """Send nothing more."""
         self._loop.executor.brake.error = problem
 
-    async def ask(
-        self, api: Api, body: Mapping[str, Any], sample: int = 0, key: str = ""
-    ) -> tuple[str, Reply | Passed]:
-        """Return where the answer to a request comes from, as `counts` names it, and the answer.
-
-        Args:
-            api: the API that is asked.
-            body: the request's; it names a model of ``models[api]``.
-            sample: tells requests of one body apart.
-            key: what the tool sent, for an endpoint without a key of its own.
+    def request(self, api: Api, body: Mapping[str, Any], sample: int = 0) -> Request:
+        """Return the request that a body stands for, which names a model of ``models[api]``.
 
         Raises:
             ValueError, DataError: the body cannot be sent as JSON.
         """
         endpoint = self.models[api][body["model"]]
-        request = Request(endpoint, canonical({**body, "model": endpoint.model}), sample)
-        source, answer = await self._ask(request, "" if endpoint.keyed else key)
-        self.counts[endpoint.name][source if isinstance(answer, Reply) else "failed"] += 1
+        return Request(endpoint, canonical({**body, "model": endpoint.model}), sample)
+
+    async def ask(self, request: Request, key: str = "") -> tuple[str, Reply | Passed]:
+        """Return where the answer to a request comes from, as `counts` names it, and the answer.
+
+        Args:
+            request: what is asked.
+            key: what the tool sent, for an endpoint without a key of its own.
+        """
+        source = "failed"
+        answer: Reply | Passed
+        try:
+            source, answer = await self._ask(request, "" if request.endpoint.keyed else key)
+        except BudgetError as problem:
+            answer = _refusal(402, str(problem), "budget_used_up")
+        except StoppedError as problem:
+            if isinstance(problem, StoreError):
+                self.stop(problem)  # whatever is sent now is paid, and lost
+            answer = _refusal(503, str(problem), "stopped")
+        self.counts[request.endpoint.name][source if isinstance(answer, Reply) else "failed"] += 1
         return source, answer
 
     async def _ask(self, request: Request, key: str) -> tuple[str, Reply | Passed]:
@@ -135,16 +144,9 @@ class Relay:
 
     async def _send(self, request: Request, key: str) -> Reply | Passed:
         who = request.endpoint, key
-        try:
-            if who not in self._clients:
-                self._clients[who] = self._session.client(request.endpoint, self._loop, key)
-            return await self._clients[who].pass_on(request)
-        except BudgetError as problem:
-            return _refusal(402, str(problem), "budget_used_up")
-        except StoppedError as problem:
-            if isinstance(problem, StoreError):
-                self.stop(problem)  # whatever is sent now is paid, and lost
-            return _refusal(503, str(problem), "stopped")
+        if who not in self._clients:
+            self._clients[who] = self._session.client(request.endpoint, self._loop, key)
+        return await self._clients[who].pass_on(request)
 
     def metrics(self) -> str:
         """Return what was asked and taken so far, as Prometheus reads it."""
@@ -259,9 +261,10 @@ def application(relay: Relay, token: str | None = None) -> Starlette:
             return respond(_refusal(400, f"{SAMPLE_HEADER} must be a number, is {sample!r}", "sample"))
         key = asked.headers.get("authorization", "").removeprefix("Bearer ") if token is None else ""
         try:
-            source, answer = await relay.ask(api, body, int(sample), key)
+            request = relay.request(api, body, int(sample))
         except (DataError, ValueError) as problem:
             return respond(_refusal(400, f"the body cannot be sent: {problem}", "invalid_body"))
+        source, answer = await relay.ask(request, key)
         if isinstance(answer, Passed):
             return respond(answer)
         return Response(answer.raw, 200, {"x-judgekit-source": source}, "application/json")

@@ -42,9 +42,11 @@ class Serve:
             command, cwd=ROOT, stderr=subprocess.PIPE, text=True, env={**os.environ, **(env or {})}
         )
         assert self.process.stderr is not None
-        first = self.process.stderr.readline()
-        assert first.startswith("serving http://"), first + self.process.stderr.read()
-        self.base_url = first.split()[1].removesuffix(";")
+        for line in self.process.stderr:
+            if line.startswith("serving "):
+                break
+            assert line.startswith("store: "), line + self.process.stderr.read()
+        self.base_url = line.split()[1].removesuffix(";")
         self.port = int(self.base_url.split(":")[2].split("/")[0])
 
     @cache  # noqa: B019  # there are few
