@@ -15,13 +15,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     the endpoint, the budget or the store; 130: interrupted; `guard` has 0: pass, 1: fail, 5: inconclusive. Every error
     raised on purpose becomes a sentence.
     """
-    from judgekit.cli.app import app
+    from judgekit.cli.app import app_for
     from judgekit.data.outputs import noting_reads
     from judgekit.errors import JudgekitError
 
+    args = list(sys.argv[1:] if argv is None else argv)
     try:
         with noting_reads():
-            app(args=None if argv is None else list(argv), prog_name="judgekit")
+            app_for(args)(args=args, prog_name="judgekit")
     except JudgekitError as error:
         sys.stderr.write(f"judgekit: {error}\n")
         sys.exit(error.exit_code)

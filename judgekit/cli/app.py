@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
 from typing import Annotated
 
 import typer
@@ -11,7 +13,7 @@ from judgekit.cli import audit, chunks, convert, flow, guard, info, serve, stage
 from judgekit.cli.annotate import annotate
 from judgekit.cli.common import group
 
-__all__ = ["app"]
+__all__ = ["app", "app_for"]
 
 ABOUT = "Choose how to label retrieval results: which labeling's metrics predict the quality of the answers?"
 
@@ -57,3 +59,14 @@ app.command("check-endpoint")(info.check_endpoint)
 app.command()(serve.serve)
 app.add_typer(store.cache, name="cache")
 app.add_typer(store.batch, name="batch")
+
+
+def app_for(args: Sequence[str]) -> typer.Typer:
+    """Return the commands that a command line may mean: only the one that it begins with, whose making takes time."""
+    name = args[0] if args else ""
+    one = copy(app)
+    one.registered_commands = [
+        c for c in app.registered_commands if c.callback and name in (c.name, c.callback.__name__.replace("_", "-"))
+    ]
+    one.registered_groups = [g for g in app.registered_groups if name == g.name]
+    return one if one.registered_commands or one.registered_groups else app

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
 from ipaddress import ip_address
 from pathlib import Path
@@ -25,6 +24,8 @@ from judgekit.cli.common import (
 )
 
 if TYPE_CHECKING:
+    import socket
+
     from judgekit.client.budget import Prices
 
 __all__ = ["serve"]
@@ -96,6 +97,8 @@ def serve(
 
 
 def _listening(host: str, port: int, token: str | None) -> socket.socket:
+    import socket
+
     from judgekit.errors import UsageError
 
     try:

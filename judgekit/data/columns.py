@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -329,10 +330,11 @@ def same_key(keys: Keys, bounds: Ints) -> Iterator[Ints]:
     """Yield the rows that share a key; only rows of one stretch of ``bounds`` are compared."""
     # Several stretches are looked at a time: as many as stay in the processor's cache. Each key goes to a place of a
     # table by its first bits. Where another one has taken it since, either is equal, or both of two equal ones lost it.
-    edges = np.unique(bounds[np.searchsorted(bounds, np.append(np.arange(0, len(keys), _CHUNK), len(keys)))])
-    bits = min(int(np.diff(edges).max(initial=1)).bit_length() + 3, 24)
+    # (np.unique would import masked arrays, a tenth of what scoring small files takes.)
+    edges = sorted({*bounds[np.searchsorted(bounds, np.append(np.arange(0, len(keys), _CHUNK), len(keys)))].tolist()})
+    bits = min(max((stop - start for start, stop in pairwise(edges)), default=1).bit_length() + 3, 24)
     table, shift = np.empty(1 << bits, np.int32), np.uint64(64 - bits)
-    for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+    for start, stop in pairwise(edges):
         some = keys[start:stop]
         rows: npt.NDArray[np.integer] = np.arange(stop - start, dtype=np.int32)
         slots = (some >> shift).view(np.int64)
@@ -341,7 +343,7 @@ def same_key(keys: Keys, bounds: Ints) -> Iterator[Ints]:
         rows = np.flatnonzero(taken != rows)
         lost, takers = some.take(rows), some.take(taken.take(rows))
         ordered = np.sort(lost)
-        for key in np.unique(np.append(lost[lost == takers], ordered[1:][ordered[1:] == ordered[:-1]])):
+        for key in {*lost[lost == takers], *ordered[1:][ordered[1:] == ordered[:-1]]}:
             yield np.flatnonzero(some == key) + start
 
 

@@ -240,11 +240,11 @@ def _delimited(path: Path, form: _Form, source: str | Path, format: str) -> _For
 
 def _without_header(file: _File) -> bool:
     """Return whether a run is a table of three columns without names."""
+    if file.trec or file.form.kind != "run":
+        return False
     from judgekit.data.fields import NAMES
     from judgekit.data.forms import header, located
 
-    if file.trec or file.form.kind != "run":
-        return False
     path, spec = located(file.source, "run", file.format)
     return spec.name in ("auto", "csv", "tsv") and not spec.params and bool(header(path, "run", NAMES["run"]))
 

@@ -355,7 +355,8 @@ def _where(chosen: Bools) -> tuple[Ints, Ints, Ints]:
 
 def best_first(group: Ints, gain: Floats) -> Weights:
     """Rank gains from the largest to the smallest within each group."""
-    levels = np.unique(gain)
+    levels = np.sort(gain)
+    levels = levels[np.diff(levels, prepend=-np.inf) > 0]
     count = max(len(levels), 1)
     # One sort of integers that hold group and gain, which is several times faster than sorting by two keys.
     keys = np.sort(group * count + (count - 1 - np.searchsorted(levels, gain)))
