@@ -399,7 +399,7 @@ def page(table: pd.DataFrame) -> str:
         ("Share of the experiments with a false claim (promised: at most .05)", FALSE),
         ("Share of the experiments with a true claim (power)", FOUND),
     ):
-        out += [f"## {title}", "", f"| world | questions | replicates | {' | '.join(figures)} |"]
+        out += [f"### {title}", "", f"| world | questions | replicates | {' | '.join(figures)} |"]
         out.append("| --- " * (3 + len(figures)) + "|")
         for (world, n), cell in table.groupby(["world", "questions"], sort=False):
             shares = cell.set_index("figure")["share"]
@@ -411,7 +411,7 @@ def page(table: pd.DataFrame) -> str:
 
 
 def summary(table: pd.DataFrame) -> str:
-    """Return the few lines of the README: the range of the shares over all cells, weighted by nothing."""
+    """Return the summary of the page on statistics: the range of the shares over all cells, weighted by nothing."""
     bounded = table[~table["world"].str.contains("left out")]
     lines = ["| | cells | lowest | mean | highest |", "| --- | --- | --- | --- | --- |"]
     names = {f"coverage, {name}": figure for name, figure in COVERAGE.items()}

@@ -46,7 +46,7 @@ from tests.commands import Judgekit, in_process
 from tests.servers import FaultServer
 
 ROOT = Path(__file__).parent.parent
-PAGES = [page for page in sorted((ROOT / "docs").glob("*.md")) if page.name != "cli.md"]
+PAGES = [ROOT / "README.md", *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name != "cli.md")]
 SAMPLE = Path(judgekit.sample.__file__).parent
 RESULTS = ROOT / "docs" / "results.md"
 SERVER = "http://localhost:8000/v1"

@@ -329,11 +329,15 @@ class GuardConfig(RulesConfig):
 class ExecutorConfig(_Section):
     """``[executor]``: where labels, answers and scores are made: in this process, or by the workers of a Ray cluster.
 
-    ``address`` is the cluster's, ``auto`` the one that this machine belongs to, ``local`` one that is started here for
-    the run. ``folder`` is where its workers find their partitions and leave what they made, any address that fsspec
-    knows; the folder ``partitions`` of the results by default, which all nodes must then see. A partition has up to
-    ``pairs`` pairs, and its new replies are kept every ``flush_s`` seconds. ``workers`` are as many as the cluster has
-    CPUs, unless it is given.
+    Attributes:
+        kind: this process, or the workers of a Ray cluster.
+        address: the cluster's; ``auto`` is the one that this machine belongs to, ``local`` one that is started here for
+            the run.
+        folder: where workers find their partitions and leave what they made, any address that fsspec knows. By default
+            it is the folder ``partitions`` of the results, which all nodes must then see.
+        workers: how many; by default as many as the cluster has CPUs.
+        pairs: the most pairs of a partition.
+        flush_s: new replies are kept every so many seconds.
     """
 
     kind: Literal["local", "ray"] = "local"

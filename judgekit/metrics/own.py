@@ -29,6 +29,8 @@ def measure(
 ) -> Callable[[Function], Function]:
     """Declare a measure of your own by a function that scores one list.
 
+    In a notebook cell or in a file::
+
         @jk.measure("FirstGood", rewards="a good first document")
         def first_good(ranked, judged, cutoff, *, least=1.0):
             return float(ranked[0] >= least)
