@@ -18,7 +18,7 @@ from judgekit.analysis.controls import CONTROL_COLUMNS
 from judgekit.analysis.cost import check_costs, frontier
 from judgekit.analysis.differences import DIFFERENCE_COLUMNS
 from judgekit.analysis.flags import Flagger
-from judgekit.analysis.inputs import Inputs, Pairing
+from judgekit.analysis.inputs import Inputs, Pairing, at_every_depth
 from judgekit.analysis.intervals import MIN_DIFFERING
 from judgekit.analysis.leakage import Answering, same_by_construction, shared
 from judgekit.analysis.levels import LEVELS, Resamples
@@ -232,6 +232,7 @@ def compare(
         scores = scores.scores()
     scores = _table(scores, partial(read_table, SCORES), "scores are a table, a file or what judgekit.score returned")
     quality = _table(quality, read_ratings, "quality is a table or a file")
+    quality = at_every_depth(quality, scores, depths, whole=False)
     if not 0.5 <= confidence < 1 or not 0 < keep <= 1:
         raise UsageError(
             f"confidence must be at least 0.5 and below 1, and keep a share; they are {confidence:g} and {keep:g}"

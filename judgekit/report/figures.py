@@ -504,7 +504,7 @@ def _cases(results: Results, order: Mapping[str, int]) -> Figure | None:
         return None
     columns, high, top = 3, 190.0, 26.0
     wide = (RIGHT - LEFT - 30 * (columns - 1)) / columns
-    y0 = svg.linear([*frame["quality"], 0, 1], top + 120, top)
+    y0 = svg.linear([*frame["quality"], 0, 1], top + 110, top + 12)
     most, body, told = frame["n"].max(), list[Markup](), list[str]()
     for place, (name, rows) in enumerate(parts.items()):
         start, drop = LEFT + place % columns * (wide + 30), place // columns * high
@@ -512,7 +512,7 @@ def _cases(results: Results, order: Mapping[str, int]) -> Figure | None:
         x = svg.linear([*frame["score"], 0, 1], start + 12, start + wide - 12)
         index = order[name]
         body.append(tag("text", svg.cut(name, 30), x=start, y=drop + 12, class_="strong"))
-        body.append(svg.across(x, y.end, y.start, "score", grid=False))
+        body.append(svg.across(x, y.end, y.start + 6, "score", grid=False))
         body.append(svg.upright(y, start, start + wide, "" if place % columns else "quality"))
         for r in records(rows):
             note = f"{name}: {r['n']:,} cases with score {number(r['score'])} and quality {number(r['quality'])}"

@@ -175,7 +175,7 @@ def linear(
     low, high, step = nice(values, floor=floor, ceiling=ceiling, ticks=max(2, round(abs(end - start) / 55)))
     first = math.ceil(low / step - 1e-9)
     marks = [i * step for i in range(first, math.floor(high / step + 1e-9) + 1)]
-    digits = max(0, -math.floor(math.log10(step) + 1e-9)) + (f"{step:.0e}"[0] == "2" and f"{step:.1e}"[2] == "5")
+    digits = max(0, -math.floor(math.log10(step) + 1e-9)) + f"{step:.1e}".startswith("2.5")
     return Axis(low, high, start, end, tuple((v, f"{v + 0.0:,.{digits}f}") for v in marks))
 
 

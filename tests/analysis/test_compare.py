@@ -407,3 +407,16 @@ def test_the_best_measure_at_each_k_is_the_largest_of_the_table_and_the_primary_
         assert (row["primary"], row["measures"]) == (here[f"RR@{row['k']}"], 2)
     with pytest.raises(UsageError, match="unknown run 'c': choose from"):
         found.best_at_k(run="c")
+
+
+def test_ratings_that_say_no_depth_go_with_measures_without_a_cutoff(tmp_path):
+    scores = pd.DataFrame(
+        {"labeling": "judge", "run": run, "measure": "score", "query_id": f"q{i}", "value": (i * 7 + j) % 11 / 10}
+        for j, run in enumerate(("a", "b")) for i in range(40)
+    )  # fmt: skip
+    scores.to_csv(tmp_path / "scores.csv", index=False)
+    rated = scores[["run", "query_id"]].assign(value=[float(i % 3 == 0) for i in range(80)])
+    rated.to_csv(tmp_path / "quality.csv", index=False)
+    found = compare(tmp_path / "scores.csv", tmp_path / "quality.csv", resamples=100)
+    assert set(found.table["labeling"]) == {"judge"}
+    assert "from the top" not in found.verdict.headline
