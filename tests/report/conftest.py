@@ -6,14 +6,16 @@ import dataclasses
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from judgekit import report
 from judgekit.analysis.primary import FIND_QUESTIONS, Primary
 from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.tables import COMPARISON, SCORES
@@ -32,6 +34,7 @@ from judgekit.report.model import (
     Spending,
 )
 from judgekit.report.queries import Backing
+from tests.browser import BROWSER, Browser
 
 RUNS = ("bm25", "dense", "rrf", "tfidf", "title-only")
 DEPTHS = (1, 5, 10)
@@ -373,3 +376,43 @@ def poisoned(value: Any, text: str) -> Any:
 def poison() -> Callable[[Any, str], Any]:
     """Put a text at the front of every string of a result."""
     return poisoned
+
+
+SETTLED = "new Promise((done) => requestAnimationFrame(() => setTimeout(done, 60)))"
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    if BROWSER is None:
+        pytest.skip("no Chromium is installed")
+    folder = tmp_path_factory.mktemp("browser")
+    (folder / "downloads").mkdir()
+    with Browser(folder / "profile", folder / "downloads") as browser:
+        yield browser
+
+
+@pytest.fixture
+def opened(chromium: Browser, make_results: Any, make_backing: Any, tmp_path: Path) -> Callable[..., Browser]:
+    """Open a report in the browser; at the end nothing was asked of anyone and nothing complained."""
+
+    def open_(fragment: str = "", results: Any = None, backing: Backing | None = None) -> Browser:
+        page = tmp_path / "report.html"
+        report.write_html(results or make_results(), page, backing or make_backing())
+        chromium.open("about:blank")
+        chromium.send("Emulation.setEmulatedMedia", media="", features=[])
+        chromium.send("Emulation.clearDeviceMetricsOverride")
+        chromium.requests.clear()
+        chromium.console.clear()
+        chromium.open(page.as_uri() + fragment)
+        chromium.run(SETTLED)
+        return chromium
+
+    return open_
+
+
+def go(browser: Browser, fragment: str) -> None:
+    browser.run(f"location.hash = {fragment!r}; {SETTLED}")
+
+
+def click(browser: Browser, selector: str) -> None:
+    browser.run(f"document.querySelector({selector!r}).click(); {SETTLED}")

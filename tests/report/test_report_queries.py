@@ -2,54 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from judgekit import report
 from judgekit.report import queries as packing
 from judgekit.report.queries import Backing
-from tests.browser import BROWSER, Browser
-
-SETTLED = "new Promise((done) => requestAnimationFrame(() => setTimeout(done, 60)))"
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    if BROWSER is None:
-        pytest.skip("no Chromium is installed")
-    folder = tmp_path_factory.mktemp("browser")
-    (folder / "downloads").mkdir()
-    with Browser(folder / "profile", folder / "downloads") as browser:
-        yield browser
-
-
-@pytest.fixture
-def opened(chromium: Browser, make_results: Any, make_backing: Any, tmp_path: Path) -> Callable[..., Browser]:
-    """Open a report in the browser; at the end nothing was asked of anyone and nothing complained."""
-
-    def open_(fragment: str = "", results: Any = None, backing: Backing | None = None) -> Browser:
-        page = tmp_path / "report.html"
-        report.write_html(results or make_results(), page, backing or make_backing())
-        chromium.open("about:blank")
-        chromium.requests.clear()
-        chromium.console.clear()
-        chromium.open(page.as_uri() + fragment)
-        chromium.run(SETTLED)
-        return chromium
-
-    return open_
-
-
-def go(browser: Browser, fragment: str) -> None:
-    browser.run(f"location.hash = {fragment!r}; {SETTLED}")
-
-
-def click(browser: Browser, selector: str) -> None:
-    browser.run(f"document.querySelector({selector!r}).click(); {SETTLED}")
+from tests.browser import Browser
+from tests.report.conftest import SETTLED, click, go
 
 
 def listed(browser: Browser) -> list[str]:
@@ -65,7 +27,7 @@ def text(browser: Browser, selector: str) -> str:
 def test_nothing_leaves_the_page_and_nothing_complains(opened, tmp_path: Path):
     browser = opened()
     click(browser, "#rows a")
-    click(browser, "a.label")
+    click(browser, "button.label")
     assert browser.console == []
     assert browser.requests == [(tmp_path / "report.html").as_uri()]
 
@@ -136,7 +98,7 @@ def test_from_which_labels_are_wrong_to_the_raw_reply_it_takes_three_clicks(open
     browser.run(SETTLED)
     click(browser, "#rows a")
     assert browser.run("document.getElementById('query').open")
-    click(browser, "#query .labels li:nth-child(3) a")
+    click(browser, "#query .labels li:nth-child(3) button")
     assert "erag says" in text(browser, "#reply pre")
 
 
@@ -181,7 +143,7 @@ def test_everything_can_be_done_with_the_keyboard(opened):
     browser.press("Enter")
     browser.run(SETTLED)
     assert browser.run("document.getElementById('query').open")
-    browser.run("document.querySelector('a.label').focus()")
+    browser.run("document.querySelector('button.label').focus()")
     browser.press("Enter")
     browser.run(SETTLED)
     assert browser.run("document.activeElement.id") == "reply"
@@ -199,7 +161,7 @@ def test_scripts_in_documents_ids_and_replies_stay_texts(opened, make_results, m
     click(browser, "#rows a")
     assert "<script>alert(1)</script>" in text(browser, "#query-body")
     assert browser.run("document.querySelectorAll('#query img, #query script, #query style').length") == 0
-    click(browser, "a.label:not(.none)")
+    click(browser, "button.label:not(.none)")
     assert browser.console == []
 
 

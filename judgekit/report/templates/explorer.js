@@ -119,14 +119,15 @@ function reply(one, l, d) {
     prompt ? el("details", {}, el("summary", {}, "The prompt that it answers"), el("pre", { tabindex: "0", class: "raw" }, bdi(prompt))) : null);
 }
 
-function documentOf(one, d, query) {
+function documentOf(one, d) {
   const ranks = Object.entries(one.lists).map(([run, docs]) => [run, docs.indexOf(d) + 1]).filter(([, rank]) => rank);
   const votes = one.labels.map((labels, l) => label(l, labels, d)[0]).filter((v) => v === "yes" || v === "no");
   const chips = one.labels.map((labels, l) => {
     const [kind, text] = label(l, labels, d), name = index.labelings[l].name;
     const open = state.doc === one.docs[d] && state.by === name;
-    return el("li", {}, el("a", { class: `label ${kind}`, href: fragment(state, open ? { doc: "", by: "" } : { query, doc: one.docs[d], by: name }), "aria-current": open ? "true" : null },
-      el("span", {}, bdi(name)), el("b", {}, text)));
+    const chip = el("button", { type: "button", class: `label ${kind}`, "aria-expanded": String(open) }, el("span", {}, bdi(name)), el("b", {}, text));
+    chip.onclick = () => go(open ? { doc: "", by: "" } : { doc: one.docs[d], by: name });
+    return el("li", {}, chip);
   });
   const text = one.texts[d] === undefined ? null : el("p", { class: "passage" }, marked(one.texts[d], one.answers).map(([piece, hit]) => (hit ? el("mark", {}, piece) : piece)));
   const by = index.labelings.findIndex((x) => x.name === state.by);
@@ -190,7 +191,7 @@ async function show() {
     el("div", { class: "about" }, el("p", { class: "ci" }, bdi(state.query), place < 0 ? "" : `, ${(place + 1).toLocaleString("en")} of ${order.length.toLocaleString("en")} in the list`),
       el("h3", {}, "Reference answers"), one.answers.length ? el("ul", {}, one.answers.map((text) => el("li", {}, bdi(text)))) : el("p", { class: "quiet" }, "None, or left out."),
       el("h3", {}, "Answers"), answersOf(one)),
-    el("div", { class: "docs" }, documents(one).map((d) => documentOf(one, d, state.query))));
+    el("div", { class: "docs" }, documents(one).map((d) => documentOf(one, d))));
   if (fresh) dialog.scrollTop = 0;
   const said = $("reply");
   if (said) { said.scrollIntoView({ block: "nearest" }); said.focus({ preventScroll: true }); }
