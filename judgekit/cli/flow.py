@@ -26,6 +26,7 @@ from judgekit.cli.common import (
     show_plan,
     verdicts_of,
 )
+from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
     from judgekit.experiment.run import Finished
@@ -111,8 +112,6 @@ def run(
         config = config.executed(executor or config.executor.kind, address)
     budget = Budget(max_requests=max_requests, max_tokens=max_tokens, max_cost=max_cost)
     if canary is not None and dry_run:
-        from judgekit.errors import UsageError
-
         raise UsageError("--canary sends requests, which --dry-run does not: use one of them")
     if dry_run:
         show_plan(experiments.plan(config, cache=cache), config.price_list(), "run", as_json=as_json)
@@ -134,17 +133,46 @@ def run(
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="Results folder of `judgekit run`.")],
+    folders: Annotated[list[Path], typer.Argument(help="Results folders of `judgekit run`; several are compared.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Of several folders: the page to write [default: comparison.html].")
+    ] = None,
     no_texts: Annotated[
         bool, typer.Option("--no-texts", help="Leave questions, passages, answers and replies out of report.html.")
     ] = False,
 ) -> None:
-    """Draw report.html and the tables again from a results folder."""
+    """Draw report.html and the tables again from a results folder, or a page with several side by side."""
     from judgekit import report as reports
     from judgekit.experiment.drawing import draw
 
+    if len(folders) > 1:
+        _side_by_side(folders, out or Path("comparison.html"))
+        return
+    (folder,) = folders
+    if out is not None:
+        raise UsageError("--out is for several folders: the report of one lies in it, as report.html")
     reports.print_tables(draw(folder, texts=not no_texts), console())
     console().print(f"\nreport: {folder / 'report.html'}", markup=False)
+
+
+def _side_by_side(folders: list[Path], out: Path) -> None:
+    from judgekit.report import load
+    from judgekit.report.beside import write_beside
+
+    if out.suffix not in (".html", ".htm"):
+        raise UsageError(f"{out}: the name of a page ends in .html")
+    twice = next((one for at, one in enumerate(folders) if one.resolve() in [x.resolve() for x in folders[:at]]), None)
+    if twice is not None:
+        raise UsageError(f"{twice} is given twice")
+    results = [load(folder) for folder in folders]
+    titles = [one.title for one in results]
+    # Folders whose experiments have the same title go by their own names.
+    names = [str(f) if titles.count(one.title) > 1 else one.title for f, one in zip(folders, results, strict=True)]
+    found = dict(zip(names, results, strict=True))
+    write_beside(found, out)
+    for name, one in found.items():
+        console().print(f"{name}: {one.verdict[0]}", markup=False, highlight=False)
+    console().print(f"\nreport: {out}", markup=False)
 
 
 def _show(outcome: Finished, *, as_json: bool = False) -> None:

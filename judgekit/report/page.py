@@ -30,7 +30,7 @@ from judgekit.report.grids import HEADLINE, Cell, Grid, grids, is_primary, recor
 from judgekit.report.model import Answers, Cost, LabelingInfo, Results, Use
 from judgekit.report.queries import Backing, Packed, pack
 
-__all__ = ["render", "write_html"]
+__all__ = ["render", "shell", "write_html"]
 
 MOST_TABLES = 60
 """Slices of the comparison that the page shows in full; what is beyond is in comparison.csv."""
@@ -61,6 +61,11 @@ def render(results: Results, backing: Backing | None = None) -> str:
 
 
 def _render(results: Results, packed: Packed | None) -> str:
+    return shell("report.html", packed, r=results, **_context(results))
+
+
+def shell(template: str, packed: Packed | None = None, **context: Any) -> str:
+    """Return a page with the style sheet and the script of the house, and with the rows of its queries."""
     environment = _environment()
     folder = files("judgekit.report") / "templates"
     style, state, tables, explorer = (
@@ -72,7 +77,7 @@ def _render(results: Results, packed: Packed | None) -> str:
     if packed is not None and packed.beside:
         allowed += " 'strict-dynamic'"  # what the page's own script loads
     own = {"style": Markup(style), "script": Markup(script), "allowed": Markup(allowed)}  # no value of a user's in them
-    return environment.get_template("report.html").render(r=results, packed=packed, **own, **_context(results)) + "\n"
+    return environment.get_template(template).render(packed=packed, **own, **context) + "\n"
 
 
 @cache

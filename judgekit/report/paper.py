@@ -11,7 +11,7 @@ from judgekit.report.grids import records
 from judgekit.report.model import Cost, Results
 from judgekit.report.words import UNDEFINED, number
 
-__all__ = ["Matrix", "PerRun", "matrix", "per_run", "speed_up", "table_1"]
+__all__ = ["Matrix", "PerRun", "matrix", "per_run", "per_run_rows", "speed_up", "table_1"]
 
 COEFFICIENTS = {"tau_b": "τ", "rho": "ρ"}
 
@@ -81,19 +81,22 @@ def _text(value: float, reason: str) -> str:
     return "not applicable" if text == UNDEFINED and reason.startswith("not applicable") else text
 
 
-def per_run(results: Results) -> PerRun | None:
-    """Return Table 1 of the primary depth, metric and model at query level, or None where no single run is there."""
+def per_run_rows(results: Results) -> pd.DataFrame:
+    """Return the rows of Table 1: the primary depth, metric and model at query level, of single runs."""
     frame, primary = results.comparison, results.primary
-    chosen = (
+    chosen = frame[
         (frame["level"] == "query")
         & (frame["run"] != "all")
         & (frame["depth"] == primary.depth)
         & (frame["quality_metric"] == primary.metric)
-    )
-    if not chosen.any():
-        return None
-    chosen &= frame["model"] == (primary.model or frame["model"][chosen].iloc[0])
-    return table_1(frame[chosen], [i.name for i in results.labelings], list(results.scores["measure"]))
+    ]
+    return chosen if chosen.empty else chosen[chosen["model"] == (primary.model or chosen["model"].iloc[0])]
+
+
+def per_run(results: Results) -> PerRun | None:
+    """Return Table 1 of a result, or None where no single run is there."""
+    rows = per_run_rows(results)
+    return None if rows.empty else table_1(rows, [i.name for i in results.labelings], list(results.scores["measure"]))
 
 
 @dataclass(frozen=True, slots=True)

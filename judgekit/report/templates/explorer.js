@@ -98,18 +98,18 @@ function heads() {
   }));
 }
 
-/** What a label says in words: its number, and whether it counts as relevant. */
+/** What a label says: its kind, its number, and in words whether it counts as relevant. */
 function label(l, labels, d) {
   const status = labels.status[d], value = labels.relevance[d];
-  if (status === null) return ["none", "not labelled"];
-  if (value === null) return ["lost", status.replaceAll("_", " ")];
-  return value >= index.labelings[l].least ? ["yes", `${short(value)} relevant`] : ["no", `${short(value)} not relevant`];
+  if (status === null) return ["none", "–", "not labelled"];
+  if (value === null) return ["lost", "–", status.replaceAll("_", " ")];
+  return value >= index.labelings[l].least ? ["yes", short(value), "relevant"] : ["no", short(value), "not relevant"];
 }
 
 function reply(one, l, d) {
   const labels = one.labels[l], name = index.labelings[l].name;
   const prompt = one.prompts[l] && one.prompts[l].replace(one.titles[d] ? TITLE : /\ue000title\ue000\n?/, () => one.titles[d]).replace(TEXT, () => one.texts[d]);
-  const said = [["Label", label(l, labels, d)[1]], ["Scale", `${index.labelings[l].scale}, relevant from ${index.labelings[l].least} on`],
+  const said = [["Label", label(l, labels, d).slice(1).join(", ")], ["Scale", `${index.labelings[l].scale}, relevant from ${index.labelings[l].least} on`],
     ["Reason", labels.reason[d]], ["Beside it", labels.more[d]]].filter(([, text]) => text);
   return el("div", { class: "reply", id: "reply", tabindex: "-1", role: "region", "aria-label": `What ${name} said` },
     el("h4", {}, bdi(name), " on ", bdi(one.docs[d])),
@@ -123,9 +123,9 @@ function documentOf(one, d) {
   const ranks = Object.entries(one.lists).map(([run, docs]) => [run, docs.indexOf(d) + 1]).filter(([, rank]) => rank);
   const votes = one.labels.map((labels, l) => label(l, labels, d)[0]).filter((v) => v === "yes" || v === "no");
   const chips = one.labels.map((labels, l) => {
-    const [kind, text] = label(l, labels, d), name = index.labelings[l].name;
+    const [kind, number, text] = label(l, labels, d), name = index.labelings[l].name;
     const open = state.doc === one.docs[d] && state.by === name;
-    const chip = el("button", { type: "button", class: `label ${kind}`, "aria-expanded": String(open) }, el("span", {}, bdi(name)), el("b", {}, text));
+    const chip = el("button", { type: "button", class: `label ${kind}`, "aria-expanded": String(open) }, el("span", {}, bdi(name)), el("b", {}, number), el("span", {}, text));
     chip.onclick = () => go(open ? { doc: "", by: "" } : { doc: one.docs[d], by: name });
     return el("li", {}, chip);
   });

@@ -1,0 +1,86 @@
+"""Several results beside each other: data sets as in Table 1 of the eRAG paper, ways of answering as in Figure 3."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES
+from judgekit.data.files import write_atomic
+from judgekit.report.figures import CHANCE, IN_WORDS, Dot, rows_of_dots
+from judgekit.report.grids import HEADLINE, records
+from judgekit.report.model import Results
+from judgekit.report.page import shell
+from judgekit.report.paper import per_run_rows, table_1
+from judgekit.report.pictures import Figure
+from judgekit.report.words import split_flags
+
+__all__ = ["beside", "write_beside"]
+
+_AT_ONCE: Final = 3
+"""Folders that one figure holds well."""
+
+
+def write_beside(found: Mapping[str, Results], path: str | Path) -> None:
+    """Write the page to ``path``, atomically. The same results give the same bytes."""
+    write_atomic(Path(path), beside(found))
+
+
+def beside(found: Mapping[str, Results]) -> str:
+    """Return a page that holds results, by the name of each, against each other: each in its own primary cell."""
+    rows = [per_run_rows(results).assign(dataset=name) for name, results in found.items()]
+    table = pd.concat(rows, ignore_index=True)
+    measures = [m for results in found.values() for m in dict.fromkeys(results.scores["measure"])]
+    context: dict[str, Any] = {
+        "found": found,
+        "drawings": [figure for use in (CHOOSE_RUNS, FIND_QUESTIONS) for figure in _figures(found, use)],
+        "table": None if table.empty else table_1(table, list(_names(found)), list(dict.fromkeys(measures))),
+        "differ": len({(one.primary.measure, one.primary.metric, one.primary.depth) for one in found.values()}) > 1,
+    }
+    return shell("beside.html", **context)
+
+
+def _names(found: Mapping[str, Results]) -> dict[str, int]:
+    """Return the labelings of all, each with its place, which gives it its colour."""
+    names = dict.fromkeys(
+        name
+        for results in found.values()
+        for name in (*(info.name for info in results.labelings), *results.comparison["labeling"])
+    )
+    return {name: place for place, name in enumerate(names)}
+
+
+def _figures(found: Mapping[str, Results], use: str) -> Iterator[Figure]:
+    """Yield how well each labeling follows the answers of each of them, a few side by side."""
+    panels = {name: _dots(results, use) for name, results in found.items()}
+    left = iter([(name, dots) for name, dots in panels.items() if dots])
+    for place in range(len(panels)):
+        some = dict(islice(left, _AT_ONCE))
+        if not some:
+            return
+        title = f"{IN_WORDS[use]}: how often the better answer has the higher score"
+        caption = f"{IN_WORDS[use]}: concordance in the primary cell of each (0.5 is chance), with its interval."
+        yield rows_of_dots(f"{use}-{place}", title, caption, some, _names(found), "concordance", CHANCE)
+
+
+def _dots(results: Results, use: str) -> list[Dot]:
+    frame, primary = results.comparison, results.primary
+    fixed = {"level": USES[use], "depth": primary.depth, "quality_metric": primary.metric, "run": primary.run}
+    fixed |= {"coefficient": HEADLINE, "measure": primary.measure, "model": primary.model}
+    for column, value in fixed.items():
+        frame = frame[frame[column] == value]
+    return [
+        Dot(
+            row["labeling"],
+            float("nan"),
+            row["value"],
+            row["ci_low"],
+            row["ci_high"],
+            "by_construction" in split_flags(row["flags"]),
+        )
+        for row in records(frame)
+    ]
