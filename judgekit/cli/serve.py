@@ -105,7 +105,7 @@ def _listening(host: str, port: int, token: str | None) -> socket.socket:
         listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as problem:
         said = os.strerror(problem.errno) if problem.errno and problem.errno > 0 else problem.strerror
-        raise UsageError(f"cannot serve at --host {host} --port {port}: {said}; name others") from None
+        raise UsageError(f"cannot serve at --host {host} --port {port}: {said}; name another host or port") from None
     if token is None and not ip_address(listening.getsockname()[0]).is_loopback:
         listening.close()
         raise UsageError(

@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -20,8 +21,10 @@ from typing import Any
 import openai
 import pytest
 
+from judgekit.client import serve as serving_room
 from judgekit.client.mock import Scripted, completion
 from judgekit.client.session import Session, run_sync
+from judgekit.errors import UsageError
 from judgekit.wire.types import Endpoint, Request
 from tests.programs import Ask, Run, texts
 from tests.servers import FaultServer, openai_error, serving
@@ -401,6 +404,12 @@ def test_samples_of_one_request_stay_apart_on_their_way_through(
     assert len(fault_server.seen) == 3
 
 
+def test_without_its_packages_it_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with Session(None) as session, socket.socket() as none, pytest.raises(UsageError, match=r"judgekit\[serve\]"):
+        run_sync(serving_room.serve(session, [Endpoint("e", "mock:", "m")], none, None, print))
+
+
 def test_a_second_one_on_the_same_store_says_so(start: Start, tmp_path: Path) -> None:
     first = start()
     command = [sys.executable, "-m", "judgekit", "serve", "--base-url", "mock:", "--model", "m", "--port", "0"]
@@ -441,7 +450,7 @@ def test_a_killed_one_loses_at_most_what_was_in_flight(start: Start, fault_serve
         try:
             if serve.send(body(str(number)))[0] == 200:
                 answered.append(str(number))
-        except OSError:
+        except (OSError, http.client.HTTPException):
             pass
 
     with ThreadPoolExecutor(8) as pool:
