@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 __all__ = ["Event", "Progress", "silent"]
 
@@ -17,6 +17,9 @@ class Event:
         done, total: units of work (pairs, answers); ``total`` is None where it is unknown.
         sent, cached, failed: requests paid for now, replayed from the store, and failed for good.
         note: a message the user should see once (a wait asked for by the server, a dropped parameter).
+        spent: the money that the whole session took so far; None where no price is known.
+        limit: the most money that it may take.
+        ahead: units of stages to come that ask somebody, by stage.
     """
 
     stage: str
@@ -26,6 +29,9 @@ class Event:
     cached: int = 0
     failed: int = 0
     note: str = ""
+    spent: float | None = None
+    limit: float | None = None
+    ahead: Mapping[str, int] = field(default_factory=dict)
 
 
 Progress = Callable[[Event], None]

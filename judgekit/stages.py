@@ -247,7 +247,8 @@ async def label_pool(
     asked = label_units(labeler, collection) if units is None else units
     total = collection.n_pairs if units is None else sum(len(unit.docs) for unit in units)
     with LabelFile(session.folder) as kept:
-        async for unit, outcomes in session.resolve(asked, labeler, stage=f"label {name}", total=total):
+        pairs = session.resolve(asked, labeler, f"label {name}", total, size=lambda unit: len(unit.docs))
+        async for unit, outcomes in pairs:
             made = checked(labeler, unit, outcomes)
             stands = {doc.doc_id: at for doc in unit.docs if (at := where(doc))}
             for one in made if stands else ():

@@ -160,7 +160,7 @@ class _Counter(Session):
         self._prices, self._counted = prices, Distinct()
 
     async def resolve(
-        self, units: Iterable[U], program: Program[U], stage: str, total: int | None = None
+        self, units: Iterable[U], program: Program[U], stage: str, total: int | None = None, size: object = None
     ) -> AsyncIterator[tuple[U, list[Outcome]]]:
         counted = self.found.setdefault(stage, Planned(Plan(), 0.0))
         for requests in missing(units, program, self.lookup, counted.plan):

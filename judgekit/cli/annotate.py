@@ -20,8 +20,8 @@ from judgekit.cli.common import (
     console,
     endpoints,
     group,
-    progress,
 )
+from judgekit.cli.drawing import progress
 from judgekit.cli.stages import FormatOption, show
 from judgekit.errors import UsageError, not_among
 

@@ -18,8 +18,8 @@ from judgekit.cli.common import (
     MaxTokens,
     Quiet,
     console,
-    progress,
 )
+from judgekit.cli.drawing import progress
 
 if TYPE_CHECKING:
     from judgekit.audit.card import Card

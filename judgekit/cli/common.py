@@ -1,12 +1,10 @@
-"""What all commands share: options, errors as sentences, and the drawing of progress."""
+"""What all commands share: options, what a dry run and a machine are shown, errors as sentences."""
 
 from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -15,13 +13,10 @@ import typer
 import typer.core
 
 from judgekit.errors import UsageError, not_among
-from judgekit.progress import Event, Progress
 from judgekit.spec import parse, split_form, split_named
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress as Bars
-    from rich.progress import TaskID
 
     from judgekit.analysis.verdict import Verdict
     from judgekit.client.budget import Budget, Price, Prices, Usage
@@ -66,7 +61,6 @@ __all__ = [
     "made_from",
     "named",
     "planned",
-    "progress",
     "show_plan",
     "spending",
     "store_path",
@@ -486,78 +480,3 @@ def made_from(named: Mapping[str, Path], read: Iterable[Path]) -> dict[str, Sour
     for line in mismatches(inputs):
         console(stderr=True).print(f"note: {line}", markup=False, highlight=False)
     return inputs
-
-
-@contextmanager
-def progress(quiet: bool = False) -> Iterator[Progress]:
-    """Draw events: a bar per stage on a terminal, one line per finished stage otherwise; all on stderr."""
-    if quiet:
-        yield lambda event: None
-    elif sys.stderr.isatty():
-        drawer = _Bars()
-        with drawer.bars:
-            yield drawer
-    else:
-        yield _Lines()
-
-
-def _details(event: Event) -> str:
-    parts = [f"{event.sent:,} sent", f"{event.cached:,} from the store"]
-    if event.failed:
-        parts.append(f"{event.failed:,} failed")
-    return ", ".join(parts) if event.sent or event.cached or event.failed else ""
-
-
-class _Bars:
-    def __init__(self) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-        from rich.progress import Progress as Bars
-
-        self.bars: Bars = Bars(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[details]}"),
-            console=console(stderr=True),
-        )
-        self.tasks: dict[str, TaskID] = {}
-        self.started: dict[str, float] = {}
-        self.notes: set[str] = set()
-
-    def __call__(self, event: Event) -> None:
-        if event.stage not in self.tasks:
-            self.tasks[event.stage] = self.bars.add_task(event.stage, total=event.total, rate="", details="")
-            self.started[event.stage] = time.monotonic()
-        seconds = time.monotonic() - self.started[event.stage]
-        self.bars.update(
-            self.tasks[event.stage],
-            completed=event.done,
-            total=event.total,
-            rate=f"{event.done / seconds:,.0f}/s" if seconds > 0.5 else "",
-            details=_details(event),
-        )
-        if event.note and event.note not in self.notes:
-            self.notes.add(event.note)
-            self.bars.console.print(f"note: {event.note}", markup=False)
-
-
-class _Lines:
-    def __init__(self) -> None:
-        self.started: dict[str, float] = {}
-        self.finished: set[str] = set()
-        self.notes: set[str] = set()
-
-    def __call__(self, event: Event) -> None:
-        started = self.started.setdefault(event.stage, time.monotonic())
-        if event.note and event.note not in self.notes:
-            self.notes.add(event.note)
-            sys.stderr.write(f"note: {event.note}\n")
-        if event.total is not None and event.done >= event.total and event.stage not in self.finished:
-            self.finished.add(event.stage)
-            details = _details(event)
-            seconds = time.monotonic() - started
-            sys.stderr.write(f"{event.stage}: {event.done:,} in {seconds:.1f} s{', ' + details if details else ''}\n")
-        sys.stderr.flush()

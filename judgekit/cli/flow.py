@@ -22,10 +22,10 @@ from judgekit.cli.common import (
     advice,
     console,
     emit,
-    progress,
     show_plan,
     verdicts_of,
 )
+from judgekit.cli.drawing import progress
 from judgekit.errors import UsageError
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from judgekit.cli.common import (
     Transport,
     endpoints,
     named,
-    progress,
 )
+from judgekit.cli.drawing import progress
 from judgekit.errors import UsageError
 
 __all__ = ["guard"]

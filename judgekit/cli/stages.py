@@ -44,12 +44,12 @@ from judgekit.cli.common import (
     made_from,
     named,
     planned,
-    progress,
     show_plan,
     spending,
     usage_of,
     verdicts_of,
 )
+from judgekit.cli.drawing import progress
 from judgekit.errors import UsageError, not_among
 from judgekit.spec import split_named
 

@@ -180,6 +180,11 @@ class Spending:
         self._tokens += amount.prompt_tokens + amount.completion_tokens
         self._money += amount.money or 0.0
 
+    @property
+    def money(self) -> float | None:
+        """The money so far; None where no price is known."""
+        return self._money if self._prices else None
+
     def price(self, endpoint: Endpoint) -> Price | None:
         """Return the price of an endpoint, if the user gave one."""
         return self._prices.get(endpoint.name) or self._prices.get(endpoint.model)

@@ -167,7 +167,12 @@ class Session:
             self._temporary.cleanup()
 
     async def resolve(
-        self, units: Iterable[U], program: Program[U], stage: str, total: int | None = None
+        self,
+        units: Iterable[U],
+        program: Program[U],
+        stage: str,
+        total: int | None = None,
+        size: Callable[[U], int] = lambda _: 1,
     ) -> AsyncIterator[tuple[U, list[Outcome]]]:
         """Yield (unit, outcomes) for every unit, in any order; outcomes are in the order the requests were returned.
 
@@ -177,7 +182,8 @@ class Session:
             units: taken as needed; give them ordered by query, so that a server's prefix cache works.
             program: says which requests a unit needs.
             stage: the name under which usage and progress are kept; it may be resolved several times.
-            total: how many units there are, if known.
+            total: how much there is to do, if known: the sizes of all units.
+            size: of a unit, as progress counts it.
 
         Raises:
             StoppedError: the endpoint, the budget or the store does not allow to go on. Units that ended before are
@@ -203,7 +209,7 @@ class Session:
                 else:
                     ended = await work.proceed()
                 for job in ended:
-                    state.done += 1
+                    state.done += size(job.unit)
                     yield job.unit, job.outcomes
                 if time.monotonic() - state.told_at > _TELL_S:
                     self._tell(state)
@@ -364,7 +370,20 @@ class Session:
     def _tell(self, stage: _Stage, note: str = "") -> None:
         stage.told_at = time.monotonic()
         usage = stage.usage
-        self._progress(Event(stage.name, stage.done, stage.total, usage.sent, usage.cached, usage.failed, note))
+        money = self._spending
+        self._progress(
+            Event(
+                stage.name,
+                stage.done,
+                stage.total,
+                usage.sent,
+                usage.cached,
+                usage.failed,
+                note,
+                money.money,
+                money.budget.max_cost,
+            )
+        )
 
     def _tell_origins(self, stage: _Stage) -> None:
         before = [other.origins for other in self._stages.values() if other is not stage]

@@ -300,8 +300,10 @@ def _compared(
 ) -> tuple[Evaluation, pd.DataFrame, Comparison]:
     """Score the runs with the labelings, and compare the scores with the quality of the answers."""
     config, collection, analysis = prepared.config, prepared.collection, prepared.config.analysis
+    progress(Event("score", 0, None))
     evaluation = stages.score_pool(collection, list(labelings.values()), prepared.measures, config.metrics.missing)
     scores = pd.concat([evaluation.scores(), evaluation.means()], ignore_index=True)
+    progress(Event("score", len(scores), len(scores)))
     metric, primary, mix = analysis.primary_metric or "", str(analysis.primary), _mix(prepared, session)
     first = next(iter(prepared.answering.values()), None)
     several = modes_of(quality)
@@ -342,6 +344,20 @@ def _stopped(looks: int, of: int, seen: int, queries: int, confidence: float) ->
         f"Labelled in blocks: after {looks} of {of} looks, {seen:,} of {queries:,} queries, {end}. Intervals and claims"
         f" are at {confidence:.2%} each, so that they hold over all looks"
     )
+
+
+def _ahead(prepared: Prepared) -> dict[str, int]:
+    """Return how many units each stage that asks an LLM will have."""
+    collection, answers = prepared.collection, prepared.config.answers
+    found = {f"label {n}": collection.n_pairs for n, labeler in prepared.labelers.items() if labeler.needs.asked}
+    for stage, answering in prepared.answering.items():
+        answerer = answering.answerer
+        if isinstance(answerer, Imported):
+            units = len(answerer.found)
+        else:
+            units = found[stage] = len(stages.answer_units(collection, answers.depths, answers.closed_book))
+        found |= {stages.rating_stage(stage, metric): units for metric in answering.asking}
+    return found
 
 
 async def run_async(
@@ -406,6 +422,7 @@ async def run_async(
         write_atomic(
             folder / "resolved.toml", f"# Paths are relative to {config.path.parent.absolute()}\n{config.toml()}"
         )
+        progress(Event("run", 0, None, ahead=_ahead(prepared)))
         made = None
         if config.executor.kind == "ray":
             hashes = [source.sha256 for role, source in inputs.items() if role not in config.files()]
@@ -481,6 +498,7 @@ async def run_async(
             (folder / name).unlink(missing_ok=True)
         else:
             write_table(further, folder / name)
+    progress(Event("report", 0, None))
     results = shown.summarise(
         prepared, labelings, quality, evaluation, comparison, agreed, session, matrix=matrix, log=_query_log(prepared)
     )
@@ -494,6 +512,7 @@ async def run_async(
         results = results.without_texts()
     save_results(results, folder)
     write_html(results, folder / "report.html", shown.backing(prepared, labelings, quality))
+    progress(Event("report", 1, 1))
     # Without the report, which tells of this session's requests, and which `judgekit report` writes again.
     names = [name for name in result_files(prepared) if not name.startswith((MANIFEST, "report.", "queries"))]
     write_manifest(folder / MANIFEST, inputs, [folder / name for name in names if (folder / name).exists()])
