@@ -12,7 +12,10 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 html_theme = "furo"
 html_title = f"judgekit {version}"
 html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["wide.css"]
 html_show_sphinx = False
+html_show_copyright = False
 exclude_patterns = ["_build"]
 
 myst_heading_anchors = 3  # links to headings, spelled as GitHub spells them

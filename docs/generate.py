@@ -39,8 +39,7 @@ Row = Sequence[str]
 
 
 def _cell(text: str) -> str:
-    text = " ".join(text.split()).replace("``", "`").replace("|", r"\|")
-    return text[:1].upper() + text[1:]
+    return " ".join(text.split()).replace("``", "`").replace("|", r"\|").removesuffix(".")
 
 
 def _choice(words: Iterable[str]) -> str:
@@ -211,7 +210,17 @@ def _commands(command: Any, name: str) -> Iterator[str]:
 
 def command_line() -> str:
     """Return the page of all commands with their options."""
-    head = "# Command line\n\nWhat `judgekit COMMAND --help` says, of every command.\n"
+    head = "# Command line\n\nWhat `judgekit COMMAND --help` says, of every command.\n\n" + _table(
+        ("exit code", "meaning"),
+        (
+            ("0", "all done; of `guard`: pass"),
+            ("1", "finished, but labels, answers or the verdict are missing, and are listed; of `guard`: fail"),
+            ("2", "wrong usage or bad input"),
+            ("3", "stopped by the endpoint, the budget or the store; what came is kept"),
+            ("5", "of `guard`: inconclusive"),
+            ("130", "interrupted; what came is kept"),
+        ),
+    )
     return "\n".join([head, *_commands(typer.main.get_command(app), "judgekit")])
 
 
