@@ -209,7 +209,7 @@ class Client:
             return patience.over(state.upcoming_sleep)
 
         def tell(state: RetryCallState) -> None:
-            if (again := asks_again(state)) is not None:
+            if (again := asks_again(state)) is not None and not again.elsewhere:
                 self._watch.tell_retry(again, patience)
 
         # tenacity comes in after a first failure only: its machinery would be a fifth of the cost of a success
@@ -266,7 +266,7 @@ class Client:
     def _again(self, again: Retry, patience: Patience) -> Retry:
         self._retried(again)
         patience.failed(again, self._watch.now())
-        why = self._watch.failed(again)
+        why = None if again.elsewhere else self._watch.failed(again)
         if why is not None:
             raise self._stopped(why)
         if again.after is not None:

@@ -325,7 +325,14 @@ async def serve(
             if not self.force_exit:
                 loop.call_soon_threadsafe(tell, "stopping: waits for what is in flight; again leaves at once")
 
-    server = Server(uvicorn.Config(application(relay, token), log_config=None, access_log=False, lifespan="off"))
+    config = uvicorn.Config(
+        application(relay, token),
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        timeout_keep_alive=75,  # longer than tools keep connections, which else break as they are used again
+    )
+    server = Server(config)
     host, port = listening.getsockname()[:2]
     tell(f"serving http://{f'[{host}]' if ':' in host else host}:{port}/v1; Ctrl-C stops")
     for api, models in relay.models.items():

@@ -119,7 +119,7 @@ class Servers:
         others = self.others(server)
         self._rest(server, verdict, began, now, others)
         if others:
-            return replace(verdict, after=None)
+            return replace(verdict, after=None, elsewhere=True)
         if any(one.asked and one.rests_until > now for one in self.all if one is not server):
             wait = min(one.rests_until for one in self.all) - now
             return replace(verdict, after=max(0.0, wait), throttled=True)

@@ -87,6 +87,7 @@ class Retry:
         usage: (prompt, completion) tokens that were taken all the same.
         worked: whether the server may have done the work, and charge for it.
         down: whether the server could not be reached, or did not answer.
+        elsewhere: whether other servers go on, so that it is that server's matter and not the endpoint's.
     """
 
     reason: str
@@ -96,6 +97,7 @@ class Retry:
     usage: tuple[int, int] | None = None
     worked: bool = False
     down: bool = False
+    elsewhere: bool = False
 
     @property
     def kind(self) -> str:

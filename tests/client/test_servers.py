@@ -251,6 +251,17 @@ def test_a_server_that_was_never_there_is_left_and_the_run_is_whole(two: tuple[F
     assert Counter(run.texts) == {"yes": len(UNITS)}
 
 
+def test_a_server_that_is_down_does_not_end_a_run_before_a_slow_one_has_answered(
+    two: tuple[FaultServer, FaultServer],
+) -> None:
+    two[0].answer = lambda body, seen: completion("yes", delay_s=1.5)
+    run = run_at([two[0], FaultServer(f"http://127.0.0.1:{free_port()}/v1")], UNITS[:2], patience_s=3.0)
+    assert run.error is None
+    assert run.texts == ["yes", "yes"]
+    assert len(run.notes) == 1
+    assert "is left alone for now" in run.notes[0]
+
+
 def test_where_no_server_is_there_the_run_stops_as_with_one() -> None:
     absent = [FaultServer(f"http://127.0.0.1:{free_port()}/v1") for _ in range(2)]
     run = run_at(absent, UNITS[:4])
