@@ -644,7 +644,8 @@ def compare(
     if format == "table" and comparison.modes is not None:
         typer.echo("\nmodes of answering, on the questions that have a value in all of them:")
         modes = comparison.modes.table
-        show(modes[modes["coefficient"] == "concordance"].drop(columns=["flags", "undefined_reason"]), format)
+        shown = modes[(modes["coefficient"] == "concordance") & modes["level"].isin(level or LEVELS)]
+        show(shown.set_index("mode").drop(columns=["flags", "undefined_reason"]).reset_index(), format)
 
 
 def _outcomes(items: list[str], scores: pd.DataFrame, quality: pd.DataFrame) -> set[tuple[str, str, str]]:
