@@ -122,7 +122,7 @@ class Session:
         self._stages: dict[str, _Stage] = {}
         self._totals: defaultdict[str, Usage] = defaultdict(Usage)
         self._limiters: dict[Endpoint, Limiter] = {}
-        self._negotiated: dict[tuple[str, str], Negotiated] = {}
+        self._negotiated: dict[tuple[str, str, str], Negotiated] = {}
         self._loops: dict[asyncio.AbstractEventLoop, _Loop] = {}
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._base: Store | None = None
@@ -325,7 +325,7 @@ class Session:
                 usage.standalone.add(outcome.usage, price, outcome.seconds)
 
     def _learned(self, endpoint: Endpoint) -> Negotiated:
-        return self._negotiated.setdefault((endpoint.identity, endpoint.model), Negotiated())
+        return self._negotiated.setdefault((endpoint.identity, endpoint.model, endpoint.api), Negotiated())
 
     def client(self, endpoint: Endpoint, loop: _Loop, key: str = "") -> Client:
         """Return a client of an endpoint, which sends ``key`` where the endpoint names none of its own."""

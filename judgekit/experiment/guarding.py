@@ -74,7 +74,8 @@ def _choose(what: str, given: str | None, have: Mapping[str, Any], where: str) -
 
 
 def _labelers(config: Config, docs: Any = None) -> dict[str, Labeler]:
-    resources = stages.Resources(config.servers(), config.path.parent, config.data.fields, docs)
+    prompts = stages.own_prompts(config.prompt_folder())
+    resources = stages.Resources(config.servers(), config.path.parent, config.data.fields, docs, prompts)
     built = [(entry.name, build(entry.spec, resources)) for entry in config.labelers]
     return {name or str(labeler.spec): labeler for name, labeler in built}
 

@@ -144,7 +144,9 @@ class Job:
         # What was imported is there already, and is rated where the partitions come together.
         config, asked = prepared.config, [name for name, one in prepared.answering.items() if not _imported(one)]
         answers = config.answers.model_copy(update={"imported": None})
-        servers = [(e.name, e.identity, e.model, sorted(e.params.items()), e.complete) for e in prepared.endpoints]
+        servers = [
+            (e.name, e.identity, e.model, e.api, sorted(e.params.items()), e.complete) for e in prepared.endpoints
+        ]
         measures = tuple(map(str, prepared.measures))
         parts = (config.data, config.labelers, answers, config.metrics, servers, measures, sorted(hashes))
         digest = hashlib.sha256(repr((__version__, parts)).encode()).hexdigest()

@@ -155,3 +155,11 @@ def test_the_three_criteria_stand_in_the_same_order_for_a_judge_and_for_people(
     said = (tmp_path / "s").read_text()
     assert "three criteria, in this order. Correct:" in said
     assert "correct and dense" in said
+
+
+def test_a_gate_of_the_experiment_finds_them_too(folder: Path, tmp_path: Path, judgekit: Judgekit) -> None:
+    path = experiment(tmp_path)
+    text = path.read_text().replace("[prompts]", f'tfidf = "{EXPERIMENT.parent}/runs/tfidf.trec"\n[prompts]')
+    path.write_text(text.replace("limit = 3", "limit = 30") + '[guard]\nbase = "bm25"\nnew = "tfidf"\n')
+    said = judgekit("guard", str(path), "--cache", str(tmp_path / "cache"))
+    assert said.code in (0, 1, 5), said.err

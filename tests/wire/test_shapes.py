@@ -285,3 +285,19 @@ def test_an_api_that_there_is_not_is_refused(settings: dict[str, Any], said: str
 def test_the_client_of_openai_takes_the_other_apis() -> None:
     here = Endpoint("e", model="m", client=openai.AsyncOpenAI(base_url="http://e/v1", api_key="x"), api="responses")
     assert here.path == "/responses"
+
+
+def test_what_one_api_of_a_server_refuses_another_is_sent(fault_server: FaultServer, tmp_path: Path) -> None:
+    def refusing(asked: dict[str, Any], seen: int) -> Scripted:
+        if "prompt" in asked and "temperature" in asked:
+            return error(400, "Unsupported parameter: 'temperature'", param="temperature")
+        return mocked(asked, seen)
+
+    fault_server.answer = refusing
+    url = fault_server.base_url
+    base, instruct = (Endpoint(api, url, "m", api=api) for api in ("completions", "chat"))  # type: ignore[arg-type]
+    jury = "judge(jury=completions+chat)"
+    jk.label(
+        jury, queries=DATA["queries"], docs=DATA["docs"], runs=DATA["runs"], endpoints=[base, instruct], cache=tmp_path
+    )
+    assert all("temperature" in asked for asked in fault_server.seen if "messages" in asked)
