@@ -197,12 +197,17 @@ def made(text: str) -> str:
     return _MADE.sub(lambda found: f"{found[1]}{MADE[found[2]]()}{found[3]}", text)
 
 
+def _linked(text: str) -> str:
+    pages = "|".join(page.name for page in HERE.glob("*.md"))
+    return re.sub(rf"docs/({pages})", r"[\1](\1)", text)
+
+
 def _commands(command: Any, name: str) -> Iterator[str]:
     context = command.make_context(name, [], resilient_parsing=True)
     usage = " ".join([name, *command.collect_usage_pieces(context)])
-    yield f"## {name}\n\n{command.help}\n\n```text\n{usage}\n```\n"
+    yield f"## {name}\n\n{_linked(command.help)}\n\n```text\n{usage}\n```\n"
     records = (param.get_help_record(context) for param in command.get_params(context))
-    rows = [(f"`{record[0]}`", re.sub(r"\s+\[", " [", record[1])) for record in records if record]
+    rows = [(f"`{record[0]}`", re.sub(r"\s+\[", " [", _linked(record[1]))) for record in records if record]
     yield _table(("option", "what it is"), (row for row in rows if "--help" not in row[0]))
     for sub, one in getattr(command, "commands", {}).items():
         yield from _commands(one, f"{name} {sub}")
