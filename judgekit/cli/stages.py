@@ -361,6 +361,15 @@ def score(
     unjudged: Annotated[Unjudged, typer.Option(help="Treatment of documents without a label.")] = "nonrelevant",
     no_relevant: Annotated[Skip, typer.Option(help="Score for queries without relevant documents.")] = "zero",
     not_in_run: Annotated[Skip, typer.Option(help="Score for queries missing from a run.")] = "zero",
+    partitions: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Score in this many partitions of the queries, so that runs need not fit into memory; by default"
+            " one for every two million rows of runs in Parquet.",
+        ),
+    ] = None,
     format: FormatOption = "table",
     as_json: AsJson = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Score table to write (.parquet or .csv).")] = None,
@@ -372,6 +381,7 @@ def score(
     from judgekit.data.outputs import noting_reads
     from judgekit.data.trec import read_qrels, read_run
     from judgekit.metrics import evaluate, parse_measures, suited
+    from judgekit.metrics.parts import evaluate_parts, parts_for
 
     if out is not None:
         from judgekit.data.files import check_target
@@ -385,22 +395,27 @@ def score(
     if format_in:
         roles = in_forms(format_in, roles)
         files, ranked = {n: roles[f"qrels {n}"] for n in files}, {n: roles[f"run {n}"] for n in ranked}
-    collection = None
     with noting_reads() as read:
-        labelings = [read_qrels(path, name, scales.get(name)) for name, path in files.items()]
-        runs = [read_run(path, name, Ties(ties)) for name, path in ranked.items()]
-        if docs is not None:
-            from judgekit.data.readers import read_docs
+        rules: dict[str, Any] = {
+            "missing": missing, "unjudged": unjudged, "no_relevant": no_relevant, "not_in_run": not_in_run,
+        }  # fmt: skip
+        count = partitions or (1 if docs is not None else parts_for(ranked))
+        if count > 1:
+            if docs is not None:
+                raise UsageError("--docs needs all queries at once: leave --partitions out")
+            evaluation = evaluate_parts(ranked, files, wanted, count, scales=scales, ties=Ties(ties), **rules)
+        else:
+            labelings = [read_qrels(path, name, scales.get(name)) for name, path in files.items()]
+            runs = [read_run(path, name, Ties(ties)) for name, path in ranked.items()]
+            collection = None
+            if docs is not None:
+                from judgekit.data.readers import read_docs
 
-            collection = read_docs(docs)
-    if collection is not None:
-        wanted = suited(wanted, runs, collection)
+                collection = read_docs(docs)
+            wanted = wanted if collection is None else suited(wanted, runs, collection)
+            evaluation = evaluate(runs, labelings, wanted, docs=collection, **rules)
     if out is not None or any(map(has_manifest, files.values())):
         inputs = made_from(roles, read)
-    evaluation = evaluate(
-        runs, labelings, wanted, missing=missing, unjudged=unjudged, no_relevant=no_relevant, not_in_run=not_in_run,
-        docs=collection,
-    )  # fmt: skip
     changes = None
     if baseline is not None:
         from judgekit.analysis.against import against

@@ -28,7 +28,7 @@ from judgekit.errors import DataError, UsageError, nearest
 
 Floats = npt.NDArray[np.float64]
 
-__all__ = ["missing_path", "read_qrels", "read_run", "stem", "write_qrels", "write_run"]
+__all__ = ["check_grades", "missing_path", "read_qrels", "read_run", "stem", "write_qrels", "write_run"]
 
 
 class _Form(NamedTuple):
@@ -157,9 +157,8 @@ def _labels(source: str | Path, name: str | None, scale: Scale | None) -> Labeli
         return None
     table = read_table(LABELS, path)
     values = table["relevance"].dropna().to_numpy()
-    wrong = None if scale else next(filter(None, (_not_a_grade(f"{value:g}") for value in values)), None)
-    if wrong is not None:
-        raise DataError(f"the relevance {wrong}", path)
+    if scale is None:
+        check_grades(values, path)
     return Labeling(name or stem(path), scale or Scale.of_grades(values), table, declared=scale is not None)
 
 
@@ -387,6 +386,17 @@ def _scan(path: Path, form: _Form, problem: Callable[[str], str | None] = lambda
 
 _LARGEST: Final = 2**53
 """From here on a float is not the whole number that it was read from."""
+
+
+def check_grades(values: Floats, path: Path) -> None:
+    """Refuse labels without a declared scale that are not whole numbers.
+
+    Raises:
+        DataError: it names the first.
+    """
+    odd = values[(np.abs(values) >= _LARGEST) | (values % 1 != 0)]
+    if odd.size:
+        raise DataError(f"the relevance {_not_a_grade(f'{odd[0]:g}')}", path)
 
 
 def _not_a_grade(text: str) -> str | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -93,7 +94,66 @@ class Evaluation(Shown):
         self.listed: Bools = join.listed
         self.reasons = reasons
         self.warnings = warnings
-        self._join = join
+        self._join: Join | None = join
+
+    @classmethod
+    def joined(cls, parts: Iterable[Evaluation]) -> Evaluation:
+        """Return evaluations of different queries as one, the same as if all had been scored at once.
+
+        What stands behind a part is let go of before the next one is asked for. Warnings are those that all parts give:
+        what is wrong with some queries alone says nothing of the whole.
+        """
+        kept: list[Evaluation] = []
+        for part in parts:
+            part.summary  # noqa: B018 - worked out while what it needs is there
+            part._join = None
+            kept.append(part)
+        made = object.__new__(cls)
+        first = kept[0]
+        made.measures, made.labelings, made.runs, made.bounded = (
+            first.measures, first.labelings, first.runs, first.bounded,
+        )  # fmt: skip
+        ids = [query_id for part in kept for query_id in part.query_ids]
+        order = np.array(sorted(range(len(ids)), key=ids.__getitem__), np.int64)
+        made.query_ids = [ids[at] for at in order]
+
+        def together(name: str) -> npt.NDArray[Any]:
+            # `take` leaves rows of queries next to each other, as they are summed where all is scored at once.
+            return np.take(np.concatenate([getattr(part, name) for part in kept], axis=-1), order, axis=-1)
+
+        made.values, made.listed = together("values"), together("listed")
+        made.low, made.high = (together("low"), together("high")) if made.bounded else (made.values, made.values)
+        made.reasons = {key: reason for part in kept for key, reason in part.reasons.items()}
+        made.warnings = [text for text in first.warnings if all(text in part.warnings for part in kept)]
+        made._join = None
+        full = {field: values.transpose(1, 2, 0).reshape(-1) for field, values in made._from_values().items()}
+        added = {
+            field: np.sum([[getattr(mean, field) for mean in part.summary] for part in kept], axis=0)
+            for field in Mean._fields
+            if field not in (*Mean._fields[:3], "reason", *full)
+        }
+        made.__dict__["summary"] = [
+            mean._replace(
+                reason=made.reasons.get((mean.labeling, mean.measure), ""),
+                **{field: values[at].item() for field, values in (full | added).items()},
+            )
+            for at, mean in enumerate(first.summary)
+        ]
+        return made
+
+    def _from_values(self) -> dict[str, npt.NDArray[np.generic]]:
+        """Return what of the summary follows from the values alone, each of shape (measures, labelings, runs)."""
+        defined = ~np.isnan(self.values)
+        return {
+            # A query of a labeling that does not list it is not scored, and has no value in any of these.
+            "value": _mean(self.values),
+            "low": _mean(self.low),
+            "high": _mean(self.high),
+            "defined": defined.sum(3),
+            "as_success": np.array([m.name in ("R", "SetR") for m in self.measures])[:, None, None]
+            & (~defined | (self.values == 0) | (self.values == 1)).all(3)
+            & defined.any(3),
+        }
 
     def scores(self) -> pd.DataFrame:
         """Return one row per labeling, run, measure and query: the table `SCORES`; NaN is undefined.
@@ -136,27 +196,22 @@ class Evaluation(Shown):
     def summary(self) -> list[Mean]:
         """One `Mean` per labeling, run and measure, in that order."""
         join, shape = self._join, self.values.shape
+        assert join is not None  # a joined evaluation has its summary already
         scored = np.broadcast_to(self.listed[:, None, :], join.shape)
         defined = ~np.isnan(self.values)
         excused = scored & join.excused[:, None, :]
         lost = scored & join.missing[:, None, :] & ~excused
-        # A query of a labeling that does not list it is not scored, and has no value in any of these.
-        means = {"value": _mean(self.values), "low": _mean(self.low), "high": _mean(self.high)}
         counts: dict[str, npt.NDArray[np.generic]] = {
             "queries": scored.sum(2),
-            "defined": defined.sum(3),
             "missing": lost.sum(2),
             "not_applicable": excused.sum(2),
             "not_in_run": (scored & (join.retrieved == 0)).sum(2),
             "ignored": np.array([len(run.query_ids) for run in join.runs]) - (scored & (join.retrieved > 0)).sum(2),
-            "as_success": np.array([m.name in ("R", "SetR") for m in self.measures])[:, None, None]
-            & (~defined | (self.values == 0) | (self.values == 1)).all(3)
-            & defined.any(3),
         }
         counts["undefined"] = (scored & ~excused & ~lost & ~defined).sum(3)
         for name, per_measure in self._behind(scored).items():
             counts[name] = np.array(per_measure)
-        full = {k: np.broadcast_to(v, shape[:3]).tolist() for k, v in (counts | means).items()}
+        full = {k: np.broadcast_to(v, shape[:3]).tolist() for k, v in (counts | self._from_values()).items()}
         names = [str(measure) for measure in self.measures]
         return [
             Mean(
@@ -174,6 +229,7 @@ class Evaluation(Shown):
     def _behind(self, scored: Bools) -> dict[str, list[Ints]]:
         """Return per measure the counts that depend on its threshold or cutoff, each of shape (L, R)."""
         join = self._join
+        assert join is not None  # as in `summary`
         judged, no_relevant = _judged_by_rank(join), LabelledHits(join).no_relevant
         known = scored & ~(join.missing | join.excused)[:, None, :]
         number, query, rank = join.ties
