@@ -140,18 +140,33 @@ def report(
     no_texts: Annotated[
         bool, typer.Option("--no-texts", help="Leave questions, passages, answers and replies out of report.html.")
     ] = False,
+    figures: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write every figure there: SVG, and its numbers as CSV.")
+    ] = None,
+    pdf: Annotated[bool, typer.Option("--pdf", help="With --figures, PDF too (needs judgekit[pdf]).")] = False,
 ) -> None:
     """Draw report.html and the tables again from a results folder, or a page with several side by side."""
     from judgekit import report as reports
     from judgekit.experiment.drawing import draw
+    from judgekit.report.figures import figures as drawn
 
+    if pdf and figures is None:
+        raise UsageError("--pdf is a form of figures: say where with --figures FOLDER")
     if len(folders) > 1:
+        if figures is not None:
+            raise UsageError("--figures is for one folder")
         _side_by_side(folders, out or Path("comparison.html"))
         return
     (folder,) = folders
     if out is not None:
         raise UsageError("--out is for several folders: the report of one lies in it, as report.html")
-    reports.print_tables(draw(folder, texts=not no_texts), console())
+    if figures is not None and figures.resolve() == folder.resolve():
+        raise UsageError(f"figures get a folder of their own, such as --figures {folder / 'figures'}")
+    results = draw(folder, texts=not no_texts)
+    reports.print_tables(results, console())
+    if figures is not None:
+        made = drawn(results).save(figures, ("svg", "csv", *["pdf"] * pdf))
+        console().print(f"\nfigures: {len(made)} files in {figures}", markup=False)
     console().print(f"\nreport: {folder / 'report.html'}", markup=False)
 
 

@@ -100,6 +100,7 @@ def _environment() -> jinja2.Environment:
         words.marks,
         words.meaning,
         words.rewards,
+        words.times,
     ):
         environment.filters[function.__name__] = function
     environment.filters |= {"percent": percent}
@@ -134,6 +135,8 @@ def _context(results: Results) -> dict[str, Any]:
         "score_means": _scores(results.scores),
         "generic": partial(_generic, confidence=results.facts.confidence),
         "ratio": _ratio(results),
+        "speed_up": partial(paper.speed_up, results),
+        "timed": any(paper.speed_up(results, info.spending.standalone) for info in results.labelings),
     }
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "rewards",
     "seconds",
     "split_flags",
+    "times",
 ]
 
 UNDEFINED: Final = "undefined"
@@ -83,6 +84,15 @@ def money(value: float | None, currency: str = "", lower_bound: bool = False) ->
         return UNKNOWN
     digits = 2 if value == 0 or value >= 0.1 else min(8, 1 - math.floor(math.log10(value)))
     return f"{'≥ ' * lower_bound}{value:,.{digits}f} {currency}".rstrip()
+
+
+def times(value: float | None) -> str:
+    """Return a factor; a dash where it is unknown.
+
+    >>> times(2.468), times(12.0), times(None)
+    ('2.47 times', '12 times', '–')
+    """
+    return UNKNOWN if value is None else f"{value:.3g} times"
 
 
 def p_value(value: float) -> str:

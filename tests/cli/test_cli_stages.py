@@ -227,9 +227,15 @@ def test_run_does_it_all_a_second_time_without_a_request_and_report_draws_the_sa
     page = folder / "results" / "report.html"
     drawn = page.read_bytes()
     page.unlink()
-    said = judgekit("report", "results")
+    said = judgekit("report", "results", "--figures", "figures")
     assert said.code == 0, said.err
     assert page.read_bytes() == drawn
+    assert {path.suffix for path in (folder / "figures").iterdir()} == {".svg", ".csv"}
+    agreement = (folder / "results" / "agreement.csv").read_bytes()
+    for wrong, what in ((["--figures", "results"], "a folder of their own"), (["--pdf"], "with --figures FOLDER")):
+        said = judgekit("report", "results", *wrong)
+        assert (said.code, what in said.err) == (2, True)
+    assert (folder / "results" / "agreement.csv").read_bytes() == agreement
 
 
 def test_dry_run_counts_and_sends_nothing(judgekit: Judgekit, folder: Path) -> None:

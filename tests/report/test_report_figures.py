@@ -19,6 +19,7 @@ from judgekit.errors import UsageError
 from judgekit.report import svg
 from judgekit.report.figures import figures
 from judgekit.report.model import Results
+from judgekit.report.paper import speed_up
 
 
 def full(make_results, **changes) -> Results:
@@ -165,3 +166,13 @@ def test_a_logarithmic_axis_holds_its_values(values: list[float]):
     axis = svg.logarithmic(values, 0, 100)
     assert all(-1e-6 <= axis(value) <= 100 + 1e-6 for value in values)
     assert len(axis.ticks) < 30
+
+
+def test_the_speed_up_is_that_of_the_papers_table_2(make_results):
+    results = make_results()
+    judge, whole = results.labelings[1].spending.standalone, results.answers[0]
+    assert speed_up(results, judge) == pytest.approx(430.0 / 412.5)
+    assert speed_up(results, dataclasses.replace(judge, untimed=1)) is None
+    assert speed_up(results, results.labelings[0].spending.standalone) is None, "it asks nobody"
+    untold = dataclasses.replace(whole, at_verdict=None)
+    assert speed_up(make_results(answers=(untold,)), judge) is None
