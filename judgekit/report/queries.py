@@ -178,8 +178,8 @@ class _Columns:
                     found[run][at] = round(float(value), 4)
         return list(found.values())
 
-    def _text(self, text: str) -> str:
-        return clean(text) if self.backing.texts else ""
+    def _text(self, text: object) -> str:
+        return clean(text) if self.backing.texts and isinstance(text, str) else ""  # ratings come without a text
 
     def _query(self, at: int) -> dict[str, Any]:
         query_id, backing = self.ids[at], self.backing
