@@ -58,7 +58,7 @@ def _remains(folder: Path, results: Results, texts: bool, problem: str) -> Backi
     gone = [str(path.relative_to(folder)) for path in files.values() if not path.is_file()]
     labels = {name: read_table(LABELS, path) for name, path in files.items() if path.is_file()}
     answers = [read_table(QUALITY, path) for path in sorted(folder.glob("answers/*.parquet"))[:1]]
-    absent = f"Questions, passages and prompts are not shown: {problem}"
+    absent = f"Questions, passages and prompts are not shown: {problem.rstrip('.')}."
     if gone:
-        absent += f" Labels and replies would be in {', '.join(gone)} of {folder}."
+        absent += f" The labels that lack, and the replies that they were read from, would be in {', '.join(gone)}."
     return Backing(labels, answers[0] if answers else None, texts=texts, absent=absent)

@@ -34,7 +34,7 @@ BLOCK: Final = 20
 IN_PAGE: Final = 11_000_000
 """Characters of blocks that the page itself holds at most."""
 
-MOST_QUERIES: Final = 10_000
+MOST_QUERIES: Final = 5_000
 
 TITLE, TEXT = "\ue000title\ue000", "\ue000text\ue000"
 """Stand in a prompt where the page puts the title and the text of the document that is looked at."""
@@ -87,10 +87,10 @@ class Packed:
 
 
 def pack(results: Results, backing: Backing) -> Packed | None:
-    """Return what the page needs to show queries; None where nothing is known of any."""
+    """Return what the page needs to show queries; None where nothing is known of any, and nobody knows why."""
     ids = _ids(backing)
     if not ids:
-        return None
+        return Packed("", (), absent=backing.absent) if backing.absent else None
     columns = _Columns(results, backing, ids[:MOST_QUERIES])
     blocks = tuple(_squeezed(rows) for rows in columns.blocks())
     left_out = max(0, len(ids) - MOST_QUERIES)
@@ -105,7 +105,7 @@ def _ids(backing: Backing) -> list[str]:
 
 
 def _squeezed(value: Any) -> str:
-    packed = zlib.compress(orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY), 9)
+    packed = zlib.compress(orjson.dumps(value), 6)
     return base64.b64encode(packed).decode()
 
 
@@ -122,7 +122,7 @@ class _Columns:
         self.labels = {name: self._grouped(table, ("raw", "reason")) for name, table in backing.labels.items()}
         told = ("answer", "status", "reason")
         self.quality = None if backing.quality is None else self._grouped(backing.quality, told)
-        self.metrics = [] if self.quality is None else list(dict.fromkeys(self.quality.table["metric"]))
+        self.metrics = [] if self.quality is None else list(dict.fromkeys(self.quality.columns["metric"]))
         self.relevant = {name: {run: [0] * len(ids) for run in self.runs} for name in self.names}
         self.split = [0.0] * len(ids)
         self.lost: dict[str, dict[str, list[int]]] = {name: {} for name in self.names}
@@ -132,8 +132,8 @@ class _Columns:
         table = table.assign(**{name: "" for name in texts if name not in table.columns})
         codes = self.place.get_indexer(pd.Index(table["query_id"].to_numpy()))
         order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
-        bounds = np.searchsorted(codes[order], np.arange(len(self.ids) + 1))
-        return _Grouped(table.iloc[order].reset_index(drop=True), bounds)
+        bounds = np.searchsorted(codes[order], np.arange(len(self.ids) + 1)).tolist()
+        return _Grouped({str(c): table[c].to_numpy()[order].tolist() for c in table.columns}, bounds)
 
     def blocks(self) -> Iterator[list[dict[str, Any]]]:
         """Yield the queries, some at a time."""
@@ -167,15 +167,16 @@ class _Columns:
     def _values(self) -> list[list[float | None]]:
         """Return by run the answer quality of each query in the cell that the verdict is about."""
         found: dict[str, list[float | None]] = {run: [None] * len(self.ids) for run in self.runs}
-        if self.quality is not None:
-            table, primary = self.quality.table, self.primary
-            here = (table["metric"] == primary.metric) & (table["depth"] == primary.depth)
-            here &= (table["model"] == primary.model) | (primary.model == "")
-            rows = table[here & table["value"].notna()]
-            places = self.place.get_indexer(pd.Index(rows["query_id"].to_numpy()))
-            for run, at, value in zip(rows["run"], places, rows["value"], strict=True):
-                if run in found:
-                    found[run][at] = round(float(value), 4)
+        table, primary = self.backing.quality, self.primary
+        if table is not None:
+            here = (table["metric"] == primary.metric) & (table["depth"] == primary.depth) & table["value"].notna()
+            rows = table[
+                here & ((table["model"] == primary.model) | (primary.model == "")) & table["run"].isin(self.runs)
+            ]
+            places = self.place.get_indexer(pd.Index(rows["query_id"].to_numpy())).tolist()
+            for run, at, value in zip(rows["run"], places, rows["value"].tolist(), strict=True):
+                if at >= 0:
+                    found[run][at] = round(value, 4)
         return list(found.values())
 
     def _text(self, text: object) -> str:
@@ -192,10 +193,12 @@ class _Columns:
         labels = []
         for row, (name, table) in enumerate(tables.items()):
             places = [docs[d] for d in table["doc_id"]]
-            votes[row, places] = np.where(table["status"] == "ok", table["relevance"] >= self.least[name], np.nan)
+            least, status = self.least[name], table["status"]
+            said = [r >= least if s == "ok" else np.nan for r, s in zip(table["relevance"], status, strict=True)]
+            votes[row, places] = said
             labels.append(self._labels(table, places, len(docs)))
-            for status in set(table["status"]) - set(NOT_MISSING):
-                self.lost[name].setdefault(status, []).append(at)
+            for lost in set(status) - set(NOT_MISSING):
+                self.lost[name].setdefault(lost, []).append(at)
             k = self.primary.depth
             for run, found in lists.items():
                 self.relevant[name][run][at] = int(np.nansum(votes[row, [docs[d] for d in found[:k]]]))
@@ -206,7 +209,7 @@ class _Columns:
         query = backing.queries.get(query_id)
         texts: list[Doc] = backing.docs.get(list(docs)) if backing.docs is not None and backing.texts else []
         return {
-            "answers": [self._text(answer) for answer in query.answers] if query else [],
+            "answers": [clean(answer) for answer in query.answers] if query and backing.texts else [],
             "docs": list(docs),
             "titles": [clean(doc.title) for doc in texts],
             "texts": [clean(doc.text) for doc in texts],
@@ -216,20 +219,17 @@ class _Columns:
             "given": self._given(at),
         }
 
-    def _labels(self, table: pd.DataFrame, places: Sequence[int], docs: int) -> dict[str, list[Any]]:
+    def _labels(self, table: Mapping[str, list[Any]], places: Sequence[int], docs: int) -> dict[str, list[Any]]:
         """Return the labels of one labeling as columns, in the order of the documents."""
-        more = [c for c in table.columns if c not in _TOLD]
+        more = {c.replace("_", " "): column for c, column in table.items() if c not in _TOLD}
         columns: dict[str, list[Any]] = {c: [None] * docs for c in ("relevance", "status", "raw", "reason", "more")}
-        rows = zip(places, *(table[c] for c in ("relevance", "status", "raw", "reason")), strict=True)
-        for row, (place, relevance, status, raw, reason) in enumerate(rows):
-            columns["relevance"][place] = round(float(relevance), 4) if status == Status.OK.value else None
+        for row, (place, status) in enumerate(zip(places, table["status"], strict=True)):
+            there = {c: f"{v:g}" if isinstance(v, float) else str(v) for c, col in more.items() if (v := col[row]) == v}
+            columns["relevance"][place] = round(table["relevance"][row], 4) if status == Status.OK.value else None
             columns["status"][place] = status
-            columns["raw"][place] = self._text(raw)
-            columns["reason"][place] = self._text(reason)
-            said: dict[str, Any] = {c.replace("_", " "): table[c].iat[row] for c in more}
-            there = {c: f"{v:g}" if isinstance(v, float) else str(v) for c, v in said.items() if pd.notna(v)}
-            written = [f"{c} {v}" for c, v in there.items() if v]
-            columns["more"][place] = self._text("; ".join(written))
+            columns["raw"][place] = self._text(table["raw"][row])
+            columns["reason"][place] = self._text(table["reason"][row])
+            columns["more"][place] = self._text("; ".join(f"{c} {v}" for c, v in there.items() if v))
         return columns
 
     def _prompt(self, name: str, query: Query | None, docs: Sequence[Doc]) -> str:
@@ -253,24 +253,26 @@ class _Columns:
         if self.quality is None:
             return []
         rows: dict[tuple[str, int, str], list[Any]] = {}
-        for row in self.quality.of(at).to_dict("records"):
-            key = (row["run"], int(row["depth"]), row["model"])
-            told = (self._text(row["answer"]), row["status"], self._text(row["reason"]))
-            one = rows.setdefault(key, [*key, *told, *[None] * len(self.metrics)])
-            if row["value"] == row["value"]:
-                one[6 + self.metrics.index(row["metric"])] = round(float(row["value"]), 4)
+        columns = ("run", "depth", "model", "answer", "status", "reason", "metric", "value")
+        table = self.quality.of(at)
+        for *key, answer, status, reason, metric, value in zip(*(table[c] for c in columns), strict=True):
+            told = (self._text(answer), status, self._text(reason), *[None] * len(self.metrics))
+            one = rows.setdefault((key[0], key[1], key[2]), [*key, *told])
+            if value == value:
+                one[6 + self.metrics.index(metric)] = round(value, 4)
         return list(rows.values())
 
 
 @dataclass(frozen=True)
 class _Grouped:
-    """A table in the order of the queries, and where the rows of each begin."""
+    """The columns of a table in the order of the queries, and where the rows of each begin."""
 
-    table: pd.DataFrame
-    bounds: np.ndarray[Any, np.dtype[np.int64]]
+    columns: dict[str, list[Any]]
+    bounds: list[int]
 
-    def of(self, at: int) -> pd.DataFrame:
-        return self.table.iloc[self.bounds[at] : self.bounds[at + 1]]
+    def of(self, at: int) -> dict[str, list[Any]]:
+        start, end = self.bounds[at : at + 2]
+        return {name: column[start:end] for name, column in self.columns.items()}
 
 
 def _least(scale: Scale | None) -> float:

@@ -1,0 +1,106 @@
+"""The report of a results folder, drawn again while ever more of what it was made from is gone."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shutil
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgekit.experiment import run as experiments
+from judgekit.experiment.drawing import draw
+from judgekit.sample import EXPERIMENT
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample with a few queries, in a folder of its own, and its results beside it."""
+    folder = tmp_path_factory.mktemp("made")
+    shutil.copytree(EXPERIMENT.parent, folder / "sample", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    config = experiments.load(folder / "sample" / EXPERIMENT.name).limited(12)
+    experiments.run(config, out=folder / "out", cache=folder / "store")
+    shutil.rmtree(folder / "store")  # replies are read from the labels
+    return folder
+
+
+@pytest.fixture
+def results(made: Path, tmp_path: Path) -> Path:
+    shutil.copytree(made, tmp_path / "copy")
+    text = (tmp_path / "copy/out/resolved.toml").read_text(encoding="utf-8")
+    (tmp_path / "copy/out/resolved.toml").write_text(text.replace(str(made), str(tmp_path / "copy")), encoding="utf-8")
+    return tmp_path / "copy/out"
+
+
+def unpacked(page: str, name: str) -> Any:
+    found = re.search(rf'id="{name}">([^<]*)<', page)
+    assert found is not None, f"the page lacks {name}"
+    return json.loads(zlib.decompress(base64.b64decode(found[1])))
+
+
+def test_a_report_is_drawn_again_as_the_run_drew_it(made: Path):
+    before = (made / "out/report.html").read_bytes()
+    draw(made / "out")
+    assert (made / "out/report.html").read_bytes() == before
+
+
+def test_replies_prompts_and_answers_are_behind_the_page(results: Path):
+    draw(results)
+    page = (results / "report.html").read_text(encoding="utf-8")
+    index, rows = unpacked(page, "index"), unpacked(page, "rows-0")
+    names = [one["name"] for one in index["labelings"]]
+    judge = names.index("judge")
+    assert len(index["ids"]) == 12
+    assert rows[0]["labels"][judge]["raw"][0]
+    assert index["questions"][0] in rows[0]["prompts"][judge]
+    assert "\ue000text\ue000" in rows[0]["prompts"][judge]
+    assert rows[0]["prompts"][names.index("containment")] == ""
+    assert all(text for text in rows[0]["texts"])
+    assert len(rows[0]["given"]) > len(index["runs"])
+
+
+def test_where_the_data_are_gone_labels_and_replies_are_shown_and_the_page_says_why(results: Path):
+    (results.parent / "sample/docs.jsonl").unlink()
+    draw(results)
+    page = (results / "report.html").read_text(encoding="utf-8")
+    assert re.search(r"Questions, passages and prompts are not shown: .*docs\.jsonl: no such file", page)
+    rows = unpacked(page, "rows-0")
+    assert rows[0]["texts"] == []
+    assert any(any(labels["raw"]) for labels in rows[0]["labels"])
+
+
+def test_passages_that_were_changed_since_are_not_shown_beside_labels_of_others(results: Path):
+    docs = results.parent / "sample/docs.jsonl"
+    docs.write_text(docs.read_text(encoding="utf-8").replace("the", "no"), encoding="utf-8")
+    draw(results)
+    page = (results / "report.html").read_text(encoding="utf-8")
+    assert "Questions, passages and prompts are not shown" in page
+    assert unpacked(page, "rows-0")[0]["texts"] == []
+
+
+def test_where_labels_are_gone_the_page_says_where_they_would_be(results: Path):
+    (results / "labels/judge.parquet").unlink()
+    draw(results)
+    page = (results / "report.html").read_text(encoding="utf-8")
+    assert "would be in labels/judge.parquet." in page
+    assert "judge" not in [one["name"] for one in unpacked(page, "index")["labelings"]]
+    shutil.rmtree(results / "labels")
+    shutil.rmtree(results / "answers")
+    draw(results)
+    page = (results / "report.html").read_text(encoding="utf-8")
+    assert "labels/erag.parquet" in page
+    assert 'id="index"' not in page
+
+
+def test_a_report_without_texts_stays_without_them(results: Path):
+    draw(results, texts=False)
+    page = (results / "report.html").read_text(encoding="utf-8")
+    rows, index = unpacked(page, "rows-0"), unpacked(page, "index")
+    assert not any(index["questions"])
+    assert rows[0]["texts"] == rows[0]["answers"] == []
+    assert not any(any(labels["raw"]) for labels in rows[0]["labels"])
+    assert any(value is not None for labels in rows[0]["labels"] for value in labels["relevance"])
