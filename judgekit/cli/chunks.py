@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from judgekit.cli.common import console, made_from
-from judgekit.errors import DataError
+from judgekit.errors import DataError, UsageError
 
 __all__ = ["carry", "chunks"]
 
@@ -36,6 +36,8 @@ def chunks(
     from judgekit.data.readers import read_docs, write_docs
 
     check_target(out)
+    if out.suffix in (".csv", ".tsv", ".parquet", ".json"):
+        raise UsageError(f"--out {out}: documents are written as JSON lines (.jsonl); judgekit convert makes tables")
     with noting_reads() as read:
         try:
             whole = read_docs(pages, "auto(id=page_id)")

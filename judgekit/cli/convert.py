@@ -28,14 +28,21 @@ def convert(
         float | None, typer.Option(help="Write 1 for labels of at least this much, and 0 for the others.")
     ] = None,
     scale: Annotated[str | None, typer.Option(help="Scale of labels with decimals, e.g. unit or means:5:2.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it is there.")] = False,
 ) -> None:
     """Write data in another form: see docs/formats.md for the forms."""
     from judgekit.data.converting import convert as convert_data
-    from judgekit.data.outputs import check_outputs, noting_reads
+    from judgekit.data.outputs import check_outputs, note_read, noting_reads
+    from judgekit.errors import UsageError
+    from judgekit.spec import split_form
 
     with noting_reads():
+        note_read(Path(split_form(source)[1]))
         check_outputs(out)
+        device = Path("/dev") in out.parents  # /dev/stdout, whatever it is
+        if out.is_file() and not (device or force):
+            raise UsageError(f"{out}: is there already; choose another name, or replace it with --force")
         told = convert_data(
             source, out, kind, format=format_in, format_out=format_out, min_grade=min_grade, scale=scale
         )
-    console().print(f"{told}: {out}", markup=False, highlight=False)
+    console(stderr=device).print(f"{told}: {out}", markup=False, highlight=False)

@@ -7,6 +7,7 @@ import io
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -48,6 +49,7 @@ _KNOWN: Final = (
     "JSON lines, JSON, CSV, TSV, Parquet; TREC runs, qrels and topics; files of BEIR, KILT, DPR/FiD, castorini, ragas,"
     " deepeval, trec_eval and ir_measures"
 )
+_LOOKED_AT: Final = 1000
 _ENDINGS: Final = {".run": "trec", ".qrels": "trec", ".trec": "trec", ".qrel": "trec", ".txt": "trec"}
 
 
@@ -73,7 +75,7 @@ def convert(
         scale: qrels: what the numbers mean, where there are decimals.
 
     Returns:
-        What was written, in words.
+        What was written, and what was left out, in words.
 
     Raises:
         DataError, UsageError: the file cannot be read, or not be written so.
@@ -95,8 +97,8 @@ def convert(
         elif target == "topics":
             _lines(out, (f"<top>\n<num> Number: {q.query_id}\n<title> {q.text}\n</top>\n" for q in queries.values()))
         else:
-            _rows(out, target, [query_fields(query) for query in queries.values()])
-        return f"{len(queries):,} queries as {target}"
+            _rows(out, target, map(query_fields, queries.values()))
+        return f"{len(queries):,} queries as {target}{_left_out(source, kind, format)}"
     if kind == "docs":
         docs = read_docs(source, format)
         if not isinstance(docs, Iterable):
@@ -104,8 +106,8 @@ def convert(
         if target == "jsonl":
             write_docs(docs, out)
         else:
-            _rows(out, target, [doc_fields(doc) for doc in docs])
-        return f"{len(docs):,} docs as {target}"
+            _rows(out, target, map(doc_fields, docs))
+        return f"{len(docs):,} docs as {target}{_left_out(source, kind, format)}"
     if kind == "run":
         run = read_run(source, format=format)
         if target in ("dpr", "castorini"):
@@ -129,6 +131,18 @@ def convert(
     table = read_table(ANSWERS if kind == "answers" else SCORES, source, format)
     _rows(out, target, table.to_dict("records"))
     return f"{len(table):,} rows of {kind} as {target}"
+
+
+def _left_out(source: str | Path, kind: str, format: str) -> str:
+    """Return which columns of a plain file are not kept: further ones are texts and numbers."""
+    found = opened(source, KINDS[kind], format)
+    known = {"messages", *(name for names in found.source.names.values() for name in names)}
+    records = islice(found.records if not found.form else (), _LOOKED_AT)
+    cells = (item for record in records for item in record.fields.items())
+    names = ", ".join(
+        dict.fromkeys(name for name, cell in cells if isinstance(cell, list | dict) and name not in known)
+    )
+    return f" without what holds lists or objects ({names})" if names else ""
 
 
 def _kind(source: str | Path, format: str) -> str:
@@ -231,8 +245,8 @@ def _pairs(out: str | Path, target: str, table: pd.DataFrame, value: str) -> Non
         _rows(out, target, table.to_dict("records"))
 
 
-def _rows(out: str | Path, target: str, rows: list[dict[Any, Any]]) -> None:
-    """Write records as JSON lines, CSV, TSV or Parquet; lists stand in CSV as JSON."""
+def _rows(out: str | Path, target: str, rows: Iterable[dict[Any, Any]]) -> None:
+    """Write records as JSON lines one by one, or as a CSV, TSV or Parquet table; lists stand in CSV as JSON."""
     import pandas as pd
 
     if target in ("jsonl", "beir"):
@@ -246,7 +260,7 @@ def _rows(out: str | Path, target: str, rows: list[dict[Any, Any]]) -> None:
     name = Path(out).name
     if not any(name.removesuffix(".gz").endswith(end) for end in (".csv", ".tsv", ".parquet")):
         raise UsageError(f"{out}: the name of a table ends in .csv, .tsv or .parquet")
-    frame = pd.DataFrame(rows)
+    frame = pd.DataFrame(list(rows))
     whole = {name: "Int64" for name in ("start", "end") if name in frame.columns}
     write_table(frame.astype(whole), out)
 

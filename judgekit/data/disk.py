@@ -8,11 +8,13 @@ file that is compressed or of another form (Parquet row group by row group) is u
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import shutil
 import tempfile
 import threading
+import time
 import weakref
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -44,6 +46,7 @@ _BUCKETS: Final = 64
 """Parts in which an index is sorted, so that it is never in memory as a whole."""
 _ROWS: Final = 4096
 _SAMPLE: Final = 1 << 16
+_ABANDONED_S: Final = 86_400
 
 
 def _files(path: Path) -> list[Path]:
@@ -223,10 +226,13 @@ def _build(found: Opened, places: Path, texts: Path | None, made_from: Mapping[s
     source = found.source
     assert source.path is not None  # a file's
     partial = [temporary(places), temporary(places.with_suffix(".texts"))]
+    for left in places.parent.glob(f".{glob.escape(places.stem)}.*.tmp"):  # of a command that was killed
+        if left.stat().st_mtime < time.time() - _ABANDONED_S:
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
     with ExitStack() as stack:
         for path in partial:
             stack.callback(path.unlink, missing_ok=True)
-        rows = _Places(stack.enter_context(tempfile.TemporaryDirectory(prefix="judgekit-", dir=places.parent)))
+        rows = _Places(stack.enter_context(tempfile.TemporaryDirectory(".tmp", f".{places.name}.", places.parent)))
         stream = stack.enter_context(partial[1].open("w+b") if texts else source.path.open("rb"))
         end, count = 0, 0
         for record in found.records:

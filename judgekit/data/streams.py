@@ -274,7 +274,7 @@ def open_atomic(path: str | Path) -> Iterator[BinaryIO]:
     check_outputs(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        if target.is_symlink():
+        if target.is_symlink() and (target.is_file() or not target.exists()):
             target = target.resolve()
         if target.is_dir():
             raise DataError("is a folder; a file was to be written there", path)

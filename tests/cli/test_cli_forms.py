@@ -7,6 +7,8 @@ import gzip
 import io
 import json
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -281,6 +283,37 @@ def test_convert_says_what_it_wrote_and_never_replaces_its_input(judgekit: Judge
     assert "is an input of this command" in same.err
     unknown = judgekit("convert", "nowhere.csv", "x.trec")
     assert "no such file" in unknown.err
+
+
+def test_convert_replaces_no_output_in_silence_and_says_what_it_leaves_out(judgekit: Judgekit, folder: Path) -> None:
+    line = {"query_id": "q1", "text": "who?", "answers": ["Ann"], "tags": ["x"], "year": 1999}
+    (folder / "q.jsonl").write_text(json.dumps(line) + "\n")
+    said = judgekit("convert", "q.jsonl", "q.csv", "--kind", "queries")
+    assert said.out == "1 queries as csv without what holds lists or objects (tags): q.csv\n"
+    assert (folder / "q.csv").read_text() == 'query_id,text,answers,year\nq1,who?,"[""Ann""]",1999\n'
+    (folder / "q.csv").write_text("mine")
+    said = judgekit("convert", "q.jsonl", "q.csv", "--kind", "queries")
+    assert (said.code, (folder / "q.csv").read_text()) == (2, "mine")
+    assert "is there already; choose another name, or replace it with --force" in said.err
+    assert judgekit("convert", "q.jsonl", "q.csv", "--kind", "queries", "--force").code == 0
+    assert (folder / "q.csv").read_text() != "mine"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no /dev/stdout")
+@pytest.mark.parametrize("piped", [True, False])
+def test_convert_writes_to_standard_output_where_that_has_a_name(folder: Path, piped: bool) -> None:
+    (folder / "run.csv").write_text("query_id,doc_id,score\nq1,d1,1\n")
+    command = [sys.executable, "-m", "judgekit", "convert", "run.csv", "/dev/stdout", "--format-out", "trec"]
+    with (folder / "taken").open("wb") as file:
+        done = subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE if piped else file)
+    found = done.stdout if piped else (folder / "taken").read_bytes()
+    assert found.split()[:3] == [b"q1", b"Q0", b"d1"]
+
+
+def test_chunks_writes_no_json_lines_under_the_name_of_a_table(judgekit: Judgekit) -> None:
+    said = judgekit("chunks", "pages.jsonl", "docs.jsonl", "-o", "out.csv")
+    assert said.code == 2
+    assert "--out out.csv: documents are written as JSON lines" in said.err
 
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "formats.md"

@@ -95,6 +95,20 @@ def test_a_damaged_index_is_built_anew(path: Path, tmp_path: Path) -> None:
         assert read_docs(path, memory_limit=0, index=index).get(["d3"]) == [FOUND[3]]
 
 
+def test_what_a_killed_command_left_goes_with_the_next_index_of_that_file(path: Path, tmp_path: Path) -> None:
+    read_docs(path, memory_limit=0, index=tmp_path / "index")
+    [made] = (tmp_path / "index" / "docs").iterdir()
+    made.unlink()
+    old, new, other = (made.with_name(f".{name}.12-ab.tmp") for name in (made.name, f"{made.stem}.texts", "mine"))
+    for left in (old, new, other):
+        left.write_text("left")
+    (rows := made.with_name(f".{made.name}.xyz.tmp")).mkdir()
+    for left in (old, other, rows):
+        os.utime(left, (0, 0))
+    read_docs(path, memory_limit=0, index=tmp_path / "index")
+    assert set(made.parent.iterdir()) == {made, new, other}
+
+
 def test_a_cache_that_cannot_be_written_is_done_without(path: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file where a folder should be")
     docs = read_docs(path, memory_limit=0, index=tmp_path / "cache")
