@@ -176,6 +176,8 @@ class Comparison:
     client: Speed
     peer: Speed | None
     sent: tuple[int, int]
+    stored: float
+    """Bytes on disk a pair."""
 
     @property
     def throughput(self) -> float:
@@ -198,6 +200,7 @@ class Comparison:
             f"  raw aiohttp    {self.raw}\n"
             f"  judgekit       {self.cold}  {self.throughput:.2f} x raw, CPU {self.cpu:.2f} x, {self.sent[0]:,} sent\n"
             f"  warm re-run    {self.warm}  {self.rerun:.1f} x cold, {self.sent[1]:,} sent\n"
+            f"  store          {self.stored:9,.0f} bytes a pair\n"
             f"  openai client  {self.client}  {self.client.rate / self.raw.rate:.2f} x raw\n"
             f"  ragas          {f'{self.peer}  {self.peer.rate / self.raw.rate:.2f} x raw' if self.peer else '-'}"
         )
@@ -215,7 +218,9 @@ def compare(base_url: str, pairs: int, concurrency: int, store: Path) -> Compari
 
     raw, (cold, sent), (warm, again) = run("raw")[0], run("judgekit"), run("judgekit")
     client = run("openai", min(pairs, 2500))[0]
-    return Comparison(concurrency, raw, cold, warm, client, ragas(min(pairs, 1000), concurrency), (sent, again))
+    peer = ragas(min(pairs, 1000), concurrency)
+    stored = sum(file.stat().st_size for file in store.iterdir()) / pairs
+    return Comparison(concurrency, raw, cold, warm, client, peer, (sent, again), stored)
 
 
 def contestant(name: str, base_url: str, store: str, pairs: int, concurrency: int) -> None:

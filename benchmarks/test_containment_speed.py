@@ -40,7 +40,7 @@ class Context:
 def real(folder: Path, depth: int) -> Pairs:
     queries, docs = read_queries(folder / "queries.jsonl"), read_docs(folder / "docs.jsonl")
     runs = [read_run(path) for path in sorted((folder / "runs").glob("*.trec"))]
-    return [(queries[q], docs.get(ids)) for q, ids in pool(runs, queries, depth).items()]
+    return [(queries[q], docs.get(ids)) for q, ids in pool(runs, queries, depth)]
 
 
 def made_up(queries: int, depth: int) -> Pairs:

@@ -1,0 +1,103 @@
+"""What a pair takes in memory while it is labelled and written: the least and the most of two sizes, each in a process.
+
+    python -m benchmarks.label_memory [PAIRS PAIRS]
+
+Containment labels queries of 100 documents each; memory is what the process holds of its own (``RssAnon``), the most of
+each stage. What a pair takes is the slope between the sizes.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+DEPTH, DOCS = 100, 200_000
+
+
+def make(pairs: int, folder: Path) -> None:
+    """Write queries, documents and a run of that many rows."""
+    rng = random.Random(1)
+    with (folder / "docs.jsonl").open("w") as docs:
+        for i in range(DOCS):
+            docs.write(f'{{"doc_id": "D{i:07d}", "text": "passage {i} of a few words, number {i * 7 % 1000}"}}\n')
+    with (folder / "queries.jsonl").open("w") as queries, (folder / "run.trec").open("w") as run:
+        for q in range(pairs // DEPTH):
+            queries.write(f'{{"query_id": "q{q}", "text": "question {q}?", "answers": ["{q % 1000}"]}}\n')
+            first = rng.randrange(DOCS - DEPTH)
+            run.writelines(f"q{q} Q0 D{first + i:07d} {i + 1} {DEPTH - i} r\n" for i in range(DEPTH))
+
+
+def held_mib() -> float:
+    """Return what this process holds of its own now."""
+    status = Path("/proc/self/status").read_text().splitlines()
+    return float(next(line.split()[1] for line in status if line.startswith("RssAnon:"))) / 1024
+
+
+def child(folder: Path) -> None:
+    """Label and write in this process; print the most memory of each stage as JSON."""
+    from judgekit import stages
+    from judgekit.client.session import Session, run_sync
+    from judgekit.data.files import write_labels
+    from judgekit.data.labelings import Labeling
+    from judgekit.data.trec import write_qrels
+    from judgekit.labelers.base import build
+
+    most, found = [held_mib()], {}
+
+    def watch() -> None:
+        while True:
+            most[0] = max(most[0], held_mib())
+            time.sleep(0.01)
+
+    def ended(stage: str) -> None:
+        found[stage], most[0] = max(most[0], held_mib()), held_mib()
+
+    threading.Thread(target=watch, daemon=True).start()
+    files = folder / "queries.jsonl", folder / "docs.jsonl", {"run": folder / "run.trec"}
+    collection = stages.Collection.make(*files, DEPTH, cache=folder / "cache")
+    ended("read")
+    labeler = build("containment", stages.Resources(docs=collection.docs))
+
+    async def label() -> Labeling:
+        async with Session(folder / "cache") as session:
+            return await stages.label_pool(labeler, collection, session)
+
+    labeling = run_sync(label())
+    ended("label")
+    write_qrels(labeling, folder / "out.qrels")
+    write_labels(labeling, folder / "out.parquet")
+    ended("write")
+    print(json.dumps(found))
+
+
+def measure(pairs: int) -> dict[str, float]:
+    """Return the most memory of each stage, MiB, for so many pairs."""
+    with tempfile.TemporaryDirectory() as scratch:
+        make(pairs, Path(scratch))
+        command = [sys.executable, "-m", "benchmarks.label_memory", "child", scratch]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def compare(few: int, many: int) -> dict[str, float]:
+    """Print the memory of each stage at two sizes; return the bytes that a further pair takes."""
+    small, large = measure(few), measure(many)
+    slope = {stage: (large[stage] - small[stage]) * 2**20 / (many - few) for stage in small}
+    for stage, of_pair in slope.items():
+        sizes = f"{few:,} pairs {small[stage]:5.0f} MiB, {many:,} pairs {large[stage]:5.0f} MiB"
+        print(f"{stage:6s}{sizes}, a further pair {of_pair:4.0f} bytes")
+    return slope
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["child"]:
+        child(Path(sys.argv[2]))
+    else:
+        compare(*map(int, sys.argv[1:3])) if sys.argv[1:] else compare(1_000_000, 3_000_000)
