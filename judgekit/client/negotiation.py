@@ -6,7 +6,8 @@ schema), or drops the parameter; that is remembered for the endpoint and model, 
 (the body really sent). The identity of a request does not change by it.
 
 A server may also take a constraint and ignore it, which a reply shows that is none of the choices. Then the choices are
-told in SGLang's words instead, as ``regex`` and then as ``ebnf``, and if these are ignored, too, as they were.
+told in other words, SGLang's ``regex`` and ``ebnf`` and llama.cpp's ``grammar``, and if these are ignored, too, as they
+were.
 """
 
 from __future__ import annotations
@@ -22,24 +23,24 @@ from judgekit.client.noticing import Cuts, Thinking
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.types import CONSTRAINTS
 
-__all__ = ["Negotiated", "in_words"]
+__all__ = ["WORDS", "Negotiated", "in_words"]
 
 _SWAP = {
     "max_tokens": "max_completion_tokens",
     "max_completion_tokens": "max_tokens",
     "response_format": "structured_outputs",
 }
-_WORDS = ("structured_outputs", "regex", "ebnf")
-"""The fields that say which words a reply may be: vLLM's, and SGLang's two."""
+WORDS = ("structured_outputs", "regex", "ebnf", "grammar")
+"""The fields that say which words a reply may be: vLLM's, SGLang's two, and llama.cpp's."""
 
 _TOGETHER = {"logprobs": ("logprobs", "top_logprobs")}
 
 
 def in_words(form: str, words: list[str]) -> Any:
-    """Return the value of one of `_WORDS` that allows these words alone."""
+    """Return the value of one of `WORDS` that allows these words alone."""
     if form == "regex":
         return f"({'|'.join(map(re.escape, words))})"
-    if form == "ebnf":
+    if form in ("ebnf", "grammar"):
         return f"root ::= {' | '.join(json.dumps(word, ensure_ascii=False) for word in words)}"
     return {"choice": words}
 
@@ -100,7 +101,7 @@ class Negotiated:
         if not words or said.strip() in words or form not in orjson.loads(sent):
             return None
         self._ignored.add(form)
-        then = next((other for other in _WORDS if other not in self._ignored | self.dropped), None)
+        then = next((other for other in WORDS if other not in self._ignored | self.dropped), None)
         self.swapped["structured_outputs"] = then or "structured_outputs"
         return f"the choices are sent as {then}" if then else "replies are read as they come"
 

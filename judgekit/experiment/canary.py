@@ -83,6 +83,7 @@ async def canary(
     *,
     budget: Budget | None = None,
     progress: Progress = silent,
+    wait_s: float = 0.0,
 ) -> Canary:
     """Ask about ``pairs`` stored pairs of each labeling again, drawn by the experiment's seed over all queries.
 
@@ -92,6 +93,7 @@ async def canary(
         store: folder of the reply store, which is only read.
         budget: where to stop.
         progress: called with events.
+        wait_s: how long a server that is not ready is waited for.
 
     Raises:
         StoppedError: the endpoint or the budget does not allow to go on.
@@ -100,7 +102,7 @@ async def canary(
     flips = []
     async with (
         Session(store if has_store(store) else None, mode="read-only") as base,
-        Session(None, mode="off", budget=budget, prices=prices, progress=progress) as anew,
+        Session(None, mode="off", budget=budget, prices=prices, progress=progress, wait_s=wait_s) as anew,
     ):
         for name, labeler in prepared.labelers.items():
             if labeler.needs.asked:

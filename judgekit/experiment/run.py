@@ -405,7 +405,7 @@ async def run_async(
     store = default_store_path() if cache is None else Path(cache)
     asked_again: tuple[str, ...] = ()
     if canary is not None:
-        found = await ask_again(prepared, canary, store, budget=budget, progress=progress)
+        found = await ask_again(prepared, canary, store, budget=budget, progress=progress, wait_s=wait_s)
         asked_again, budget = tuple(map(str, found.flips)), budget and budget.less(found.spent)
         for line in asked_again:
             progress(Event("canary", len(found.flips), len(found.flips), note=line))

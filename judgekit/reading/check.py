@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from judgekit.client.negotiation import Negotiated, in_words
+from judgekit.client.negotiation import WORDS, Negotiated, in_words
 from judgekit.client.noticing import Thinking
 from judgekit.client.transports import disconnect, open_transport, openai_client, openai_headers
 from judgekit.errors import nearest
@@ -211,7 +211,7 @@ async def _json_schema(probe: _Probe) -> Check:
 async def _choice(probe: _Probe) -> Check:
     """Ask for the contrary of what the constraint allows: only a server that honours it gets one of the words."""
     found: list[Check] = []
-    for form in ("structured_outputs", "regex", "ebnf"):
+    for form in WORDS:
         name = f"choice ({form})"
         words = [word for word, _ in _WORD.options]
         reply = await probe.ask("Name a fruit, in one word.", **{form: in_words(form, words)})

@@ -1,7 +1,7 @@
 """The terminal tables: verdict, labelings x measures, what each labeling needs and costs.
 
 On a terminal the tables fit its width: measures that do not fit go to a further table. Elsewhere (a pipe, a file, CI)
-the same tables come without colour codes, without wrapping and without truncation.
+the same tables come without colour codes and without truncation, and fit `PLAIN` columns; sentences are not wrapped.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
+from rich.constrain import Constrain
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -34,7 +35,10 @@ from judgekit.report.words import (
 __all__ = ["print_tables"]
 
 WIDE = 100_000
-"""Columns of a console that is not a terminal, so that nothing is ever cut or wrapped."""
+"""Columns of a console that is not a terminal, so that no sentence is ever cut or wrapped."""
+
+PLAIN = 100
+"""Columns that its tables fit into."""
 
 
 def print_tables(results: Results, console: Console | None = None) -> None:
@@ -73,8 +77,9 @@ def _parts(results: Results, console: Console, *, compact: bool) -> Iterator[Ren
     yield Text()
     for part in (g for g in grids(results) if is_primary(g.part, results.primary)):
         yield from _grid(part, results, console, compact=compact)
-    yield _needs(results)
-    yield _costs(results)
+    yield _needs(results) if compact else Constrain(_needs(results), PLAIN)
+    costs = _costs(results, compact=compact)
+    yield costs if compact else Constrain(costs, PLAIN)
 
 
 def _grid(part: Grid, results: Results, console: Console, *, compact: bool) -> Iterator[RenderableType]:
@@ -84,13 +89,12 @@ def _grid(part: Grid, results: Results, console: Console, *, compact: bool) -> I
     where += f", {chosen.model}" if chosen.model else ""
     where += f", {chosen.dataset}" if chosen.dataset else ""
     yield Text.assemble(("Concordance with answer quality ", "bold"), clean(f"({where}; 0.5 is chance)"))
-    chunks = [part.measures]
-    if compact:
-        names = max([8, *(cell_len(f"{n} {marks(part.shared(n))}") for n in part.labelings)])
-        # A column is at least as wide as "[.000, .000]" and as its name; two more go to padding.
-        column = max([12, *(cell_len(m) + 1 for m in part.measures)]) + 2
-        fit = max(1, (console.width - min(names, 40) - 2) // column)
-        chunks = [part.measures[i : i + fit] for i in range(0, len(part.measures), fit)]
+    names = max([8, *(cell_len(f"{n} {marks(part.shared(n))}") for n in part.labelings)])
+    # A column is at least as wide as "[.000, .000]", or a mark and "0.000 [0.000, 0.000]", and as its name; beside it
+    # is padding.
+    column = max([12 if compact else 22, *(cell_len(m) + 1 for m in part.measures)]) + 2
+    fit = max(1, ((console.width if compact else PLAIN) - min(names, 40) - 2) // column)
+    chunks = [part.measures[i : i + fit] for i in range(0, len(part.measures), fit)]
     for measures in chunks:
         yield _cells(part, measures, results.primary.measure, compact=compact)
     yield from _legend(part, results)
@@ -147,16 +151,16 @@ def _needs(results: Results) -> Table:
     return table
 
 
-def _costs(results: Results) -> Group:
+def _costs(results: Results, *, compact: bool) -> Group:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, title="What it takes with nothing cached")
     table.title_justify, table.title_style = "left", "bold"
     table.add_column("", overflow="fold")
-    for name in ("requests", "prompt tokens", "completion tokens", "money", "request-seconds", "sent now", "time now"):
-        table.add_column(name, justify="right", overflow="fold")
+    for name in ("requests", "prompt tokens", "completion tokens", "money", "request seconds", "sent now", "time now"):
+        table.add_column(name.replace(" ", "\n"), justify="right", overflow="fold", no_wrap=not compact)
     for info in results.labelings:
         table.add_row(Text(clean(info.name)), *_standalone(info.spending, results.currency))
     for answers in results.answers:
-        name = f"end to end: {clean(answers.name)}" if answers.name else "end to end"
+        name = f"end to end: {clean(answers.name)}" if len(results.answers) > 1 and answers.name else "end to end"
         if answers.at_verdict is not None:
             row = f"{name}, top {results.primary.depth}"
             table.add_row(Text(row), *_cost(answers.at_verdict, results.currency), "", "")

@@ -51,7 +51,7 @@ MOCK_URL: Final = "mock:"
 RECORDED_URL: Final = "recorded:"
 """The base_url of the replies that a real model gave to the bundled sample's requests; opens no socket."""
 
-CONSTRAINTS = frozenset({"response_format", "structured_outputs", "regex", "ebnf"})
+CONSTRAINTS = frozenset({"response_format", "structured_outputs", "regex", "ebnf", "grammar"})
 """The fields of a request body that hold a model to a form: OpenAI's, and vLLM's."""
 
 _MANY = 2**53

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.client.mock import MockTransport, ScriptedTransport, completion
-from judgekit.client.negotiation import Negotiated, in_words
+from judgekit.client.negotiation import WORDS, Negotiated, in_words
 from judgekit.client.noticing import Cuts
 from judgekit.reading.check import check_endpoint
 from judgekit.wire.types import Endpoint
@@ -98,11 +98,11 @@ def pieces(text: str) -> int:
     return len(re.findall(r"\w{1,6}|\W", text))
 
 
-WORDS = ["the", "of", "and", "bridge", "river", "county", "information", "international", "approximately", "1998"]
+VOCABULARY = ["the", "of", "and", "bridge", "river", "county", "information", "international", "approximately", "1998"]
 
 
 def prose(words: int, seed: int) -> str:
-    return " ".join(random.Random(seed).choices(WORDS, k=words))
+    return " ".join(random.Random(seed).choices(VOCABULARY, k=words))
 
 
 def test_prompts_that_are_cut_in_silence_are_told_once_and_change_nothing() -> None:
@@ -204,18 +204,18 @@ def sglang(form: str) -> Any:
     return lambda body: "relevant" if form in body else "Sure! It is relevant."
 
 
-@pytest.mark.parametrize("form", ["structured_outputs", "regex", "ebnf", "none"])
+@pytest.mark.parametrize("form", [*WORDS, "none"])
 def test_a_form_that_a_server_ignores_is_told_in_the_words_of_another(form: str) -> None:
     found, sent = run(sglang(form), params=CHOICE, concurrency=1)
     told = [note for note in found.notes if "ignores the words" in note]
-    assert len(told) == ["structured_outputs", "regex", "ebnf", "none"].index(form)
+    assert len(told) == [*WORDS, "none"].index(form)
     last = sent[-1]
     if form == "none":
         assert last["structured_outputs"] == CHOICE["structured_outputs"]
         assert "as they come" in told[-1]
     else:
         assert last[form] == in_words(form, ["relevant", "irrelevant"])
-        assert sum(name in last for name in ("structured_outputs", "regex", "ebnf")) == 1
+        assert sum(name in last for name in WORDS) == 1
 
 
 def test_many_requests_in_flight_change_the_form_once() -> None:
@@ -232,7 +232,7 @@ def test_what_is_refused_instead_is_left_out() -> None:
     assert json.loads(learned.apply(body)) == {"model": "m"}
 
 
-@pytest.mark.parametrize("form", ["structured_outputs", "regex", "ebnf"])
+@pytest.mark.parametrize("form", WORDS)
 def test_the_mock_holds_to_each_form(form: str) -> None:
     asked = {form: in_words(form, ["relevant", "irrelevant"])}
     messages = [{"role": "user", "content": "Name a fruit.\n<question>old bridge?</question>\n<passage>x</passage>"}]

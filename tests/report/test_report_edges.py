@@ -93,7 +93,7 @@ def test_tokens_are_a_share_of_the_answers_that_the_verdict_is_about(make_result
     share = f"{(judge.prompt_tokens + judge.completion_tokens) / (2_000_000 + 9_000):.0%}"
     page, text = shown(results)
     assert ["judge", "4,812", "1,532,884", "9,624", "6 min 52 s", "0.24 USD", share, "1.04 times"] in outline(page).rows
-    assert "end to end: reader-small, top 5" in text
+    assert "end to end, top 5" in text
     more = dataclasses.replace(whole, spending=Spending(Cost(9000, 12_000_000, 50_000)))
     assert share in shown(make_results(answers=(more,)))[0], "whatever the other depths take"
     none = dataclasses.replace(whole, at_verdict=None)
