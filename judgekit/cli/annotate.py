@@ -15,6 +15,7 @@ from judgekit.cli.common import (
     CacheMode,
     Concurrency,
     Model,
+    Prompts,
     Quiet,
     Transport,
     console,
@@ -193,6 +194,7 @@ def ask(
     base_url: BaseUrl = None,
     model: Model = None,
     prompt: Annotated[str, typer.Option(help="Preference prompt.")] = "prefer-answer",
+    prompts: Prompts = None,
     api_key_env: ApiKeyEnv = None,
     transport: Transport = "http",
     api: Api = "chat",
@@ -207,11 +209,11 @@ def ask(
     from judgekit.people.tasks import Sample
     from judgekit.reading.asking import Asker
     from judgekit.reading.prompts import find_prompt
-    from judgekit.stages import Resources, with_session
+    from judgekit.stages import Resources, own_prompts, with_session
 
     made = Sample.read(sample)
     resources = Resources(endpoints(base_url, model, api_key_env, concurrency, transport, api))
-    asker = Asker(resources.endpoint(None).llm, find_prompt(prompt, Path))
+    asker = Asker(resources.endpoint(None).llm, find_prompt(prompt, Path, own_prompts(prompts)))
     with progress(quiet) as draw:
         text, counts = with_session(
             lambda session: prefer(made, asker, session), cache=cache, mode=cache_mode, progress=draw

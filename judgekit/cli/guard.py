@@ -15,6 +15,7 @@ from judgekit.cli.common import (
     CacheMode,
     Concurrency,
     Model,
+    Prompts,
     Quiet,
     Transport,
     endpoints,
@@ -73,6 +74,7 @@ def guard(
     json: Annotated[Path | None, typer.Option(help="Write all of it as JSON.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write Markdown, for a comment on a pull request.")] = None,
+    prompts: Prompts = None,
     base_url: BaseUrl = None,
     model: Model = None,
     api_key_env: ApiKeyEnv = None,
@@ -107,7 +109,7 @@ def guard(
     }
     given: dict[str, Any] = {key: value for key, value in rules.items() if value is not None}
     used: dict[str, Any] = {"cache": cache, "mode": cache_mode}
-    here = {"queries": queries, "docs": docs, "qrels": qrels, "quality": quality, "scale": scale}
+    here = {"queries": queries, "docs": docs, "qrels": qrels, "quality": quality, "scale": scale, "prompts": prompts}
     outputs = {words.as_json: json, words.junit: junit, words.markdown: markdown}
     written = [path.absolute() for path in (*outputs.values(), sequential) if path is not None]
     if len(set(written)) < len(written):
@@ -144,6 +146,7 @@ def guard(
                 metric=metric,
                 depth=depth,
                 scale=scale,
+                prompts=prompts,
                 endpoints=list(endpoints(base_url, model, api_key_env, concurrency, transport, api).values()),
                 **used,
                 **given,

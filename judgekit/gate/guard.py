@@ -458,6 +458,7 @@ def guard(
     sequential: str | Path | None = None,
     endpoints: Endpoint | Sequence[Endpoint] | None = None,
     fields: Fields = "title+text",
+    prompts: str | Path | None = None,
     cache: str | Path | None = None,
     mode: Mode = "on",
     max_requests: int = 1_000,
@@ -490,6 +491,7 @@ def guard(
         sequential: a JSON file that keeps what was seen, so that all looks and all changes together keep ``alpha``.
         endpoints: as for `judgekit.label`, like the next three.
         fields: how documents are rendered.
+        prompts: a folder of prompts of your own; short names are found there first.
         cache: folder of the reply store.
         mode: ``on``, ``off``, ``read-only`` or ``refresh``.
         max_requests: for new labels, at most; documents beyond it have no label.
@@ -532,7 +534,7 @@ def guard(
                 raise UsageError("a labeler needs the queries and the documents")
             k = one.cutoff or depth or 10
             collection = stages.Collection.make(asked, docs, runs, k, cache=cache)
-            built = build(labeler or "", stages.resources_of(endpoints, fields, collection.docs))
+            built = build(labeler or "", stages.resources_of(endpoints, fields, collection.docs, prompts))
             found = stages.with_session(
                 lambda session: by_labeler(built, str(built.spec), collection, one, session, rules, progress),
                 cache=cache,

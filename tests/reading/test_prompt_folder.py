@@ -163,3 +163,12 @@ def test_a_gate_of_the_experiment_finds_them_too(folder: Path, tmp_path: Path, j
     path.write_text(text.replace("limit = 3", "limit = 30") + '[guard]\nbase = "bm25"\nnew = "tfidf"\n')
     said = judgekit("guard", str(path), "--cache", str(tmp_path / "cache"))
     assert said.code in (0, 1, 5), said.err
+    twice = judgekit("guard", str(path), "--prompts", str(folder))
+    assert "--prompts does not go with" in twice.err
+    sample = EXPERIMENT.parent
+    data = ("--queries", sample / "queries.jsonl", "--docs", sample / "docs.jsonl", "--cache", tmp_path / "cache")
+    runs, llm = (f"{sample}/runs/bm25.trec", f"{sample}/runs/tfidf.trec"), ("--base-url", "mock:", "--model", "mock")
+    said = judgekit(
+        "guard", *runs, *data, *llm, "--labeler", "judge(prompt=city)", "--prompts", folder, "--measure", "P@1"
+    )
+    assert said.code in (0, 1, 5), said.err
