@@ -52,6 +52,7 @@ class Context:
     only: Endpoint
     fields: Fields = "title+text"
     docs: None = None
+    prompts: None = None
 
     def endpoint(self, name: str | None) -> Endpoint:
         return self.only
