@@ -17,16 +17,20 @@ from judgekit.cli.common import (
     Cache,
     CacheMode,
     Concurrency,
+    MaxCost,
+    MaxRequests,
+    MaxTokens,
     Model,
+    PriceOption,
+    Settings,
     Transport,
     endpoints,
+    spending,
     store_path,
 )
 
 if TYPE_CHECKING:
     import socket
-
-    from judgekit.client.budget import Prices
 
 __all__ = ["serve"]
 
@@ -41,6 +45,7 @@ def serve(
     concurrency: Concurrency = 16,
     transport: Transport = "http",
     api: Api = "chat",
+    settings: Settings = None,
     host: Annotated[str, typer.Option(help="Address to serve at; one that others reach needs a token.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve at; 0 takes a free one.")] = 8787,
     token_env: Annotated[
@@ -49,9 +54,10 @@ def serve(
     ] = None,
     cache: Cache = None,
     cache_mode: CacheMode = "on",
-    max_requests: Annotated[int | None, typer.Option(min=0, help="Send no more requests than these.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=0, help="Use no more tokens than these.")] = None,
-    max_cost: Annotated[float | None, typer.Option(min=0, help="Spend no more than this (needs prices).")] = None,
+    price: PriceOption = None,
+    max_requests: MaxRequests = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
 ) -> None:
     """Serve the reply store to other tools, as an OpenAI-compatible server that passes on what the store lacks.
 
@@ -66,15 +72,16 @@ def serve(
     from judgekit.client.session import Session
     from judgekit.errors import UsageError
 
-    prices: Prices = {}
-    asked = endpoints(base_url, model, api_key_env, concurrency, transport, api)
-    if experiment is not None:
+    asked = endpoints(base_url, model, api_key_env, concurrency, transport, api, settings)
+    if experiment is None:
+        budget, prices = spending(max_requests, max_tokens, max_cost, price)
+    else:
         from judgekit.experiment.file import load
 
-        if asked:
-            raise UsageError("an experiment file names the endpoints: leave out --base-url and --model, or the file")
+        if asked or price:
+            raise UsageError("an experiment file names endpoints and prices: leave out --base-url, --model and --price")
         config = load(experiment)
-        asked, prices = config.servers(), config.price_list()
+        asked, prices, budget = config.servers(), config.price_list(), Budget(max_requests, max_tokens, max_cost)
     token = os.environ.get(token_env, "").strip() if token_env else None
     if token == "":
         raise UsageError(f"--token-env: the environment variable {token_env} is not set or empty")
@@ -83,7 +90,6 @@ def serve(
         sys.stderr.write(f"{text}\n")
 
     folder = store_path(cache)
-    budget = Budget(max_requests, max_tokens, max_cost)
     with (
         _listening(host, port, token) as listening,
         Session(folder, cache_mode, budget, prices, lambda event: tell(f"note: {event.note}")) as session,

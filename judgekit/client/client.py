@@ -72,6 +72,12 @@ class Passed:
     headers: Mapping[str, str]
     body: bytes
 
+    @classmethod
+    def saying(cls, status: int, reason: str, **headers: str) -> Passed:
+        """Return an error of our own, in OpenAI's form."""
+        error = {"message": reason, "type": "judgekit_error", "param": None, "code": None}
+        return cls(status, headers, orjson.dumps({"error": error}))
+
 
 _PASSED_HEADERS = ("content-type", "retry-after", "retry-after-ms", "x-request-id", "x-should-retry")
 
@@ -181,9 +187,8 @@ class Client:
         if patience.seen is not None and patience.seen[0] >= 400:
             status, headers, data = patience.seen
             return Passed(status, {name: headers[name] for name in _PASSED_HEADERS if name in headers}, data)
-        error = {"message": str(self._stopped(verdict.reason)), "type": "judgekit_error", "param": None, "code": None}
         late = isinstance(verdict, Retry) and verdict.down and verdict.worked
-        return Passed(504 if late else 502, {}, orjson.dumps({"error": error}))
+        return Passed.saying(504 if late else 502, str(self._stopped(verdict.reason)))
 
     async def _ask(self, request: Request) -> Outcome:
         patience = Patience(self.endpoint)

@@ -11,8 +11,7 @@ import asyncio
 import hmac
 import socket
 import sqlite3
-import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -114,19 +113,21 @@ class Relay:
         Args:
             request: what is asked.
             key: what the tool sent, for an endpoint without a key of its own.
+
+        Raises:
+            StoppedError: it may not be sent, or could not be stored.
         """
         source = "failed"
-        answer: Reply | Passed
         try:
-            source, answer = await self._ask(request, "" if request.endpoint.keyed else key)
-        except BudgetError as problem:
-            answer = _refusal(402, str(problem), "budget_used_up")
-        except StoppedError as problem:
-            if isinstance(problem, StoreError):
-                self.stop(problem)  # whatever is sent now is paid, and lost
-            answer = _refusal(503, str(problem), "stopped")
-        self.counts[request.endpoint.name][source if isinstance(answer, Reply) else "failed"] += 1
-        return source, answer
+            found, answer = await self._ask(request, "" if request.endpoint.keyed else key)
+            if isinstance(answer, Reply):
+                source = found
+            return source, answer
+        except StoreError as problem:
+            self.stop(problem)  # whatever is sent now is paid, and lost
+            raise
+        finally:
+            self.counts[request.endpoint.name][source] += 1
 
     async def _ask(self, request: Request, key: str) -> tuple[str, Reply | Passed]:
         while True:
@@ -150,26 +151,30 @@ class Relay:
 
     def metrics(self) -> str:
         """Return what was asked and taken so far, as Prometheus reads it."""
-        taken = {name: usage.incurred for name, usage in self._session.totals().items()}
-        servers = [(who[0].name, one) for who, client in self._clients.items() for one in client.servers.all]
-        flying, resting = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
-        for name, server in servers:
-            flying[name, server.url] += server.active
-            resting[name, server.url] |= server.rests_until > time.monotonic()
-        requests = {(name, source): count[source] for name, count in self.counts.items() for source in _SOURCES}
-        tokens = {(name, kind): getattr(a, f"{kind}_tokens") for name, a in taken.items() for kind in _TOKENS}
-        attempts = {(name,): amount.requests for name, amount in taken.items()}
-        cost = {(name,): amount.money for name, amount in taken.items() if amount.money is not None}
-        return "".join(
-            (
-                _family("requests_total", "Requests of tools, by where the answer is from.", requests, "source"),
-                _family("attempts_total", "Requests sent to endpoints, failed ones too.", attempts),
-                _family("tokens_total", "Tokens that endpoints reported.", tokens, "kind"),
-                _family("cost_total", "Money spent, at your prices.", cost),
-                _family("in_flight", "Requests in flight at a server.", flying, "server"),
-                _family("resting", "Whether a server is left alone for now.", resting, "server"),
-            )
-        )
+        values: dict[str, Counter[str]] = defaultdict(Counter)
+
+        def add(name: str, value: float, **labels: str) -> None:
+            shown = ",".join(f"{label}={orjson.dumps(text).decode()}" for label, text in labels.items())
+            values[name][f"judgekit_{name}{{{shown}}}"] += value  # type: ignore[assignment]  # money has cents
+
+        for name, count in self.counts.items():
+            for source in _SOURCES:
+                add("requests_total", count[source], endpoint=name, source=source)
+        for name, usage in self._session.totals().items():
+            taken = usage.incurred
+            add("attempts_total", taken.requests, endpoint=name)
+            add("tokens_total", taken.prompt_tokens, endpoint=name, kind="prompt")
+            add("tokens_total", taken.completion_tokens, endpoint=name, kind="completion")
+            if taken.money is not None:
+                add("cost_total", taken.money, endpoint=name)
+        for (endpoint, _), client in self._clients.items():
+            for server in client.servers.all:
+                add("in_flight", server.active, endpoint=endpoint.name, server=server.url)
+        lines = []
+        for name, series in values.items():
+            lines.append(f"# TYPE judgekit_{name} {'counter' if name.endswith('_total') else 'gauge'}")
+            lines += [f"{one} {value:.12g}" for one, value in series.items()]
+        return "\n".join(lines) + "\n"
 
     async def aclose(self, *, wait: bool = True) -> None:
         """Wait for what is in flight, store it, and close all connections."""
@@ -182,46 +187,30 @@ class Relay:
         await self._session.leave(self._loop)
 
 
-_TOKENS: Final = ("prompt", "completion")
+class _Refusal(Exception):
+    """A request that is not served: the HTTP status and why."""
 
 
-def _family(name: str, told: str, values: Mapping[Any, float], *labels: str) -> str:
-    kind = "counter" if name.endswith("_total") else "gauge"
-    lines = [f"# HELP judgekit_{name} {told}", f"# TYPE judgekit_{name} {kind}"]
-    for key, value in values.items():
-        named = zip(("endpoint", *labels), key, strict=True)
-        shown = ",".join(f"{label}={orjson.dumps(text).decode()}" for label, text in named)
-        lines.append(f"judgekit_{name}{{{shown}}} {value:.12g}")
-    return "\n".join(lines) + "\n"
-
-
-def _refusal(status: int, reason: str, code: str, param: str | None = None) -> Passed:
-    """Return what judgekit itself says, in OpenAI's form; OpenAI's client then does not try again."""
-    error = {"message": reason, "type": "judgekit_error", "param": param, "code": code}
-    return Passed(status, {"x-should-retry": "false"}, orjson.dumps({"error": error}))
-
-
-def _asked(data: bytes, kind: str, api: Api, models: Mapping[str, Endpoint]) -> dict[str, Any] | Passed:
-    """Return the body of a request, without what says nothing, or what is wrong with it."""
-    if not kind.startswith("application/json"):  # what a web page may send elsewhere without asking
-        return _refusal(415, "send JSON, with the content type application/json", "content_type")
+def _asked(data: bytes, kind: str, api: Api, models: Mapping[str, Endpoint]) -> dict[str, Any]:
+    """Return the body of a request, without what says nothing."""
+    if not kind.startswith("application/json"):  # a web page may send anything else to anybody without being asked
+        raise _Refusal(415, "send JSON, with the content type application/json")
     try:
         body = parse_json(data)
     except ValueError:
-        return _refusal(400, "the body is not JSON", "invalid_json")
+        raise _Refusal(400, "the body is not JSON") from None
     shown = SHOWN[api]
     if not isinstance(body, dict) or not isinstance(body.get(shown), list if api == "chat" else list | str):
-        reason = f"the body must be an object with {'a list of messages' if api == 'chat' else 'a prompt'}"
-        return _refusal(400, reason, "invalid_body", shown)
+        raise _Refusal(400, f"the body must be an object with {'a list of messages' if api == 'chat' else 'a prompt'}")
     if body.pop("stream", None):
-        reason = "judgekit serve keeps whole replies and does not stream: leave out stream, or set it to false"
-        return _refusal(400, reason, "streaming_not_supported", "stream")
+        raise _Refusal(
+            400, "judgekit serve keeps whole replies and does not stream: leave out stream, or set it to false"
+        )
     if body.get("model") not in models:
-        reason = f"no model {body.get('model')!r} is served at {ROUTES[api]} (there are: {', '.join(models) or 'none'})"
-        return _refusal(404, reason, "model_not_found", "model")
+        known = ", ".join(models) or "none"
+        raise _Refusal(404, f"no model {body.get('model')!r} is served at {ROUTES[api]} (there are: {known})")
     if key := key_among({name: value for name, value in body.items() if name not in (shown, "tools")}):
-        reason = f"{key} looks like a key, and bodies are stored: send keys as the header Authorization"
-        return _refusal(400, reason, "key_in_body", key)
+        raise _Refusal(400, f"{key} looks like a key, and bodies are stored: send keys as the header Authorization")
     return body
 
 
@@ -241,37 +230,32 @@ def application(relay: Relay, token: str | None = None) -> Starlette:
     def respond(answer: Passed) -> Response:
         return Response(answer.body, answer.status, {"content-type": "application/json", **answer.headers})
 
-    def barred(asked: Asked) -> Passed | None:
+    def admit(asked: Asked) -> None:
         if token is None and not on_this_machine(asked.url.hostname or ""):
-            return _refusal(403, "only this machine is served; other names need --host and a token", "host")
+            raise _Refusal(403, "only this machine is served; other names need --host and a token")
         given = asked.headers.get("authorization", "").encode()
         if token is not None and not hmac.compare_digest(given, f"Bearer {token}".encode()):
-            return _refusal(401, "send the token of judgekit serve as the key", "invalid_token")
-        return None
+            raise _Refusal(401, "send the token of judgekit serve as the key")
 
     async def complete(asked: Asked) -> Response:
-        if refused := barred(asked):
-            return respond(refused)
+        admit(asked)
         api = next(api for api in _APIS if ROUTES[api] == asked.url.path)
         body = _asked(await asked.body(), asked.headers.get("content-type", ""), api, relay.models[api])
-        if isinstance(body, Passed):
-            return respond(body)
         sample = asked.headers.get(SAMPLE_HEADER, "0")
         if not (sample.isascii() and sample.isdigit()):
-            return respond(_refusal(400, f"{SAMPLE_HEADER} must be a number, is {sample!r}", "sample"))
-        key = asked.headers.get("authorization", "").removeprefix("Bearer ") if token is None else ""
+            raise _Refusal(400, f"{SAMPLE_HEADER} must be a number, is {sample!r}")
         try:
             request = relay.request(api, body, int(sample))
         except (DataError, ValueError) as problem:
-            return respond(_refusal(400, f"the body cannot be sent: {problem}", "invalid_body"))
+            raise _Refusal(400, f"the body cannot be sent: {problem}") from None
+        key = asked.headers.get("authorization", "").removeprefix("Bearer ") if token is None else ""
         source, answer = await relay.ask(request, key)
         if isinstance(answer, Passed):
             return respond(answer)
         return Response(answer.raw, 200, {"x-judgekit-source": source}, "application/json")
 
     async def models(asked: Asked) -> Response:
-        if refused := barred(asked):
-            return respond(refused)
+        admit(asked)
         names = dict.fromkeys(name for models in relay.models.values() for name in models)
         known = [{"id": name, "object": "model", "created": 0, "owned_by": "judgekit"} for name in names]
         return respond(Passed(200, {}, orjson.dumps({"object": "list", "data": known})))
@@ -281,12 +265,18 @@ def application(relay: Relay, token: str | None = None) -> Starlette:
         return respond(Passed(200 if relay.problem is None else 503, {}, orjson.dumps(said)))
 
     async def metrics(asked: Asked) -> Response:
-        if refused := barred(asked):
-            return respond(refused)
+        admit(asked)
         return Response(relay.metrics(), media_type="text/plain; version=0.0.4")
 
-    async def unknown(asked: Asked, problem: Exception) -> Response:
-        return respond(_refusal(404, f"{asked.method} {asked.url.path} is not served; {_KNOWN} are", "not_found"))
+    async def failed(asked: Asked, problem: Exception) -> Response:
+        """Say why not; OpenAI's client is told not to try again."""
+        if isinstance(problem, StoppedError):
+            status, reason = 402 if isinstance(problem, BudgetError) else 503, str(problem)
+        elif isinstance(problem, _Refusal):
+            status, reason = problem.args
+        else:
+            status, reason = 404, f"{asked.method} {asked.url.path} is not served; {_KNOWN} are"
+        return respond(Passed.saying(status, reason, **{"x-should-retry": "false"}))
 
     routes = [
         *(Route(ROUTES[api], complete, methods=["POST"]) for api in _APIS),
@@ -294,7 +284,7 @@ def application(relay: Relay, token: str | None = None) -> Starlette:
         Route("/health", health),
         Route("/metrics", metrics),
     ]
-    return Starlette(routes=routes, exception_handlers={HTTPException: unknown})
+    return Starlette(routes=routes, exception_handlers=dict.fromkeys((HTTPException, StoppedError, _Refusal), failed))
 
 
 async def serve(
