@@ -63,8 +63,8 @@ class Dot:
     @property
     def note(self) -> str:
         """What it says, in words."""
-        name = f"{self.series}, {self.word}" if self.word else self.series
-        return f"{name}: {number(self.value)} {interval(self.low, self.high)}".rstrip()
+        where = f", {self.word}" if self.word else "" if math.isnan(self.at) else f" at {self.at:,.10g}"
+        return f"{self.series}{where}: {number(self.value)} {interval(self.low, self.high)}".rstrip()
 
 
 Series = Mapping[str, Sequence[Dot]]
@@ -85,11 +85,9 @@ class _Scope:
 def figures(results: Results) -> Figures:
     """Return the figures that a result has, in the order in which a reader wants them."""
     found: list[Figure | None] = []
-    scopes = list(_scopes(results))
-    for scope in scopes:
-        found += [
-            draw(results, scope) for draw in (_by_use, _cost, _against_k, _best_at_k, _against_model, _against_mode)
-        ]
+    of_cell = (_by_use, _cost, _against_k, _best_at_k, _against_model, _against_mode)
+    for scope in _scopes(results):
+        found += [draw(results, scope) for draw in of_cell]
     found += [draw(results, _order(results)) for draw in (_widths, _cases, _shares, _agreement)]
     return Figures(one for one in found if one is not None)
 
@@ -130,6 +128,12 @@ def _uses(results: Results) -> list[tuple[str, str]]:
     return sorted(USES.items(), key=lambda use: use[1] != results.primary.level)
 
 
+def _by_uses(results: Results, dots_of: Callable[[str], list[Dot]]) -> dict[str, list[Dot]]:
+    """Return the dots of each use's level, of the uses that have any."""
+    made = {IN_WORDS[use]: dots_of(level) for use, level in _uses(results)}
+    return {title: dots for title, dots in made.items() if any(math.isfinite(d.value) for d in dots)}
+
+
 def _dot(row: Mapping[str, Any], at: float, word: str = "") -> Dot:
     hollow = "by_construction" in split_flags(row["flags"])
     return Dot(row["labeling"], at, row["value"], row["ci_low"], row["ci_high"], hollow, word)
@@ -146,18 +150,11 @@ def _told(panels: Series) -> str:
 
 def _data(panels: Series, across: str, value: str, panel: str = "use") -> pd.DataFrame:
     rows = [
-        {
-            panel: title,
-            "labeling": d.series,
-            across: d.word or ("" if math.isnan(d.at) else d.at),
-            value: d.value,
-            "low": d.low,
-            "high": d.high,
-        }
+        (title, d.series, d.word or ("" if math.isnan(d.at) else d.at), d.value, d.low, d.high)
         for title, dots in panels.items()
         for d in dots
     ]
-    frame = pd.DataFrame(rows)
+    frame = pd.DataFrame(rows, columns=[panel, "labeling", across, value, "low", "high"])
     return frame.drop(
         columns=[c for c in (panel, across, "low", "high") if not (frame[c] != "").any() or frame[c].isna().all()]
     )
@@ -186,7 +183,7 @@ def _made(
 
 def _names(names: Sequence[str], top: float, step: float) -> tuple[float, list[Markup]]:
     """Return where the rows begin that have these names, and the names."""
-    left = min(230.0, 24 + max(svg.text_width(svg.cut(name, 28)) for name in names))
+    left = min(240.0, 24 + max(svg.text_width(svg.cut(name, 28)) for name in names))
     places = ((name, top + step * (i + 0.5) + 4) for i, name in enumerate(names))
     return left, [tag("text", svg.cut(n, 28), tag("title", n), x=left - 12, y=y, class_="end") for n, y in places]
 
@@ -277,12 +274,13 @@ def _lines(
 
 def _by_use(results: Results, scope: _Scope) -> Figure | None:
     """Return concordance of the primary measure by labeling, for both uses, with the single runs below."""
-    primary, panels = results.primary, dict[str, list[Dot]]()
-    for use, level in _uses(results):
+    primary = results.primary
+
+    def dots_of(level: str) -> list[Dot]:
         rows = _of(scope.frame, answered=True, level=level, depth=primary.depth, measure=scope.measure)
-        dots = [_dot(row, math.nan, "" if row["run"] == primary.run else row["run"]) for row in rows]
-        if any(math.isfinite(d.value) for d in dots if not d.word):
-            panels[IN_WORDS[use]] = dots
+        return [_dot(row, math.nan, "" if row["run"] == primary.run else row["run"]) for row in rows]
+
+    panels = _by_uses(results, dots_of)
     if not panels:
         return None
     single = any(d.word for dots in panels.values() for d in dots)
@@ -297,17 +295,14 @@ def _by_use(results: Results, scope: _Scope) -> Figure | None:
 
 def _against_k(results: Results, scope: _Scope) -> Figure | None:
     """Return concordance against k for both uses, or None with fewer than two depths."""
-    primary, panels = results.primary, dict[str, list[Dot]]()
-    for use, level in _uses(results):
-        rows = _of(scope.frame, answered=True, level=level, run=primary.run)
-        dots = [
-            _dot(row, row["depth"])
-            for row in sorted(rows, key=lambda row: row["depth"])
-            if row["depth"] > 0 and row["measure"] == at_depth(scope.measure, row["depth"])
-        ]
-        if len({d.at for d in dots if math.isfinite(d.value)}) > 1:
-            panels[IN_WORDS[use]] = dots
-    if not panels:
+
+    def dots_of(level: str) -> list[Dot]:
+        rows = _of(scope.frame, answered=True, level=level, run=results.primary.run)
+        fixed = [r for r in rows if r["depth"] > 0 and r["measure"] == at_depth(scope.measure, r["depth"])]
+        return [_dot(row, row["depth"]) for row in sorted(fixed, key=lambda row: row["depth"])]
+
+    panels = _by_uses(results, dots_of)
+    if len({d.at for dots in panels.values() for d in dots if math.isfinite(d.value)}) < 2:
         return None
     caption = (
         f"{at_depth(scope.measure, None)} at each k{scope.words}: the questions are answered again from the top k."
@@ -360,13 +355,13 @@ def _against_mode(results: Results, scope: _Scope) -> Figure | None:
 def _against(
     results: Results, scope: _Scope, frame: pd.DataFrame, column: str, what: str, caption: str
 ) -> Figure | None:
-    primary, panels = results.primary, dict[str, list[Dot]]()
-    names = [str(name) for name in dict.fromkeys(frame[column])]
-    for use, level in _uses(results) if len(names) > 1 else ():
+    primary, names = results.primary, [str(name) for name in dict.fromkeys(frame[column])]
+
+    def dots_of(level: str) -> list[Dot]:
         rows = _of(frame, level=level, run=primary.run, depth=primary.depth, measure=scope.measure)
-        dots = [_dot(row, names.index(row[column]), row[column]) for row in rows]
-        if any(math.isfinite(d.value) for d in dots):
-            panels[IN_WORDS[use]] = dots
+        return [_dot(row, names.index(row[column]), row[column]) for row in rows]
+
+    panels = _by_uses(results, dots_of) if len(names) > 1 else {}
     if not panels:
         return None
     return _lines(f"against-{column}", f"Concordance against the {what}", caption, panels, scope.order, x_title=what,
@@ -429,9 +424,8 @@ def _cost(results: Results, scope: _Scope) -> Figure | None:
         base = across(d.at)
         px = base + 7 * sum(abs(base - near) < 1 for near, _ in taken)
         ends = ((px, y(d.low)), (px, y(d.high))) if interval(d.low, d.high) else None
-        body.append(
-            svg.mark((px, y(d.value)), ends, scope.order[d.series], f"{count(d.at)} {unit}; {d.note}", hollow=d.hollow)
-        )
+        note = f"{count(d.at)} {unit}; {replace(d, at=math.nan).note}"
+        body.append(svg.mark((px, y(d.value)), ends, scope.order[d.series], note, hollow=d.hollow))
         label = svg.cut(d.series, 28)
         right_of = base + 7 * (sum(abs(base - across(c)) < 1 for c in costs.values()) - 1) + 10
         turned = right_of + svg.text_width(label) > RIGHT
@@ -511,7 +505,9 @@ def _cases(results: Results, order: Mapping[str, int]) -> Figure | None:
         y = Axis(y0.low, y0.high, y0.start + drop, y0.end + drop, y0.ticks)
         x = svg.linear([*frame["score"], 0, 1], start + 12, start + wide - 12)
         index = order[name]
-        body.append(tag("text", svg.cut(name, 30), x=start, y=drop + 12, class_="strong"))
+        body.append(
+            tag("text", svg.cut(name, round(wide / 8)), tag("title", name), x=start, y=drop + 12, class_="strong")
+        )
         body.append(svg.across(x, y.end, y.start + 6, "score", grid=False))
         body.append(svg.upright(y, start, start + wide, "" if place % columns else "quality"))
         for r in records(rows):

@@ -77,15 +77,18 @@ def document(key: str, title: str, description: str, height: float, body: Sequen
     )
 
 
-def text_width(text: str, per_cell: float = 7.2) -> float:
+def text_width(text: str, per_cell: float = 7.6) -> float:
     """Return roughly how wide a text is in the figures' font size."""
     return cell_len(clean(text)) * per_cell
 
 
 def cut(text: str, cells: int) -> str:
-    """Return the text, cut with an ellipsis if it takes more than ``cells`` terminal cells."""
+    """Return the text in at most ``cells`` terminal cells, cut in the middle: names differ at both ends."""
     text = clean(text)
-    return text if cell_len(text) <= cells else set_cell_size(text, cells - 1).rstrip() + "…"
+    if cell_len(text) <= cells:
+        return text
+    end = (cells - 1) // 3
+    return set_cell_size(text, cells - 1 - end).rstrip() + "…" + set_cell_size(text[::-1], end).strip()[::-1]
 
 
 def marker(x: float, y: float, index: int, *, size: float = 4.5, extra: str = "") -> Markup:
@@ -195,7 +198,8 @@ def logarithmic(values: Sequence[float], start: float, end: float, marks: Sequen
 
 def bands(names: Sequence[str], start: float, end: float) -> Axis:
     """Return an axis with an equal band for each name; the value of the i-th is i."""
-    return Axis(-0.5, len(names) - 0.5, start, end, tuple((i, name) for i, name in enumerate(names)))
+    cells = max(4, round((end - start) / len(names) / 7.5))
+    return Axis(-0.5, len(names) - 0.5, start, end, tuple((i, cut(name, cells)) for i, name in enumerate(names)))
 
 
 def across(x: Axis, top: float, bottom: float, title: str, *, chance: float = math.nan, grid: bool = True) -> Markup:
@@ -204,7 +208,7 @@ def across(x: Axis, top: float, bottom: float, title: str, *, chance: float = ma
     for value, text in x.ticks:
         if grid:
             body.append(tag("line", x1=x(value), x2=x(value), y1=top, y2=bottom, class_="grid"))
-        body.append(tag("text", cut(text, 18), x=x(value), y=bottom + 17, class_="tick middle"))
+        body.append(tag("text", text, x=x(value), y=bottom + 17, class_="tick middle"))
     if math.isfinite(chance):
         body.append(tag("line", x1=x(chance), x2=x(chance), y1=top, y2=bottom, class_="chance"))
     body.append(tag("text", title, x=(x.start + x.end) / 2, y=bottom + 36, class_="quiet middle"))
@@ -232,7 +236,7 @@ def legend(series: Mapping[str, int], y: float) -> tuple[Markup, float]:
     body, x = [], 20.0
     for name, index in series.items():
         label = cut(name, 40)
-        wide = 34 + text_width(label)
+        wide = 46 + text_width(label)
         if x > 20 and x + wide > WIDTH:
             x, y = 20.0, y + 20
         body += [marker(x, y, index, size=5), tag("text", label, x=x + 12, y=y + 4)]

@@ -170,6 +170,6 @@ def test_an_axis_holds_all_its_values_and_few_ticks(values: list[float], ticks: 
     assert (high - low) / step <= 2 * ticks + 3
 
 
-@pytest.mark.parametrize(("cells", "expected"), [(20, "judge(prompt=binary)"), (8, "judge(p…"), (1, "…")])
+@pytest.mark.parametrize(("cells", "expected"), [(20, "judge(prompt=binary)"), (8, "judge…y)"), (1, "…")])
 def test_long_names_are_cut_in_figures_only(cells: int, expected: str):
     assert svg.cut("judge(prompt=binary)", cells) == expected
