@@ -468,7 +468,8 @@ def _cuts(
 def _use(verdict: Verdict) -> Use:
     words = (verdict.headline, verdict.details, verdict.not_shown)
     leaders = verdict.leaders if len(verdict.ranking) > 1 else ()
-    return Use(verdict.primary.use, verdict.primary.model, *words, leaders, verdict.cheapest)
+    found = verdict.found is not None
+    return Use(verdict.primary.use, verdict.primary.model, *words, leaders, verdict.cheapest, found)
 
 
 def backing(prepared: Prepared, labelings: Mapping[str, Labeling], quality: pd.DataFrame) -> Backing:

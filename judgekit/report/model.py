@@ -273,6 +273,7 @@ class Use:
         headline: the outcome in one sentence.
         shown, not_shown: further sentences.
         leaders, cheapest: as in `Results`.
+        found: whether there is a verdict that labelings were compared for.
     """
 
     use: str
@@ -282,6 +283,7 @@ class Use:
     not_shown: tuple[str, ...] = ()
     leaders: tuple[str, ...] = ()
     cheapest: str | None = None
+    found: bool = True
 
 
 @dataclass(frozen=True)

@@ -183,7 +183,7 @@ def _use(results: Results, use: Use) -> dict[str, Any]:
         "title": figures.IN_WORDS.get(use.use, use.use) + whose,
         "advice": _advice(use, len(rows)),
         "does": _DOES.get(use.use, ""),
-        "rows": rows if len({row["cell"].labeling for row in rows}) == len(rows) else [],
+        "rows": rows if use.found and len({row["cell"].labeling for row in rows}) == len(rows) else [],
         "gains": bool(gains),
         "unit": "money" if priced else "tokens",
     }
@@ -204,14 +204,16 @@ def _points(row: Mapping[str, Any], digits: int = 0) -> tuple[str, str]:
 def _advice(use: Use, compared: int) -> str:
     """Return what a reader should do, in a sentence or two."""
     names = [repr(name) for name in use.leaders]
+    if not use.found or compared < 2:
+        return ""
     if not names:
-        said = "" if compared < 2 else "No labeling is shown to be better than a coin for this."
+        said = "No labeling is shown to be better than a coin for this."
     elif len(names) == 1:
         said = f"{names[0]} is the best labeling for this."
     elif len(names) == compared:
-        said = "All labelings are better than a coin for this or close to it, and cannot be told apart."
+        said = "The labelings cannot be told apart for this."
     else:
-        said = f"{', '.join(names[:-1])} and {names[-1]} are the best labelings for this, and cannot be told apart."
+        said = f"{', '.join(names[:-1])} and {names[-1]} lead, and cannot be told apart."
     if use.cheapest == "":
         return "No labels are needed: the choice between these runs is worth too little."
     if use.cheapest and [use.cheapest] == list(use.leaders):
@@ -318,6 +320,7 @@ def _differences(results: Results) -> dict[str, pd.DataFrame] | None:
 
 def _generic(frame: pd.DataFrame, confidence: float) -> dict[str, Any]:
     """Return a table with any columns as texts; ``ci_low`` and ``ci_high`` become one column."""
+    frame = frame.loc[:, [bool((frame[c].notna() & (frame[c] != "")).any()) for c in frame.columns]]
     numeric = {str(c): pd.api.types.is_numeric_dtype(frame[c].dtype) for c in frame.columns}
     both = {"ci_low", "ci_high"} <= set(numeric)
     ends = f"{percent(confidence)} interval"

@@ -14,7 +14,7 @@ import pytest
 
 from judgekit import report
 from judgekit.analysis.flags import FLAGS
-from judgekit.report.model import Example, Section
+from judgekit.report.model import Example, Section, Use
 from judgekit.report.words import marks
 
 
@@ -179,3 +179,80 @@ def test_raw_replies_of_any_length_are_shown_whole(make_results, raw: str):
     results = make_results()
     info = dataclasses.replace(results.labelings[0], examples=(Example("q", "d", "unparsed", "why", raw),))
     assert raw in report.render(dataclasses.replace(results, labelings=(info, *results.labelings[1:])))
+
+
+CHOOSE = Use(
+    "choose-runs", "reader-small", "On the same question 'erag' leads.", ("It costs least.",), ("Not much.",),
+    ("erag",), "judge",
+)  # fmt: skip
+
+
+def test_each_use_has_its_advice_beside_what_each_labeling_is_worth(make_results, outline):
+    gains = pd.DataFrame(
+        [("erag", "", 0.027, 0.014, 0.041), ("erag", "bm25", 0.5, 0.4, 0.6)],
+        columns=["labeling", "without", "gain", "ci_low", "ci_high"],
+    )
+    page = outline(report.render(make_results(uses=(CHOOSE,), gains=gains)))
+    assert "'erag' is the best labeling for this. 'judge' is the cheapest that will do." in page.whole
+    row = next(row for row in page.rows if row[0] == "erag")
+    assert row[1] == "79 (76 to 82)"
+    assert row[2] == "2.7 (1.4 to 4.1)"
+    assert row[3] == "0.23 USD"
+    assert (
+        page.whole.index("What was not shown") < page.whole.index("Not much.") < page.whole.index("Threats to validity")
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "advice"),
+    [
+        ({"leaders": ("erag", "judge"), "cheapest": None}, "'erag' and 'judge' lead, and cannot be told apart."),
+        (
+            {"leaders": ("containment", "erag", "judge", "provenance"), "cheapest": None},
+            "cannot be told apart for this.",
+        ),
+        ({"leaders": (), "cheapest": None}, "No labeling is shown to be better than a coin for this."),
+        ({"leaders": ("erag",), "cheapest": ""}, "No labels are needed"),
+        ({"leaders": ("erag",), "cheapest": "erag"}, "'erag' is the best labeling for this, and the cheapest that"),
+    ],
+)
+def test_the_advice_says_what_is_known(make_results, outline, changes, advice: str):
+    page = outline(report.render(make_results(uses=(dataclasses.replace(CHOOSE, **changes),))))
+    assert advice in page.whole
+
+
+def test_where_there_is_no_verdict_nothing_is_advised_and_no_labeling_put_first(make_results, outline):
+    withheld = Use("choose-runs", "reader-small", "No verdict: these runs do not compare.", found=False)
+    page = outline(report.render(make_results(uses=(withheld,))))
+    assert "No verdict: these runs do not compare." in page.whole
+    assert page.tags["article"] == 1
+    assert "for this" not in page.whole.split("Primary cell")[0]
+    assert page.rows[0][:2] != ["Labeling", "puts the better-answered run first, times in 100"]
+
+
+def test_notices_retries_files_and_the_command_belong_to_health(make_results, outline):
+    results = make_results(notices=("local: the model refuses temperature",), retries=(("local: no connection", 7),))
+    facts = dataclasses.replace(
+        results.facts, inputs=(("queries", "q.jsonl", "ab" * 32),), more=(("Command", "judgekit run e.toml"),)
+    )
+    page = outline(report.render(dataclasses.replace(results, facts=facts)))
+    before, health = page.whole.split("Health: what was asked")
+    assert "refuses temperature" not in before
+    for said in ("refuses temperature", "local: no connection", "ab" * 32, "judgekit run e.toml"):
+        assert said in health
+    assert ["local: no connection", "7"] in page.rows
+
+
+def test_a_status_leads_to_its_queries_and_an_example_to_its_reply(make_results, make_backing, outline):
+    page = outline(report.render(make_results(), make_backing()))
+    links = {value for tag, name, value in page.attributes if tag == "a" and name == "href"}
+    assert {"#show=unparsed&labeling=judge", "#query=q17&doc=d204&by=judge"} <= links
+    alone = outline(report.render(make_results()))
+    assert not any("=" in value for tag, name, value in alone.attributes if tag == "a" and name == "href")
+
+
+def test_empty_columns_are_not_drawn_and_long_tables_are_folded(make_results, outline):
+    table = pd.DataFrame({"run": [f"r{i}" for i in range(20)], "nothing": [math.nan] * 20, "said": [""] * 20})
+    page = report.render(make_results(sections=(Section("Long", table=table),)))
+    assert "(20 rows)</summary>" in page
+    assert ["run"] in outline(page).rows

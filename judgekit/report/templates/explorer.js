@@ -1,5 +1,18 @@
 // The queries: a list that is drawn as far as it is looked at, and a dialog for one of them.
 
+/**
+ * What the index of the page holds, in columns: one entry per query, unless said otherwise.
+ * @typedef {{name: string, least: number, scale: string}} Labeling
+ * @typedef {{ids: string[], questions: string[], disagreement: number[], quality: (number | null)[][], relevant: number[][][],
+ *   lost: Object<string, number[]>[], labelings: Labeling[], runs: string[], metric: string, metrics: string[], depth: string,
+ *   right: number, block: number}} Index
+ * What is behind one query; labels are columns over the documents, one for each labeling.
+ * @typedef {{relevance: (number | null)[], status: (string | null)[], raw: string[], reason: string[], more: string[]}} Labels
+ * @typedef {{answers: string[], docs: string[], titles: string[], texts: string[], lists: Object<string, number[]>, labels: Labels[],
+ *   prompts: string[], given: any[][]}} Rows
+ */
+
+/** @returns {any} the element of an id */
 const $ = (id) => document.getElementById(id);
 const STEP = 50;
 const TITLE = "\ue000title\ue000", TEXT = "\ue000text\ue000";
@@ -30,7 +43,7 @@ function rows(number, text) {
 }
 
 const blocks = new Map();
-/** @returns {Promise<any>} the rows of one query, from the page or from the file beside it */
+/** @returns {Promise<Rows>} the rows of one query, from the page or from the file beside it */
 async function rowsOf(at) {
   const number = Math.floor(at / index.block);
   if (!blocks.has(number)) {
@@ -47,7 +60,9 @@ async function rowsOf(at) {
   return (await blocks.get(number))[at % index.block];
 }
 
-let index, state = { ...START }, order = [], drawn = 0, from = null;
+/** @type {Index} */
+let index;
+let state = { ...START }, order = /** @type {number[]} */ ([]), drawn = 0;
 
 /** Go to a state; a reader gets back to where they were. */
 function go(changes) {
@@ -79,7 +94,7 @@ function list() {
   $("rows").replaceChildren();
   for (const id of ["find", "show", "labeling", "run"]) if ($(id) !== document.activeElement || id !== "find") $(id).value = state[id];
   const by = state.sort.replace(/^-/, "");
-  for (const head of document.querySelectorAll("#found thead th")) {
+  for (const head of $("found").tHead.rows[0].cells) {
     head.removeAttribute("aria-sort");
     if (head.dataset.by === by) head.setAttribute("aria-sort", state.sort.startsWith("-") ? "descending" : "ascending");
   }
