@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from judgekit.analysis.modes import of_mode
 from judgekit.data.files import read_table
 from judgekit.data.tables import LABELS, QUALITY
 from judgekit.errors import JudgekitError
@@ -57,7 +58,7 @@ def _remains(folder: Path, results: Results, texts: bool, problem: str) -> Backi
     files = label_files(folder, [info.name for info in results.labelings])
     gone = [str(path.relative_to(folder)) for path in files.values() if not path.is_file()]
     labels = {name: read_table(LABELS, path) for name, path in files.items() if path.is_file()}
-    answers = [read_table(QUALITY, path) for path in sorted(folder.glob("answers/*.parquet"))[:1]]
+    answers = [of_mode(read_table(QUALITY, path)) for path in sorted(folder.glob("answers/*.parquet"))[:1]]
     absent = f"Questions, passages and prompts are not shown: {problem.rstrip('.')}."
     if gone:
         absent += f" The labels that lack, and the replies that they were read from, would be in {', '.join(gone)}."

@@ -25,6 +25,7 @@ from judgekit.errors import JudgekitError
 from judgekit.labelers.base import Labeler
 from judgekit.report.model import Results
 from judgekit.report.words import clean
+from judgekit.wire.shapes import SHOWN
 
 __all__ = ["Backing", "Packed", "pack"]
 
@@ -243,7 +244,9 @@ class _Columns:
             return ""
         bodies = [orjson.loads(one.body) for one in asked]
         body = next((b for b in bodies if TEXT in orjson.dumps(b).decode()), bodies[0] if bodies else {})
-        turns = body.get("messages")
+        turns = next((body[shown] for shown in SHOWN.values() if shown in body), None)
+        if isinstance(turns, str):
+            return clean(turns)
         if not isinstance(turns, list):
             return clean(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
         return clean("\n\n".join(f"[{turn.get('role')}]\n{turn.get('content')}" for turn in turns))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from judgekit.analysis.modes import of_mode
 from judgekit.data.files import read_table
 from judgekit.data.tables import COMPARISON
 from judgekit.errors import ConfigError, UsageError
+from judgekit.experiment.drawing import _left_behind
 from judgekit.experiment.finished import finished
 from judgekit.report.files import load
 from judgekit.sample import EXPERIMENT
@@ -129,6 +131,16 @@ def test_a_question_that_lacks_an_answer_in_one_mode_is_left_out_of_all() -> Non
 def test_answers_of_an_experiment_are_read_back_as_those_of_its_first_mode(swept: Path) -> None:
     quality = finished(swept / "out")[2]
     assert set(quality["mode"]) == {"together"}
+
+
+def test_a_page_drawn_without_the_data_shows_the_answers_of_the_first_mode_alone(swept: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "out"
+    shutil.copytree(swept / "out", copy)
+    (copy / "resolved.toml").unlink()
+    behind = _left_behind(copy, load(copy))
+    assert behind.absent
+    assert behind.quality is not None
+    assert set(behind.quality["mode"]) == {"together"}
 
 
 def test_the_report_shows_the_modes_and_what_each_takes(swept: Path) -> None:

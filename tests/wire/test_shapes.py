@@ -22,6 +22,8 @@ from judgekit.labelers.base import build
 from judgekit.reading.asking import Asker
 from judgekit.reading.check import check_endpoint
 from judgekit.reading.prompts import load_prompt
+from judgekit.report.queries import Backing, _Columns
+from judgekit.stages import Resources
 from judgekit.store.explanation import explain
 from judgekit.store.forgetting import find
 from judgekit.store.replies import Store
@@ -301,3 +303,13 @@ def test_what_one_api_of_a_server_refuses_another_is_sent(fault_server: FaultSer
         jury, queries=DATA["queries"], docs=DATA["docs"], runs=DATA["runs"], endpoints=[base, instruct], cache=tmp_path
     )
     assert all("temperature" in asked for asked in fault_server.seen if "messages" in asked)
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_a_report_shows_the_prompt_that_each_api_is_sent(api: str) -> None:
+    judge = build("judge", Resources({"e": at(api)}))
+    columns = object.__new__(_Columns)
+    columns.backing = Backing({}, labelers={"judge": judge})
+    shown = columns._prompt("judge", PARIS, (DOC,))
+    assert f"<question>\n{PARIS.text}\n</question>" in shown
+    assert shown.endswith("Reply:") == (api == "completions")
