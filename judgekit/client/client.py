@@ -25,7 +25,6 @@ from judgekit.client.transports import SAMPLE
 from judgekit.errors import EndpointError, StoppedError
 from judgekit.store.records import Record
 from judgekit.wire.access import Secret
-from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.responses import Accepted, Complaint, Fatal, Refused, Response, Retry, Unsupported, read_response
 from judgekit.wire.shapes import shown_text
 from judgekit.wire.types import (
@@ -49,8 +48,6 @@ _REJECTED_ALIKE = 50
 _REJECTED_LATER = 200
 _CUT = 1.05
 """How many more tokens a prompt has than are reported, where it is cut."""
-
-_DENSE = 4
 
 _VARYING = re.compile(r"\b[\w-]*\d[\w-]*|'[^']*'|\"[^\"]*\"")
 """What differs between messages that say the same: numbers, request ids, what is quoted."""
@@ -386,15 +383,16 @@ class Client:
                 ' false}} (vLLM, SGLang, llama.cpp) or params = {reasoning_effort = "none"} (Ollama; elsewhere "low")'
                 "; or give it room at once: params = {max_tokens = 4096}"
             )
-        text = "" if reply.refusal or reply.finish_reason not in (None, "stop") else without_reasoning(reply.text)
-        if text.strip() and (action := learned.ignored(request.body, sent, text)) is not None:
+        whole = reply.finish_reason in (None, "stop") and not reply.refusal
+        if whole and (action := learned.ignored(request.body, sent, reply.text)) is not None:
             self._note(f"{whom} ignores the words that a reply may be: {action} from now on")
         if reply.usage is None or self.endpoint.application:
             return
-        size = len(sent)
-        if size > _DENSE * reply.usage[0]:  # closer: without the fields and escapes of the body
-            size = len(shown_text(orjson.loads(sent)).encode("utf-8", "replace"))
-        if not learned.cuts.suspects(size, reply.usage[0]):
+
+        def size() -> int:
+            return len(shown_text(orjson.loads(sent)).encode("utf-8", "replace"))
+
+        if not learned.cuts.suspects(len(sent), reply.usage[0], size):
             return
         learned.cuts.done = True
         count = await self._count(sent) if self._count else None

@@ -21,6 +21,7 @@ import orjson
 
 from judgekit.client.noticing import Cuts, Thinking
 from judgekit.wire.jsontext import canonical
+from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.types import CONSTRAINTS
 
 __all__ = ["WORDS", "Negotiated", "in_words"]
@@ -91,14 +92,15 @@ class Negotiated:
         Args:
             asked: the body before negotiation.
             sent: the body that was sent; what was sent before something was learned says nothing of it.
-            said: the text of a complete reply, without reasoning.
+            said: the text of a complete reply.
         """
         form = self.swapped.get("structured_outputs", "structured_outputs")
         if b'"structured_outputs":' not in asked or form in self._ignored or form in self.dropped:
             return None
         constraint = orjson.loads(asked).get("structured_outputs")
         words = constraint.get("choice") if isinstance(constraint, dict) else None
-        if not words or said.strip() in words or form not in orjson.loads(sent):
+        text = without_reasoning(said).strip()
+        if not (words and text) or text in words or form not in orjson.loads(sent):
             return None
         self._ignored.add(form)
         then = next((other for other in WORDS if other not in self._ignored | self.dropped), None)

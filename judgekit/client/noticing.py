@@ -15,7 +15,7 @@ that fewer are usual. Five prompts of different lengths, the longest a quarter l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -87,8 +87,11 @@ class Cuts:
     done: bool = False
     _seen: list[tuple[int, float]] = field(default_factory=list)
 
-    def suspects(self, size: int, tokens: int) -> bool:
-        """Note a prompt of ``size`` bytes that was reported to have ``tokens``; say whether prompts seem to be cut."""
+    def suspects(self, size: int, tokens: int, exact: Callable[[], int] | None = None) -> bool:
+        """Note a prompt of ``size`` bytes that was reported to have ``tokens``; say whether prompts seem to be cut.
+
+        ``exact`` gives the size without what else a request holds, which is only looked at where it may decide.
+        """
         if self.done:
             return False
         if len(self._seen) < _KEPT and tokens:
@@ -97,6 +100,7 @@ class Cuts:
             return False
         if tokens > self.tokens:
             self.tokens, self.lengths = tokens, set()
+        size = exact() if exact else size
         least = self._usual() * tokens
         if size <= least:
             return False
