@@ -29,6 +29,7 @@ Pairs = list[tuple[Query, list[Doc]]]
 class Context:
     fields: Fields = "title+text"
     docs: Docs | None = None
+    prompts: None = None
 
     def endpoint(self, name: str | None) -> Endpoint:
         raise LookupError(name)

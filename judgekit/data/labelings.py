@@ -191,7 +191,11 @@ class LabelFile:
 
 
 def _arrow(frame: pd.DataFrame) -> pa.Table:
-    return pa.Table.from_pandas(LABELS.check(frame), preserve_index=False).replace_schema_metadata()
+    table = pa.Table.from_pandas(LABELS.check(frame), preserve_index=False).replace_schema_metadata()
+    # Read as `strings` has them, from a file that is mapped into memory, without a copy.
+    for name in ("query_id", "doc_id", "status"):
+        table = table.set_column(table.column_names.index(name), name, table[name].cast(pa.string()))
+    return table
 
 
 class Labeling(Shown):
@@ -297,7 +301,8 @@ class Labeling(Shown):
         if ALL in self.row_queries:
             raise DataError(f"labeling {name!r} has a query with the reserved id {ALL!r}")
         self.row_keys = row_keys(coded, doc_ids)
-        for rows in same_key(self.row_keys, np.array([0, len(doc_ids)])):
+        scattered = len(coded.codes) > len(coded.ids)
+        for rows in same_key(self.row_keys, np.array([0, len(doc_ids)]) if scattered else coded.bounds):
             twice = repeated(map(pair, rows.tolist()))
             if twice is not None:
                 raise DataError(f"{twice} is labelled twice")

@@ -1,14 +1,16 @@
 """What is stored about one request: its reply as it came, and its body compressed; and the same as JSON text.
 
 What is stored begins with a line of JSON that holds what a look-up needs, the length of the reply among it. The reply
-follows, and behind it all that is needed rarely, compressed (zlib), which makes half of what the rest takes. judgekit
-0.1 stored JSON text; that is what is still exported, and it is read wherever it is found.
+follows, and behind it all that is needed rarely, compressed (zstd: half of the bytes in two thirds of zlib's time, by
+which earlier rows are compressed). judgekit 0.1 stored JSON text; that is what is still exported, and it is read
+wherever it is found.
 """
 
 from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 import orjson
@@ -21,8 +23,8 @@ __all__ = ["Record", "looked_up", "member"]
 _TEXT_VERSION: Final = 1
 _VERSION: Final = 2
 _TEXT: Final = b'{"version":1,'
-_LEVEL: Final = 1
-"""Of the compression: higher ones take longer and save nothing worth it."""
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+"""How what zstd compressed begins."""
 
 
 def looked_up(value: bytes, key: str) -> tuple[bytes, float, float | None]:
@@ -108,7 +110,7 @@ class Record:
             "reply": None if self.reply is None else len(reply),
         }
         rest = orjson.dumps([self.endpoint, self.sample, self.body, self.sent])
-        return b"".join((orjson.dumps(first), b"\n", reply, zlib.compress(rest, _LEVEL)))
+        return b"".join((orjson.dumps(first), b"\n", reply, _zstd().compress(rest, asbytes=True)))
 
     @classmethod
     def parse(cls, value: str | bytes) -> Record:
@@ -131,7 +133,7 @@ class Record:
                 raise TypeError(f"{record.seconds} seconds")
         except KeyError as lacking:
             raise ValueError(f"it is not a stored reply of judgekit: it lacks {lacking}") from None
-        except (AttributeError, IndexError, TypeError, ValueError, zlib.error) as problem:
+        except (AttributeError, IndexError, OSError, TypeError, ValueError, zlib.error) as problem:
             raise ValueError(f"it is not a stored reply of judgekit: {problem}") from None
         if version != known:
             raise ValueError(f"its version is {version}; this judgekit reads {_TEXT_VERSION} and {_VERSION}")
@@ -142,12 +144,30 @@ class Record:
         return record
 
 
+@cache
+def _zstd() -> Any:
+    """Return the compression; higher levels take longer and save nothing worth it."""
+    import pyarrow as pa
+
+    return pa.Codec("zstd", 1)
+
+
+def _decompressed(data: bytes) -> bytes:
+    if not data.startswith(_ZSTD):
+        return zlib.decompress(data)
+    import pyarrow as pa
+
+    with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
+        found: bytes = stream.read()
+    return found
+
+
 def _unpacked(value: bytes) -> tuple[dict[str, Any], int]:
     """Return the attributes of a stored record, version and checksum, and what the checksum begins with."""
     end = value.find(b"\n") + 1
     row = orjson.loads(value[:end])
     stop = end + (row["reply"] or 0)
-    row["endpoint"], row["sample"], row["body"], row["sent"] = orjson.loads(zlib.decompress(value[stop:]))
+    row["endpoint"], row["sample"], row["body"], row["sent"] = orjson.loads(_decompressed(value[stop:]))
     row["key"] = identity(row["endpoint"], row["sample"], row["body"].encode())
     row["reply"] = None if row["reply"] is None else value[end:stop].decode()
     return row, zlib.crc32(row["key"].encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import random
@@ -11,6 +12,7 @@ import stat
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -124,10 +126,18 @@ def test_every_record_parses_back(
 ) -> None:
     whole = Record(identity("e", sample, body.encode()), "e", sample, body, sent, reply, usage, 0.25, seconds)
     assert Record.parse(whole.text()) == Record.parse(whole.stored()) == whole
-    for value in (whole.stored(), whole.text().encode(), in_two_lines(whole)):
+    assert Record.parse(with_zlib(whole)) == whole
+    for value in (whole.stored(), with_zlib(whole), whole.text().encode(), in_two_lines(whole)):
         assert looked_up(value, whole.key) == (reply.encode(), 0.25, seconds)
         with pytest.raises(ValueError, match="checksum"):
             looked_up(value, "another key")
+
+
+def with_zlib(record: Record) -> bytes:
+    """Return a record as judgekit stored it before it used zstd."""
+    packed = record.stored()
+    rest = json.dumps([record.endpoint, record.sample, record.body, record.sent]).encode()
+    return packed[: packed.rindex(b"\x28\xb5\x2f\xfd")] + zlib.compress(rest, 1)
 
 
 def in_two_lines(record: Record) -> bytes:
