@@ -34,6 +34,7 @@ from zlib import crc32
 
 import pandas as pd
 import pytest
+from markdown_it import MarkdownIt
 
 import judgekit
 import judgekit.sample
@@ -94,7 +95,7 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> Path:
     gold = (SAMPLE / "provenance.qrels").read_text().splitlines(keepends=True)
     (folder / "gold.qrels").write_text("".join(line for line in gold if line.split()[0] in wanted))
     experiment = next(b for b in _blocks(ROOT / "README.md") if b.language == "toml")
-    (folder / "experiment.toml").write_text(experiment.text.replace("[analysis]\n", "[analysis]\nresamples = 100\n"))
+    (folder / "experiment.toml").write_text(experiment.text)
     return folder
 
 
@@ -152,6 +153,11 @@ def _plain(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
 
 
+def _here(text: str, server: str) -> str:
+    """Return a text of a page with the server that stands here, and with fewer resamples, which take less time."""
+    return text.replace(SERVER, server).replace("[analysis]\n", "[analysis]\nresamples = 100\n")
+
+
 class _Page:
     """A page that is read from top to bottom."""
 
@@ -161,7 +167,7 @@ class _Page:
         self.said = ""
 
     def here(self, text: str) -> str:
-        return text.replace(SERVER, self.server)
+        return _here(text, self.server)
 
     def read(self, block: Block) -> None:
         if "file" in block.marks:
@@ -236,7 +242,7 @@ def folder(material: Path, server: str, tmp_path: Path, monkeypatch: pytest.Monk
     made = tmp_path / "here"
     shutil.copytree(material, made)
     experiment = made / "experiment.toml"
-    experiment.write_text(experiment.read_text().replace(SERVER, server))
+    experiment.write_text(_here(experiment.read_text(), server))
     monkeypatch.chdir(made)
     monkeypatch.syspath_prepend(made)
     yield made
@@ -305,6 +311,16 @@ def test_what_the_pages_take_from_the_code_is_up_to_date() -> None:
         assert generate.made(text) == text, f"{page.name}: run `python docs/generate.py`"
     assert taken == set(generate.MADE)
     assert "## judgekit annotate correct" in generate.command_line()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_page_shows_code_in_fences_only_where_it_is_read(page: Path) -> None:
+    read = {"console", "bash", "python", "toml", "text", "json", "yaml", "{toctree}", "{eval-rst}"}
+    for token in MarkdownIt().parse(page.read_text()):
+        if token.type in ("code_block", "fence"):
+            where = f"line {(token.map or [0])[0] + 1}"
+            assert token.type == "fence", f"{where}: put code between fences"
+            assert token.info in read, f"{where}: say what language it is"
 
 
 def _anchors(path: Path) -> set[str]:
