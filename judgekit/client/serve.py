@@ -138,7 +138,10 @@ class Relay:
                 source, flight = "sent", (key, asyncio.create_task(self._send(request, key)))
                 self._flights[request.key] = flight
                 flight[1].add_done_callback(lambda _: self._flights.pop(request.key))
-            answer = await asyncio.shield(flight[1])  # a tool that does not wait finds the reply in the store later
+            try:
+                answer = await asyncio.shield(flight[1])  # a tool that does not wait finds the reply in the store later
+            except asyncio.CancelledError:
+                raise (self.problem if flight[1].cancelled() and self.problem else asyncio.CancelledError) from None
             if isinstance(answer, Reply) or flight[0] == key:
                 return source, answer
             # What failed with the key of another tool may succeed with this one.

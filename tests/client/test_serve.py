@@ -442,6 +442,22 @@ def test_an_interrupt_waits_for_what_is_in_flight_and_refuses_what_waits(
     assert Counter(stored) == {"store": 2, "sent": 4}
 
 
+def test_a_second_interrupt_leaves_at_once(start: Start, fault_server: FaultServer) -> None:
+    fault_server.answer = lambda body, seen: completion("yes", delay_s=60)
+    serve = start()
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(serve.send, body("?"))
+        while not fault_server.seen:
+            time.sleep(0.01)
+        serve.process.send_signal(signal.SIGINT)
+        assert serve.process.stderr is not None
+        while "again leaves at once" not in serve.process.stderr.readline():
+            pass
+        told = serve.stop()
+        assert asked.result()[0] == 503
+    assert told == "default: 0 from the store, 0 joined, 0 sent, 1 failed\n"
+
+
 def test_a_killed_one_loses_at_most_what_was_in_flight(start: Start, fault_server: FaultServer) -> None:
     fault_server.answer = lambda body, seen: completion("yes", delay_s=0.02)
     serve = start("--concurrency", "4")
