@@ -375,6 +375,7 @@ def score(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Score table to write (.parquet or .csv).")] = None,
 ) -> None:
     """Score TREC runs under TREC qrels, as `trec_eval -c` does: any measure, any scale, floats and missing labels."""
+    _one_form(format, as_json)
     from judgekit.data.labelings import Scale
     from judgekit.data.manifest import has_manifest, manifest_path, write_manifest
     from judgekit.data.ordering import Ties
@@ -520,6 +521,11 @@ def show(table: pd.DataFrame, format: Format) -> None:
         typer.echo(text)
 
 
+def _one_form(format: Format, as_json: bool) -> None:
+    if as_json and format != "table":
+        raise UsageError(f"--json prints one object for machines, --format {format} the table alone: use one of them")
+
+
 def _json(table: pd.DataFrame, indent: int | None = None) -> str:
     return table.to_json(orient="records", double_precision=15, force_ascii=False, indent=indent)
 
@@ -590,6 +596,7 @@ def compare(
     ] = None,
 ) -> None:
     """Say how well each labeling's scores follow the quality of the answers. Any tables will do."""
+    _one_form(format, as_json)
     import pandas as pd
 
     from judgekit.analysis import LEVELS

@@ -55,6 +55,7 @@ CONSTRAINTS = frozenset({"response_format", "structured_outputs", "regex", "ebnf
 """The fields of a request body that hold a model to a form: OpenAI's, and vLLM's."""
 
 _MANY = 2**53
+_ROOMS = frozenset({"max_tokens", "max_completion_tokens", "max_output_tokens"})
 _OURS = frozenset({"model", "stream", *SHOWN.values()})
 
 
@@ -164,6 +165,9 @@ class Endpoint:
             raise ConfigError("model is empty", key=f"{where}.model")
         for name in sorted(_OURS & set(self.params)):
             raise ConfigError(f"judgekit sets {name} itself; leave it out", key=f"{where}.params.{name}")
+        for name in sorted(_ROOMS & set(self.params)):
+            if type(room := self.params[name]) is not int or room < 1:
+                raise ConfigError(f"must be a whole number from 1 on, is {room!r}", key=f"{where}.params.{name}")
         if key := key_among(dict(self.params)):
             raise ConfigError(
                 f"{key} looks like a key, and what is sent is stored: put it in a variable, see api_key_env",

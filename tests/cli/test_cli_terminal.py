@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from judgekit.client.mock import completion
 from tests.commands import Judgekit
 from tests.servers import FaultServer, fault_server  # noqa: F401  # a fixture
 
@@ -99,6 +100,9 @@ def test_every_setting_of_an_endpoint_can_be_given(
         ("timeout_s", "expected KEY=VALUE"),
         ("=3", "expected KEY=VALUE"),
         ("model=other", "an option of its own, --model"),
+        ("params.max_tokens=zero", "must be a whole number from 1 on, is 'zero'"),
+        ("params.max_tokens=0", "must be a whole number from 1 on"),
+        ("params={temperature=0", "valid dictionary"),
         ("params.model=other", "judgekit sets model itself"),
         ("params.api_key=sk-0123456789abcdefghijk", "looks like a key"),
     ],
@@ -128,3 +132,40 @@ def test_an_experiment_tells_machines_its_verdict(judgekit: Judgekit, folder: Pa
     assert machine(compared)["comparison"][0]["coefficient"]
     scored = machine(judgekit("score", "--run", "good.trec", "--qrels", "gold.qrels", "-m", "RR P@1", "--json"))
     assert {(row["measure"], row["value"]) for row in scored["scores"]} == {("RR", 1.0), ("P@1", 1.0)}
+
+
+def test_two_forms_of_output_are_a_mistake(judgekit: Judgekit) -> None:
+    said = judgekit("score", "--run", "good.trec", "--qrels", "gold.qrels", "--json", "--format", "csv")
+    assert said.code == 2
+    assert "use one of them" in said.err
+
+
+def test_a_thinking_server_is_told_once_and_mended_by_the_setting_that_is_named(
+    judgekit: Judgekit,
+    fault_server: FaultServer,  # noqa: F811
+) -> None:
+    def answer(body: dict[str, Any], seen: int) -> Any:
+        if body.get("chat_template_kwargs") == {"enable_thinking": False} or body["max_tokens"] > 1000:
+            return "Yes"
+        message = {"role": "assistant", "content": "", "reasoning_content": "Okay, the user wants to know"}
+        return completion("", finish_reason="length", message=message)
+
+    fault_server.answer = answer
+    command = [*LABEL, "--base-url", fault_server.base_url, "--model", "m", "--set", "params.max_tokens=256"]
+    thinking = judgekit(*command)
+    assert thinking.code == 0, thinking.err
+    assert thinking.err.count("thinks before it answers") == 1
+    twice = len(fault_server.seen)
+    plain = judgekit(*command, "--set", "params.chat_template_kwargs.enable_thinking=false")
+    assert "thinks" not in plain.err
+    assert twice == 2 * (len(fault_server.seen) - twice) > 0
+    assert plain.out == thinking.out
+
+
+def test_a_command_waits_for_its_server(judgekit: Judgekit, fault_server: FaultServer) -> None:  # noqa: F811
+    states = [(503, {}), (503, {}), (200, {"data": [{"id": "m"}]})]
+    fault_server.other = lambda path, body: states.pop(0) if len(states) > 1 else states[0]
+    said = judgekit(*LABEL, "--base-url", fault_server.base_url, "--model", "m", "--wait", 20)
+    assert said.code == 0, said.err
+    assert "waiting for the server" in said.err
+    assert len(states) == 1
