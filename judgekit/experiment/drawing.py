@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judgekit.analysis.modes import of_mode
 from judgekit.data.files import read_table
+from judgekit.data.manifest import MANIFEST, sources
+from judgekit.data.outputs import noting_reads
 from judgekit.data.tables import LABELS, QUALITY
 from judgekit.errors import JudgekitError
 from judgekit.experiment.finished import config_of, finished, label_files
@@ -47,9 +50,17 @@ def _left_behind(folder: Path, results: Results, texts: bool = True) -> Backing:
     except JudgekitError:
         wanted = texts
     try:
-        whole = backing(*finished(folder))
+        with noting_reads() as read:
+            whole = backing(*finished(folder))
     except JudgekitError as problem:
         return _remains(folder, results, wanted, str(problem))
+    # What else was read must not have changed, and a prompt may have.
+    made = {one["sha256"] for one in json.loads((folder / MANIFEST).read_bytes())["inputs"].values()}
+    prompts = {path.name: path for path in read if path.suffix == ".toml" and path.parent != folder}
+    changed = [str(prompts[name]) for name, source in sources(prompts).items() if source.sha256 not in made]
+    if changed:
+        told = f"Prompts are not shown: {', '.join(changed)} changed after the run."
+        whole = replace(whole, labelers={}, absent=told)
     return replace(whole, texts=wanted)
 
 

@@ -82,6 +82,18 @@ def test_passages_that_were_changed_since_are_not_shown_beside_labels_of_others(
     assert unpacked(page, "rows-0")[0]["texts"] == []
 
 
+def test_a_prompt_that_was_changed_since_is_not_shown_as_if_it_had_been_sent(results: Path):
+    manifest = json.loads((results / "manifest.json").read_text(encoding="utf-8"))
+    (prompt,) = [role for role in manifest["inputs"] if role.endswith("binary.toml")]
+    manifest["inputs"][prompt]["sha256"] = "0" * 64
+    (results / "manifest.json").write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+    draw(results)
+    page = (results / "report.html").read_text(encoding="utf-8")
+    assert "Prompts are not shown: " in page
+    assert set(unpacked(page, "rows-0")[0]["prompts"]) == {""}
+    assert all(unpacked(page, "rows-0")[0]["texts"])
+
+
 def test_where_labels_are_gone_the_page_says_where_they_would_be(results: Path):
     (results / "labels/judge.parquet").unlink()
     draw(results)
