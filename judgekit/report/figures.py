@@ -554,7 +554,7 @@ def label_shares(known: Mapping[str, tuple[Mapping[str, int], int]]) -> Figure:
             start, share = x(at), 100 * n / total
             at += share
             lost = label == "missing"
-            opacity = None if lost else 0.1 + 0.45 * turn / max(len(given) - 1, 1)
+            opacity = None if lost else 0.1 + 0.4 * turn / max(len(given) - 1, 1)
             note = f"{name}, {label}: {n:,} of {total:,} ({share:.1f} %)"
             bar = tag("rect", tag("title", note), x=start, y=y, width=x(at) - start, height=24,
                       class_="lost" if lost else "share", fill_opacity=opacity)  # fmt: skip

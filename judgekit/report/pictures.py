@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
@@ -59,6 +60,11 @@ class Figure:
     def csv(self) -> str:
         """The numbers as CSV."""
         return str(self.data.to_csv(index=False))
+
+    @property
+    def link(self) -> str:
+        """The numbers as a link that holds them, for a page that loads nothing."""
+        return f"data:text/csv;base64,{b64encode(self.csv.encode(errors='replace')).decode()}"
 
     def file(self) -> str:
         """Return the drawing as an SVG file that needs no other file and that any program can read."""

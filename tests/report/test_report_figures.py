@@ -7,6 +7,7 @@ import io
 import math
 import re
 import xml.etree.ElementTree as ET
+from base64 import b64decode
 from pathlib import Path
 
 import pandas as pd
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judgekit import report
 from judgekit.analysis.primary import CHOOSE_RUNS
 from judgekit.errors import UsageError
 from judgekit.report import svg
@@ -176,3 +178,10 @@ def test_the_speed_up_is_that_of_the_papers_table_2(make_results):
     assert speed_up(results, results.labelings[0].spending.standalone) is None, "it asks nobody"
     untold = dataclasses.replace(whole, at_verdict=None)
     assert speed_up(make_results(answers=(untold,)), judge) is None
+
+
+def test_the_page_gives_the_numbers_of_each_figure(make_results, outline):
+    results = full(make_results)
+    links = [value for tag, name, value in outline(report.render(results)).attributes if value.startswith("data:")]
+    assert [pd.read_csv(io.BytesIO(b64decode(link.partition(",")[2]))).shape for link in links]
+    assert sorted(links) == sorted(one.link for one in figures(results))

@@ -17,12 +17,16 @@ from judgekit.analysis.flags import FLAGS
 from judgekit.report.model import Example, Section, Use
 from judgekit.report.words import marks
 
+INSIDE = ("#", "data:text/csv;base64,")
+"""What a link of the page may begin with."""
+
 
 def test_the_page_is_well_formed_and_every_id_is_unique_and_every_anchor_leads_somewhere(make_results, outline):
     page = outline(report.render(make_results()))
     ids = [value for _, name, value in page.attributes if name == "id"]
     assert len(ids) == len(set(ids))
-    targets = {value[1:] for tag, name, value in page.attributes if tag == "a" and name == "href"}
+    links = (value for tag, name, value in page.attributes if tag == "a" and name == "href")
+    targets = {link[1:] for link in links if link.startswith("#")}
     targets |= {
         i
         for _, name, value in page.attributes
@@ -36,7 +40,7 @@ def test_the_page_refers_to_nothing_outside_of_itself(make_results, outline):
     text = report.render(make_results())
     page = outline(text)
     assert {
-        value for _, name, value in page.attributes if name in ("href", "src") and not value.startswith("#")
+        value for _, name, value in page.attributes if name in ("href", "src") and not value.startswith(INSIDE)
     } == set()
     assert not re.search(r"https?:|url\(|@import|//", text.split("</style>")[0].split("<style>")[1])
     assert page.tags["link"] == page.tags["img"] == page.tags["iframe"] == 0
@@ -66,7 +70,7 @@ def test_hostile_texts_in_every_field_stay_texts(make_results, poison, hostile, 
     names = {name for _, name, _ in page.attributes}
     assert names <= {name for _, name, _ in plain.attributes}
     assert not any(name.startswith("on") for name in names)
-    assert all(value.startswith("#") for _, name, value in page.attributes if name in ("href", "src"))
+    assert all(value.startswith(INSIDE) for _, name, value in page.attributes if name in ("href", "src"))
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
     assert "<script>alert(1)</script>" in page.whole
     assert "{{ 7*7 }}" in page.whole
