@@ -37,8 +37,7 @@ class Cell:
     """One labeling under one measure: the headline coefficient with its interval, the others beside it.
 
     ``value`` is NaN where the coefficient is undefined; ``reason`` then says why. ``others`` holds the further
-    coefficients, ``remarks`` the flags that those have and the headline has not, ``tau_b_max`` the largest tau-b
-    attainable with the same values, ``lacking`` the share of the cases that the labeling lacks.
+    coefficients, ``remarks`` the flags that those have and the headline has not.
     """
 
     labeling: str
@@ -52,8 +51,6 @@ class Cell:
     flags: tuple[str, ...] = ()
     others: dict[str, float] = field(default_factory=dict)
     remarks: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    tau_b_max: float = math.nan
-    lacking: float = math.nan
 
     @property
     def defined(self) -> bool:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
@@ -221,31 +221,24 @@ def _advice(use: Use, compared: int) -> str:
     return f"{said} {use.cheapest!r} is the cheapest that will do.".strip() if use.cheapest else said
 
 
-def _coefficients(results: Results, main: list[Grid]) -> dict[str, Any]:
+def _coefficients(results: Results, main: list[Grid]) -> pd.DataFrame:
     """All coefficients of the primary slices, one row per labeling and measure, with what stands behind them."""
-    cells = [
-        (g.part, g.cells[labeling, measure])
-        for g in main
-        for labeling in g.labelings
-        for measure in g.measures
-        if (labeling, measure) in g.cells
-    ]
-    behind: dict[tuple[Any, ...], dict[str, Any]] = {}
-    if results.details is not None:
-        columns = ("labeling", "measure", "run", "level", "depth", "quality_metric", "model")
-        behind = {tuple(row[c] for c in columns): row for row in records(results.details)}
-    full = [
-        replace(c, tau_b_max=row["tau_b_max"], lacking=row["lacking"]) if row else c
-        for part, c in cells
-        for row in [
-            behind.get((c.labeling, c.measure, part.run, part.level, part.depth, part.quality_metric, part.model))
-        ]
-    ]
-    return {
-        "names": list(dict.fromkeys(name for c in full for name in c.others)),
-        "cells": full,
-        "behind": bool(behind),
-    }
+    details = [] if results.details is None else records(results.details)
+    keys = ("labeling", "measure", "run", "level", "depth", "quality_metric", "model")
+    behind = {tuple(row[key] for key in keys): row for row in details}
+    rows = []
+    for part, c in ((g.part, c) for g in main for c in g.cells.values()):
+        cell = (c.labeling, c.measure, part.run, part.level, part.depth, part.quality_metric, part.model)
+        more = behind.get(cell, {"tau_b_max": math.nan, "lacking": math.nan})
+        notes = [*map(words.meaning, c.flags), c.reason]
+        notes += [f"{name}: {words.meaning(flag)}" for name, flags in c.remarks.items() for flag in flags]
+        rows.append(
+            {"labeling": c.labeling, "measure": c.measure, HEADLINE: c.value, "ci_low": c.low, "ci_high": c.high}
+            | c.others
+            | {"largest tau-b attainable": more["tau_b_max"], "share of cases lacking": more["lacking"]}
+            | {"n": c.n, "interval method": c.method, "notes": "; ".join(filter(None, notes))}
+        )
+    return pd.DataFrame(rows)
 
 
 def _statuses(infos: Sequence[LabelingInfo | Answers]) -> list[str]:
@@ -267,14 +260,14 @@ def _quality(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return out
 
 
-def _scores(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def _scores(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Per labeling: measures x runs."""
-    out = []
-    for labeling, rows in frame.groupby("labeling", sort=False):
-        cells = {(r["measure"], r["run"]): r["value"] for r in rows.to_dict("records")}
-        measures, runs = list(dict.fromkeys(rows["measure"])), list(dict.fromkeys(rows["run"]))
-        out.append({"labeling": labeling, "measures": measures, "runs": runs, "cells": cells})
-    return out
+    return {
+        str(labeling): rows.pivot(index="measure", columns="run", values="value")
+        .reindex(index=rows["measure"].unique(), columns=rows["run"].unique())
+        .reset_index()
+        for labeling, rows in frame.groupby("labeling", sort=False)
+    }
 
 
 def _names(measures: pd.Series) -> list[str]:

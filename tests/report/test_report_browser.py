@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from judgekit import report
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+TSC = Path(__file__).parents[2] / "node_modules/typescript/bin/tsc"
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--dump-dom",
@@ -30,3 +32,13 @@ def test_a_browser_builds_the_same_elements_from_hostile_texts(make_results, poi
     assert set(dumped.tags) <= set(plain.tags)
     assert {name for _, name, _ in dumped.attributes} <= {name for _, name, _ in plain.attributes}
     assert "<script>alert(1)</script>" in dumped.whole
+
+
+@pytest.mark.skipif(not TSC.exists(), reason="TypeScript is not installed (npm install --no-save typescript@5.9)")
+def test_the_types_that_the_scripts_declare_hold(tmp_path: Path):
+    folder = files("judgekit.report") / "templates"
+    text = "".join((folder / f"{name}.js").read_text(encoding="utf-8") for name in ("state", "tables", "explorer"))
+    (tmp_path / "page.js").write_text(text, encoding="utf-8")
+    options = ["--checkJs", "--noEmit", "--target", "es2024", "--lib", "dom,dom.iterable,es2024"]
+    done = subprocess.run(["node", TSC, *options, tmp_path / "page.js"], capture_output=True, text=True, timeout=120)
+    assert done.stdout == ""
