@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -21,7 +22,6 @@ from judgekit.audit.material import Material, read
 from judgekit.audit.numbers import Number
 from judgekit.audit.probes import DEFAULT, Probe, probe
 from judgekit.client.session import Session, run_sync
-from judgekit.client.waves import Distinct, Plan, missing
 from judgekit.data.files import write_atomic, write_table
 from judgekit.data.manifest import manifest_path, sources, write_manifest
 from judgekit.errors import DataError, UsageError, not_among
@@ -36,9 +36,10 @@ from judgekit.store.replies import default_store_path, has_store
 if TYPE_CHECKING:
     from judgekit.client.budget import Budget, Prices
     from judgekit.client.session import Mode
+    from judgekit.client.waves import Plan
     from judgekit.wire.types import Outcome, Program
 
-__all__ = ["CHECKS", "FREE", "Audit", "Planned", "audit", "card"]
+__all__ = ["CHECKS", "FREE", "Audit", "audit", "card"]
 
 FREE: Final = (circularity.NAME, "fidelity", jury.NAME, bias.SURFACE, bias.OVERRATING, bias.SELF)
 """Checks of labels that are there."""
@@ -57,14 +58,6 @@ U = TypeVar("U")
 
 
 @dataclass(frozen=True)
-class Planned:
-    """What a stage would send, and the money for its prompts: NaN where a price is unknown, completions left out."""
-
-    plan: Plan
-    money: float = math.nan
-
-
-@dataclass(frozen=True)
 class Audit:
     """What an audit found.
 
@@ -72,13 +65,15 @@ class Audit:
         folder: the results folder, where ``audit.csv`` and ``cards/`` are.
         cards: a card per labeling, by its name.
         notes: what was left out, and why, as sentences.
-        planned: of a dry run, what it would send, by stage.
+        planned: of a dry run, what it would send, by stage and, under ``all``, together.
+        prices: of the experiment, by endpoint name or model.
     """
 
     folder: Path
     cards: Mapping[str, Card] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    planned: Mapping[str, Planned] = field(default_factory=dict)
+    planned: Mapping[str, Plan] = field(default_factory=dict)
+    prices: Prices = field(default_factory=dict)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -134,15 +129,17 @@ def audit(
     folder, store = _folder(path, out), default_store_path() if cache is None else Path(cache)
     if _stale(path, folder):
         if dry_run:
-            return Audit(folder, planned={n: Planned(one) for n, one in experiments.plan(target, store).items()})
+            config = experiments.load(target)
+            return Audit(folder, planned=experiments.plan(config, store), prices=config.price_list())
         experiments.run(target, out=folder, cache=store, mode=mode, budget=budget, progress=progress)
     material = order.fitting(folder)
     prices = material.prepared.config.price_list()
     if dry_run:
-        with _Counter(store if has_store(store) else None, prices) as counter:
-            asking = {*CHECKS} - {*FREE} | ({circularity.NAME} if order.by_answers else set())
-            run_sync(_audited(material, replace(order, checks=tuple(c for c in order.checks if c in asking)), counter))
-            return Audit(folder, planned=counter.found)
+        asking = {*CHECKS} - {*FREE} | ({circularity.NAME} if order.by_answers else set())
+        with _Noting(store if has_store(store) else None, "read-only") as noting:
+            run_sync(_audited(material, replace(order, checks=tuple(c for c in order.checks if c in asking)), noting))
+        asked = {stage: partial(iter, units) for stage, units in noting.asked.items()}
+        return Audit(folder, planned=experiments.count(asked, {}, store), prices=prices)
 
     async def work() -> Audit:
         async with Session(store, mode, budget, prices, progress) as session:
@@ -151,27 +148,18 @@ def audit(
     return _written(material, run_sync(work()))
 
 
-class _Counter(Session):
-    """A session that counts what it is asked for, and answers nothing."""
+class _Noting(Session):
+    """A session that notes what it is asked for, and answers nothing."""
 
-    def __init__(self, store: Path | None, prices: Prices) -> None:
-        super().__init__(store, "read-only")
-        self.found: dict[str, Planned] = {}
-        self._prices, self._counted = prices, Distinct()
+    @cached_property
+    def asked(self) -> dict[str, list[experiments.Asked]]:
+        """Units with their programs, by stage."""
+        return {}
 
     async def resolve(
         self, units: Iterable[U], program: Program[U], stage: str, total: int | None = None, size: object = None
     ) -> AsyncIterator[tuple[U, list[Outcome]]]:
-        counted = self.found.setdefault(stage, Planned(Plan(), 0.0))
-        for requests in missing(units, program, self.lookup, counted.plan):
-            for one in requests:
-                if self._counted.add([one.key]) == [False]:  # an earlier stage asks it, so that the store will hold it
-                    counted.plan.cached += 1
-                    counted.plan.prompt_tokens -= len(one.body) // 4
-                    continue
-                price = self._prices.get(one.endpoint.name) or self._prices.get(one.endpoint.model)
-                money = math.nan if price is None else price.of(len(one.body) // 4, 0)
-                counted = self.found[stage] = Planned(counted.plan, counted.money + money)
+        self.asked.setdefault(stage, []).extend((program, unit) for unit in units)
         return
         yield  # which makes it a generator
 

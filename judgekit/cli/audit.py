@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,12 +16,12 @@ from judgekit.cli.common import (
     MaxTokens,
     Quiet,
     console,
+    show_plan,
 )
 from judgekit.cli.drawing import progress
 
 if TYPE_CHECKING:
     from judgekit.audit.card import Card
-    from judgekit.audit.flow import Planned
 
 __all__ = ["audit", "card"]
 
@@ -102,7 +100,7 @@ def audit(
             progress=draw,
         )
     if dry_run:
-        _show_plan(found.planned)
+        show_plan(found.planned, found.prices)
         return
     for one in found.cards.values():
         _show(one)
@@ -153,20 +151,3 @@ def _show(found: Card) -> None:
         for row in rows:
             table.add_row(*(part.replace("[", r"\[") for part in row))
         screen.print(table)
-
-
-def _show_plan(plans: Mapping[str, Planned]) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column("stage")
-    for title in ("requests", "in the store", "to send", "prompt tokens (est.)", "money for prompts (est.)"):
-        table.add_column(title, justify="right")
-    for name, one in plans.items():
-        least = "at least " if one.plan.at_least else ""
-        money = "–" if isnan(one.money) else f"{one.money:.2f}"
-        to_send = f"{least}{one.plan.requests - one.plan.cached:,}"
-        tokens = f"{one.plan.prompt_tokens:,}"
-        table.add_row(name, f"{one.plan.requests:,}", f"{one.plan.cached:,}", to_send, tokens, money)
-    console().print(table)
-    console().print("Nothing was sent. Where a reply cannot be read the same is asked once more.")

@@ -73,7 +73,7 @@ def run(
     ] = None,
     executor: Annotated[
         Literal["local", "ray"] | None,
-        typer.Option(help="Where the work is done, instead of [executor] kind: this process, or a Ray cluster."),
+        typer.Option(help="Where to do the work: in this process, or on a Ray cluster. Overrides the file."),
     ] = None,
     address: Annotated[
         str | None,
@@ -135,7 +135,7 @@ def run(
 def report(
     folders: Annotated[list[Path], typer.Argument(help="Results folders of `judgekit run`; several are compared.")],
     out: Annotated[
-        Path | None, typer.Option(help="Of several folders: the page to write [default: comparison.html].")
+        Path | None, typer.Option(help="Of several folders: the page to write (default: comparison.html).")
     ] = None,
     no_texts: Annotated[
         bool, typer.Option("--no-texts", help="Leave questions, passages, answers and replies out of report.html.")
@@ -143,7 +143,7 @@ def report(
     figures: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Write every figure there: SVG, and its numbers as CSV.")
     ] = None,
-    pdf: Annotated[bool, typer.Option("--pdf", help="With --figures, PDF too (needs judgekit[pdf]).")] = False,
+    pdf: Annotated[bool, typer.Option("--pdf", help="With --figures, PDF too (needs the extra pdf).")] = False,
 ) -> None:
     """Draw report.html and the tables again from a results folder, or a page with several side by side."""
     from judgekit import report as reports
