@@ -503,7 +503,8 @@ async def run_async(
         prepared, labelings, quality, evaluation, comparison, agreed, session, matrix=matrix, log=_query_log(prepared)
     )
     read_files = tuple((role, source.file, source.sha256) for role, source in inputs.items())
-    command = ("Command", shlex.join(["judgekit", "run", str(config.path), "--out", str(folder)]))
+    limit = [] if config.data.limit is None else ["--limit", str(config.data.limit)]
+    command = ("Command", shlex.join(["judgekit", "run", str(config.path), *limit, "--out", str(folder)]))
     facts = replace(results.facts, inputs=read_files, more=(*results.facts.more, command))
     results = replace(results, warnings=(*mixed, *asked_again, *results.warnings), facts=facts)
     if ladder is not None:

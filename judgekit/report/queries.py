@@ -144,7 +144,7 @@ class _Columns:
     def index(self) -> dict[str, Any]:
         """Return what the page searches, filters and sorts by."""
         primary, queries = self.primary, self.backing.queries
-        values = self._values()
+        values, missing = self._values()
         seen = [v for column in values for v in column if v is not None]
         return {
             "ids": self.ids,
@@ -159,26 +159,31 @@ class _Columns:
             "depth": "all" if primary.depth == WHOLE_RUN else f"top {primary.depth}",
             "right": (min(seen) + max(seen)) / 2 if seen and not 0 <= min(seen) <= max(seen) <= 1 else _RIGHT,
             "quality": values,
+            "unanswered": missing,
             "relevant": [[self.relevant[name][run] for run in self.runs] for name in self.names],
             "disagreement": [round(value, 4) for value in self.split],
             "lost": [self.lost[name] for name in self.names],
             "block": BLOCK,
         }
 
-    def _values(self) -> list[list[float | None]]:
-        """Return by run the answer quality of each query in the cell that the verdict is about."""
+    def _values(self) -> tuple[list[list[float | None]], list[list[int]]]:
+        """Return by run the answer quality of each query in the cell of the verdict, and whose answer is missing."""
         found: dict[str, list[float | None]] = {run: [None] * len(self.ids) for run in self.runs}
+        missing: dict[str, list[int]] = {run: [] for run in self.runs}
         table, primary = self.backing.quality, self.primary
         if table is not None:
-            here = (table["metric"] == primary.metric) & (table["depth"] == primary.depth) & table["value"].notna()
-            rows = table[
-                here & ((table["model"] == primary.model) | (primary.model == "")) & table["run"].isin(self.runs)
-            ]
+            here = (
+                (table["metric"] == primary.metric) & (table["depth"] == primary.depth) & table["run"].isin(self.runs)
+            )
+            rows = table[here & ((table["model"] == primary.model) | (primary.model == ""))]
             places = self.place.get_indexer(pd.Index(rows["query_id"].to_numpy())).tolist()
-            for run, at, value in zip(rows["run"], places, rows["value"].tolist(), strict=True):
-                if at >= 0:
+            status = rows["status"] if "status" in rows else rows["value"].map(lambda _: Status.OK.value)
+            for run, at, value, said in zip(rows["run"], places, rows["value"].tolist(), status, strict=True):
+                if at >= 0 and value == value:
                     found[run][at] = round(value, 4)
-        return list(found.values())
+                elif at >= 0 and said not in NOT_MISSING:
+                    missing[run].append(at)
+        return list(found.values()), list(missing.values())
 
     def _text(self, text: object) -> str:
         return clean(text) if self.backing.texts and isinstance(text, str) else ""  # ratings come without a text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -75,6 +76,18 @@ def test_queries_whose_labels_are_missing_are_found_by_status_and_labeling(opene
     assert listed(opened(fragment)) == expected
 
 
+def test_a_missing_answer_is_found_and_one_without_a_value_is_not_taken_for_missing(opened, make_backing):
+    backing = make_backing()
+    here = (backing.quality["run"] == "dense") & (backing.quality["depth"] == 5)
+    for query, status in (("q5", "failed"), ("q6", "not_applicable")):
+        of = here & (backing.quality["query_id"] == query)
+        backing.quality.loc[of, "status"], backing.quality.loc[of, "value"] = status, math.nan
+    browser = opened("#show=missing&labeling=erag&run=dense", backing=backing)
+    assert listed(browser) == ["q5"]
+    go(browser, "#query=q5")
+    assert "failed" in text(browser, ".about table .bad")
+
+
 def test_contradictions_of_a_label_and_an_answer_are_found(opened, make_backing):
     backing = make_backing()
     quality = backing.quality.query("run == 'bm25' and depth == 5 and metric == 'em'").set_index("query_id")["value"]
@@ -92,10 +105,17 @@ def test_contradictions_of_a_label_and_an_answer_are_found(opened, make_backing)
     assert right == [] or set(right).isdisjoint(wrong)
 
 
+def test_a_link_below_the_verdict_leads_to_the_list_also_where_it_changes_nothing(opened):
+    browser = opened()
+    shown = "document.getElementById('explorer').getBoundingClientRect().top < innerHeight"
+    assert not browser.run(shown)
+    click(browser, ".look a[href='#find=']")
+    assert browser.run(shown)
+
+
 def test_from_which_labels_are_wrong_to_the_raw_reply_it_takes_three_clicks(opened):
     browser = opened()
-    browser.run("const s = document.getElementById('show'); s.value = 'wrong'; s.onchange()")
-    browser.run(SETTLED)
+    click(browser, ".look a[href='#show=wrong']")
     click(browser, "#rows a")
     assert browser.run("document.getElementById('query').open")
     click(browser, "#query .labels li:nth-child(3) button")

@@ -3,7 +3,7 @@
 /**
  * What the index of the page holds, in columns: one entry per query, unless said otherwise.
  * @typedef {{name: string, least: number, scale: string}} Labeling
- * @typedef {{ids: string[], questions: string[], disagreement: number[], quality: (number | null)[][], relevant: number[][][],
+ * @typedef {{ids: string[], questions: string[], disagreement: number[], quality: (number | null)[][], unanswered: number[][], relevant: number[][][],
  *   lost: Object<string, number[]>[], labelings: Labeling[], runs: string[], metric: string, metrics: string[], depth: string,
  *   right: number, block: number}} Index
  * What is behind one query; labels are columns over the documents, one for each labeling.
@@ -217,10 +217,10 @@ function follow() {
   if (next === null) { if ($("query").open) { state = { ...state, query: "", doc: "", by: "" }; show(); } return; }
   const same = (keys) => keys.every((key) => next[key] === state[key]);
   const listed = same(["find", "show", "labeling", "run", "sort"]);
-  const opened = next.query;
+  const closed = state.query && !next.query, { top, bottom } = $("explorer").getBoundingClientRect();
   state = next;
   if (!listed) list();
-  if (!opened && !listed) $("queries").scrollIntoView();
+  if (!next.query && !closed && (bottom < 100 || top > innerHeight - 100)) $("queries").scrollIntoView();
   show();
 }
 

@@ -46,7 +46,7 @@ function wanted(index, state, at) {
     case "wrong": return runs.some((r) => answered(r) && !right(r) && labelings.some((l) => index.relevant[l][r][at] > 0));
     case "right": return runs.some((r) => answered(r) && right(r) && labelings.some((l) => index.relevant[l][r][at] === 0));
     case "missing":
-      return runs.some((r) => !answered(r)) || labelings.some((l) => Object.values(index.lost[l]).some((q) => q.includes(at)));
+      return runs.some((r) => index.unanswered[r].includes(at)) || labelings.some((l) => Object.values(index.lost[l]).some((q) => q.includes(at)));
     default: return labelings.some((l) => (index.lost[l][state.show] || []).includes(at));
   }
 }
