@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -213,7 +214,7 @@ def _words(text: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Verdict(AnswerMetric):
+class _Verdict(AnswerMetric, ABC):
     """A metric that asks an LLM for a verdict about an answer."""
 
     prompts: ClassVar[str]
@@ -263,9 +264,9 @@ class _Verdict(AnswerMetric):
         low, high = min(relevance.values()), max(relevance.values())
         return Score((relevance[verdict.value] - low) / (high - low))
 
+    @abstractmethod
     def known(self, unit: Answered) -> Score | None:
         """Return the quality where nobody has to be asked."""
-        raise NotImplementedError
 
     def score(self, answer: Answer, query: Query) -> Score:
         """Refuse: this metric asks an LLM.

@@ -110,9 +110,9 @@ def slopes(
 def _slope(one: Number) -> str:
     up, run = one.value > 0, one.subject.startswith("retrieved by ")
     who = (
-        f"the verdict {'favours' if up else 'is against'} that run"
+        f"this {'favours' if up else 'works against'} that run"
         if run
-        else f"who brings {'more' if up else 'less'} of it is favoured"
+        else f"runs with {'more' if up else 'less'} of it score higher"
     )
     rise = f"labels {'rise' if up else 'fall'} by {abs(one.value):.1%} of the scale per standard deviation of it"
     return f"{rise}, beyond what the reference explains: {who}"
@@ -129,16 +129,18 @@ def overrating(material: Material, name: str) -> list[Number]:
         return Number(OVERRATING, subject, statistic, *ends, int(where.sum()))
 
     if not not_so.any():
-        return [untold(OVERRATING, "not relevant", "mean label", "the reference calls no labelled pair not relevant")]
+        return [
+            untold(
+                OVERRATING, "not relevant", "mean label", "the reference calls none of the labelled pairs not relevant"
+            )
+        ]
     subject = "not relevant by the reference"
     free = mean(subject, "called relevant", called, not_so)
-    told = f"a run that brings what is not relevant is paid for {free.value:.1%} of it"
+    told = f"{free.value:.1%} of what is not relevant counts as relevant: runs are rewarded for retrieving it"
     out = [mean(subject, "mean label", label, not_so), replace(free, verdict=told)]
     if hits.any():
-        wrong = mean("called relevant", "not so by the reference", 1 - truth, hits)
-        told = (
-            f"{wrong.value:.0%} of what counts as a hit is none by the reference, and runs are paid for it all the same"
-        )
+        wrong = mean("called relevant", "not relevant by the reference", 1 - truth, hits)
+        told = f"{wrong.value:.0%} of what counts as relevant is not, by the reference: runs are rewarded for it"
         out.append(replace(wrong, verdict=told, flag="overrates" if wrong.low > 0.5 else ""))
     sure = _confidence(material, name)
     for low, high in _BINS:
@@ -193,7 +195,7 @@ def family(material: Material, name: str, runs: Mapping[str, str], column: str |
 
 def _apart(what: str, extra: Floats, own: Bools, groups: Ints, confidence: float) -> Number:
     """Return how much more the own family gets than the others, beyond the reference."""
-    there, statistic = np.isfinite(extra), "own family less others"
+    there, statistic = np.isfinite(extra), "own family minus others"
     values, mine = extra[there], own[there]
     if min(len(np.unique(groups[there][side])) for side in (mine, ~mine)) < 2:
         return untold(SELF, what, statistic, "too few of its own family, or of others", int(mine.sum()))
@@ -211,7 +213,7 @@ def _runs_apart(scores: Floats, own: Bools, material: Material) -> Number:
     Each labeling's mean scores are taken less their mean over the runs, over their standard deviation: two labelings
     seldom use a measure's range alike.
     """
-    statistic = "own family less others, standard deviations of the runs"
+    statistic = "own family minus others, standard deviations of the runs"
     there, groups = np.isfinite(scores).all(axis=(0, 1)), material.groups
     if not 0 < own.sum() < len(own) or there.sum() < 2:
         return untold(SELF, "runs", statistic, "no runs of its own family, or no others", int(own.sum()))
@@ -229,4 +231,4 @@ def _preferred(number: Number) -> Number:
     if number.low <= 0:
         return replace(number, verdict="no preference for its own family is shown")
     told = f"{number.subject} of its own family get {number.value:.3f} more than the reference gives them"
-    return replace(number, verdict=f"{told}: do not compare them with others by it", flag="prefers its own")
+    return replace(number, verdict=f"{told}: do not use it to compare them with others", flag="prefers its own")

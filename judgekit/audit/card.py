@@ -19,7 +19,7 @@ TITLES: Mapping[str, str] = {
     "surface": "What the labels follow besides relevance (share of the scale per standard deviation)",
     "overrating": "Overrating",
     "self-preference": "Self-preference",
-    "gullibility": "Gullibility: passages that are not relevant, tampered with",
+    "gullibility": "Gullibility: what tampering with passages that are not relevant does",
     "consistency": "Consistency",
 }
 

@@ -119,13 +119,13 @@ def circularity(
     )  # fmt: skip
     saturated = found(everybody, "runs at the maximum", at_top.sum(), often.sum(axis=0).astype(np.float64), runs)
     if 2 * saturated.value > runs:
-        full = f"{saturated.value:.0f} of {runs} runs reach the best score there is, where nothing tells them apart"
+        full = f"{saturated.value:.0f} of {runs} runs reach the best possible score, so nothing tells them apart"
         saturated = replace(saturated, verdict=full, flag="saturated")
     if truth is None:
-        why = "nothing says what re-ranking is really worth, so nobody can say how much of this gain is real"
+        why = "without a reference, how much of this gain is real is unknown"
         return [mean("gain by these labels", gain, why), saturated]
     real = (truth[1] - truth[0]).mean(axis=0)
-    sees = f"these labels see {gain.mean():.3f} where {against} sees {real.mean():.3f}: who uses them looks too good"
+    sees = f"these labels see {gain.mean():.3f}, {against} {real.mean():.3f}: runs that use the labels look too good"
     out = [
         mean("gain by these labels", gain),
         mean(f"gain by {against}", real),
@@ -138,21 +138,21 @@ def circularity(
     draws = shrunken_draws(centre, deviations, units or n, np.random.default_rng([seed, 1])) + centre.mean(axis=0)
     rng = np.random.default_rng([seed, 6])
     halves = rng.permuted(np.tile(np.arange(runs) < runs // 2, (max(_DRAWS, len(draws)), 1)), axis=1)
-    few = "" if runs >= MIN_RUNS else ", with so few runs a description only"
+    few = "" if runs >= MIN_RUNS else " (few runs: descriptive only)"
     before, drawn = float(_tau(centre, halves[0] & False)), _tau(draws, halves[0] & False)
-    told = f"what there is to lose: how far both agree on the order of the runs as they are{few}"
+    told = f"how far both agree on the order of the runs before any re-ranks{few}"
     out.append(found("no run re-ranks", f"tau-b with {against}", before, drawn, runs, told))
     for who, masks in (("half the runs re-rank", halves), (everybody, halves | True)):
         at, each = _tau(centre, masks[:_DRAWS]), _tau(draws, masks[: len(draws)])
         tau = float(at[np.isfinite(at)].mean()) if np.isfinite(at).any() else math.nan
         fall = found(who, "fall", before - tau, drawn - each, runs)
         reach = "" if math.isnan(fall.low) else f" ({fall.low:.2f} to {fall.high:.2f})"
-        told = f"the order of the runs falls by {fall.value:.2f}{reach}{few}"
+        told = f"agreement on the order of the runs falls by {fall.value:.2f}{reach}{few}"
         number = found(who, f"tau-b with {against}", tau, each, runs, told)
         if math.isnan(tau):
             number = replace(number, verdict="all runs score the same, so nothing tells them apart", flag="circular")
         elif fall.low > 0 and not few:
-            told += ": do not compare systems that use this judge by this judge"
+            told += ": do not use this judge to compare systems that use it"
             number = replace(number, verdict=told, flag="circular")
         out.append(number)
     alone, risen = _alone(centre[None])[0] / max(runs - 1, 1), _alone(draws) / max(runs - 1, 1)
@@ -175,7 +175,7 @@ def _tau(means: Floats, again: Bools) -> Floats:
 
 def _shown(number: Number) -> Number:
     """Return a number flagged if it is shown to be above 0, else with the words that it is not."""
-    told = "not shown to be above 0: these labels are not shown to inflate who uses them"
+    told = "not shown to be above 0: these labels are not shown to inflate runs that use them"
     return replace(number, flag="inflates") if number.low > 0 else replace(number, verdict=told)
 
 

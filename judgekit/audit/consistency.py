@@ -43,7 +43,7 @@ async def repeats(material: Material, name: str, pairs: Sequence[Pair], times: i
 
 
 async def positions(material: Material, name: str, session: Session) -> list[Number]:
-    """Show a labeler that sees several documents at once each list the other way round."""
+    """Show a labeler that sees several documents at once each list in reverse order."""
     labeler, collection = material.labelers[name], material.prepared.collection
     lists = [
         replace(unit, docs=unit.docs[::-1])
@@ -60,16 +60,16 @@ async def positions(material: Material, name: str, session: Session) -> list[Num
             pair = label.query_id, label.doc_id
             if label.relevance is not None and math.isfinite(stored[pair]):
                 said.append((pair, stored[pair], label.relevance))
-    return _flips(material, name, "list the other way round", said)
+    return _flips(material, name, "list in reverse order", said)
 
 
 def _flips(material: Material, name: str, subject: str, said: Sequence[tuple[Pair, float, float]]) -> list[Number]:
     """Return what share of labels changes sides, and the floor that it puts under differences."""
     if len({query_id for (query_id, _), _, _ in said}) < 2:
-        return [untold(NAME, subject, "flips", "too few labels came twice", len(said))]
+        return [untold(NAME, subject, "flips", "too few pairs have two labels", len(said))]
     then, now = (material.relevant(name, np.array([one[at] for one in said])) for at in (1, 2))
     ends = share(then != now, material.units[material.at(pair for pair, _, _ in said)], material.confidence)
-    told = f"{ends[0]:.1%} of the verdicts turn round, up to {ends[2]:.1%} by the interval"
+    told = f"{ends[0]:.1%} of the labels change sides, up to {ends[2]:.1%} by the interval"
     flips = Number(NAME, subject, "flips", *ends, len(said), told, "noisy" if ends[1] > 0.05 else "")
     return [flips, noise_floor(material, name, flips)]
 
@@ -99,7 +99,7 @@ def noise_floor(material: Material, name: str, flips: Number) -> Number:
     if not np.isfinite(material.scores([(material.scale(name), values)])).any():
         return untold(NAME, flips.subject, f"noise floor of {measure}", f"{measure} is undefined under these labels")
     low, value, high = sorted(map(floor, (flips.low, flips.value, flips.high)))
-    told = f"a difference of runs below {value:.4f} ({low:.4f} to {high:.4f}) in {measure} may be the draw's alone"
+    told = f"a difference between runs below {value:.4f} ({low:.4f} to {high:.4f}) in {measure} may be chance"
     return Number(NAME, flips.subject, f"noise floor of {measure}", value, low, high, len(values), told)
 
 
@@ -130,13 +130,13 @@ async def answers(material: Material, most: int, session: Session) -> list[Numbe
         if len(docs := tuple(collection.docs.get(material.runs[turn % len(material.runs)].top(query_id, depth)))) > 1
     ]
     rated: list[dict[str, float]] = [{}, {}]
-    for found, step, which in zip(rated, (1, -1), ("as they were", "the other way round"), strict=True):
+    for found, step, which in zip(rated, (1, -1), ("as they were", "in reverse order"), strict=True):
         units = [Unit(query, docs[::step]) for query, docs in lists]
         async for unit, outcomes in session.resolve(units, answerer, f"audit answers, {which}", len(units)):
             value = metric.read(Answered(unit.query, answerer.answer(unit, outcomes), unit.docs), []).value
             if value is not None:
                 found[unit.query.query_id] = value
-    both, subject = sorted(rated[0].keys() & rated[1].keys()), "answers from the documents the other way round"
+    both, subject = sorted(rated[0].keys() & rated[1].keys()), "answers from the documents in reverse order"
     if len(both) < 2:
         return []
     units_of = material.units[material.at((query_id, "") for query_id in both)]
@@ -144,11 +144,11 @@ async def answers(material: Material, most: int, session: Session) -> list[Numbe
     floor = 1.96 * float(change.std(ddof=1)) / math.sqrt(len(material.queries))
     ends = share(change != 0, units_of, material.confidence)
     told = (
-        f"{ends[0]:.1%} of the answers score otherwise in another order: over {len(material.queries)} questions a"
-        f" difference of runs below about {floor:.3f} in {metric.name} may be the order's alone"
+        f"{ends[0]:.1%} of the answers score differently in another order: over {len(material.queries)} questions, a"
+        f" difference between runs below about {floor:.3f} in {metric.name} may be due to the order alone"
     )
     shift = mean_change(change, units_of, 1.0, material.confidence)
     return [
-        Number(NAME, subject, "answers that score otherwise", *ends, len(both), told),
+        Number(NAME, subject, "answers that score differently", *ends, len(both), told),
         Number(NAME, subject, f"mean change of {metric.name}", *shift, len(both)),
     ]

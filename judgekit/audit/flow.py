@@ -51,7 +51,7 @@ _TITLE: Final = "Audit"
 _FOUND: Final = {
     "recall": "of the differences between runs that the answers show are found by these labels too",
     "unconfirmed": "of the differences that these labels show are not confirmed by the answers",
-    "opposite": "of the differences that these labels show are the other way round in the answers",
+    "opposite": "of the differences that these labels show are reversed in the answers",
 }
 
 U = TypeVar("U")
@@ -182,7 +182,7 @@ def card(folder: str | Path, labeling: str, *, html: bool = False) -> str:
         raise UsageError(not_among("labeling", labeling, made))
     labels = label_files(Path(folder), [labeling])
     if not labels[labeling].exists() or sources(labels)[labeling].sha256 != made[labeling]["sha256"]:
-        raise DataError(f"has other labels of {labeling} than those that were audited: audit it again", folder)
+        raise DataError(f"the labels of {labeling} have changed since the audit: audit it again", folder)
     return _card_file(Path(folder), labeling, "html" if html else "md").read_text(encoding="utf-8")
 
 
@@ -218,13 +218,13 @@ class _Order:
         for name in wanted:
             _known(f"--checks {name}", "check", name, [*CHECKS, "all"])
         if not 0 < attack <= 100:
-            raise UsageError(f"--attack: a share of the pool is above 0 and at most 100 per cent, not {attack:g}")
+            raise UsageError(f"--attack must be above 0 and at most 100 (per cent of the pool), not {attack:g}")
         if repeats < 2:
-            raise UsageError(f"--repeats: to see what changes the same is asked at least 2 times, not {repeats}")
+            raise UsageError(f"--repeats must be at least 2, not {repeats}")
         made = tuple(probe(one) for one in probes)
         names = [one.name for one in made]
         if len(set(names)) < len(names):
-            raise UsageError(f"the probe {next(name for name in names if names.count(name) > 1)} is there twice")
+            raise UsageError(f"the probe {next(name for name in names if names.count(name) > 1)} is given twice")
         voting = tuple(tuple(part.strip() for part in one.split("+")) for one in juries)
         checked = tuple(name for name in CHECKS if name in wanted)
         return cls(checked, made, reference, voting, attack, repeats, families, docs_family)
@@ -236,11 +236,13 @@ class _Order:
             for name in names:
                 _known(f"--jury {'+'.join(names)}", "labeling", name, list(material.labelings))
             if len(set(names)) < 2:
-                raise UsageError(f"--jury {'+'.join(names)}: a jury is two labelings or more, a+b")
+                raise UsageError(f"--jury {'+'.join(names)}: a jury needs at least two labelings, a+b")
         for name in self.families:
             _known(f"--made-by {name}={self.families[name]}", "run", name, [run.name for run in material.runs])
         if self.by_answers and consistency.answering(material) is None:
-            raise UsageError("--reference answers: the answers were imported, so nobody can answer from other lists")
+            raise UsageError(
+                "--reference answers: the answers were imported, so new ones cannot be made from other lists"
+            )
         return material
 
 
@@ -252,7 +254,7 @@ def _known(where: str, what: str, name: str, known: Sequence[str]) -> None:
 def _folder(path: Path, out: str | Path | None) -> Path:
     """Return the results folder that is meant."""
     if path.is_dir() and out is not None:
-        raise UsageError("--out: an audit of a results folder is written into that folder; leave it out")
+        raise UsageError("leave out --out: an audit of a results folder is written into that folder")
     return path if path.is_dir() else Path("judgekit-out") / path.stem if out is None else Path(out)
 
 
@@ -273,8 +275,8 @@ async def _audited(material: Material, order: _Order, session: Session) -> Audit
     checks, notes, numbers = order.checks, list[str](), dict[str, list[Number]]()
     if material.reference is None:
         notes.append(
-            "No labeling is by people or of provenance, so nothing says which pairs are relevant: the checks that need"
-            " it are left out, and probes are tried on passages of other questions. --reference NAME names one."
+            "No labeling comes from people or provenance to serve as reference: checks that need one are skipped,"
+            " and probes are tried on passages of other questions. Name one with --reference NAME."
         )
     held = material.reference is not None
     looks = bias.surface(material) if bias.SURFACE in checks and held else {}
@@ -337,12 +339,14 @@ def _fidelity(folder: Path, name: str) -> list[Number]:
             if file == "fidelity.csv":
                 about = f"pairs of runs, {'raw' if row['correction'] == 'none' else 'by Holm'}"
                 found = f"{row['value']:.0%} {_FOUND[row['statistic']]}"
-                told = found if row["pairs"] else "cannot be told: no such difference"
+                told = found if row["pairs"] else "unknown: no such difference"
                 ends = row["value"], row["ci_low"], row["ci_high"]
                 out.append(Number("fidelity", about, row["statistic"], *ends, int(row["pairs"]), told))
             else:
                 about = f"the best {row['top']} runs by {row['by']}"
-                told = "" if row["ci_low"] > 0 else "among these alone it is not shown to choose better than a coin"
+                told = (
+                    "" if row["ci_low"] > 0 else "among these alone, it is not shown to choose better than a coin flip"
+                )
                 out.append(Number("fidelity", about, "tau-b", row["tau_b"], n=row["top"]))
                 ends = row["gain"], row["ci_low"], row["ci_high"]
                 out.append(Number("fidelity", about, "decision gain", *ends, row["top"], told))
@@ -353,18 +357,18 @@ def _facts(material: Material, name: str) -> tuple[tuple[str, str], ...]:
     """Return what stands at the head of a card."""
     labeler, labeling, reference = material.labelers[name], material.labelings[name], material.reference
     asked = dict.fromkeys(f"{e.model}{f' ({e.family})' if e.family else ''}" for e in labeler.needs.asked)
-    middle = ", the middle, as it declares nothing" if labeling.scale.min_rel is None else ""
+    middle = ", the middle, since the scale declares no threshold" if labeling.scale.min_rel is None else ""
     hits, known = int(np.nansum(material.judged)), int(np.isfinite(material.judged).sum())
     held = f"{reference}: judges {known:,} of the pairs, {hits:,} of them relevant" if reference else "none"
     return (
         ("Spelling", str(labeler.spec)),
         ("Scale", f"{labeling.scale}; relevant from {material.threshold(name):g}{middle}"),
-        ("Model", ", ".join(asked) or "none is asked"),
+        ("Model", ", ".join(asked) or "none"),
         ("Prompt", labeler.needs.prompt or "none"),
         ("Labels", ", ".join(f"{n:,} {status}" for status, n in labeling.counts().items() if n)),
         ("Data", f"{len(material.queries):,} queries, {len(material.runs)} runs, {len(material.pairs):,} pairs"),
         ("Verdict", str(material.primary)),
-        ("Reference", "is the one that the others are held against" if reference == name else held),
+        ("Reference", "this labeling: the others are compared with it" if reference == name else held),
         ("Intervals", f"{100 * material.confidence:g} %, seed {material.seed}, judgekit {__version__}"),
     )
 
@@ -379,8 +383,8 @@ def _written(material: Material, found: Audit) -> Audit:
     write_manifest(manifest_path(folder / _TABLE), sources(label_files(folder, found.cards)), [folder / _TABLE])
     flagged = table[table["flag"] != ""]
     told = (
-        f"{len(flagged):,} of {len(table):,} numbers are flagged: what counts against a labeling, also against one that"
-        " leads above. All of them are in audit.csv; cards/ holds a card for each labeling."
+        f"{len(flagged):,} of {len(table):,} numbers are flagged: they count against a labeling, even one that"
+        " leads above. audit.csv holds all numbers, and cards/ a card for each labeling."
     )
     section = Section(_TITLE, " ".join([told, *found.notes]), flagged if len(flagged) else None)
     draw(folder, results=reports.with_section(folder, section))

@@ -126,7 +126,7 @@ def effect(
     there = np.isfinite(control) & np.isfinite(attacked)
     n, lost = int(there.sum()), int((~there).sum())
     if n < 2:
-        return [untold(NAME, subject, "flips to relevant", f"only {n} of {len(pairs)} pairs have labels both times", n)]
+        return [untold(NAME, subject, "flips to relevant", f"only {n} of {len(pairs)} pairs have both labels", n)]
     kept = [pair for pair, found in zip(pairs, there, strict=True) if found]
     units, before, after = material.units[material.at(kept)], control[there], attacked[there]
     was, becomes = (material.relevant(name, values) for values in (before, after))
@@ -137,8 +137,8 @@ def effect(
         if share_change(was, becomes, units, 1 - (1 - confidence) / tried)[1] > 0:
             flag = "fooled" if probe.prompt is None else "depends on the wording"
         else:
-            told += f", which among {tried} probes may be chance"
-    told += f"; {lost} more are without a label" if lost else ""
+            told += f"; with {tried} probes tried, this may be chance"
+    told += f"; {lost} more have no label" if lost else ""
     shift = mean_change(after - before, units, material.spread(name), confidence)
     out = [
         replace(flips, verdict=told, flag=flag),
@@ -151,7 +151,7 @@ def effect(
         values = np.tile(material.values[name], (2, 1))
         values[:, where] = before, after
         changes = tournament(material, material.scores([(material.scale(name), row) for row in values]))
-        attacked_share = f"with {100 * n / len(material.pairs):.1f} % of the pool so attacked "
+        attacked_share = f"with {100 * n / len(material.pairs):.1f} % of the pool attacked, "
         out += [replace(one, subject=subject, verdict=one.verdict and attacked_share + one.verdict) for one in changes]
     return out
 
@@ -188,7 +188,10 @@ def tournament(material: Material, scores: Floats) -> list[Number]:
         for of in (means, drawn)
     )
     found = interval(float(tau), taus, confidence, "shrunken-percentile", n)
-    few = "" if runs >= MIN_RUNS else " (few runs: a description only)"
+    few = "" if runs >= MIN_RUNS else " (few runs: descriptive only)"
     out.append(Number(NAME, "", f"change of tau-b{few}", float(tau), found.low, found.high, runs))
     falls = [f"{one.statistic.removeprefix('change of ')} falls by {-one.value:.3f}" for one in out if one.high < 0]
-    return [replace(out[0], verdict=" and ".join(falls) or "no fall of the verdict's numbers is shown"), *out[1:]]
+    return [
+        replace(out[0], verdict=" and ".join(falls) or "the numbers of the verdict are not shown to fall"),
+        *out[1:],
+    ]

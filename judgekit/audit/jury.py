@@ -68,7 +68,7 @@ def jury(votes: Floats, truth: Floats, groups: Ints, members: Sequence[str], con
     n, size, used = int(there.sum()), len(members), np.unique(group)
     subject = " + ".join(members) if size <= 5 else f"{size} votes"
     if len(used) < 2:
-        return [untold(NAME, subject, "effective votes", "the reference says too little of pairs that all voted on", n)]
+        return [untold(NAME, subject, "effective votes", "the reference judges too few pairs that all voted on", n)]
     chosen = np.empty_like(right)
     for one in used:
         inside = group == one
@@ -86,7 +86,7 @@ def jury(votes: Floats, truth: Floats, groups: Ints, members: Sequence[str], con
         "mean correlation of errors",
         "kappa of the majority",
         "kappa of the best single",
-        "majority less best single",
+        "majority minus best single",
     )
     shared, together, best, gain = (
         Number(NAME, subject, name, float(value), max(float(low), -1.0), min(float(high), 1.0), n)
@@ -97,10 +97,10 @@ def jury(votes: Floats, truth: Floats, groups: Ints, members: Sequence[str], con
     effective = Number(NAME, subject, "effective votes", value, low, max(value, min(high, float(size))), n, vote)
     if math.isnan(shared.value):
         shared, effective = (
-            untold(NAME, subject, one.statistic, "no two members ever err", n) for one in (shared, effective)
+            untold(NAME, subject, one.statistic, "fewer than two members ever err", n) for one in (shared, effective)
         )
     if gain.low > 0:
-        told = f"the majority beats the best of them alone by {gain.value:.3f} of kappa, at {size} times the cost"
+        told = f"the majority beats the best single one by {gain.value:.3f} of kappa, at {size} times the cost"
         return [shared, effective, together, best, replace(gain, verdict=told)]
     behind = "is behind" if gain.high < 0 else "is not shown to beat"
     told = f"the majority {behind} the best single one: use {members[int(_kappa(cast, right).argmax())]} alone"

@@ -49,7 +49,7 @@ class Number:
 
 def untold(check: str, subject: str, statistic: str, why: str, n: int = 0) -> Number:
     """Return a number that is not there, with the reason."""
-    return Number(check, subject, statistic, math.nan, n=n, verdict=f"cannot be told: {why}")
+    return Number(check, subject, statistic, math.nan, n=n, verdict=f"unknown: {why}")
 
 
 def groups_of(units: Ints, seed: int) -> Ints:

@@ -41,7 +41,7 @@ def stuff(question: str, passage: str, *, words: Literal["query"] = "query", tim
     """Scatter the words of the question over the passage, ``times`` times."""
     rng, out = random.Random(f"{question} {passage}"), passage.split()
     if times < 1:
-        raise UsageError(f"stuff: times is at least 1, not {times}")
+        raise UsageError(f"stuff: times must be at least 1, not {times}")
     for _ in range(times):
         for word in question.split():
             out.insert(rng.randint(0, len(out)), word)
@@ -67,7 +67,7 @@ def pad(question: str, passage: str) -> str:
 def truncate(question: str, passage: str, *, keep: float = 0.5) -> str:
     """Keep only the first words, by default half of them."""
     if not 0 < keep < 1:
-        raise UsageError(f"truncate: keep is a share above 0 and below 1, not {keep:g}")
+        raise UsageError(f"truncate: keep must be above 0 and below 1, not {keep:g}")
     words = passage.split()
     return " ".join(words[: max(1, round(keep * len(words)))])
 
@@ -164,7 +164,7 @@ class Probe:
         with user_code(lambda: where, getattr(code, "co_filename", "")):
             text = self.change(query.text, doc.text)
         if not isinstance(text, str):
-            raise UsageError(f"{where}: it returned {text!r}, and must return a text")
+            raise UsageError(f"{where}: it must return a text, not {text!r}")
         return replace(doc, text=text)
 
 
@@ -179,12 +179,12 @@ def probe(given: str | Callable[[str, str], str], folder: Path = Path()) -> Prob
     file, spelling = split_file(given)
     spec = parse(spelling)
     if spec.cutoff is not None:
-        raise UsageError(f"{given}: a probe has no cutoff")
+        raise UsageError(f"{given}: a probe takes no cutoff")
     if file is not None:
         return _read(f"{file}:{spec}", _own(file, spec.name, folder), spec)
     if spec.name in PROMPT_PROBES:
         if spec.params:
-            raise UsageError(f"{given}: {spec.name} is a probe of prompts, which has no options")
+            raise UsageError(f"{given}: {spec.name} changes the prompt and takes no options")
         return Probe(str(spec), prompt=PROMPT_PROBES[spec.name])
     if spec.name not in PROBES:
         known = [*PROBES, *PROMPT_PROBES]
@@ -205,10 +205,12 @@ def _read(name: str, function: Callable[..., str], spec: Spec) -> Probe:
     options = dict(spec.params)
     base = options.pop("base", "nonrelevant")
     if base not in get_args(Base):
-        raise UsageError(f"{name}: base is {' or '.join(get_args(Base))}, not {base!r}")
+        raise UsageError(f"{name}: base must be {' or '.join(get_args(Base))}, not {base!r}")
     parameters = list(inspect.signature(function).parameters.values())
     if len(parameters) < 2 or any(one.default is one.empty for one in parameters[2:]):
-        raise UsageError(f"{name}: a probe is a function of a question and a passage; more must have a default")
+        raise UsageError(
+            f"{name}: a probe is a function of a question and a passage; any further parameter needs a default"
+        )
     hints = get_type_hints(function)
     known = {one.name: hints.get(one.name, type(one.default)) for one in parameters[2:]}
     for key, value in options.items():
@@ -223,7 +225,7 @@ def _read(name: str, function: Callable[..., str], spec: Spec) -> Probe:
 def _check(name: str, key: str, value: Value, kind: Any) -> None:
     if get_origin(kind) is Literal:
         if value not in get_args(kind):
-            raise UsageError(f"{name}: {key} is {' or '.join(map(str, get_args(kind)))}, not {value!r}")
+            raise UsageError(f"{name}: {key} must be {' or '.join(map(str, get_args(kind)))}, not {value!r}")
     elif kind is float and isinstance(value, int) and not isinstance(value, bool):
         return
     elif isinstance(kind, type) and (not isinstance(value, kind) or isinstance(value, bool) is not (kind is bool)):

@@ -31,7 +31,7 @@ def audit(
     checks: Annotated[
         list[str] | None,
         typer.Option(
-            help="circularity, fidelity, jury, surface, overrating, self-preference (these ask nobody: the default),"
+            help="circularity, fidelity, jury, surface, overrating, self-preference (these send nothing: the default),"
             " gullibility, consistency (these ask labelers), or all; repeat, or join by commas."
         ),
     ] = None,
@@ -43,19 +43,19 @@ def audit(
         str | None,
         typer.Option(
             metavar="LABELING",
-            help="Labeling that the others are held against; by default people, else provenance; answers: ask anew.",
+            help="Labeling to compare the others with (default: people, else provenance); answers: answer anew.",
         ),
     ] = None,
     jury: Annotated[
         list[str] | None, typer.Option(metavar="A+B+C", help="Labelings to look at as one jury; repeat.")
     ] = None,
     attack: Annotated[float, typer.Option(help="Share of the pool that the probes attack, in per cent.")] = 5.0,
-    repeats: Annotated[int, typer.Option(help="How often the same is asked, for consistency.")] = 3,
+    repeats: Annotated[int, typer.Option(help="How often to ask the same, for consistency.")] = 3,
     made_by: Annotated[
         list[str] | None, typer.Option(metavar="RUN=FAMILY", help="Model family that made a run; repeat.")
     ] = None,
     docs_family: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of the documents with the family that wrote each.")
+        str | None, typer.Option(metavar="COLUMN", help="Column of the documents: the family that wrote each.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for the results of an experiment file.")
@@ -107,9 +107,7 @@ def audit(
     for note in found.notes:
         console(stderr=True).print(f"note: {note}", markup=False, highlight=False)
     if not checks:
-        told = (
-            "gullibility and consistency ask the labelers: --checks all does them too, --dry-run counts what they send"
-        )
+        told = "gullibility and consistency ask the labelers: --checks all adds them, --dry-run counts their requests"
         console(stderr=True).print(f"note: {told}.", markup=False, highlight=False)
     console().print(
         f"cards:  {found.folder / 'cards'}\nreport: {found.folder / 'report.html'}", markup=False, highlight=False

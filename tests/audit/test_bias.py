@@ -61,7 +61,7 @@ def test_a_look_that_is_the_same_everywhere_has_no_slope() -> None:
     rng = np.random.default_rng(1)
     (number,) = slopes(rng.random(N), (rng.random(N) < 0.5).astype(float), {"title match": np.ones(N)}, GROUPS)
     assert np.isnan(number.value)
-    assert "cannot be told" in number.verdict
+    assert "unknown" in number.verdict
 
 
 def test_what_a_passage_looks_like_is_read_from_the_collection(finished) -> None:
@@ -98,8 +98,8 @@ def test_overrating_is_the_mean_label_where_the_reference_says_no(audited: jk.Au
     assert found.loc["called relevant", "n"] == len(other)
     called = labels[labels["relevance"] == 1]
     wrong = 1 - called["doc_id"].str.startswith("gold").mean()
-    assert found.loc["not so by the reference", "value"] == pytest.approx(wrong)
-    assert found.loc["not so by the reference", "flag"] == "overrates"
+    assert found.loc["not relevant by the reference", "value"] == pytest.approx(wrong)
+    assert found.loc["not relevant by the reference", "flag"] == "overrates"
     assert rows(audited, "oracle", "overrating").set_index("statistic").loc["mean label", "value"] == 0
 
 

@@ -78,7 +78,7 @@ def test_the_order_of_runs_falls_when_they_re_rank_and_far_more_so_for_a_lenient
     assert lenient[0] - max(lenient[1:]) > 0.2
     assert lenient[0] - lenient[2] > good[0] - good[2]
     assert at(found["lenient"], "every run re-ranks", "tau-b").flag == "circular"
-    assert "do not compare systems" in at(found["lenient"], "every run re-ranks", "tau-b").verdict
+    assert "do not use this judge to compare systems" in at(found["lenient"], "every run re-ranks", "tau-b").verdict
 
 
 def test_a_judge_sees_more_gain_than_there_is_and_a_run_that_uses_it_rises_too_far(
@@ -125,7 +125,7 @@ def test_without_a_reference_the_gain_is_shown_and_nothing_is_claimed_of_it() ->
     numbers = circularity(base, base + 0.1, np.full(30, 2.0), None, weights=resample_matrix(30, 200, 1))
     assert [n.statistic for n in numbers] == ["gain by these labels", "runs at the maximum"]
     assert numbers[0].value == pytest.approx(0.1)
-    assert "nobody can say" in numbers[0].verdict
+    assert "is unknown" in numbers[0].verdict
 
 
 def test_four_runs_are_too_few_to_call_a_labeling_circular() -> None:
@@ -135,7 +135,7 @@ def test_four_runs_are_too_few_to_call_a_labeling_circular() -> None:
     every = at(numbers, "every run re-ranks", "tau-b")
     assert every.value == pytest.approx(-1)
     assert not every.flag
-    assert "description only" in every.verdict
+    assert "descriptive only" in every.verdict
 
 
 def test_re_ranking_keeps_the_order_of_ties_and_puts_what_has_no_label_last(finished) -> None:

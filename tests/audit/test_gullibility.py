@@ -93,7 +93,7 @@ def test_the_tournament_is_the_one_in_which_the_attacked_labels_stand_in_their_p
         shares[name] = np.mean(each)
     found = numbers(audited, "keyword", "change of concordance").loc["stuff(words=query)"]
     assert found["value"] == pytest.approx(shares["after"] - shares["before"], abs=1e-9)
-    assert "of the pool so attacked" in found["verdict"]
+    assert "of the pool attacked" in found["verdict"]
 
 
 RUN_NAMES = ("exact", "close", "fair", "weak", "poor")
@@ -165,13 +165,13 @@ def test_a_probe_of_ones_own_is_one_function(copied: Path) -> None:
     ("spelling", "says"),
     [
         ("stuf", "Did you mean 'stuff'"),
-        ("stuff(words=title)", "words is query"),
+        ("stuff(words=title)", "words must be query"),
         ("stuff(times=much)", "times must be a int"),
-        ("stuff(times=-1)", "times is at least 1"),
-        ("truncate(keep=2)", "keep is a share"),
-        ("stuff(base=relevant)", "base is nonrelevant or random"),
+        ("stuff(times=-1)", "times must be at least 1"),
+        ("truncate(keep=2)", "keep must be above 0"),
+        ("stuff(base=relevant)", "base must be nonrelevant or random"),
         ("claim(loud=yes)", "unknown option 'loud'"),
-        ("paraphrase(words=query)", "has no options"),
+        ("paraphrase(words=query)", "takes no options"),
         ("stuff@3", "no cutoff"),
         ("mine.py:whisper", "unknown function 'whisper'"),
         ("mine.py:lonely", "a function of a question and a passage"),
@@ -183,7 +183,7 @@ def test_a_mistake_in_a_probe_is_named(finished: Path, spelling: str, says: str)
 
 
 def test_a_probe_that_returns_no_text_is_named(finished: Path) -> None:
-    with pytest.raises(UsageError, match=r"probe mine\.py:wordless, query 'q', doc 'd': it returned 7"):
+    with pytest.raises(UsageError, match=r"probe mine\.py:wordless, query 'q', doc 'd': it must return a text, not 7"):
         probe("mine.py:wordless", finished).attacked(QUERY, DOC)
 
 
@@ -257,7 +257,7 @@ def test_pairs_without_a_label_are_left_out_and_counted(finished: Path) -> None:
     attacked = np.where(np.arange(40) < 5, np.nan, 1.0)
     first = gullibility.effect(material, "hash", probe("pad"), pairs, np.zeros(40), attacked, 1)[0]
     assert (first.value, first.n) == (1, 35)
-    assert "5 more are without a label" in first.verdict
+    assert "5 more have no label" in first.verdict
     none = gullibility.effect(material, "hash", probe("pad"), pairs, np.zeros(40), np.full(40, np.nan), 1)
     assert len(none) == 1
-    assert "cannot be told" in none[0].verdict
+    assert "unknown" in none[0].verdict
