@@ -33,26 +33,29 @@ def guard(
     ] = None,
     new: Annotated[Path | None, typer.Argument(help="New version: a TREC run or a results folder.")] = None,
     queries: Annotated[
-        Path | None, typer.Option(help="File of queries; default: those of the qrels that a version lists.")
+        Path | None, typer.Option(help="File of queries (default: those of the qrels that a version has).")
     ] = None,
     docs: Annotated[Path | None, typer.Option(help="File of documents, for a labeler.")] = None,
     qrels: Annotated[
-        str | None, typer.Option(metavar="[NAME=]FILE", help="Labels that exist: a TREC qrels file.")
+        str | None, typer.Option(metavar="[NAME=]FILE", help="Existing labels: a TREC qrels file.")
     ] = None,
     scale: Annotated[str | None, typer.Option(help="Scale of the qrels: binary, grades:3, means:5:2 or unit.")] = None,
     labeler: Annotated[
         str | None,
         typer.Option(help="Labeler for what the versions show, e.g. containment; with folders, a labeling's name."),
     ] = None,
-    run: Annotated[str | None, typer.Option(metavar="NAME", help="Which run of two results folders.")] = None,
+    run: Annotated[str | None, typer.Option(metavar="NAME", help="Run to compare in two results folders.")] = None,
     measure: Annotated[str | None, typer.Option("--measure", "-m", help="Measure (default: nDCG@10).")] = None,
     quality: Annotated[
         list[str] | None,
-        typer.Option(metavar="base=FILE, new=FILE", help="Guard answer quality: the answers' ratings of both; repeat."),
+        typer.Option(metavar="base=FILE, new=FILE", help="Guard answer quality, by the ratings of both versions."),
     ] = None,
     metric: Annotated[str | None, typer.Option(help="Answer metric of the ratings, if there are several.")] = None,
     depth: Annotated[
         int | None, typer.Option(min=1, help="Depth of the answers, or of lists under a measure without a cutoff.")
+    ] = None,
+    answer_mode: Annotated[
+        str | None, typer.Option("--mode", help="Mode of answering of the ratings, if there are several.")
     ] = None,
     max_drop: Annotated[
         float | None, typer.Option(help="Largest loss to accept, in hundredths of the measure's range (default: 1).")
@@ -66,12 +69,14 @@ def guard(
         typer.Option(help="Documents without a label: bounds (anything on the scale, the default) or nonrelevant."),
     ] = None,
     alpha: Annotated[float | None, typer.Option(help="How often each claim may be false (default: .05).")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 if inconclusive, too.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if inconclusive, too.")] = False,
     sequential: Annotated[
         Path | None,
-        typer.Option(metavar="STATE", help="JSON file: errors stay rare over all looks and changes; bounds are wider."),
+        typer.Option(
+            metavar="STATE", help="JSON file that keeps errors rare over all looks and changes; widens the bounds."
+        ),
     ] = None,
-    json: Annotated[Path | None, typer.Option(help="Write all of it as JSON.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Write everything as JSON.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write Markdown, for a comment on a pull request.")] = None,
     prompts: Prompts = None,
@@ -84,7 +89,7 @@ def guard(
     cache: Cache = None,
     cache_mode: CacheMode = "on",
     max_requests: Annotated[
-        int | None, typer.Option(min=0, help="Requests for new labels; beyond it documents have none (default: 1000).")
+        int | None, typer.Option(min=0, help="Requests for new labels; documents beyond it get none (default: 1000).")
     ] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -120,19 +125,19 @@ def guard(
         if folders or (base is not None and base.suffix == ".toml"):
             odd = next((name for name, value in here.items() if value), None)
             if odd is not None:
-                raise UsageError(f"--{odd} does not go with {base}, which says itself what it is made from")
+                raise UsageError(f"--{odd} does not go with {base}, which names its own inputs")
         if base is not None and base.suffix == ".toml":
             if new is not None or run is not None:
-                raise UsageError(f"{base} names its runs itself, under [guard]: give no second version")
+                raise UsageError(f"{base} names both runs under [guard]: leave out the second version and --run")
             given |= {"labeler": labeler} if labeler else {}
             found = guarding.guard_experiment(base, given, **used)
         elif base is not None and base.is_dir():
             if new is None or not new.is_dir():
-                raise UsageError(f"{base} is a results folder: the new version must be one, too")
+                raise UsageError(f"{base} is a results folder: give a results folder as the new version, too")
             found = guarding.guard_results(base, new, run, labeler, Rules(**given))
         else:
             if run is not None:
-                raise UsageError("--run is for two results folders")
+                raise UsageError("--run goes with two results folders")
             pair = {"queries": queries, "docs": docs}
             guarding.refuse_mixed({k: p for k, p in pair.items() if p} | (named([qrels], "--qrels") if qrels else {}))
             found = guard_files(
@@ -145,6 +150,7 @@ def guard(
                 quality=_both(quality) if quality else None,
                 metric=metric,
                 depth=depth,
+                answer_mode=answer_mode,
                 scale=scale,
                 prompts=prompts,
                 endpoints=list(endpoints(base_url, model, api_key_env, concurrency, transport, api).values()),
@@ -162,5 +168,5 @@ def guard(
 def _both(items: list[str]) -> tuple[Path, Path]:
     files = named(items, "--quality")
     if set(files) != {"base", "new"}:
-        raise UsageError("--quality is given twice: --quality base=FILE --quality new=FILE")
+        raise UsageError("give --quality twice: --quality base=FILE --quality new=FILE")
     return files["base"], files["new"]

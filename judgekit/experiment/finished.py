@@ -93,7 +93,7 @@ def _check(folder: Path, config: Config, results: Sequence[Path]) -> None:
         content = json.loads((folder / MANIFEST).read_bytes())
         made, inputs = dict(content["results"]), dict(content["inputs"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"has no {MANIFEST} that can be read ({error}): run the experiment again", folder) from None
+        raise DataError(f"its {MANIFEST} cannot be read ({error}): run the experiment again", folder) from None
     named = config.files()
     lost = next((path for path in (*results, *named.values()) if not path.exists()), None)
     if lost is not None:
@@ -109,7 +109,7 @@ def _check(folder: Path, config: Config, results: Sequence[Path]) -> None:
     for path in results:
         said = made.get(path.relative_to(folder).as_posix())
         if said != now[str(path)].sha256:
-            reason = "was changed after the run" if said else "is not of a finished run"
+            reason = "was changed after the run" if said else "does not belong to a finished run"
             raise DataError(f"{reason}: run the experiment again", path)
     changed = [
         f"{path} was changed after the run" for r, path in others.items() if inputs[r]["sha256"] != now[r].sha256

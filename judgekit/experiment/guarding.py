@@ -173,7 +173,7 @@ def guard_results(
         spellings.append(str(built[chosen].spec))
     refuse_mixed(labels)
     if spellings[0] != spellings[1] or scales[0] != scales[1]:
-        raise UsageError(f"the labels are of {spellings[0]} and of {spellings[1]}, which are not comparable")
+        raise UsageError(f"the labels were made by {spellings[0]} and by {spellings[1]}, which are not comparable")
     together = pd.concat(tables, ignore_index=True)
     keys = ["query_id", "doc_id"]
     differ = together.drop_duplicates([*keys, "relevance", "status"])
@@ -228,7 +228,7 @@ def check_ladder(prepared: Prepared) -> bool:
     if rules.new is None and any(step.name == "pair" for step in steps):
         raise ConfigError("pair needs guard.new, the run that is known to be worse", config.path, "guard.steps")
     if rules.answer and not prepared.answering:
-        raise ConfigError("nothing answers in this experiment (see [answers])", config.path, "guard.answer")
+        raise ConfigError("this experiment has no answers: declare them in [answers]", config.path, "guard.answer")
     return True
 
 
@@ -301,11 +301,11 @@ async def climb(prepared: Prepared, labelings: Mapping[str, Labeling], session: 
         noise=rules.noise,
         seed=config.analysis.seed,
     )
-    notes = [f"The copies are of {rungs.lists.run.name!r}."]
+    notes = [f"The degraded copies are made from {rungs.lists.run.name!r}."]
     if any(step.name == "drop" and not step.options for step in rungs.steps):
-        notes.append(f"drop takes away what {by!r} calls relevant, so {by!r} sees it best.")
+        notes.append(f"drop removes what {by!r} calls relevant, which favours {by!r}.")
     if not rules.noise:
-        notes.append("Nothing else changes in these copies: beside other changes (noise) a loss is harder to notice.")
+        notes.append("Nothing else changes in these copies; among other changes (noise), a loss is harder to notice.")
     return replace(ladder, notes=tuple(notes))
 
 
@@ -346,9 +346,9 @@ def ladder_section(ladder: Ladder) -> Section:
     power = [str(column) for column in table if str(column).startswith("power_")]
     columns = ["step", "labeling", *power, "smallest", "smallest_low", "smallest_high"]
     text = (
-        "power_5: how often the gate shows the loss where the step is in 5 % of the questions. smallest: the percent of"
-        " them from which on it does nine times in ten, with its 95 % interval; none where it never does. All of it is"
-        " in ladder.csv."
+        "power_5: how often the gate shows the loss if the step changes 5 % of the questions. smallest: the smallest"
+        " percentage that it shows nine times in ten, with its 95 % interval; empty where it never does. The whole"
+        " table is in ladder.csv."
     )
     return Section("The degradation ladder", text, table[columns])
 

@@ -81,13 +81,15 @@ class Rules:
     def __post_init__(self) -> None:
         for name, value in (("max_drop", self.max_drop), ("max_group_drop", self.max_group_drop)):
             if value is not None and not 0 < value <= 100:
-                raise UsageError(f"{name} is in hundredths of the measure's range: above 0, at most 100, not {value:g}")
+                raise UsageError(
+                    f"{name} must be above 0 and at most 100 (hundredths of the measure's range), not {value:g}"
+                )
         if not 0 < self.alpha <= 0.5:
-            raise UsageError(f"alpha is above 0 and at most .5, not {self.alpha:g}")
+            raise UsageError(f"alpha must be above 0 and at most .5, not {self.alpha:g}")
         if self.unjudged not in get_args(Unjudged):
-            raise UsageError(f"unjudged is one of {', '.join(get_args(Unjudged))}, not {self.unjudged!r}")
+            raise UsageError(f"unjudged must be one of {', '.join(get_args(Unjudged))}, not {self.unjudged!r}")
         if self.max_group_drop is not None and self.by is None:
-            raise UsageError("max_group_drop is about groups: say by what")
+            raise UsageError("max_group_drop needs groups: name their column with by")
 
 
 @dataclass(frozen=True)

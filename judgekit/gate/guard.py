@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from judgekit import stages
-from judgekit.analysis.modes import of_mode
+from judgekit.analysis.modes import modes_of, of_mode
 from judgekit.answers.imported import named, read_ratings
 from judgekit.data.documents import Docs, Fields, Queries
 from judgekit.data.files import write_atomic
@@ -165,7 +165,7 @@ def by_labels(
     for run in runs:
         if not len(run):
             raise DataError(
-                f"the {run.name} version has none of the {len(ids):,} questions: are these of one collection?"
+                f"the {run.name} version has none of the {len(ids):,} questions: are both from the same collection?"
             )
     scored = evaluate(runs, [labeling], [measure], query_ids=ids, docs=docs)
     if scored.reasons:
@@ -173,8 +173,8 @@ def by_labels(
     notes = list(scored.warnings)
     if nowhere:
         notes.append(
-            f"neither version has anything for {nowhere:,} questions of {labeling.name!r}, which are left out; to count"
-            " them as answered alike, name the queries."
+            f"neither version has results for {nowhere:,} questions of {labeling.name!r}, which are excluded; name the"
+            " queries to count these questions as unchanged."
         )
     if any(mean.missing or (mean.unjudged and unjudged == "bounds") for mean in scored.summary):
         scored = evaluate(runs, [labeling], [measure], query_ids=ids, missing="bounds", unjudged=unjudged, docs=docs)
@@ -184,16 +184,16 @@ def by_labels(
     listed = set(labeling.row_queries)
     there = np.isfinite(low) | (np.array([partly and q not in listed for q in ids]) & same)
     if not there.any():
-        raise DataError(f"{labeling.name!r} gives {measure} on none of the {len(ids):,} questions")
+        raise DataError(f"{labeling.name!r} defines {measure} on none of the {len(ids):,} questions")
     low, high = np.where(same, 0.0, low)[there], np.where(same, 0.0, high)[there]
     of = [q for q, here in zip(ids, there, strict=True) if here]
     if len(of) < len(ids):
         left = len(ids) - len(of)
-        notes.append(f"{labeling.name!r} does not apply to {left:,} of {len(ids):,} questions, which are left out.")
+        notes.append(f"{labeling.name!r} does not apply to {left:,} of {len(ids):,} questions, which are excluded.")
     for run in runs:
         lacking = len(set(ids) - set(run.query_ids))
         if lacking:
-            notes.append(f"{run.name} has nothing for {lacking:,} of {len(ids):,} questions: it scores 0 there.")
+            notes.append(f"{run.name} has no results for {lacking:,} of {len(ids):,} questions: it scores 0 there.")
     lists = _labelled(labeling, runs, changed & set(of), measure.cutoff)
     without = {
         (q, d): label for q, pair in lists.items() for side in pair for d, label in side if not _is_number(label)
@@ -201,7 +201,7 @@ def by_labels(
     taken = sum(label == _UNJUDGED and unjudged != "bounds" for label in without.values())
     for count, as_what in ((len(without) - taken, "can be anything on the scale"), (taken, "count as not relevant")):
         if count:
-            notes.append(f"{count:,} documents have no label, in questions whose lists differ: they {as_what}.")
+            notes.append(f"{count:,} documents in questions whose lists differ have no label: they {as_what}.")
     return Losses(f"{measure} by {labeling.name!r}", tuple(of), low, high, lists, tuple(notes))
 
 
@@ -239,57 +239,66 @@ def _side(docs: Sequence[str], query_id: str, labels: Mapping[tuple[str, str], s
     return tuple((doc_id, labels.get((query_id, doc_id), _UNJUDGED)) for doc_id in docs)
 
 
-def by_answers(versions: Sequence[pd.DataFrame], metric: str | None = None, depth: int | None = None) -> Losses:
+def by_answers(
+    versions: Sequence[pd.DataFrame],
+    metric: str | None = None,
+    depth: int | None = None,
+    answer_mode: str | None = None,
+) -> Losses:
     """Return what each question loses in the quality of its answer.
 
     Args:
         versions: quality tables of the base version and of the new one, each of one run.
         metric: which, if there are several.
         depth: answers from the top how many, if there are several.
+        answer_mode: which mode of answering, if there are several.
 
     Raises:
-        UsageError: a table holds several runs, models, metrics or depths; or values are not from 0 to 1.
+        UsageError: a table holds several runs, models, metrics, depths or modes; or values are not from 0 to 1.
         DataError: no question is in both.
     """
     sides, metrics = [], []
+    wanted = {"metric": metric, "depth": depth}
+    asked = ", ".join(f"{column} {value}" for column, value in wanted.items() if value is not None)
     for name, given in zip(("base", "new"), versions, strict=True):
         table = named(given)
         table = table[table["query_id"] != ALL]
-        for column, value in (("metric", metric), ("depth", depth)):
+        for column, value in wanted.items():
             if value is not None and column in table:
                 table = table[table[column] == value]
-        for column in ("run", "depth", "model", "metric"):
-            have = sorted(set(table[column])) if column in table else []
+        table = table if answer_mode is None else of_mode(table, answer_mode)
+        for column in ("run", "depth", "model", "metric", "mode"):
+            have = modes_of(table) if column == "mode" else sorted(set(table[column])) if column in table else []
             if column == "run" and len(have) > 1 and ALL in have:
                 table, have = table[table["run"] != ALL], [run for run in have if run != ALL]
             if len(have) > 1:
-                how = {"metric": ": say which (metric)", "depth": ": say which (depth)"}.get(column, "; give one")
-                raise UsageError(f"the answers of {name} are of several {column}s ({', '.join(map(str, have))}){how}")
+                how = "keep one" if column in ("run", "model") else f"name one ({column})"
+                raise UsageError(f"the {name} answers have several {column}s ({', '.join(map(str, have))}): {how}")
         if table.empty:
-            raise DataError(f"{name} has no such answers (metric {metric}, depth {depth})")
+            raise DataError(f"the {name} version has no answers{f' with {asked}' if asked else ''}")
         metrics += sorted(set(table["metric"]))
         values = table["value"]
         if (values < 0).any() or (values > 1).any():
             raise UsageError(
-                f"the answers of {name} have values from {values.min():g} to {values.max():g}: give 0 to 1"
+                f"the {name} answers have values from {values.min():g} to {values.max():g}: a gate needs 0 to 1"
             )
         excused = table["status"] == Status.NOT_APPLICABLE.value if "status" in table else values.isna() & False
         side = table[~excused].set_index("query_id")["value"]
         if side.index.has_duplicates:
-            raise UsageError(f"the answers of {name} rate question {side.index[side.index.duplicated()][0]!r} twice")
+            raise UsageError(f"the {name} answers rate question {side.index[side.index.duplicated()][0]!r} twice")
         sides.append(side)
     if len(set(metrics)) > 1:
         raise UsageError(f"the answers are rated by {metrics[0]!r} and by {metrics[1]!r}, which are not comparable")
     both = sorted(set(sides[0].index) & set(sides[1].index))
     if not both:
-        raise DataError("the two files rate answers to no common question")
+        raise DataError("the quality tables have no question in common")
     one, other = (side.loc[both].to_numpy(np.float64) for side in sides)
     low = np.nan_to_num(one, nan=0.0) - np.nan_to_num(other, nan=1.0)
     high = np.nan_to_num(one, nan=1.0) - np.nan_to_num(other, nan=0.0)
     notes = []
     left = len(set(sides[0].index) ^ set(sides[1].index))
     if left:
-        notes.append(f"{left:,} questions have an answer of one version only and are left out.")
+        notes.append(f"{left:,} questions have an answer from one version only and are excluded.")
     lost = int((np.isnan(one) | np.isnan(other)).sum())
     if lost:
         notes.append(f"{lost:,} answers are missing: they can be anything from 0 to 1.")
@@ -340,13 +349,13 @@ async def by_labeler(
     money = "" if not usage.sent or usage.incurred.money is None else f", {usage.incurred.money:.4g} by your prices"
     cost = f"{usage.sent:,} requests sent ({tokens:,} tokens{money}), {usage.cached:,} replies from the store"
     if left:
-        cost += f"; {len(left):,} documents were not asked about, to send no more than {rules.max_requests:,} requests"
+        cost += f"; {len(left):,} documents were not asked about, to stay within {rules.max_requests:,} requests"
         unasked = pd.DataFrame(left).assign(relevance=np.nan, status=Status.UNASKED.value)
         table = pd.concat([made.table, unasked], ignore_index=True) if len(made) else unasked
         made = Labeling(name, made.scale, table)
     found = by_labels(collection.runs, made, measure, ids, unjudged=rules.unjudged, partly=True, docs=collection.docs)
     mixed = "; ".join(session.mixed())
-    obstacle = f"{mixed}. What one of them said has to be asked again (`judgekit cache forget --model NAME`)"
+    obstacle = f"{mixed}. Forget what one of them said (`judgekit cache forget --model NAME`) and run again"
     return replace(found, cost=cost, obstacle=obstacle if mixed else "")
 
 
@@ -385,7 +394,7 @@ def gate(
     else:
         without = [q for q in losses.query_ids if q not in groups]
         if without:
-            raise DataError(f"question {without[0]!r} has no group ({len(without):,} in all have none)")
+            raise DataError(f"question {without[0]!r} has no group ({len(without):,} questions have none)")
         of = [str(groups[q]) for q in losses.query_ids]
         each = margin if rules.max_group_drop is None else rules.max_group_drop / 100
         outcome, overall, found = decide_groups(low, high, of, margin, each, alpha=alpha, sequential=sequential)
@@ -429,9 +438,9 @@ def _look(path: Path, losses: Losses, rules: Rules) -> tuple[int, str]:
             state = json.loads(path.read_bytes())
             change, before, known = int(state["change"]), dict(state["losses"]), {k: state[k] for k in about}
         except (OSError, ValueError, KeyError, TypeError):
-            raise DataError("is not the state of a sequential gate: name another file", path) from None
+            raise DataError("does not hold the state of a sequential gate: name another file", path) from None
         if known != about:
-            raise DataError(f"is the state of another gate ({known}): name another file for {about}", path)
+            raise DataError(f"holds the state of another gate ({known}): name another file for {about}", path)
         change += any(now.get(q) != loss for q, loss in before.items())
     return change, json.dumps({**about, "change": change, "losses": now}, indent=1, ensure_ascii=True) + "\n"
 
@@ -448,6 +457,7 @@ def guard(
     quality: tuple[Any, Any] | None = None,
     metric: str | None = None,
     depth: int | None = None,
+    answer_mode: str | None = None,
     max_drop: float = 1.0,
     by: str | Mapping[str, str] | None = None,
     max_group_drop: float | None = None,
@@ -481,6 +491,7 @@ def guard(
         quality: instead of labels, the quality tables (or files) of the answers of both: the gate is on these.
         metric: of ``quality``, if it has several.
         depth: of ``quality``, if it has several; with a labeler and a measure without a cutoff, documents per list.
+        answer_mode: of ``quality``, if it has several modes of answering.
         max_drop: the loss that must not be, in hundredths of the measure's range.
         by: a column of ``queries``, or the group of each query: every group is guarded too.
         max_group_drop: the loss that must not be in a group; by default the same.
@@ -506,16 +517,18 @@ def guard(
     path = None if sequential is None else str(sequential)
     rules = Rules(measure, max_drop, max_group_drop, column, unjudged, alpha, strict, path, max_requests)
     if sum(way is not None for way in (labels, labeler, quality)) != 1:
-        raise UsageError("a gate needs one way to see a loss: labels, a labeler, or the quality of the answers of both")
+        raise UsageError(
+            "give labels, a labeler, or the quality of both versions' answers: a gate sees a loss by one of them"
+        )
     asked: Queries | None = None if queries is None else as_queries(queries)
     groups = _groups(by, queries)
     texts = {q: query.text for q, query in (asked or {}).items()}
     if quality is not None:
-        found = by_answers([_quality(table) for table in quality], metric, depth)
+        found = by_answers([_quality(table) for table in quality], metric, depth, answer_mode)
         names = ("base", "new")
     else:
         if base is None or new is None:
-            raise UsageError("a gate needs two runs, the base version and the new one")
+            raise UsageError("a gate needs two runs: the base version and the new one")
         runs = _pair(base, new)
         names = (runs[0].name, runs[1].name)
         one = parse_measures([measure])[0]
@@ -523,7 +536,7 @@ def guard(
         if labels is not None:
             labelings = as_labelings(labels)
             if len(labelings) != 1:
-                raise UsageError(f"a gate has one labeling, not {len(labelings)}")
+                raise UsageError(f"a gate takes one labeling, not {len(labelings)}")
             if scale is not None:
                 labelings = as_labelings(labels, {labelings[0].name: scale})
             found = by_labels(
@@ -549,7 +562,7 @@ def _pair(base: AsRuns, new: AsRuns) -> list[Run]:
     found = [as_runs(one) for one in (base, new)]
     for runs, name in zip(found, ("base", "new"), strict=True):
         if len(runs) != 1:
-            raise UsageError(f"the {name} version is one run, not {len(runs)}")
+            raise UsageError(f"give one run as the {name} version, not {len(runs)}")
     pair = [runs[0] for runs in found]
     if pair[0].name == pair[1].name:
         pair = [_named(run, f"{run.name} ({name})") for run, name in zip(pair, ("base", "new"), strict=True)]
@@ -567,4 +580,4 @@ def _groups(by: str | Mapping[str, str] | None, queries: AsQueries | None) -> Ma
 
 
 def _quality(table: Any) -> pd.DataFrame:
-    return of_mode(RATINGS.check(table) if isinstance(table, pd.DataFrame) else read_ratings(table))
+    return RATINGS.check(table) if isinstance(table, pd.DataFrame) else read_ratings(table)

@@ -151,7 +151,7 @@ def parse_steps(given: Iterable[str], depth: int) -> list[Spec]:
         for key, value in spec.params:
             if key not in options or type(value) is not type(options[key]) or (isinstance(value, int) and value < 1):
                 have = ", ".join(f"{k}={v!r}" for k, v in options.items()) or "none"
-                raise UsageError(f"{spec}: not an option of {spec.name}, or not a value for it (options: {have})")
+                raise UsageError(f"{spec}: unknown option or wrong value ({spec.name} takes: {have})")
         shown_options = {k: v for k, v in (options | dict(spec.params)).items() if v not in ("", 0)}
         found.append(Spec(spec.name, tuple(shown_options.items())))
     return list(dict.fromkeys(found))
@@ -184,7 +184,7 @@ def losses(evaluation: Evaluation, measure: int, labeling: int, base: int, new: 
     one = evaluation.measures[measure]
     about = one.definition
     if about.low is None or about.high is None:
-        raise UsageError(f"{one} has no fixed range, so that a loss has no size: choose another measure")
+        raise UsageError(f"{one} has no fixed range, so a loss has no size: choose another measure")
     start = -1.0 if scale == "signed" and about.needs == "label" else about.low
     ends = [getattr(evaluation, end)[measure, labeling] for end in ("low", "high")]
     if one.lower_is_better:
@@ -314,7 +314,7 @@ class Ladder:
             if self.control[step]:
                 worst = max(value for row in rows for key, value in row.items() if str(key).startswith("power_"))
                 out.append(
-                    f"Where nothing is lost on average ({step}), a false alarm comes up to {worst:.1%} of the time."
+                    f"Where nothing is lost on average ({step}), the gate fails falsely in up to {worst:.1%} of cases."
                 )
                 continue
             row = rows[0]
@@ -336,8 +336,8 @@ def _effect(row: Mapping[str, Any]) -> str:
         return ""
     told = f"{row['step']} in all of them costs {row['quality']:.1f} points of quality"
     told += f" ({row['quality_low']:.1f} to {row['quality_high']:.1f})"
-    better = "the answers get better, and to notice it is a false alarm"
-    return f" But {told}: {better if row['quality_high'] < 0 else 'no loss of the answers is shown'}."
+    better = "the answers get better, so noticing it is a false alarm"
+    return f" But {told}: {better if row['quality_high'] < 0 else 'the answers are not shown to get worse'}."
 
 
 def _on(questions: float) -> str:

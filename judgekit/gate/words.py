@@ -33,7 +33,7 @@ def _headline(found: Guarded) -> str:
     said = {
         "pass": "the loss is shown to be below the limit",
         "fail": "a loss is shown",
-        "inconclusive": "neither a loss nor that it is below the limit is shown",
+        "inconclusive": "the data show neither a loss nor that it is below the limit",
     }
     where = [name for name, group in found.groups.items() if group.outcome == found.outcome]
     only = "" if one.outcome == found.outcome else f" in {', '.join(where)}" if found.outcome != "pass" else ""
@@ -60,11 +60,11 @@ def _details(found: Guarded) -> Iterator[str]:
     if one.smallest < 1:
         yield f"A loss of {_points(one.smallest)} points would have been shown 9 times in 10."
     elif one.smallest >= 1:
-        lacking = ", and with labels for these documents" if one.unknown else ""
-        yield f"No loss would have been shown 9 times in 10: that takes more questions than {one.queries:,}{lacking}."
+        lacking = ", and labels for these documents" if one.unknown else ""
+        yield f"No loss would have been shown 9 times in 10: that takes more than {one.queries:,} questions{lacking}."
     open_ = [name or "all questions" for name, each in {"": one, **found.groups}.items() if each.open]
     if open_:
-        yield f"Documents without a label decide it ({', '.join(open_)}): label them."
+        yield f"The outcome depends on documents without a label ({', '.join(open_)}): label them."
     if found.outcome == "inconclusive":
         for name, each in {"": one, **found.groups}.items():
             if each.needed is not None:

@@ -54,7 +54,7 @@ def test_twenty_questions_are_inconclusive_and_it_is_said_how_many_would_settle_
     ]
     said = judgekit(*asked)
     assert said.code == 5, said.err
-    assert said.out.startswith("inconclusive: neither a loss nor that it is below the limit is shown.")
+    assert said.out.startswith("inconclusive: the data show neither a loss nor that it is below the limit.")
     assert "questions like these would settle it." in said.out
     assert judgekit(*asked, "--strict").code == 1
 
@@ -87,7 +87,7 @@ max_drop = 5
     (repository / "gate.toml").write_text(text.replace("max_drop = 5", "max_drop = 0"))
     refused = judgekit("guard", "gate.toml")
     assert refused.code == 2
-    assert "max_drop is in hundredths of the measure's range: above 0, at most 100, not 0" in refused.err
+    assert "max_drop must be above 0 and at most 100 (hundredths of the measure's range), not 0" in refused.err
 
 
 def test_documents_without_a_label_are_never_zero_in_silence(judgekit: Judgekit, repository: Path) -> None:
@@ -96,16 +96,14 @@ def test_documents_without_a_label_are_never_zero_in_silence(judgekit: Judgekit,
     asked = ["guard", "base.trec", "harmless.trec", "--qrels", "sparse.qrels"]
     said = judgekit(*asked)
     assert said.code == 5, said.err
-    assert (
-        "240 documents have no label, in questions whose lists differ: they can be anything on the scale." in said.out
-    )
-    assert "Documents without a label decide it (all questions): label them." in said.out
+    assert "240 documents in questions whose lists differ have no label: they can be anything on the scale." in said.out
+    assert "The outcome depends on documents without a label (all questions): label them." in said.out
     taken = judgekit(*asked, "--unjudged", "nonrelevant")
     assert taken.code == 0
     assert "they count as not relevant." in taken.out
     read = judgekit("guard", "base.trec", "harmless.trec", *FILES, "--labeler", "provenance(qrels='sparse.qrels')")
     assert read.code == 5, "what the reader of a file takes for 0 is not judged either"
-    assert "240 documents have no label" in read.out
+    assert "240 documents in questions whose lists differ have no label" in read.out
 
 
 def test_where_both_show_the_same_documents_nothing_is_lost_whatever_their_labels_are(repository: Path) -> None:
@@ -137,7 +135,20 @@ def test_the_answers_of_both_can_be_guarded_instead(judgekit: Judgekit, reposito
     assert "em of the answers, base against new, on 300 questions: the loss is 13.33" in said.out
     assert judgekit("guard", "--quality", "base=old.jsonl").code == 2
     both = judgekit("guard", "--quality", "base=old.jsonl", "--quality", "new=new.jsonl", "--qrels", "gold.qrels")
-    assert "one way to see a loss" in both.err
+    assert "a gate sees a loss by one of them" in both.err
+
+
+def test_of_several_modes_of_answering_one_is_named(repository: Path) -> None:
+    import pandas as pd
+
+    rows = [(f"q{i}", mode, float(mode == "vote" or i >= 40)) for mode in ("together", "vote") for i in range(300)]
+    new = pd.DataFrame(rows, columns=["query_id", "mode", "value"])
+    old = new.assign(value=1.0)
+    with pytest.raises(UsageError, match=r"the base answers have several modes \(together, vote\): name one \(mode\)"):
+        jk.guard(quality=(old, new))
+    assert [jk.guard(quality=(old, new), answer_mode=mode).outcome for mode in ("together", "vote")] == ["fail", "pass"]
+    with pytest.raises(UsageError, match="unknown mode 'merge'"):
+        jk.guard(quality=(old, new), answer_mode="merge")
 
 
 def test_missing_answers_can_be_anything(repository: Path) -> None:
@@ -203,11 +214,11 @@ def test_a_sequential_gate_keeps_its_state_and_spends_less_on_every_further_chan
     assert "this is change 2" in worse.out
     other = judgekit("guard", "base.trec", "worse.trec", *asked[:-1], "5")
     assert other.code == 2
-    assert "is the state of another gate" in other.err
+    assert "holds the state of another gate" in other.err
     (repository / "state.json").write_text("{}")
     for state in ("state.json", "."):
         refused = judgekit("guard", "base.trec", "worse.trec", *asked[:3], state, *asked[4:])
-        assert "is not the state of a sequential gate" in refused.err
+        assert "does not hold the state of a sequential gate" in refused.err
 
 
 def test_new_documents_are_labelled_through_the_store_and_no_more_than_allowed(
@@ -222,8 +233,8 @@ def test_new_documents_are_labelled_through_the_store_and_no_more_than_allowed(
     capped = judgekit("guard", "base.trec", "harmless.trec", *FILES, *mock, "--max-requests", 20)
     assert capped.code == 5
     assert "20 requests sent" in capped.out
-    assert "documents were not asked about, to send no more than 20 requests" in capped.out
-    assert "205 documents have no label" in capped.out
+    assert "documents were not asked about, to stay within 20 requests" in capped.out
+    assert "205 documents in questions whose lists differ have no label" in capped.out
     assert "on 300 questions" in capped.out, "those that nobody was asked about are not left out"
 
 
@@ -262,13 +273,13 @@ resamples = 100
     ("options", "says"),
     [
         ({"measure": "DCG@5"}, "has no fixed range"),
-        ({"max_drop": 0}, "above 0, at most 100"),
-        ({"alpha": 1}, "alpha is above 0"),
-        ({"unjudged": "zero"}, "unjudged is one of bounds, nonrelevant"),
-        ({"max_group_drop": 3}, "say by what"),
+        ({"max_drop": 0}, "above 0 and at most 100"),
+        ({"alpha": 1}, "alpha must be above 0"),
+        ({"unjudged": "zero"}, "unjudged must be one of bounds, nonrelevant"),
+        ({"max_group_drop": 3}, "needs groups"),
         ({"by": "language"}, "the queries have no column 'language'"),
         ({"by": {"q1": "a"}}, "has no group"),
-        ({"labels": None}, "one way to see a loss"),
+        ({"labels": None}, "a gate sees a loss by one of them"),
         ({"labels": {"qx": {"d": 1}}}, "has none of the 1 questions"),
         ({"new": None}, "needs two runs"),
     ],
@@ -345,4 +356,4 @@ def test_questions_that_neither_version_lists_do_not_water_a_loss_down() -> None
     alone, with_others = (jk.guard(lists, worse, labels=given, measure="RR@2") for given in (labels, more))
     assert with_others.all == alone.all
     assert len(with_others.losses.query_ids) == 40
-    assert any("neither version has anything for 400 questions" in note for note in with_others.losses.notes)
+    assert any("neither version has results for 400 questions" in note for note in with_others.losses.notes)

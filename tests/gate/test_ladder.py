@@ -134,7 +134,7 @@ def test_an_experiment_for_the_use_guard_says_what_its_labels_would_notice(
     assert said.code == 0, said.err
     assert "Verdict: To guard (nDCG@5): On 60 of your questions" in said.out
     assert "'gold' " in said.out
-    assert "drop takes away what 'gold' calls relevant, so 'gold' sees it best." in said.out
+    assert "drop removes what 'gold' calls relevant, which favours 'gold'." in said.out
     table = pd.read_csv(repository / "out" / "ladder.csv")
     assert set(table["labeling"]) == {"containment", "judge", "gold"}
     assert set(table["step"]) == {"demote(n=2)", "drop", "distract(n=1)", "balanced(n=2)", "identity"}
