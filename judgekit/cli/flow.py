@@ -110,6 +110,8 @@ def run(
         config = config.without_texts()
     if executor is not None or address is not None:
         config = config.executed(executor or config.executor.kind, address)
+        if address is not None and config.executor.kind != "ray":
+            raise UsageError("--address is that of a Ray cluster: add --executor ray")
     budget = Budget(max_requests=max_requests, max_tokens=max_tokens, max_cost=max_cost)
     if canary is not None and dry_run:
         raise UsageError("--canary sends requests, which --dry-run does not: use one of them")

@@ -155,16 +155,18 @@ class Leases:
     def status(self) -> tuple[list[Event], list[str], tuple[str, str] | None]:
         """Return how far each stage is in all sessions, all messages, and why everything has to stop, if it has."""
         out: dict[str, Event] = {}
+        spent = [e.spent for events in self._events.values() for e in [*events.values()][-1:] if e.spent is not None]
         for events in self._events.values():
             for stage, one in events.items():
-                sum_ = out.get(stage, Event(stage, 0, 0))
+                other = out.get(stage, Event(stage, 0, 0))
                 out[stage] = Event(
                     stage,
-                    sum_.done + one.done,
-                    None if sum_.total is None or one.total is None else sum_.total + one.total,
-                    sum_.sent + one.sent,
-                    sum_.cached + one.cached,
-                    sum_.failed + one.failed,
+                    other.done + one.done,
+                    None if other.total is None or one.total is None else other.total + one.total,
+                    other.sent + one.sent,
+                    other.cached + one.cached,
+                    other.failed + one.failed,
+                    spent=sum(spent) if spent else None,
                 )
         return list(out.values()), list(self._notes), self._stop
 

@@ -11,6 +11,8 @@ import asyncio
 import logging
 import math
 import os
+import socket
+import sys
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +37,7 @@ from judgekit.progress import Event, Progress
 __all__ = ["Spread", "check_spread", "spread"]
 
 _TELL_S: Final = 0.5
+_CONNECT_S: Final = 5.0
 _LEAVE_S: Final = 15.0
 """How long an interrupted run waits for its workers to keep what they paid for."""
 
@@ -90,6 +93,20 @@ class _Worker:
 
 
 @contextmanager
+def _without_stderr() -> Iterator[None]:
+    """Keep what is not Python's from writing beside our bars: Ray's library tells there what is no user's matter."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+@contextmanager
 def _connected(executor: ExecutorConfig) -> Iterator[Any]:
     """Yield Ray, connected; a connection that there is already is used and kept.
 
@@ -98,24 +115,25 @@ def _connected(executor: ExecutorConfig) -> Iterator[Any]:
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
-    import ray
-    import ray.data
+    host, _, port = executor.address.rpartition(":")
+    hint = 'start one with `ray start --head`, or set address = "local" to have one on this machine for this run'
+    if "://" in executor.address:
+        reason = "is Ray's remote client, which runs no datasets: run judgekit on a node, or with `ray job submit`"
+        raise ConfigError(reason, key="executor.address")
+    try:
+        if host and port.isdigit():
+            socket.create_connection((host, int(port)), _CONNECT_S).close()  # Ray would try for minutes
+        with _without_stderr():
+            import ray
+            import ray.data
 
-    ours = not ray.is_initialized()
-    if ours:
-        try:
-            ray.init(
-                address=executor.address,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-                **({"include_dashboard": False} if executor.address == "local" else {}),
-            )
-        except (ConnectionError, ValueError, RuntimeError) as problem:
-            reason = (
-                f"no Ray cluster answers there ({str(problem).splitlines()[0]}): start one with `ray start --head`, or"
-                ' set address = "local" to have one on this machine for this run'
-            )
-            raise ConfigError(reason, key="executor.address") from None
+            ours = not ray.is_initialized()
+            if ours:
+                more = {"include_dashboard": False} if executor.address == "local" else {}
+                ray.init(executor.address, log_to_driver=False, logging_level=logging.ERROR, **more)
+    except (OSError, ValueError, RuntimeError) as problem:
+        said = str(problem).partition("\n")[0].partition(". ")[0]
+        raise ConfigError(f"no Ray cluster answers at {executor.address} ({said}): {hint}", key="executor") from None
     try:
         yield ray
     finally:
@@ -152,14 +170,16 @@ async def spread(
         session.absorb(done["account"], asked, earlier=True)
     begun = {stage: (sum(_size(one, stage) for one in partitions if one.name in earlier)) for stage in totals}
 
+    most = budget.max_cost if budget else None
+
     def tell(events: Sequence[Event], notes: Sequence[str]) -> None:
         for event in events:
             there = begun.get(event.stage, 0)
             cached = event.cached + sum(_replayed(done, event.stage) for done in earlier.values())
             total = totals.get(event.stage, event.total)
-            progress(replace(event, done=event.done + there, total=total, cached=cached))
+            progress(replace(event, done=event.done + there, total=total, cached=cached, limit=most))
         for note in notes:
-            progress(Event("cluster", len(earlier), len(partitions), note=note))
+            progress(Event("cluster", len(earlier), None, note=note))
 
     if earlier:
         tell([Event(stage, 0, 0) for stage in totals], [f"{len(earlier)} of {len(partitions)} partitions are done"])

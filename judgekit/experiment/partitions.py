@@ -49,7 +49,7 @@ from judgekit.experiment.prepare import Prepared, programs
 from judgekit.metrics import parse_measures
 from judgekit.progress import Event
 from judgekit.spec import slug
-from judgekit.store.maintenance import import_store
+from judgekit.store.maintenance import export_store, import_store
 from judgekit.store.records import Record
 from judgekit.store.replies import Store
 from judgekit.wire.types import Reply
@@ -281,17 +281,22 @@ class _Segments(Store):
 
     def _write(self, records: Sequence[Record]) -> None:
         if records:
-            text = gzip.compress(b"".join(record.text().encode() + b"\n" for record in records), 1, mtime=0)
-            try:
-                self._folder.write(f"{self._name}/{time.time_ns():020}-{uuid.uuid4().hex[:8]}.jsonl.gz", text)
-            except OSError as problem:
-                raise StoreError(f"the replies cannot be kept in {self._folder.root}: {problem}") from None
+            self._keep(gzip.compress(b"".join(record.text().encode() + b"\n" for record in records), 1, mtime=0))
+
+    def _keep(self, segment: bytes) -> None:
+        try:
+            self._folder.write(f"{self._name}/{time.time_ns():020}-{uuid.uuid4().hex[:8]}.jsonl.gz", segment)
+        except OSError as problem:
+            raise StoreError(f"the replies cannot be kept in {self._folder.root}: {problem}") from None
 
     def join(self) -> None:
         """Write one segment in the place of all of this partition's."""
         there = self._folder.names(self._name)
         if len(there) > 1 or self._new:
-            self._write([Record.parse(text) for _, text in self.texts()])
+            with tempfile.TemporaryDirectory(prefix="judgekit-") as local:
+                path = Path(local, "segment.jsonl.gz")
+                export_store(self, path)
+                self._keep(path.read_bytes())
             for name in there:
                 self._folder.remove(f"{self._name}/{name}")
 

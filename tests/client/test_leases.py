@@ -75,10 +75,10 @@ def test_of_a_budget_little_lies_idle_and_what_the_dead_had_drawn_is_spent() -> 
 
 def test_events_of_the_same_stage_add_up_and_a_partition_counts_once() -> None:
     leases = Leases({})
-    leases.renew("a", {}, (0, 0, 0), ("part-1", {"label x": Event("label x", 3, 10, sent=3)}, ["slow"]))
-    leases.renew("b", {}, (0, 0, 0), ("part-2", {"label x": Event("label x", 1, 5, cached=1)}, ["slow"]))
-    leases.renew("c", {}, (0, 0, 0), ("part-1", {"label x": Event("label x", 4, 10, sent=4)}, []))
-    assert leases.status() == ([Event("label x", 5, 15, sent=4, cached=1)], ["slow"], None)
+    leases.renew("a", {}, (0, 0, 0), ("part-1", {"label x": Event("label x", 3, 10, sent=3, spent=1.0)}, ["slow"]))
+    leases.renew("b", {}, (0, 0, 0), ("part-2", {"label x": Event("label x", 1, 5, cached=1, spent=0.5)}, ["slow"]))
+    leases.renew("c", {}, (0, 0, 0), ("part-1", {"label x": Event("label x", 4, 10, sent=4, spent=2.0)}, []))
+    assert leases.status() == ([Event("label x", 5, 15, sent=4, cached=1, spent=2.5)], ["slow"], None)
     leases.stop("BudgetError", "used up")
     leases.stop("EndpointError", "later")
     assert leases.renew("a", {}, (0, 0, 0), NOTHING) is None
