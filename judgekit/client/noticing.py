@@ -86,6 +86,7 @@ class Cuts:
     lengths: set[int] = field(default_factory=set)
     done: bool = False
     _seen: list[tuple[int, float]] = field(default_factory=list)
+    _usual: float | None = None
 
     def suspects(self, size: int, tokens: int, exact: Callable[[], int] | None = None) -> bool:
         """Note a prompt of ``size`` bytes that was reported to have ``tokens``; say whether prompts seem to be cut.
@@ -96,19 +97,21 @@ class Cuts:
             return False
         if len(self._seen) < _KEPT and tokens:
             self._seen.append((tokens, size / tokens))
+            self._usual = None
         if tokens < max(_LEAST, self.tokens):
             return False
         if tokens > self.tokens:
-            self.tokens, self.lengths = tokens, set()
-        size = exact() if exact else size
-        least = self._usual() * tokens
-        if size <= least:
+            self.tokens, self.lengths, self._usual = tokens, set(), None
+        if self._usual is None:
+            self._usual = self._density()
+        least = self._usual * tokens
+        if size <= least or (exact and (size := exact()) <= least):
             return False
         self.lengths.add(size)
         long = [one for one in self.lengths if one > least]
         return len(long) >= _ALIKE and max(long) >= _FACTOR * min(long)
 
-    def _usual(self) -> float:
+    def _density(self) -> float:
         """Return more bytes for a token than a prompt has that is not cut."""
         shorter = [density for tokens, density in self._seen if tokens <= _SHORTER * self.tokens]
         return min(_BYTES, _FACTOR * max(shorter)) if len(shorter) >= _ENOUGH else _BYTES
