@@ -224,7 +224,7 @@ class Inputs:
         bounds: dict[str, tuple[Floats, Floats]] = {}
         axes = (("labeling", names), ("run", shared), ("query_id", queries))
         for measure, rows in score.groupby("measure", sort=True):
-            coded[str(measure)] = _place(rows, shape, axes), _settled(_numbers(rows, "value"))
+            coded[str(measure)] = _place(rows, shape, axes), _tie_rounding(_numbers(rows, "value"))
             if {"low", "high"} <= set(score.columns):
                 low, high = _numbers(rows, "low"), _numbers(rows, "high")
                 bounds |= {str(measure): (low, high)} if (low < high).any() else {}
@@ -232,13 +232,13 @@ class Inputs:
         counts: dict[tuple[str, str, int], dict[str, int]] = {}
         for (metric, model, depth), rows in answer.groupby(["metric", "model", "depth"], sort=True):
             key = (str(metric), str(model), int(str(depth)))
-            settled[key] = _fill(_place(rows, shape[1:], axes[1:]), _settled(_numbers(rows, "value")), shape[1:])
+            settled[key] = _fill(_place(rows, shape[1:], axes[1:]), _tie_rounding(_numbers(rows, "value")), shape[1:])
             counts[key] = {str(s): int(c) for s, c in rows["status"].value_counts().sort_index().items()}
         book: dict[tuple[str, str], Floats] = {}
         closed = closed[closed["query_id"].isin(queries)]
         for (metric, model), rows in closed.groupby(["metric", "model"], sort=True):
             where = _place(rows, shape[2:], axes[2:])
-            book[str(metric), str(model)] = _fill(where, _settled(_numbers(rows, "value")), shape[2:])
+            book[str(metric), str(model)] = _fill(where, _tie_rounding(_numbers(rows, "value")), shape[2:])
         return cls(
             names, tuple(shared), tuple(sorted(coded, key=_natural)), tuple(queries), settled, book, counts, warnings,
             coded, frozenset(lower), bounds,
@@ -434,7 +434,7 @@ def _fill(where: npt.NDArray[np.intp], values: Floats, shape: Sequence[int]) -> 
     return out.reshape(tuple(shape))
 
 
-def _settled(values: Floats) -> Floats:
+def _tie_rounding(values: Floats) -> Floats:
     """Make values that differ by the rounding of their sums alone the same, so that they tie.
 
     (1 + 1/2) / 3 and 1/2 are one score, but not always one float; a coefficient would take the last bit for an order.

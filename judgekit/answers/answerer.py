@@ -20,7 +20,7 @@ from judgekit.data.documents import BYTES_PER_TOKEN, Doc, Fields, Unit, estimate
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.plugins import Context, option, read_options
-from judgekit.reading.asking import Asker, settled
+from judgekit.reading.asking import Asker, merge_waves
 from judgekit.reading.prompts import Output, Prompt, find_prompt, load_prompt, neutral
 from judgekit.spec import Spec, Value
 from judgekit.wire.jsontext import canonical
@@ -173,7 +173,9 @@ class Answerer:
         calls = self._calls(unit)
         askers = [self._asker(docs) for docs in calls]
         answer = (
-            self._read(settled(replies, askers)[0][0], askers[0]) if len(calls) == 1 else self._merged(replies, askers)
+            self._read(merge_waves(replies, askers)[0][0], askers[0])
+            if len(calls) == 1
+            else self._merged(replies, askers)
         )
         if self.context_tokens is None:
             return answer
@@ -208,7 +210,7 @@ class Answerer:
 
     def _answers(self, replies: Sequence[Outcome], askers: Sequence[Asker]) -> tuple[list[Answer], Sequence[Outcome]]:
         """Return the answer from each document, and the replies that follow those: what came of merging."""
-        outcomes, merging = settled(replies, askers)
+        outcomes, merging = merge_waves(replies, askers)
         return [self._read(outcome, asker) for outcome, asker in zip(outcomes, askers, strict=True)], merging
 
     @cached_property
@@ -225,7 +227,7 @@ class Answerer:
             reason = f"{len(missing)} of {len(askers)} documents gave no answer: {missing[0].reason}"
             return Answer("", missing[0].status, raw, reason)
         if merging:
-            return self._read(settled(merging, [self._merger])[0][0], self._merger)
+            return self._read(merge_waves(merging, [self._merger])[0][0], self._merger)
         votes = Counter(comparable(a.text) for a in answers if not a.abstained)
         if not votes:
             return replace(answers[0], raw=raw)

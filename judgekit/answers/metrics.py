@@ -22,7 +22,7 @@ from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.plugins import option
-from judgekit.reading.asking import Asker, settled
+from judgekit.reading.asking import Asker, merge_waves
 from judgekit.reading.prompts import find_prompt, neutral
 from judgekit.reading.verdict import Unread
 from judgekit.wire.types import Endpoint, Outcome, Request
@@ -257,7 +257,7 @@ class _Verdict(AnswerMetric, ABC):
         known = self.known(unit)
         if known:
             return known
-        verdict = self._asker.read(settled(replies, [self._asker])[0][0])
+        verdict = self._asker.read(merge_waves(replies, [self._asker])[0][0])
         if isinstance(verdict, Unread):
             return Score(None, verdict.status, verdict.reason)
         relevance = self._asker.prompt.output.relevance

@@ -63,12 +63,12 @@ def draw(material: Material, percent: float) -> Sample:
     turns = range(max(map(len, known.values())))
     nonrelevant = [known[query_id][turn] for turn in turns for query_id in queries if turn < len(known[query_id])]
     everything = sorted({doc_id for _, doc_id in material.pairs})
-    strangers: dict[Pair, None] = {}
+    unpooled: dict[Pair, None] = {}
     for turn in range(10 * wanted):
         query_id, doc_id = queries[turn % len(queries)], rng.choice(everything)
-        if doc_id not in pooled[query_id] and len(strangers) < wanted:
-            strangers[query_id, doc_id] = None
-    return Sample(tuple(nonrelevant[:wanted]), tuple(strangers))
+        if doc_id not in pooled[query_id] and len(unpooled) < wanted:
+            unpooled[query_id, doc_id] = None
+    return Sample(tuple(nonrelevant[:wanted]), tuple(unpooled))
 
 
 def _asked(labeler: Labeler, probe: Probe) -> Labeler | None:

@@ -97,7 +97,7 @@ def guard(
     from judgekit.data.files import write_atomic
     from judgekit.data.outputs import check_outputs, noting_reads
     from judgekit.experiment import guarding
-    from judgekit.gate import words
+    from judgekit.gate import formatting
     from judgekit.gate.decision import Rules
     from judgekit.gate.guard import guard as guard_files
 
@@ -115,7 +115,7 @@ def guard(
     given: dict[str, Any] = {key: value for key, value in rules.items() if value is not None}
     used: dict[str, Any] = {"cache": cache, "mode": cache_mode}
     here = {"queries": queries, "docs": docs, "qrels": qrels, "quality": quality, "scale": scale, "prompts": prompts}
-    outputs = {words.as_json: json, words.junit: junit, words.markdown: markdown}
+    outputs = {formatting.as_json: json, formatting.junit: junit, formatting.markdown: markdown}
     written = [path.absolute() for path in (*outputs.values(), sequential) if path is not None]
     if len(set(written)) < len(written):
         raise UsageError("--json, --junit, --markdown and --sequential each need a file of their own")

@@ -17,7 +17,7 @@ from judgekit.data.runs import Run
 from judgekit.data.tables import Status
 from judgekit.errors import DataError
 
-__all__ = ["FEW", "check_runs", "cut_differently", "remarks", "strangers"]
+__all__ = ["FEW", "check_runs", "cut_differently", "disjoint", "remarks"]
 
 FEW: Final = 0.05
 """Imported labels that say something of the documents of fewer of the queries may be another collection's; runs that
@@ -70,7 +70,7 @@ def _known(run: Run, one: str, many: str, ids: Iterable[str], known: Queries | D
         raise DataError(f"{reason}; in all it lacks {count}{wrong_file}")
 
 
-def strangers(runs: Sequence[Run]) -> Iterator[tuple[str, str, float]]:
+def disjoint(runs: Sequence[Run]) -> Iterator[tuple[str, str, float]]:
     """Yield the pairs of runs that share few of their documents, as over two cuts of one collection, and the share.
 
     It is the share of a sample of the smaller run's documents, over all queries. Runs of a few documents say nothing.
@@ -105,7 +105,7 @@ def _some_pairs(run: Run, query_ids: npt.NDArray[np.object_]) -> Keys:
 def cut_differently(runs: Sequence[Run], docs: Docs) -> bool:
     """Return whether runs share few documents, and yet retrieved the same stretches of pages."""
     ids = {run.name: sorted(set(run.doc_ids)) for run in runs}
-    for names in strangers(runs):
+    for names in disjoint(runs):
         spans = sorted(
             (doc.page_id, doc.start, doc.end, name)
             for name in names[:2]

@@ -20,22 +20,22 @@ from judgekit.errors import DataError
 
 __all__ = [
     "Keys",
-    "Stretches",
+    "RunLengthIds",
     "byte_lengths",
     "doc_keys",
     "equal",
     "find",
     "gather",
     "integers",
-    "join_stretches",
+    "join_run_lengths",
     "numbers",
     "objects",
     "order_ids",
     "repeated",
     "row_keys",
+    "run_lengths",
     "same_key",
     "sorted_codes",
-    "stretches",
     "strings",
     "take",
     "text_bytes",
@@ -61,7 +61,7 @@ _MASKS: Final = np.array([(1 << (8 * n)) - 1 for n in range(9)], np.uint64)
 np.empty((32 << 20) - 8192, np.uint8)
 
 
-class Stretches(NamedTuple):
+class RunLengthIds(NamedTuple):
     """A column of query ids, in which equal ids mostly stand together."""
 
     ids: list[str]
@@ -168,16 +168,16 @@ def _offsets(ids: pa.StringArray | pa.LargeStringArray) -> npt.NDArray[np.intege
     return np.frombuffer(ids.buffers()[1], dtype)[ids.offset : ids.offset + len(ids) + 1]
 
 
-def stretches(ids: pa.StringArray) -> Stretches:
+def run_lengths(ids: pa.StringArray) -> RunLengthIds:
     """Code a column of query ids."""
     runs = pc.run_end_encode(ids)
     coded = runs.values.dictionary_encode()
     bounds = np.concatenate([np.zeros(1, np.int64), numbers(runs.run_ends, np.int32)])
-    return Stretches(coded.dictionary.to_pylist(), numbers(coded.indices, np.int32), bounds)
+    return RunLengthIds(coded.dictionary.to_pylist(), numbers(coded.indices, np.int32), bounds)
 
 
-def join_stretches(parts: Sequence[Stretches]) -> Stretches:
-    """Return the stretches of several columns, one behind the other."""
+def join_run_lengths(parts: Sequence[RunLengthIds]) -> RunLengthIds:
+    """Return the code of several columns, one behind the other."""
     place: dict[str, int] = {}
     codes, bounds, rows = [np.empty(0, np.int32)], [np.empty(0, np.int64)], 0
     for part in parts:
@@ -188,7 +188,7 @@ def join_stretches(parts: Sequence[Stretches]) -> Stretches:
     every = np.concatenate(codes)
     # A stretch may go on in the next part.
     new = np.append(np.ones(len(every[:1]), np.bool_), every[1:] != every[:-1])
-    return Stretches(list(place), every[new], np.append(np.concatenate(bounds)[new], rows))
+    return RunLengthIds(list(place), every[new], np.append(np.concatenate(bounds)[new], rows))
 
 
 def find(keys: Sequence[Keys], among: Keys) -> list[tuple[Ints, Ints]]:
@@ -289,7 +289,7 @@ def _hashes(texts: _Texts, start: int, stop: int) -> Keys:
     return out
 
 
-def row_keys(queries: Stretches, docs: pa.StringArray) -> Keys:
+def row_keys(queries: RunLengthIds, docs: pa.StringArray) -> Keys:
     """Return a 64-bit hash of each row's (query id, doc id), the same in every run and labeling.
 
     Two different pairs share one with a chance of 2**-64; who relies on keys compares the ids of what they match.

@@ -19,17 +19,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgekit.data.columns import (
-    Stretches,
+    RunLengthIds,
     gather,
-    join_stretches,
+    join_run_lengths,
     numbers,
     objects,
     order_ids,
     repeated,
     row_keys,
+    run_lengths,
     same_key,
     sorted_codes,
-    stretches,
     strings,
     take,
 )
@@ -229,7 +229,7 @@ class Labeling(Shown):
         status = _status_codes(name, strings(columns["status"])) if stated else np.full(len(frame), _OK, np.int8)
         queries, docs = (strings(columns[c]) for c in ("query_id", "doc_id"))
         relevance = columns["relevance"].to_numpy(np.float64)
-        self._fill(name, scale, declared, stretches(queries), docs, relevance, status)
+        self._fill(name, scale, declared, run_lengths(queries), docs, relevance, status)
         self._columns: dict[str, pd.Series] | pa.Table | None = columns
 
     @classmethod
@@ -242,7 +242,7 @@ class Labeling(Shown):
         self = object.__new__(cls)
         docs = pa.concat_arrays([strings([]), *map(strings, table["doc_id"].chunks)])
         status = [_status_codes(name, strings(chunk)) for chunk in table["status"].chunks]
-        queries = join_stretches([stretches(strings(chunk)) for chunk in table["query_id"].chunks])
+        queries = join_run_lengths([run_lengths(strings(chunk)) for chunk in table["query_id"].chunks])
         relevance = table["relevance"].to_numpy()
         self._fill(name, scale, True, queries, docs, relevance, np.concatenate([np.empty(0, np.int8), *status]))
         for at, column in enumerate(table.column_names):
@@ -259,7 +259,7 @@ class Labeling(Shown):
         cls,
         name: str,
         scale: Scale,
-        queries: Stretches,
+        queries: RunLengthIds,
         doc_ids: pa.StringArray,
         relevance: npt.NDArray[np.float64],
         status: npt.NDArray[np.int8] | None = None,
@@ -282,7 +282,7 @@ class Labeling(Shown):
         name: str,
         scale: Scale,
         declared: bool,
-        coded: Stretches,
+        coded: RunLengthIds,
         doc_ids: pa.StringArray,
         relevance: npt.NDArray[np.float64],
         status: npt.NDArray[np.int8],

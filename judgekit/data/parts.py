@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgekit.data.columns import numbers, stretches, strings
+from judgekit.data.columns import numbers, run_lengths, strings
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.ordering import Ties
 from judgekit.data.outputs import note_read
@@ -121,7 +121,7 @@ class Parts:
         """
         found = self._table(f"run {name}", part)
         queries, docs = (strings(found[column]) for column in _IDS)
-        return Run.from_columns(name, stretches(queries), docs, numbers(found["score"], np.float64), ties=ties)
+        return Run.from_columns(name, run_lengths(queries), docs, numbers(found["score"], np.float64), ties=ties)
 
     def labels(self, part: int, name: str, scale: Scale, *, declared: bool) -> Labeling:
         """Return labels in one part.

@@ -11,14 +11,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from judgekit.data.columns import (
-    Stretches,
+    RunLengthIds,
     numbers,
     objects,
     repeated,
     row_keys,
+    run_lengths,
     same_key,
     sorted_codes,
-    stretches,
     strings,
     take,
 )
@@ -66,11 +66,11 @@ class Run:
             DataError: a (query, doc) pair is there twice, a score is not finite, the name is empty, it or a
                 query id is the reserved ``all``.
         """
-        self._fill(name, stretches(strings(query_ids)), strings(doc_ids), np.asarray(scores, np.float64), Ties(ties))
+        self._fill(name, run_lengths(strings(query_ids)), strings(doc_ids), np.asarray(scores, np.float64), Ties(ties))
 
     @classmethod
     def from_columns(
-        cls, name: str, queries: Stretches, doc_ids: pa.StringArray, scores: Floats, *, ties: Ties = Ties.DOC_DESC
+        cls, name: str, queries: RunLengthIds, doc_ids: pa.StringArray, scores: Floats, *, ties: Ties = Ties.DOC_DESC
     ) -> Run:
         """Build a run from columns, one entry per row.
 
@@ -81,7 +81,7 @@ class Run:
         self._fill(name, queries, doc_ids, scores, ties)
         return self
 
-    def _fill(self, name: str, coded: Stretches, docs: pa.StringArray, values: Floats, ties: Ties) -> None:
+    def _fill(self, name: str, coded: RunLengthIds, docs: pa.StringArray, values: Floats, ties: Ties) -> None:
         if not name.strip():
             raise DataError("the name of a run is empty")
         if name == ALL:
@@ -103,7 +103,7 @@ class Run:
             together = np.argsort(per_row, kind="stable")
             docs, values = take(docs, together), values[together]
             bounds = np.concatenate([[0], np.cumsum(np.bincount(per_row))])
-            coded = Stretches(coded.ids, np.arange(len(coded.ids), dtype=np.int32), bounds)
+            coded = RunLengthIds(coded.ids, np.arange(len(coded.ids), dtype=np.int32), bounds)
         keys = row_keys(coded, docs)
         for rows in same_key(keys, coded.bounds):
             query = coded.ids[int(np.searchsorted(coded.bounds, rows[0], side="right")) - 1]
@@ -133,7 +133,7 @@ class Run:
         """Build a run from a table ``query_id, doc_id, score``."""
         columns = RUN.checked(frame)
         queries, docs = (strings(columns[c]) for c in ("query_id", "doc_id"))
-        return cls.from_columns(name, stretches(queries), docs, columns["score"].to_numpy(), ties=Ties(ties))
+        return cls.from_columns(name, run_lengths(queries), docs, columns["score"].to_numpy(), ties=Ties(ties))
 
     def as_read(self, rows: Ints) -> Ints:
         """Return where in `docs_as_read` the doc ids of rows are."""

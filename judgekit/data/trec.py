@@ -17,7 +17,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from judgekit.data.columns import Stretches, byte_lengths, join_stretches, numbers, stretches, strings, text_bytes
+from judgekit.data.columns import (
+    RunLengthIds,
+    byte_lengths,
+    join_run_lengths,
+    numbers,
+    run_lengths,
+    strings,
+    text_bytes,
+)
 from judgekit.data.labelings import STATUSES, Labeling, Scale
 from judgekit.data.ordering import Ties
 from judgekit.data.outputs import check_outputs
@@ -49,7 +57,7 @@ class _Form(NamedTuple):
 
 
 class _Columns(NamedTuple):
-    queries: Stretches
+    queries: RunLengthIds
     docs: pa.StringArray
     values: npt.NDArray[np.float64]
     whole: bool
@@ -128,7 +136,7 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
         scale = Scale.of_grades(values)
     status = np.full(len(values), STATUSES.index(Status.OK), np.int8)
     if missing:
-        queries = join_stretches([queries, stretches(strings([q for q, _, _ in missing]))])
+        queries = join_run_lengths([queries, run_lengths(strings([q for q, _, _ in missing]))])
         docs = pa.concat_arrays([docs, strings([d for _, d, _ in missing])])
         values = np.concatenate([values, np.full(len(missing), np.nan)])
         status = np.concatenate([status, np.array([STATUSES.index(s) for _, _, s in missing], np.int8)])
@@ -208,7 +216,7 @@ class _File(NamedTuple):
         source, found, _ = opened(self.source, self.form.kind, self.format)
         rows = rows_of(source, found, self.form.value, problem)
         values = np.array(rows.values, np.float64)
-        return _Columns(stretches(strings(rows.queries)), strings(rows.docs), values, bool((values % 1 == 0).all()))
+        return _Columns(run_lengths(strings(rows.queries)), strings(rows.docs), values, bool((values % 1 == 0).all()))
 
 
 def _delimited(path: Path, form: _Form, source: str | Path, format: str) -> _Form | None:
@@ -284,7 +292,7 @@ def _parse(path: Path, form: _Form) -> _Columns | None:
     # where the file is not read to its end that thread may be reading still, and would read from whatever file is
     # opened next under the number of this one. It is closed when the last of them lets go of it.
     stream = pa.input_stream(str(path), compression=packing(path))
-    queries: list[Stretches] = []
+    queries: list[RunLengthIds] = []
     docs: list[pa.StringArray] = []
     values: list[Floats] = []
     query, doc, place = map(str, form.places)
@@ -310,7 +318,7 @@ def _parse(path: Path, form: _Form) -> _Columns | None:
             found, integers = _values(batch[place])
             values.append(found)
             whole = whole and integers
-            queries.append(stretches(batch[query]))
+            queries.append(run_lengths(batch[query]))
             docs.append(batch[doc])
         del reader
     except (pa.ArrowInvalid, OSError, ValueError):
@@ -322,7 +330,7 @@ def _parse(path: Path, form: _Form) -> _Columns | None:
         # What the batches took would else stay with Arrow, while numpy needs as much again.
         del docs
         pa.default_memory_pool().release_unused()
-    return _Columns(join_stretches(queries), ids, scores, whole)
+    return _Columns(join_run_lengths(queries), ids, scores, whole)
 
 
 def _values(column: pa.Array) -> tuple[Floats, bool]:
@@ -381,7 +389,7 @@ def _scan(path: Path, form: _Form, problem: Callable[[str], str | None] = lambda
         docs.append(doc)
         values.append(text)
     found = np.array([float(v) for v in values], np.float64)
-    return _Columns(stretches(strings(queries)), strings(docs), found, bool((found % 1 == 0).all()))
+    return _Columns(run_lengths(strings(queries)), strings(docs), found, bool((found % 1 == 0).all()))
 
 
 _LARGEST: Final = 2**53

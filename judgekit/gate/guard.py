@@ -119,7 +119,7 @@ class Guarded:
         return {"pass": 0, "fail": 1, "inconclusive": 1 if self.rules.strict else 5}[self.outcome]
 
     def __str__(self) -> str:
-        from judgekit.gate.words import text
+        from judgekit.gate.formatting import text
 
         return text(self)
 

@@ -16,7 +16,7 @@ from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.labelers.base import Label, Labeler, Needs, Unit
 from judgekit.plugins import option
-from judgekit.reading.asking import Asker, settled
+from judgekit.reading.asking import Asker, merge_waves
 from judgekit.reading.logprobs import distribution
 from judgekit.reading.prompts import Prompt, find_prompt
 from judgekit.reading.verdict import Unread
@@ -145,7 +145,7 @@ class Judge(Labeler):
     def votes(self, unit: Unit, replies: Sequence[Outcome]) -> list[tuple[str, float | None]]:
         """Return what each voice says of the unit's doc, None where it gave none, with the voice's name."""
         askers = [asker for asker, _ in self._askers]
-        said = map(self._voice, settled(replies, askers)[0], askers)
+        said = map(self._voice, merge_waves(replies, askers)[0], askers)
         named = Counter[str]()
         out = []
         for asker, voice in zip(askers, said, strict=True):
@@ -221,7 +221,7 @@ class Judge(Labeler):
         """Return the label of the unit's doc."""
         query_id, doc_id = unit.query.query_id, unit.docs[0].doc_id
         askers = [asker for asker, _ in self._askers]
-        outcomes, _ = settled(replies, askers)
+        outcomes, _ = merge_waves(replies, askers)
         first = self._voice(outcomes[0], askers[0])
         if len(askers) == 1:
             if first.unread is not None:

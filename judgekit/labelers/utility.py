@@ -18,7 +18,7 @@ from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.labelers.base import Context, Label, Labeler, Needs, Unit
 from judgekit.plugins import option
-from judgekit.reading.asking import play, settled
+from judgekit.reading.asking import merge_waves, play
 from judgekit.reading.logprobs import MalformedLogprobsError, begins
 from judgekit.reading.prompts import Prompt, find_prompt
 from judgekit.spec import split_file
@@ -182,9 +182,9 @@ class Utility(Labeler):
         rated = 0 if self._metric is None or self._metric.endpoint is None else 1
         return 2 * (1 + rated) * len(self._asked(unit))
 
-    def _settled(self, unit: Unit, replies: Sequence[Outcome]) -> tuple[list[Outcome], Sequence[Outcome]]:
+    def _answer_outcomes(self, unit: Unit, replies: Sequence[Outcome]) -> tuple[list[Outcome], Sequence[Outcome]]:
         """Return what became of each answer that was asked for, and the replies that follow: those of the metric."""
-        return settled(replies, [self._answerer.asker(u) for u, _ in self._asked(unit)])
+        return merge_waves(replies, [self._answerer.asker(u) for u, _ in self._asked(unit)])
 
     def _answers(self, unit: Unit, outcomes: Sequence[Outcome]) -> list[Answer]:
         return [
@@ -193,7 +193,7 @@ class Utility(Labeler):
 
     def _rated(self, rate: AnswerMetric, unit: Unit, replies: Sequence[Outcome]) -> tuple[list[Request], list[Score]]:
         """Return the next wave of rating the answers, or, if it is [], their qualities."""
-        outcomes, replies = self._settled(unit, replies)
+        outcomes, replies = self._answer_outcomes(unit, replies)
         scores: list[Score] = []
         for (asked, _), answer in zip(self._asked(unit), self._answers(unit, outcomes), strict=True):
             answered = Answered(unit.query, answer, asked.docs if rate.needs_docs else ())
@@ -214,7 +214,7 @@ class Utility(Labeler):
         if self._needs_references and not query.answers:
             reason = "the query has no reference answer"
             return [Label(query.query_id, doc.doc_id, None, Status.NOT_APPLICABLE, "", reason)]
-        outcomes, _ = self._settled(unit, replies)
+        outcomes, _ = self._answer_outcomes(unit, replies)
         answers = self._answers(unit, outcomes)
         extra: dict[str, float | str] = {"answer": answers[0].text}
         if self._metric is None:

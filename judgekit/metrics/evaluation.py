@@ -8,7 +8,7 @@ from typing import Final, Literal, get_args
 
 import numpy as np
 
-from judgekit.data.checks import strangers
+from judgekit.data.checks import disjoint
 from judgekit.data.documents import Docs, Fields
 from judgekit.data.labelings import Labeling
 from judgekit.data.ordering import Ties
@@ -143,7 +143,7 @@ def evaluate(
             low.append(below)
             high.append(above)
         values.append(value)
-    warnings = [*_warnings(parsed, labelings, bounds=bounds), *_disjoint(join), *_unfilled(join, depth)]
+    warnings = [*_warnings(parsed, labelings, bounds=bounds), *_unrelated(join), *_unfilled(join, depth)]
     warnings += [*_spanless(join, parsed, docs), *_apart(join, parsed)]
     low_high = (np.array(low), np.array(high)) if bounds else None
     return Evaluation(join, parsed, np.array(values), reasons, warnings, low_high)
@@ -282,7 +282,7 @@ def _shown(join: Join, measures: list[Measure], docs: Docs | None, fields: Field
 
 def incomparable(runs: Sequence[Run], measure: Measure) -> str:
     """Return why a measure does not compare runs: they are over other documents, and it counts documents; else ""."""
-    pairs = list(strangers(runs)) if measure.name in _POOLED and not measure.by_evidence else []
+    pairs = list(disjoint(runs)) if measure.name in _POOLED and not measure.by_evidence else []
     if not pairs:
         return ""
     one, other, share = pairs[0]
@@ -337,7 +337,7 @@ def _spanless(join: Join, measures: list[Measure], docs: Docs | None) -> Iterato
             yield f"{name}: {without:,} of {of:,} relevant documents have no span; each counts as evidence of its own"
 
 
-def _disjoint(join: Join) -> list[str]:
+def _unrelated(join: Join) -> list[str]:
     """Return which runs have nothing to do with a labeling: another collection's, or ids written otherwise."""
     out = []
     count, queries = join.shape[1:]

@@ -10,7 +10,7 @@ from typing import Final
 from judgekit.client.session import Session
 from judgekit.errors import UsageError
 from judgekit.people.tasks import Sample, Task
-from judgekit.reading.asking import Asker, settled
+from judgekit.reading.asking import Asker, merge_waves
 from judgekit.reading.prompts import neutral
 from judgekit.reading.verdict import Unread
 from judgekit.wire.types import Outcome, Request
@@ -62,7 +62,7 @@ class Preferring:
     def verdict(self, task: Task, replies: Sequence[Outcome]) -> tuple[str | None, str]:
         """Return the run that is preferred, tie or bad, and why there is nothing; orders that differ are a tie."""
         said = []
-        for outcome, turned in zip(settled(replies, [self.asker, self.asker])[0], (False, True), strict=True):
+        for outcome, turned in zip(merge_waves(replies, [self.asker, self.asker])[0], (False, True), strict=True):
             verdict = self.asker.read(outcome)
             if isinstance(verdict, Unread):
                 return None, verdict.reason or str(verdict.status)

@@ -23,7 +23,7 @@ from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.shapes import shaped
 from judgekit.wire.types import Endpoint, Outcome, Program, Reply, Request
 
-__all__ = ["GROWTH", "Asker", "play", "settled"]
+__all__ = ["GROWTH", "Asker", "merge_waves", "play"]
 
 U = TypeVar("U")
 
@@ -141,7 +141,7 @@ def _named(pieces: list[bytes]) -> list[bytes | str]:
     return [piece.decode() if place % 2 else piece for place, piece in enumerate(pieces)]
 
 
-def settled(replies: Sequence[Outcome], askers: Sequence[Asker]) -> tuple[list[Outcome], Sequence[Outcome]]:
+def merge_waves(replies: Sequence[Outcome], askers: Sequence[Asker]) -> tuple[list[Outcome], Sequence[Outcome]]:
     """Return what became of the first wave, one outcome per asker, and the replies that follow the second one.
 
     What was asked again stands in the place of the unsettled; a second attempt that failed altogether leaves the

@@ -18,10 +18,10 @@ from judgekit.data.columns import (
     doc_keys,
     equal,
     find,
-    join_stretches,
+    join_run_lengths,
     repeated,
+    run_lengths,
     same_key,
-    stretches,
     strings,
 )
 from judgekit.data.files import write_labels, write_table
@@ -103,7 +103,7 @@ def test_rows_are_sorted_by_query_and_doc_and_keep_their_further_columns() -> No
     }
     assert (len(labeling), repr(labeling)) == (4, "Labeling('x', scale=binary, labels=4)")
     columns = (
-        stretches(strings(frame["query_id"])),
+        run_lengths(strings(frame["query_id"])),
         strings(frame["doc_id"]),
         labeling.row_relevance,
         labeling.row_status,
@@ -141,11 +141,11 @@ def test_ids_are_compared_byte_by_byte(pairs: list[tuple[str, str]], skip: int) 
 @given(st.lists(st.lists(st.sampled_from(["a", "b", "ü", ""]), max_size=6), max_size=4))
 def test_stretches_are_those_of_the_column_however_it_is_cut(parts: list[list[str]]) -> None:
     column = [q for part in parts for q in part]
-    whole = stretches(strings(column))
+    whole = run_lengths(strings(column))
     ids = [whole.ids[code] for code in whole.codes]
     assert [q for q, n in zip(ids, np.diff(whole.bounds), strict=True) for _ in range(n)] == column
     assert whole.ids == list(dict.fromkeys(column))
-    joined = join_stretches([stretches(strings(part)) for part in parts])
+    joined = join_run_lengths([run_lengths(strings(part)) for part in parts])
     assert joined.ids == whole.ids
     assert joined.codes.tolist() == whole.codes.tolist()
     assert joined.bounds.tolist() == whole.bounds.tolist()

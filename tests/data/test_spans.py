@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import judgekit as jk
-from judgekit.data.checks import cut_differently, strangers
+from judgekit.data.checks import cut_differently, disjoint
 from judgekit.data.documents import Doc, MemoryDocs
 from judgekit.data.frames import as_docs
 from judgekit.data.readers import read_docs, write_docs
@@ -138,8 +138,8 @@ def run_over(name: str, ids: list[str]) -> Run:
 def test_runs_over_other_cuts_of_one_collection_are_told_from_runs_that_find_other_documents() -> None:
     small, large = ([f"{cut}{i}" for i in range(40)] for cut in "sl")
     one, other = run_over("small", small), run_over("large", large)
-    assert [*strangers([one, other, run_over("mixed", small[:20] + large[:20])])] == [("small", "large", 0.0)]
-    assert [*strangers([run_over("few", small[:5]), other])] == []
+    assert [*disjoint([one, other, run_over("mixed", small[:20] + large[:20])])] == [("small", "large", 0.0)]
+    assert [*disjoint([run_over("few", small[:5]), other])] == []
     spans = {"s": lambda i: (100 * i, 100 * i + 60), "l": lambda i: (100 * i, 100 * i + 100)}
     docs = MemoryDocs([Doc(d, "", "", "p", *spans[d[0]](int(d[1:]))) for d in small + large])
     assert cut_differently([one, other], docs)

@@ -120,10 +120,10 @@ def test_every_labeler_alone_ends_with_a_report(data: Path, tmp_path: Path, spel
 
 def tables() -> list[tuple[str, ...]]:
     """Seat four labelers at a table, so that each meets every other one at some table."""
-    seated, strangers = [], set(combinations(PAIRED, 2))
-    while strangers:
-        new = max(combinations(PAIRED, 4), key=lambda four: len(strangers & set(combinations(four, 2))))
-        strangers -= set(combinations(new, 2))
+    seated, unseated = [], set(combinations(PAIRED, 2))
+    while unseated:
+        new = max(combinations(PAIRED, 4), key=lambda four: len(unseated & set(combinations(four, 2))))
+        unseated -= set(combinations(new, 2))
         seated.append(new)
     return seated
 

@@ -180,7 +180,7 @@ def test_it_writes_json_junit_and_markdown(judgekit: Judgekit, repository: Path)
 
 
 def test_what_questions_say_cannot_break_the_comment_or_the_xml(repository: Path) -> None:
-    from judgekit.gate.words import junit, markdown
+    from judgekit.gate.formatting import junit, markdown
 
     nasty = "a `b` | c\n</details> <img src=x> @all \x1b"
     queries = [{"query_id": f"q{i}", "text": nasty} for i in range(300)]

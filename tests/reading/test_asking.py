@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.data.tables import Status
-from judgekit.reading.asking import Asker, play, settled
+from judgekit.reading.asking import Asker, merge_waves, play
 from judgekit.reading.prompts import Prompt, load_prompt
 from judgekit.wire.types import Endpoint, Failure, Outcome, Reply, Request, chat
 
@@ -102,9 +102,9 @@ def test_only_replies_that_cannot_be_used_are_asked_for_again() -> None:
     asker = Asker(endpoint(), load_prompt("answer-short"))
     first = [reply("stop"), reply("length"), DOWN, reply("network_error")]
     assert [asker.unsettled(r) for r in first] == [False, True, False, True]
-    assert settled(first, [asker] * 4) == (first, [])
+    assert merge_waves(first, [asker] * 4) == (first, [])
     again = [reply("stop", "a"), DOWN, reply("stop", "of whatever follows")]
-    assert settled([*first, *again], [asker] * 4) == ([first[0], again[0], DOWN, first[3]], again[2:])
+    assert merge_waves([*first, *again], [asker] * 4) == ([first[0], again[0], DOWN, first[3]], again[2:])
 
 
 class Chain:
