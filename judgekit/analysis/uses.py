@@ -154,6 +154,7 @@ def _claims(series: Sequence[Series], confidence: float, minority: int | None) -
     n = min(one.worst.units for one in series)
     grouped = n < min(one.worst.n for one in series)
     freedom, enough = np.full((size, size), n - 1), np.full((size, size), not grouped or n >= MIN_DIFFERING)
+    each = 1 - (1 - confidence) / (size * (size - 1))
     if minority is not None:
         freedom[:] = min(max(minority, 2), n) - 1
         enough &= minority >= MIN_EACH_SIDE
@@ -164,12 +165,31 @@ def _claims(series: Sequence[Series], confidence: float, minority: int | None) -
                 gap = (one[0] if one else np.empty(0)) - (other[0] if other else np.empty(0))
                 ahead, behind = int((gap > 1e-9).sum()), int((gap < -1e-9).sum())
                 freedom[a, b] = min(ahead + behind, n) - 1
-                enough[a, b] &= ahead + behind >= MIN_DIFFERING and min(ahead, behind) >= MIN_EACH_SIDE
+                several = min(ahead, behind) >= MIN_EACH_SIDE or (not grouped and _outweighs(gap, freedom[a, b], each))
+                enough[a, b] &= ahead + behind >= MIN_DIFFERING and several
     worst, best = (
         (np.array([each.values[0] for each in side]), np.stack([each.draws[0] for each in side]))
         for side in ([one.worst for one in series], [one.best for one in series])
     )
     return better_than(*worst, confidence=confidence, n=n, freedom=freedom, enough=enough, best=best)
+
+
+def _outweighs(gap: Floats, freedom: int, confidence: float) -> bool:
+    """Return whether one labeling is ahead of another also with two more queries on which it loses all there is.
+
+    Where hardly any query favours the other, the spread of those at hand does not show how much may be lost. (With one
+    more query, false claims rise from 5 to 7 % of experiments in which 7 % of 150 queries favour the other by far; with
+    two they do not.)
+
+    Args:
+        gap: concordance of the first less that of the second, per query, shape (n,).
+        freedom: degrees of freedom.
+        confidence: one-sided, of this claim alone.
+    """
+    from scipy.special import stdtrit
+
+    more = np.append(gap, (-1.0, -1.0))
+    return bool(more.mean() > stdtrit(max(freedom, 1), confidence) * more.std(ddof=1) / np.sqrt(len(more)))
 
 
 def _needed(best: Series, other: Series, queries: int, confidence: float) -> tuple[int, int] | None:
@@ -184,7 +204,8 @@ def _needed(best: Series, other: Series, queries: int, confidence: float) -> tup
         return None
     wanted = (float(ndtri((1 + confidence) / 2)) + float(ndtri(POWER))) * error
     few, many = (int(np.ceil(queries * (wanted / edge) ** 2)) for edge in (gap + reach, gap - reach))
-    return (max(few, queries + 1), max(many, queries + 1)) if many <= _FAR * queries else None
+    # What these queries would show already is not a matter of their number.
+    return (max(few, queries + 1), many) if queries < many <= _FAR * queries else None
 
 
 def series_of(

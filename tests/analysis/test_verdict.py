@@ -8,6 +8,7 @@ import pytest
 
 from judgekit.analysis import compare
 from judgekit.analysis.controls import RETRIEVER
+from judgekit.analysis.uses import _outweighs
 from judgekit.labelers.base import Needs
 
 RUNS = ("bm25", "dense", "rrf", "tfidf")
@@ -167,6 +168,21 @@ def test_a_claim_needs_twenty_questions_on_which_labelings_differ() -> None:
     found = compare(*world({"a": (0.0, 1.0), "b": (0.0, 0.1)}, n=24), resamples=999).verdict
     assert found.found.better == frozenset()
     assert "on fewer than 20 such questions they are not told apart" in found.headline
+
+
+def test_a_labeling_that_is_ahead_on_nearly_every_question_is_better() -> None:
+    """With many runs hardly any question favours the weaker labeling, and nothing is left to doubt."""
+    runs = tuple(f"run{number:02}" for number in range(30))
+    found = compare(*world({"weak": (0.0, 0.1), "own": (0.0, 1.0)}, n=60, runs=runs, skill=2), resamples=999)
+    assert found.verdict.winner == "own"
+    assert found.verdict.found.needed == {}
+
+
+def test_rare_questions_on_which_a_labeling_loses_all_may_be_missing_from_those_at_hand() -> None:
+    ahead_by_little = np.full(60, 0.05)
+    assert not _outweighs(ahead_by_little, 59, 0.975), "three questions of a hundred may undo it"
+    assert _outweighs(np.full(60, 0.2), 59, 0.975)
+    assert _outweighs(np.full(600, 0.05), 599, 0.975)
 
 
 def test_queries_that_go_together_are_resampled_together() -> None:
