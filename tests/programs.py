@@ -62,7 +62,7 @@ class Run:
             except JudgekitError as problem:
                 self.error = problem
             self.usage: Usage = session.usage("s")
-            self.totals = session.totals()
+            self.totals, self.doubts = session.totals(), session.doubts
         self.seconds = time.monotonic() - begun
 
     async def _collect(self, session: Session, units: Sequence[str], program: Ask) -> None:

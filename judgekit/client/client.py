@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random_exponential
@@ -51,6 +51,12 @@ _CUT = 1.05
 
 _VARYING = re.compile(r"\b[\w-]*\d[\w-]*|'[^']*'|\"[^\"]*\"")
 """What differs between messages that say the same: numbers, request ids, what is quoted."""
+
+
+class Note(Protocol):
+    """Takes a message for the user, and whether it casts doubt on what replies say."""
+
+    def __call__(self, text: str, doubt: bool = False) -> None: ...
 
 
 @dataclass
@@ -109,7 +115,7 @@ class Client:
         spending: Spending,
         charge: Callable[[Request, tuple[int, int] | None, float], None],
         save: Callable[[Record], Awaitable[Reply | None]],
-        note: Callable[[str], None],
+        note: Note,
         brake: Brake,
         negotiated: Negotiated,
         retried: Callable[[Retry], None] = lambda _: None,
@@ -401,7 +407,8 @@ class Client:
                 f"{whom} seems to be shown only a part of long prompts: prompts of different lengths, up to"
                 f" {max(learned.cuts.lengths):,} bytes, all count as {reply.usage[0]:,} tokens. Its replies may be"
                 " about half of the text. Give the server a longer context (Ollama: OLLAMA_CONTEXT_LENGTH, or num_ctx"
-                " of the model), or show fewer documents"
+                " of the model), or show fewer documents",
+                doubt=True,
             )
 
     def _look_for_logprobs(self, reply: Reply) -> None:

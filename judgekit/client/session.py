@@ -257,7 +257,7 @@ class Session:
             for name, stage in self._stages.items()
         }
         totals = {name: asdict(usage) for name, usage in self._totals.items()}
-        return {"stages": stages, "totals": totals, "notes": self.notes, "retries": self.retries}
+        return {"stages": stages, "totals": totals, "notes": self.notes, "doubts": self.doubts, "retries": self.retries}
 
     def absorb(self, account: Mapping[str, Any], endpoints: Mapping[str, Endpoint], *, earlier: bool = False) -> None:
         """Add what another session took, as if it had been asked here.
@@ -278,6 +278,7 @@ class Session:
             self._totals[name] += usage
             self._spending.count(usage.incurred)
         self.notes += [note for note in account["notes"] if note not in self.notes]
+        self.doubts += [doubt for doubt in account["doubts"] if doubt not in self.doubts]
         self.retries.update({} if earlier else account["retries"])
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Reply]:
@@ -358,8 +359,9 @@ class Session:
             ready=(lambda: wait_ready(endpoint, self._wait_s, self._note)) if self._wait_s else None,
         )
 
-    def _note(self, text: str) -> None:
+    def _note(self, text: str, doubt: bool = False) -> None:
         self.notes.append(text)
+        self.doubts += [text] * doubt
         stages = list(self._stages.values())
         running = next((s for s in reversed(stages) if s.total is None or s.done < s.total), None)
         if running is None:
@@ -388,8 +390,7 @@ class Session:
     def _tell_origins(self, stage: _Stage) -> None:
         before = [other.origins for other in self._stages.values() if other is not stage]
         for text in (*mixed(stage.origins), *changed(before, stage.origins), *fingerprints(stage.origins)):
-            self.doubts.append(f"{stage.name}: {text}")
-            self._note(self.doubts[-1])
+            self._note(f"{stage.name}: {text}", doubt=True)
 
     def enter(self) -> _Loop:
         """Return what the running event loop has of the session, which lives until as many left as entered."""

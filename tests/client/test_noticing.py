@@ -114,6 +114,7 @@ def test_prompts_that_are_cut_in_silence_are_told_once_and_change_nothing() -> N
     assert len(told) == 1
     assert "1,024 tokens" in told[0]
     assert "OLLAMA_CONTEXT_LENGTH" in told[0]
+    assert cut.doubts == told, "a threat to validity, not only a notice"
     assert [o.text for o in cut.outcomes.values()] == [o.text for o in whole.outcomes.values()]
 
 

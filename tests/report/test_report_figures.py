@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from judgekit import report
@@ -155,6 +155,7 @@ def test_hostile_names_stay_texts_in_a_file_too(make_results, poison, hostile):
     assert "<script>alert(1)</script>" in "".join(root.itertext())
 
 
+@example([55.0])
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20))
 def test_the_ticks_of_an_axis_lie_on_it(values: list[float]):
     axis = svg.linear(values, 300, 10)
