@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from judgekit.data.checks import check_runs
     from judgekit.data.documents import Doc, Docs, MemoryDocs, Query, Unit, render
-    from judgekit.data.files import TableWriter, read_table, write_table
+    from judgekit.data.files import read_table, write_table
     from judgekit.data.labelings import Labeling, Scale
     from judgekit.data.ordering import Ties
     from judgekit.data.readers import read_docs, read_dpr, read_queries, write_docs, write_queries
@@ -26,7 +26,6 @@ __all__ = [
     "Scale",
     "Status",
     "Table",
-    "TableWriter",
     "Ties",
     "Unit",
     "check_runs",

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.data.files import TableWriter, read_table, write_table
+from judgekit.data.files import read_table, write_table
 from judgekit.data.tables import COMPARISON, LABELS, PAIRS, QUALITY, RATINGS, RUN, SCHEMA_VERSION, SCORES, Table
 from judgekit.errors import DataError, UsageError
 
@@ -145,83 +145,15 @@ def test_the_name_of_a_table_file_says_its_format(tmp_path: Path) -> None:
         write_table(SCORES.empty(), tmp_path / "scores.xlsx")
 
 
-# Big tables are written chunk by chunk.
-
-
-def chunk(start: int, size: int) -> pd.DataFrame:
-    return pd.DataFrame({"query_id": [f"q{i}" for i in range(start, start + size)], "doc_id": ["d"] * size})
-
-
-@pytest.mark.parametrize(
-    ("sizes", "parts"), [([3], 0), ([10], 0), ([10, 0], 0), ([4, 6], 0), ([4, 7], 2), ([25, 0, 7], 4), ([0], 0)]
-)
-def test_a_table_is_one_file_or_a_folder_of_parts(sizes: list[int], parts: int, tmp_path: Path) -> None:
+def test_after_an_exception_the_older_table_is_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "pairs.parquet"
-    starts = np.cumsum([0, *sizes]).tolist()
-    with TableWriter(PAIRS, path, rows_per_part=10) as writer:
-        for start, size in zip(starts, sizes, strict=False):
-            writer.write(chunk(start, size))
-            assert not path.exists()
-    assert writer.rows == sum(sizes)
-    assert (len(list(path.iterdir())) if path.is_dir() else 0) == parts
-    assert read_table(PAIRS, path)["query_id"].tolist() == chunk(0, sum(sizes))["query_id"].tolist()
-    assert len(pd.read_parquet(path)) == sum(sizes)
+    write_table(pd.DataFrame({"query_id": ["q"], "doc_id": ["d"]}), path, PAIRS)
+    assert pq.read_schema(path).metadata[b"judgekit.schema_version"] == str(SCHEMA_VERSION).encode()
+    before = path.read_bytes()
+    with pytest.raises(DataError, match="the rows do not fit the table"):
+        write_table(pd.DataFrame({"query_id": ["q"], "x": [object()]}), path)
+    assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["pairs.parquet"]
-    first = next(path.iterdir()) if path.is_dir() else path
-    assert pq.read_schema(first).metadata[b"judgekit.schema_version"] == str(SCHEMA_VERSION).encode()
-
-
-@pytest.mark.parametrize("before", [5, 25])
-@pytest.mark.parametrize("after", [6, 26])
-def test_an_older_table_is_replaced(before: int, after: int, tmp_path: Path) -> None:
-    path = tmp_path / "pairs.parquet"
-    for size in (before, after):
-        with TableWriter(PAIRS, path, rows_per_part=10) as writer:
-            writer.write(chunk(0, size))
-    assert len(read_table(PAIRS, path)) == after
-    assert [p.name for p in tmp_path.iterdir()] == ["pairs.parquet"]
-
-
-@pytest.mark.parametrize("before", [0, 5, 25])
-def test_after_an_exception_the_older_table_is_as_it_was(before: int, tmp_path: Path) -> None:
-    path = tmp_path / "pairs.parquet"
-    if before:
-        with TableWriter(PAIRS, path, rows_per_part=10) as writer:
-            writer.write(chunk(0, before))
-
-    def interrupted() -> None:
-        with TableWriter(PAIRS, path, rows_per_part=10) as writer:
-            writer.write(chunk(0, 30))
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert [p.name for p in tmp_path.iterdir()] == (["pairs.parquet"] if before else [])
-    assert not before or len(read_table(PAIRS, path)) == before
-
-
-def test_a_folder_with_other_things_is_never_replaced(tmp_path: Path) -> None:
-    (tmp_path / "mine.txt").touch()
-    with pytest.raises(DataError, match="more than the parts of a table"), TableWriter(PAIRS, tmp_path):
-        pass
-    assert (tmp_path / "mine.txt").exists()
-
-
-@pytest.mark.parametrize(
-    ("bad", "reason"),
-    [(chunk(0, 1).assign(x=1), "other columns"), (chunk(0, 1)[["doc_id"]], "lacks column 'query_id'")],
-)
-def test_a_chunk_that_does_not_fit_is_refused_and_nothing_is_left(
-    bad: pd.DataFrame, reason: str, tmp_path: Path
-) -> None:
-    def write() -> None:
-        with TableWriter(PAIRS, tmp_path / "pairs.parquet") as writer:
-            writer.write(chunk(0, 1))
-            writer.write(bad)
-
-    with pytest.raises(DataError, match=reason):
-        write()
-    assert not list(tmp_path.iterdir())
 
 
 def test_parts_of_a_folder_are_read_in_the_order_of_their_names_and_a_bad_one_is_named(tmp_path: Path) -> None:
