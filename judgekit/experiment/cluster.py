@@ -17,7 +17,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,20 +34,12 @@ from judgekit.experiment.partitions import Folder, Job, Partition, finished, gat
 from judgekit.experiment.prepare import Prepared
 from judgekit.progress import Event, Progress
 
-__all__ = ["Spread", "check_spread", "spread"]
+__all__ = ["check_spread", "spread"]
 
 _TELL_S: Final = 0.5
 _CONNECT_S: Final = 5.0
 _LEAVE_S: Final = 15.0
 """How long an interrupted run waits for its workers to keep what they paid for."""
-
-
-@dataclass(frozen=True)
-class Spread:
-    """What all partitions made: the labelings by name, and the answers by stage."""
-
-    labelings: Mapping[str, Labeling]
-    quality: Mapping[str, pd.DataFrame]
 
 
 def check_spread(config: Config, mode: Mode, canary: int | None) -> None:
@@ -142,9 +134,15 @@ def _connected(executor: ExecutorConfig) -> Iterator[Any]:
 
 
 async def spread(
-    prepared: Prepared, session: Session, folder: Path, hashes: Sequence[str], budget: Budget | None, progress: Progress
-) -> Spread:
-    """Label, answer and score on the cluster; what it took is counted in the session.
+    prepared: Prepared,
+    session: Session,
+    folder: Path,
+    hashes: Sequence[str],
+    budget: Budget | None,
+    progress: Progress,
+    wait_s: float,
+) -> tuple[dict[str, Labeling], dict[str, pd.DataFrame]]:
+    """Return the labelings by name and the answers by stage, made on the cluster; what it took the session counts.
 
     Args:
         prepared: the experiment.
@@ -153,13 +151,14 @@ async def spread(
         hashes: of the files that decide what labels and answers are, beside the data.
         budget: where to stop.
         progress: called with events.
+        wait_s: how long a server that is not ready is waited for.
 
     Raises:
         ConfigError: there is no cluster.
         StoppedError: as for `judgekit.experiment.run.run`.
     """
     executor = prepared.config.executor
-    job = Job.of(prepared, executor.folder or str((folder / "partitions").absolute()), hashes)
+    job = Job.of(prepared, executor.folder or str((folder / "partitions").absolute()), hashes, wait_s)
     partitions = split(prepared, job, executor.pairs)
     place = Folder(job.folder)
     earlier = {one.name: done for one in partitions if (done := finished(place, one))}
@@ -192,8 +191,7 @@ async def spread(
         _share_time(took, time.perf_counter() - since)
         for done in took:
             session.absorb(done["account"], asked)
-    labelings, quality = gathered(prepared, job, partitions, session.folder)
-    return Spread(labelings, quality)
+    return gathered(prepared, job, partitions, session.folder)
 
 
 def _size(partition: Partition, stage: str) -> int:

@@ -127,6 +127,7 @@ class Job:
         measures: the spellings of the measures.
         stages: the names of the stages that answer.
         flush_s: seconds between two segments.
+        wait_s: how long a server that is not ready is waited for.
         digest: of all that decides what the tables are, but for the partitions themselves.
     """
 
@@ -136,10 +137,11 @@ class Job:
     measures: tuple[str, ...]
     stages: tuple[str, ...]
     flush_s: float
+    wait_s: float
     digest: str
 
     @classmethod
-    def of(cls, prepared: Prepared, folder: str, hashes: Sequence[str]) -> Job:
+    def of(cls, prepared: Prepared, folder: str, hashes: Sequence[str], wait_s: float = 0.0) -> Job:
         """Return the job of an experiment; ``hashes`` are those of the files that it reads."""
         # What was imported is there already, and is rated where the partitions come together.
         config, asked = prepared.config, [name for name, one in prepared.answering.items() if not _imported(one)]
@@ -151,7 +153,7 @@ class Job:
         parts = (config.data, config.labelers, answers, config.metrics, servers, measures, sorted(hashes))
         digest = hashlib.sha256(repr((__version__, parts)).encode()).hexdigest()
         told, path = config.model_copy(update={"answers": answers}).toml(), str(config.path.absolute())
-        return cls(folder, told, path, measures, tuple(asked), config.executor.flush_s, digest)
+        return cls(folder, told, path, measures, tuple(asked), config.executor.flush_s, wait_s, digest)
 
     def experiment(self) -> Config:
         """Return the experiment file."""
@@ -335,7 +337,7 @@ async def work(job: Job, name: str, lease: Lease) -> None:
                 await asyncio.to_thread(store.flush)
 
         try:
-            async with Session(store, prices=config.price_list(), progress=tell, lease=lease) as session:
+            async with Session(store, "on", None, config.price_list(), tell, wait_s=job.wait_s, lease=lease) as session:
                 main = asyncio.create_task(_tables(job, config, collection, session, folder, name))
                 beside: set[asyncio.Task[None]] = {asyncio.create_task(flush()), asyncio.create_task(lease.keep(told))}
                 try:

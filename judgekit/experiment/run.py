@@ -423,17 +423,19 @@ async def run_async(
             folder / "resolved.toml", f"# Paths are relative to {config.path.parent.absolute()}\n{config.toml()}"
         )
         progress(Event("run", 0, None, ahead=_ahead(prepared)))
-        made = None
+        made: tuple[dict[str, Labeling], dict[str, pd.DataFrame]] = {}, {}
         if config.executor.kind == "ray":
             hashes = [source.sha256 for role, source in inputs.items() if role not in config.files()]
-            made = await spread(prepared, session, folder, hashes, budget, progress)
+            made = await spread(prepared, session, folder, hashes, budget, progress, wait_s)
         parts = blocks(prepared)
         found_labels: dict[str, list[Labeling]] = {name: [] for name in prepared.labelers}
         answers: list[pd.DataFrame] = []
         for look, part in enumerate(parts, 1):
             # Those that ask nobody come first: what looks wrong with a file is said before anything is paid for.
             for name, labeler in sorted(prepared.labelers.items(), key=lambda item: bool(item[1].needs.asked)):
-                labeling = made.labelings[name] if made else await stages.label_pool(labeler, part, session, name)
+                labeling = made[0].get(name)
+                if labeling is None:
+                    labeling = await stages.label_pool(labeler, part, session, name)
                 for remark in remarks(labeling):
                     progress(Event(f"label {name}", len(labeling), len(labeling), note=remark))
                 found_labels[name].append(labeling)
@@ -441,8 +443,8 @@ async def run_async(
                 write_qrels(labeling, folder / "labels" / f"{slug(name)}.qrels")
                 write_labels(labeling, folder / "labels" / f"{slug(name)}.parquet")
             for stage, answering in prepared.answering.items():
-                if made and stage in made.quality:
-                    answers.append(made.quality[stage])
+                if stage in made[1]:
+                    answers.append(made[1][stage])
                     continue
                 options = {"closed_book": config.answers.closed_book, "stage": stage}
                 answers.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import os
@@ -9,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,6 +22,7 @@ from typing import Any
 
 import openai
 import pytest
+from aiohttp import web
 
 from judgekit.client import serve as serving_room
 from judgekit.client.mock import Scripted, completion
@@ -27,7 +30,7 @@ from judgekit.client.session import Session, run_sync
 from judgekit.errors import UsageError
 from judgekit.wire.types import Endpoint, Request
 from tests.programs import Ask, Run, texts
-from tests.servers import FaultServer, openai_error, serving
+from tests.servers import FaultServer, Stream, openai_error, serving
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 KEY = "sk-abcdefghijklmnopqrstuvwxyz0123456789"
@@ -60,13 +63,24 @@ class Serve:
         messages = [{"role": "user", "content": text}]
         return self.client(key).chat.completions.create(**{"model": "m", "messages": messages, **fields})
 
-    def send(
+    def begin(
         self, body: Any = b"", path: str = "/v1/chat/completions", method: str = "POST", **headers: str
-    ) -> tuple[int, dict[str, str], Any]:
+    ) -> http.client.HTTPConnection:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         names = {name.replace("_", "-"): value for name, value in headers.items()}
         connection.request(method, path, data, {"content-type": "application/json", **names})
+        return connection
+
+    def send(self, *args: Any, **options: str) -> tuple[int, dict[str, str], Any]:
+        return self.end(self.begin(*args, **options))
+
+    def arrived(self) -> None:
+        """Wait until what was begun has come: the server reads it before what is sent now."""
+        for _ in range(2):
+            self.send(path="/health", method="GET")
+
+    def end(self, connection: http.client.HTTPConnection) -> tuple[int, dict[str, str], Any]:
         response = connection.getresponse()
         text = response.read().decode()
         connection.close()
@@ -82,6 +96,23 @@ class Serve:
 
 def body(text: str, **fields: Any) -> dict[str, Any]:
     return {"model": "m", "messages": [{"role": "user", "content": text}], **fields}
+
+
+def held(server: FaultServer, answer: Callable[[], Scripted] = lambda: completion("yes")) -> threading.Event:
+    """Have the server hold its answers back until the event is set."""
+    go = threading.Event()
+
+    def hold(body: dict[str, Any], seen: int) -> Stream:
+        said = answer()
+
+        async def write(response: web.StreamResponse) -> None:
+            await asyncio.to_thread(go.wait, 60)
+            await response.write(said.body)
+
+        return Stream(write, {"content-type": "application/json"}, said.status)
+
+    server.answer = hold
+    return go
 
 
 Start = Callable[..., Serve]
@@ -157,12 +188,12 @@ def test_the_openai_client_asked_a_second_time_sends_nothing_upstream(start: Sta
 
 
 def test_the_same_request_of_several_tools_in_flight_is_paid_once(serve: Serve, behind: FaultServer) -> None:
-    behind.answer = lambda body, seen: completion("yes", delay_s=0.5)
+    go = held(behind)
     before = sum(counted(serve, "attempts_total").values())
-    with ThreadPoolExecutor(8) as pool:
-        answers = list(
-            pool.map(lambda key: serve.send(body("joined?"), authorization=key), [f"Bearer {i}" for i in range(8)])
-        )
+    asked = [serve.begin(body("joined?"), authorization=f"Bearer {i}") for i in range(8)]
+    serve.arrived()
+    go.set()
+    answers = [serve.end(one) for one in asked]
     assert {status for status, _, _ in answers} == {200}
     assert Counter(headers["x-judgekit-source"] for _, headers, _ in answers) == {"joined": 7, "sent": 1}
     assert len(behind.seen) == 1
@@ -289,18 +320,17 @@ def test_a_key_of_the_endpoint_goes_before_that_of_the_tool(start: Start, fault_
 
 
 def test_what_fails_with_one_key_is_asked_again_with_the_other_that_waits(serve: Serve, behind: FaultServer) -> None:
-    def answer(body: dict[str, Any], seen: int) -> Scripted:
-        good = behind.headers[-1]["authorization"] == "Bearer good"
-        said = completion("yes") if good else openai_error(401, "no")
-        return Scripted(said.status, said.body, delay_s=0.5)
+    def answer() -> Scripted:
+        return completion("yes") if behind.headers[-1]["authorization"] == "Bearer good" else openai_error(401, "no")
 
-    behind.answer = answer
-    with ThreadPoolExecutor(2) as pool:
-        bad = pool.submit(serve.send, body("whose?"), authorization="Bearer bad")
-        while not behind.seen:
-            time.sleep(0.01)
-        good = pool.submit(serve.send, body("whose?"), authorization="Bearer good")
-        assert (bad.result()[0], good.result()[0]) == (401, 200)
+    go = held(behind, answer)
+    bad = serve.begin(body("whose?"), authorization="Bearer bad")
+    while not behind.seen:
+        time.sleep(0.01)
+    good = serve.begin(body("whose?"), authorization="Bearer good")
+    serve.arrived()
+    go.set()
+    assert (serve.end(bad)[0], serve.end(good)[0]) == (401, 200)
 
 
 @pytest.mark.parametrize(
@@ -425,16 +455,19 @@ def test_a_second_one_on_the_same_store_says_so(start: Start, tmp_path: Path) ->
 def test_an_interrupt_waits_for_what_is_in_flight_and_refuses_what_waits(
     start: Start, fault_server: FaultServer
 ) -> None:
-    fault_server.answer = lambda body, seen: completion("yes", delay_s=1.0)
+    go = held(fault_server)
     serve = start("--concurrency", "2")
-    with ThreadPoolExecutor(6) as pool:
-        asked = [pool.submit(serve.send, body(str(i))) for i in range(6)]
-        while len(fault_server.seen) < 2:
-            time.sleep(0.01)
-        time.sleep(0.2)
-        told = serve.stop()
-        found = Counter(one.result()[0] for one in asked)
-    assert found == {200: 2, 503: 4}
+    asked = [serve.begin(body(str(i))) for i in range(6)]
+    while len(fault_server.seen) < 2:
+        time.sleep(0.01)
+    serve.arrived()
+    serve.process.send_signal(signal.SIGINT)
+    assert serve.process.stderr is not None
+    while "stopping" not in serve.process.stderr.readline():
+        pass
+    go.set()
+    told = serve.process.communicate(timeout=60)[1]
+    assert Counter(serve.end(one)[0] for one in asked) == {200: 2, 503: 4}
     assert serve.process.returncode == 0
     assert "default: 0 from the store, 0 joined, 2 sent, 4 failed" in told
     again = start()

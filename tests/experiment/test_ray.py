@@ -8,14 +8,17 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
+import urllib.error
+import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from judgekit.cli import main
@@ -141,8 +144,10 @@ def alive(pid: int) -> bool:
         return False
 
 
-def wait_for(server: FaultServer, requests: int) -> None:
-    while len(server.seen) < requests:
+def until(condition: Callable[[], Any], within_s: float = 90.0) -> None:
+    end = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < end, "it did not come about"
         time.sleep(0.02)
 
 
@@ -196,23 +201,25 @@ def test_a_worker_and_a_node_die_and_nothing_is_lost_and_little_is_paid_twice(
     def kill(what: Callable[[], Any], dead: set[int]) -> None:
         what()
         whole = kept(tmp_path / "ray")
-        while any(map(alive, dead)):
-            time.sleep(0.02)
-        time.sleep(0.5)  # until what the dead had sent has come
+        until(lambda: not any(map(alive, dead)))
+        for _ in range(2):  # what the dead had sent has come before what is sent now
+            with suppress(urllib.error.HTTPError):
+                urllib.request.urlopen(fault_server.base_url)
         in_doubt.update(set(asked(fault_server)) - whole)
 
     def faults() -> None:
-        wait_for(fault_server, 40)
-        first = min(workers())
+        until(lambda: len(fault_server.seen) >= 40)
+        first = min(workers() - earlier)
         kill(lambda: os.kill(first, signal.SIGKILL), {first})
-        wait_for(fault_server, 80)
+        until(lambda: len(fault_server.seen) >= 80)
         node = next((node for node in cluster.worker_nodes if workers(node)), extra)
         kill(lambda: cluster.remove_node(node, allow_graceful=False), workers(node))
 
-    thread = threading.Thread(target=faults)
-    thread.start()
-    outcome = run(config, out=tmp_path / "ray", cache=tmp_path / "a")
-    thread.join()
+    earlier = workers()  # which end
+    with ThreadPoolExecutor(1) as beside:
+        killed = beside.submit(faults)
+        outcome = run(config, out=tmp_path / "ray", cache=tmp_path / "a")
+        killed.result()
     assert all_there(outcome)
     seen = asked(fault_server)
     twice = {body: count for body, count in seen.items() if count > 1}
@@ -231,8 +238,16 @@ def test_what_is_finished_is_skipped_and_what_changes_the_results_is_done_again_
     fault_server.answer = lambda body, seen: (
         openai_error(400, "too long") if "number 7?" in json.dumps(body) and len(fault_server.seen) < 400 else "Yes"
     )
+    looked: list[int] = []
+
+    def ready(*_: Any) -> tuple[int, Any]:
+        looked.append(len(fault_server.seen))
+        return 200 if len(looked) > 3 else 503, {"data": []}
+
+    fault_server.other = ready
     config = experiment(tmp_path / "x", fault_server)
-    run(config, out=tmp_path / "out", cache=tmp_path / "a")
+    run(config, out=tmp_path / "out", cache=tmp_path / "a", wait_s=60)
+    assert looked[:4] == [0] * 4, "workers wait for a server that is not ready"
     first = len(fault_server.seen)
     fault_server.seen += [{"messages": []}] * 400
     outcome = run(config, out=tmp_path / "out", cache=tmp_path / "a")
@@ -258,8 +273,8 @@ def test_rates_and_budgets_hold_for_all_workers_together_and_errors_end_them_all
     with pytest.raises(BudgetError, match="all workers share is used up: 100 requests"):
         run(config, out=tmp_path / "out", cache=tmp_path / "a", budget=Budget(max_requests=100))
     assert 95 <= len(fault_server.seen) <= 100
-    times = sorted(fault_server.times)
-    assert len(times) - 1 <= 1.05 * 40 * (times[-1] - times[0])
+    per_second = np.polyfit(fault_server.times, np.arange(len(fault_server.times)), 1)[0]
+    assert per_second <= 1.05 * 40, "on the whole: a single one may come late where the machine is busy"
     assert set(asked(fault_server)) == kept(tmp_path / "out"), "those in flight were waited for"
     fault_server.answer = lambda *_: openai_error(401, "wrong key")
     with pytest.raises(EndpointError, match="wrong key"):
@@ -278,9 +293,9 @@ def test_an_interrupt_keeps_what_was_paid_for(
     with subprocess.Popen(
         [sys.executable, "-c", code, *command, "--address", cluster.address], stderr=subprocess.PIPE, text=True
     ) as process:
-        wait_for(fault_server, 40)
+        until(lambda: len(fault_server.seen) >= 40)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=90)
     assert process.returncode == 130, said
     assert "Traceback" not in said
     paid = set(asked(fault_server))
