@@ -106,7 +106,9 @@ class Resources:
             if len(self.endpoints) == 1:
                 return next(iter(self.endpoints.values()))
             if not self.endpoints:
-                raise ConfigError("an LLM is needed and no endpoint is defined: give its base_url and its model")
+                raise ConfigError(
+                    "an LLM is needed and no endpoint is defined: give its base_url and model (--base-url, --model)"
+                )
             raise ConfigError(f"an LLM is needed and several endpoints are defined: say which (endpoints: {have})")
         if name not in self.endpoints:
             raise ConfigError(not_among("endpoint", name, self.endpoints))

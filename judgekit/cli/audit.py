@@ -133,6 +133,7 @@ def card(
         typer.echo(text)
     else:
         write_atomic(out, text)
+        console().print(f"card: {out}", markup=False, highlight=False)
 
 
 def _show(found: Card) -> None:

@@ -35,7 +35,9 @@ def guard(
     queries: Annotated[
         Path | None, typer.Option(help="File of queries (default: those of the qrels that a version has).")
     ] = None,
-    docs: Annotated[Path | None, typer.Option(help="File of documents, for a labeler.")] = None,
+    docs: Annotated[
+        list[Path] | None, typer.Option(help="File of documents, for a labeler; repeat for several.")
+    ] = None,
     qrels: Annotated[
         str | None, typer.Option(metavar="[NAME=]FILE", help="Existing labels: a TREC qrels file.")
     ] = None,
@@ -138,15 +140,16 @@ def guard(
         else:
             if run is not None:
                 raise UsageError("--run goes with two results folders")
-            pair = {"queries": queries, "docs": docs}
-            guarding.refuse_mixed({k: p for k, p in pair.items() if p} | (named([qrels], "--qrels") if qrels else {}))
+            read = {f"docs {i}" if i > 1 else "docs": path for i, path in enumerate(docs or (), 1)}
+            read |= {} if queries is None else {"queries": queries}
+            guarding.refuse_mixed(read | (named([qrels], "--qrels") if qrels else {}))
             found = guard_files(
                 base,
                 new,
                 labels=named([qrels], "--qrels") if qrels else None,
                 labeler=labeler,
                 queries=queries,
-                docs=docs,
+                docs=docs or None,
                 quality=_both(quality) if quality else None,
                 metric=metric,
                 depth=depth,

@@ -66,8 +66,10 @@ def _known(run: Run, one: str, many: str, ids: Iterable[str], known: Queries | D
         lacks = "the collection lacks" if one == "doc" else "the queries lack"
         count = f"{len(unknown)} of its {len(ids)} {many}"
         reason = f"run {run.name!r} has {one} {unknown[0]!r}, which {lacks}"
-        wrong_file = ": are these files of one collection?" if len(unknown) == len(ids) else ""
-        raise DataError(f"{reason}; in all it lacks {count}{wrong_file}")
+        if len(unknown) == len(ids):
+            raise DataError(f"{reason}; in all it lacks {count}: are these files of one collection?")
+        more = ". Where docs stand in several files, give them all" if one == "doc" else ""
+        raise DataError(f"{reason}; in all it lacks {count}{more}")
 
 
 def disjoint(runs: Sequence[Run]) -> Iterator[tuple[str, str, float]]:

@@ -51,6 +51,8 @@ _KNOWN: Final = (
 )
 _LOOKED_AT: Final = 1000
 _ENDINGS: Final = {".run": "trec", ".qrels": "trec", ".trec": "trec", ".qrel": "trec", ".txt": "trec"}
+_SAYS: Final = {".run": "run", ".qrels": "qrels", ".qrel": "qrels"}
+"""The kind of data that the ending of a file's name speaks of."""
 
 
 def convert(
@@ -84,7 +86,8 @@ def convert(
         raise UsageError("--min-grade must be a number")
     if str(out) == "-":
         raise UsageError("OUT is the name of a file: nothing is converted to standard output")
-    kind = _kind(source, format) if kind is None else kind
+    if kind is None:
+        kind = _SAYS.get(_ending(Path(out))) or _kind(source, format)
     if kind not in KINDS:
         raise UsageError(not_among("kind of data", kind, KINDS))
     target = _form_of(Path(out), kind, format_out)
@@ -193,11 +196,12 @@ def _reads(source: str | Path, kind: str, format: str) -> bool:
         return False
 
 
+def _ending(out: Path) -> str:
+    return Path(out.name.removesuffix(".gz").removesuffix(".bz2")).suffix
+
+
 def _form_of(out: Path, kind: str, told: str | None) -> str:
-    name = out.name
-    for ending in (".gz", ".bz2"):
-        name = name.removesuffix(ending)
-    suffix = Path(name).suffix
+    suffix = _ending(out)
     form = told or _ENDINGS.get(suffix) or suffix.removeprefix(".") or OUT[kind][0]
     form = OUT[kind][0] if form == "trec" and "trec" not in OUT[kind] and not told else form
     if form == "json" and "json" not in OUT[kind]:

@@ -11,6 +11,7 @@ A form is told by content. Where content is not enough it is named in front of t
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from judgekit.data.fields import DOC, NAMES, QUERY, Names, Source
-from judgekit.data.records import Record, kind_of, records
+from judgekit.data.records import Record, as_number, kind_of, records
 from judgekit.data.streams import given, head
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.spec import Spec, parse, split_form
@@ -437,7 +438,18 @@ def header(path: Path, kind: str, names: Names) -> list[str]:
         return []
     if kind == "query" and len(cells) == 2 and " " in cells[0] and cells[1].lstrip('"').startswith("["):
         return _QA
-    return list(_WITHOUT_HEADER.get((kind, len(cells)), ()))
+    columns = list(_WITHOUT_HEADER.get((kind, len(cells)), ()))
+    if columns and kind in ("run", "qrels") and not math.isfinite(as_number(cells[2].strip().strip('"'))):
+        roles = ("query", "doc", "score" if kind == "run" else "relevance")
+        says = ",".join(f"{role}={cell.strip()}" for role, cell in zip(roles, cells, strict=True))
+        form = f"{'csv' if delimiter == ',' else 'tsv'}({says}):{path}"
+        raise DataError(
+            f"{cells[2].strip()!r} is neither a number nor a known name of a column. If this line is a header, say"
+            f" which column is which: {form!r}",
+            path,
+            1,
+        )
+    return columns
 
 
 _WITHOUT_HEADER: Final = {

@@ -233,6 +233,11 @@ def _run(source: object, name: str | None) -> Run:
         run.name = name or run.name
         return run if name else source
     name = name or _name_of(source) or "run"
+    if isinstance(source, pd.DataFrame) and "run" in source and source["run"].nunique() > 1:
+        raise UsageError(
+            f"the table of run {name!r} holds {source['run'].nunique()} runs, by its column 'run': give each by its"
+            " name, {name: rows for name, rows in table.groupby('run')}"
+        )
     return Run.from_frame(_rows(source, "score", _ONE_RUN, f"run {name!r}"), name)
 
 

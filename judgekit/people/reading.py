@@ -259,6 +259,8 @@ def _csv_rows(path: Path, data: bytes, sample: Sample) -> Iterator[tuple[int, di
     delimiter = ";" if first.count(";") > first.count(",") else "\t" if "\t" in first else ","
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     header = [cell.strip() for cell in next(rows, [])]
+    if not any(header):
+        raise DataError("is empty; expected a sheet that `judgekit annotate export` wrote, filled in", path, 1)
     plain = {"query": "query_id", "docid": "doc_id", "doc": "doc_id", "relevance": "rating"}
     header = [plain.get(cell, cell) for cell in header]
     if not {"rating", "doc_id", "query_id"} <= set(header) and not {"rating", "task"} <= set(header):

@@ -149,7 +149,7 @@ def draw_answers(
     for run in runs:
         of_run = quality[(quality["run"] == run) & (quality["depth"] == depth)]
         if not len(of_run) or "answer" not in of_run:
-            have = ", ".join(sorted(set(quality["run"]))) or "none"
+            have = ", ".join(sorted(set(quality["run"]) - {"all"})) or "none"
             raise UsageError(f"run {run!r} has no answers from the top {depth} (runs with answers: {have})")
         texts.append(dict(zip(of_run["query_id"], of_run["answer"].astype(str), strict=True)))
     both = [query_id for query_id in collection.queries if all(query_id in text for text in texts)]

@@ -270,7 +270,9 @@ def test_the_command_line_prints_cards_and_writes_them(judgekit: Judgekit, copie
     assert card.out.startswith("# hash\n")
     assert "| called relevant |" in card.out
     for name in ("card.html", "card.md"):
-        assert judgekit("card", "hash", "-r", out, "-o", str(tmp_path / name)).code == 0
+        written = judgekit("card", "hash", "-r", out, "-o", str(tmp_path / name))
+        assert written.code == 0
+        assert name in written.out.replace("\n", "")
     assert (tmp_path / "card.html").read_text().startswith("<!doctype html>")
     for arguments, says in (
         (("card", "hsh", "-r", out), "Did you mean 'hash'"),

@@ -285,6 +285,17 @@ def test_convert_says_what_it_wrote_and_never_replaces_its_input(judgekit: Judge
     assert "no such file" in unknown.err
 
 
+def test_convert_goes_by_what_the_name_of_the_output_says(judgekit: Judgekit, folder: Path) -> None:
+    (folder / "three.csv").write_text("query_id,doc_id,score\nq1,d1,2\n")
+    for out, says in (("three.run", "a run of 1 rows"), ("three.qrels", "1 labels")):
+        said = judgekit("convert", "three.csv", out)
+        assert says in said.out, said.err
+    refused = judgekit("convert", "three.run", "other.qrels")
+    assert refused.code == 2
+    assert "has 6 columns, expected 4: a TREC qrels file" in refused.err
+    assert not (folder / "other.qrels").exists()
+
+
 def test_convert_replaces_no_output_in_silence_and_says_what_it_leaves_out(judgekit: Judgekit, folder: Path) -> None:
     line = {"query_id": "q1", "text": "who?", "answers": ["Ann"], "tags": ["x"], "year": 1999}
     (folder / "q.jsonl").write_text(json.dumps(line) + "\n")

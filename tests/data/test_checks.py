@@ -36,7 +36,8 @@ def test_queries_that_a_run_lacks_are_counted() -> None:
         ),
         (
             [run(("q1", "d1")), run(("q1", "d1"), ("q2", "d9"), name="dense")],
-            "run 'dense' has doc 'd9', which the collection lacks; in all it lacks 1 of its 2 docs",
+            "run 'dense' has doc 'd9', which the collection lacks; in all it lacks 1 of its 2 docs. Where docs stand in"
+            " several files, give them all",
         ),
         ([run(("x1", "d1"))], "lacks 1 of its 1 queries: are these files of one collection?"),
     ],

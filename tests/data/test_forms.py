@@ -460,6 +460,8 @@ BAD: list[tuple[str, Callable[[Path], object], bytes, int | None, str]] = [
     ("CSV run, pair twice", read_run, b"query_id,doc_id,score\nq1,d1,2\nq1,d1,1\n", 3, "doc 'd1' is there twice for query 'q1'"),
     ("CSV run, no doc", read_run, b"query_id,score\nq1,1\n", 2, "lacks the field 'doc_id'"),
     ("CSV run, empty line", read_run, b"query_id,doc_id,score\nq1,d1,2\n\nq1,d2,1\n", 3, "is empty where a row"),
+    ("CSV run, unknown columns", read_run, b"topic_no,para,bm25_score\nq1,d1,2\n", 1, "which column is which: 'csv(query=topic_no,doc=para,score=bm25_score):"),
+    ("TSV qrels, unknown columns", read_qrels, b"a\tb\tc\nq1\td1\t2\n", 1, "which column is which: 'tsv(query=a,doc=b,relevance=c):"),
     ("MS MARCO run", read_run, b"q1\td1\t1\nq1\td2\n", 2, "the header has 3 columns, this row 2"),
     ("JSON run", read_run, b'{"q1": {"d1": 1}}\n{"q2": {"d1": "high"}}\n', 2, "'score' must be a finite number, is 'high'"),
     ("JSON run, indented", read_run, b'{\n"q1": {"d1": 1},\n"q2": {"d1": null}}', 3, "'q2': some passages of this file have a 'score', others"),

@@ -84,6 +84,14 @@ def test_an_empty_table_is_an_error() -> None:
         as_docs(pd.DataFrame())
 
 
+def test_a_table_of_several_runs_is_not_taken_for_one() -> None:
+    table = pd.DataFrame({"run": ["a", "b"], "query_id": ["q1", "q1"], "doc_id": ["d1", "d2"], "score": [1.0, 2.0]})
+    with pytest.raises(UsageError, match=r"holds 2 runs, by its column 'run': give each by its name"):
+        as_runs(table)
+    found = as_runs({str(name): rows for name, rows in table.groupby("run")})
+    assert [(run.name, len(run)) for run in found] == [("a", 1), ("b", 1)]
+
+
 def test_runs_come_by_name_or_as_runs(tmp_path: Path) -> None:
     frame = pd.DataFrame({"query_id": ["q"], "doc_id": ["d"], "score": [1.0]})
     (tmp_path / "run").write_text("q Q0 d 1 1.0 tag\n")

@@ -31,6 +31,18 @@ def test_a_planted_loss_fails_the_build(judgekit: Judgekit, repository: Path) ->
     assert "1. d0a [1], 2. d0b [0]" in said.out
 
 
+def test_docs_may_stand_in_several_files(judgekit: Judgekit, repository: Path) -> None:
+    lines = Path("docs.jsonl").read_text().splitlines(keepends=True)
+    Path("first.jsonl").write_text("".join(lines[:700]))
+    Path("second.jsonl").write_text("".join(lines[700:]))
+    asked = ["guard", "base.trec", "worse.trec", "--queries", "queries.jsonl", "--labeler", "containment"]
+    whole = judgekit(*asked, "--docs", "docs.jsonl")
+    assert judgekit(*asked, "--docs", "first.jsonl", "--docs", "second.jsonl").out == whole.out
+    lacking = judgekit(*asked, "--docs", "first.jsonl")
+    assert lacking.code == 2
+    assert "Where docs stand in several files, give them all" in lacking.err
+
+
 def test_a_harmless_change_passes(judgekit: Judgekit, repository: Path) -> None:
     said = judgekit("guard", "base.trec", "harmless.trec", *FILES, "--labeler", "containment")
     assert said.code == 0, said.err

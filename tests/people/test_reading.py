@@ -137,6 +137,12 @@ def test_preferences_between_answers_are_answer_quality(collection, judged):
     assert set(table["depth"]) == {3}
 
 
+def test_an_empty_sheet_is_called_empty(collection, tmp_path):
+    (tmp_path / "sheet.csv").write_text("")
+    with pytest.raises(DataError, match="is empty; expected a sheet that `judgekit annotate export` wrote"):
+        read_judgments([tmp_path / "sheet.csv"], draw(collection, n=30, **THREE))
+
+
 def test_csv_goes_out_and_comes_back_byte_for_byte(collection, truth, tmp_path):
     sample = draw(collection, n=30, **THREE)
     path = tmp_path / "sheet.csv"
