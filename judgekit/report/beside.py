@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,13 +11,12 @@ import pandas as pd
 
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES
 from judgekit.data.files import write_atomic
-from judgekit.report.figures import CHANCE, IN_WORDS, Dot, rows_of_dots
-from judgekit.report.grids import HEADLINE, records
+from judgekit.report.figures import CHANCE, IN_WORDS, Dot, dot, places, rows_of_dots
+from judgekit.report.grids import HEADLINE, at_primary
 from judgekit.report.model import Results
 from judgekit.report.page import shell
 from judgekit.report.paper import per_run_rows, table_1
 from judgekit.report.pictures import Figure
-from judgekit.report.words import split_flags
 
 __all__ = ["beside", "write_beside"]
 
@@ -46,41 +45,21 @@ def beside(found: Mapping[str, Results]) -> str:
 
 def _names(found: Mapping[str, Results]) -> dict[str, int]:
     """Return the labelings of all, each with its place, which gives it its colour."""
-    names = dict.fromkeys(
-        name
-        for results in found.values()
-        for name in (*(info.name for info in results.labelings), *results.comparison["labeling"])
-    )
+    names = dict.fromkeys(name for results in found.values() for name in places(results))
     return {name: place for place, name in enumerate(names)}
 
 
 def _figures(found: Mapping[str, Results], use: str) -> Iterator[Figure]:
     """Yield how well each labeling follows the answers of each of them, a few side by side."""
-    panels = {name: _dots(results, use) for name, results in found.items()}
-    left = iter([(name, dots) for name, dots in panels.items() if dots])
-    for place in range(len(panels)):
-        some = dict(islice(left, _AT_ONCE))
-        if not some:
-            return
+    panels = [(name, dots) for name, results in found.items() if (dots := _dots(results, use))]
+    for place in range(0, len(panels), _AT_ONCE):
+        some = dict(panels[place : place + _AT_ONCE])
         title = f"{IN_WORDS[use]}: how often the better answer has the higher score"
         caption = f"{IN_WORDS[use]}: concordance in the primary cell of each (0.5 is chance), with its interval."
         yield rows_of_dots(f"{use}-{place}", title, caption, some, _names(found), "concordance", CHANCE)
 
 
 def _dots(results: Results, use: str) -> list[Dot]:
-    frame, primary = results.comparison, results.primary
-    fixed = {"level": USES[use], "depth": primary.depth, "quality_metric": primary.metric, "run": primary.run}
-    fixed |= {"coefficient": HEADLINE, "measure": primary.measure, "model": primary.model}
-    for column, value in fixed.items():
-        frame = frame[frame[column] == value]
-    return [
-        Dot(
-            row["labeling"],
-            float("nan"),
-            row["value"],
-            row["ci_low"],
-            row["ci_high"],
-            "by_construction" in split_flags(row["flags"]),
-        )
-        for row in records(frame)
-    ]
+    primary = results.primary
+    fixed = {"level": USES[use], "measure": primary.measure, "model": primary.model, "coefficient": HEADLINE}
+    return [dot(row, math.nan) for row in at_primary(results.comparison, primary, **fixed)]

@@ -30,9 +30,11 @@ __all__ = [
     "IN_WORDS",
     "Dot",
     "Series",
+    "dot",
     "figures",
     "label_shares",
     "mean_scores",
+    "places",
     "rows_of_dots",
     "spark",
     "spark_range",
@@ -88,11 +90,11 @@ def figures(results: Results) -> Figures:
     of_cell = (_by_use, _cost, _against_k, _best_at_k, _against_model, _against_mode)
     for scope in _scopes(results):
         found += [draw(results, scope) for draw in of_cell]
-    found += [draw(results, _order(results)) for draw in (_widths, _cases, _shares, _agreement)]
+    found += [draw(results, places(results)) for draw in (_widths, _cases, _shares, _agreement)]
     return Figures(one for one in found if one is not None)
 
 
-def _order(results: Results) -> dict[str, int]:
+def places(results: Results) -> dict[str, int]:
     """Return the number of each labeling, which gives it its colour and shape in every figure."""
     names = [*(info.name for info in results.labelings), *results.comparison["labeling"]]
     return {name: i for i, name in enumerate(dict.fromkeys(map(str, names)))}
@@ -114,7 +116,7 @@ def _scopes(results: Results) -> Iterator[_Scope]:
         # An empty measure stands for the best of each labeling: the first one is drawn.
         measure = primary.measure if primary.measure in set(here["measure"]) else str(here["measure"].iloc[0])
         part = part.assign(answered=part["model"] == model)
-        yield _Scope(f"-{place + 1}" if place else "", words, part, measure, _order(results))
+        yield _Scope(f"-{place + 1}" if place else "", words, part, measure, places(results))
 
 
 def _of(frame: pd.DataFrame, **fixed: object) -> list[dict[str, Any]]:
@@ -134,7 +136,8 @@ def _by_uses(results: Results, dots_of: Callable[[str], list[Dot]]) -> dict[str,
     return {title: dots for title, dots in made.items() if any(math.isfinite(d.value) for d in dots)}
 
 
-def _dot(row: Mapping[str, Any], at: float, word: str = "") -> Dot:
+def dot(row: Mapping[str, Any], at: float, word: str = "") -> Dot:
+    """Return the dot of a row of the comparison."""
     hollow = "by_construction" in split_flags(row["flags"])
     return Dot(row["labeling"], at, row["value"], row["ci_low"], row["ci_high"], hollow, word)
 
@@ -278,7 +281,7 @@ def _by_use(results: Results, scope: _Scope) -> Figure | None:
 
     def dots_of(level: str) -> list[Dot]:
         rows = _of(scope.frame, answered=True, level=level, depth=primary.depth, measure=scope.measure)
-        return [_dot(row, math.nan, "" if row["run"] == primary.run else row["run"]) for row in rows]
+        return [dot(row, math.nan, "" if row["run"] == primary.run else row["run"]) for row in rows]
 
     panels = _by_uses(results, dots_of)
     if not panels:
@@ -299,7 +302,7 @@ def _against_k(results: Results, scope: _Scope) -> Figure | None:
     def dots_of(level: str) -> list[Dot]:
         rows = _of(scope.frame, answered=True, level=level, run=results.primary.run)
         fixed = [r for r in rows if r["depth"] > 0 and r["measure"] == at_depth(scope.measure, r["depth"])]
-        return [_dot(row, row["depth"]) for row in sorted(fixed, key=lambda row: row["depth"])]
+        return [dot(row, row["depth"]) for row in sorted(fixed, key=lambda row: row["depth"])]
 
     panels = _by_uses(results, dots_of)
     if len({d.at for dots in panels.values() for d in dots if math.isfinite(d.value)}) < 2:
@@ -359,7 +362,7 @@ def _against(
 
     def dots_of(level: str) -> list[Dot]:
         rows = _of(frame, level=level, run=primary.run, depth=primary.depth, measure=scope.measure)
-        return [_dot(row, names.index(row[column]), row[column]) for row in rows]
+        return [dot(row, names.index(row[column]), row[column]) for row in rows]
 
     panels = _by_uses(results, dots_of) if len(names) > 1 else {}
     if not panels:
@@ -382,7 +385,7 @@ def _cost(results: Results, scope: _Scope) -> Figure | None:
         rows = _of(
             scope.frame, answered=True, level=primary.level, depth=primary.depth, measure=scope.measure, run=primary.run
         )
-        found = {r["labeling"]: _dot(r, 0) for r in rows if math.isfinite(r["value"])}
+        found = {r["labeling"]: dot(r, 0) for r in rows if math.isfinite(r["value"])}
     automatic = [info for info in results.labelings if info.name in found and not info.people]
     unit, of = _unit(automatic, results.currency)
     costs = {info.name: cost for info in automatic if (cost := of(info.spending.standalone)) is not None}

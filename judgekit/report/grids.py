@@ -10,26 +10,13 @@ from typing import Any, Final
 import pandas as pd
 
 from judgekit.analysis.primary import Primary
-from judgekit.data.tables import ALL
 from judgekit.report.model import Results
 from judgekit.report.words import marks, meaning, split_flags
 
-__all__ = ["HEADLINE", "Cell", "Grid", "Slice", "grids", "is_primary", "records"]
+__all__ = ["HEADLINE", "Cell", "Grid", "at_primary", "grids", "records"]
 
 HEADLINE: Final = "concordance"
 """The coefficient up front in every cell."""
-
-
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """Which part of the comparison one table shows."""
-
-    level: str
-    depth: int
-    quality_metric: str
-    model: str
-    run: str = ALL
-    dataset: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +57,15 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Labelings x measures; ``cells[labeling, measure]`` is there for every combination that was computed."""
+    """Labelings x measures at one level, against the answers of one model.
 
-    part: Slice
+    ``cells[labeling, measure]`` is there for every combination that was computed; ``primary`` says whether one of them
+    is the primary cell.
+    """
+
+    level: str
+    model: str
+    primary: bool
     labelings: tuple[str, ...]
     measures: tuple[str, ...]
     cells: dict[tuple[str, str], Cell]
@@ -128,41 +121,40 @@ class Grid:
 
 
 def grids(results: Results) -> list[Grid]:
-    """Return the slices of the comparison as labelings x measures, that of the primary cell first.
+    """Return labelings x measures at the depth, metric and run of the primary cell, that of the primary cell first.
 
-    Single runs come with the primary cell only. Labelings stand in the order of ``results.labelings``, measures in that
-    of ``results.scores``; others follow in order of appearance.
+    Labelings stand in the order of ``results.labelings``, measures in that of ``results.scores``; others follow in
+    order of appearance.
     """
-    frame = results.comparison
-    here = (frame["depth"] == results.primary.depth) & (frame["quality_metric"] == results.primary.metric)
-    # Single runs are shown for the primary cell only, and can be the bulk of the table.
-    frame = frame[(frame["run"] == results.primary.run) | (here & (frame["level"] == results.primary.level))]
-    parts: dict[Slice, dict[tuple[str, str], list[dict[str, Any]]]] = {}
-    for row in records(frame):
-        where = (row["level"], row["depth"], row["quality_metric"], row["model"], row["run"])
-        part = Slice(*where, dataset=row.get("dataset", ""))
-        parts.setdefault(part, {}).setdefault((row["labeling"], row["measure"]), []).append(row)
+    primary = results.primary
+    parts: dict[tuple[str, str], dict[tuple[str, str], list[dict[str, Any]]]] = {}
+    for row in at_primary(results.comparison, primary):
+        rows = parts.setdefault((row["level"], row["model"]), {})
+        rows.setdefault((row["labeling"], row["measure"]), []).append(row)
     order = [info.name for info in results.labelings]
     ranks = {m: i for i, m in enumerate(dict.fromkeys(results.scores["measure"]))}
     found = []
-    for part, rows in parts.items():
+    for (level, model), rows in parts.items():
         present = dict.fromkeys(labeling for labeling, _ in rows)
         labelings = (*(n for n in order if n in present), *(n for n in present if n not in order))
         measures = tuple(sorted(dict.fromkeys(measure for _, measure in rows), key=lambda m: ranks.get(m, len(ranks))))
-        found.append(Grid(part, labelings, measures, {key: _cell(key, row) for key, row in rows.items()}))
-    return sorted(found, key=lambda g: not is_primary(g.part, results.primary))
+        cells = {key: _cell(key, row) for key, row in rows.items()}
+        verdict = level == primary.level and primary.model in ("", model)
+        found.append(Grid(level, model, verdict, labelings, measures, cells))
+    return sorted(found, key=lambda g: not g.primary)
+
+
+def at_primary(frame: pd.DataFrame, primary: Primary, **more: object) -> list[dict[str, Any]]:
+    """Return the rows of a comparison at the depth, metric and run of the primary cell, where ``more`` holds."""
+    fixed = {"depth": primary.depth, "quality_metric": primary.metric, "run": primary.run} | more
+    for column, value in fixed.items():
+        frame = frame[frame[column] == value]
+    return records(frame)
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a table as dictionaries of plain Python values."""
     return [{str(k): v for k, v in row.items()} for row in frame.to_dict("records")]
-
-
-def is_primary(part: Slice, primary: Primary) -> bool:
-    """Whether the slice holds the primary cell."""
-    here = (part.level, part.depth, part.quality_metric)
-    wanted = (primary.level, primary.depth, primary.metric)
-    return here == wanted and part.run == primary.run and primary.model in ("", part.model)
 
 
 def _cell(key: tuple[str, str], rows: Sequence[dict[str, Any]]) -> Cell:

@@ -308,7 +308,7 @@ class Results:
 
     Attributes:
         title: the page's title.
-        comparison: a `COMPARISON` table; a further column ``dataset`` splits the tables by data set.
+        comparison: a `COMPARISON` table.
         labelings: one entry per labeling, in the order in which they are shown.
         answers: one entry per answer model.
         primary: the cell that the verdict is about; an empty measure stands for each labeling's best one, an empty

@@ -26,14 +26,11 @@ from judgekit.data.files import write_atomic
 from judgekit.data.tables import ALL
 from judgekit.report import figures, paper, words
 from judgekit.report.figures import tokens
-from judgekit.report.grids import HEADLINE, Cell, Grid, grids, is_primary, records
+from judgekit.report.grids import HEADLINE, Cell, Grid, at_primary, grids, records
 from judgekit.report.model import Answers, Cost, LabelingInfo, Results, Use
 from judgekit.report.queries import Backing, Packed, pack
 
 __all__ = ["render", "shell", "write_html"]
-
-MOST_TABLES = 60
-"""Slices of the comparison that the page shows in full; what is beyond is in comparison.csv."""
 
 MOST_ROWS = 500
 """Rows of one generic table on the page."""
@@ -115,19 +112,16 @@ def _finalize(value: Any) -> Any:
 
 def _context(results: Results) -> dict[str, Any]:
     every = grids(results)
-    primary = [g for g in every if is_primary(g.part, results.primary)]
-    others = [g for g in every if g.part.run == results.primary.run and not is_primary(g.part, results.primary)]
+    primary = [g for g in every if g.primary]
     return {
         "uses": [_use(results, use) for use in results.uses or [_first(results)]],
         "main": primary,
-        "others": _by_level(others[:MOST_TABLES]),
-        "left_out": max(0, len(others) - MOST_TABLES),
+        "others": [g for g in every if not g.primary],
         "undefined": words.UNDEFINED,
         "figures": figures.figures(results),
         "coefficients": _coefficients(results, primary),
         "differences": _differences(results),
         "per_run": paper.per_run(results),
-        "matrix": paper.matrix(results),
         "measures": [m for m in _names(results.comparison["measure"]) if words.rewards(m)],
         "statuses": _statuses([*results.labelings, *results.answers]),
         "outside": any(info.outside_pool is not None for info in results.labelings),
@@ -148,11 +142,9 @@ def _first(results: Results) -> Use:
 
 def _use(results: Results, use: Use) -> dict[str, Any]:
     """Return the verdict for a use in a sentence, and beside it a row per labeling, the best first."""
-    primary, frame = results.primary, results.comparison
-    fixed = {"level": USES.get(use.use), "depth": primary.depth, "quality_metric": primary.metric}
-    fixed |= {"run": primary.run, "model": use.model, "measure": primary.measure, "coefficient": HEADLINE}
-    for column, value in fixed.items():
-        frame = frame[frame[column] == value]
+    primary, level = results.primary, USES.get(use.use)
+    fixed = {"level": level, "model": use.model, "measure": primary.measure, "coefficient": HEADLINE}
+    found = [row for row in at_primary(results.comparison, primary, **fixed) if math.isfinite(row["value"])]
     gains = (
         {}
         if results.gains is None or use.use != CHOOSE_RUNS
@@ -162,7 +154,7 @@ def _use(results: Results, use: Use) -> dict[str, Any]:
     people = {info.name for info in results.labelings if info.people}
     priced = any(cost.money for cost in spent.values())
     rows: list[dict[str, Any]] = []
-    for row in records(frame[frame["value"].notna()].sort_values("value", ascending=False, kind="stable")):
+    for row in sorted(found, key=lambda row: -row["value"]):
         if "by_construction" in words.split_flags(row["flags"]):
             continue
         cost, gain = spent.get(row["labeling"], Cost()), gains.get(row["labeling"])
@@ -227,8 +219,9 @@ def _coefficients(results: Results, main: list[Grid]) -> pd.DataFrame:
     keys = ("labeling", "measure", "run", "level", "depth", "quality_metric", "model")
     behind = {tuple(row[key] for key in keys): row for row in details}
     rows = []
-    for part, c in ((g.part, c) for g in main for c in g.cells.values()):
-        cell = (c.labeling, c.measure, part.run, part.level, part.depth, part.quality_metric, part.model)
+    primary = results.primary
+    for part, c in ((g, c) for g in main for c in g.cells.values()):
+        cell = (c.labeling, c.measure, primary.run, part.level, primary.depth, primary.metric, part.model)
         more = behind.get(cell, {"tau_b_max": math.nan, "lacking": math.nan})
         notes = [*map(words.meaning, c.flags), c.reason]
         notes += [f"{name}: {words.meaning(flag)}" for name, flags in c.remarks.items() for flag in flags]
@@ -275,11 +268,6 @@ def _names(measures: pd.Series) -> list[str]:
     return list(dict.fromkeys(str(m).rpartition("@")[0] or str(m) for m in measures))
 
 
-def _by_level(members: list[Grid]) -> list[tuple[str, list[Grid]]]:
-    levels = dict.fromkeys(g.part.level for g in members)
-    return [(level, [g for g in members if g.part.level == level]) for level in levels]
-
-
 def _ratio(results: Results) -> Callable[[Cost], str]:
     """Return a function that gives the tokens of a cost as a share of the answers that the verdict is about.
 
@@ -295,20 +283,17 @@ def _ratio(results: Results) -> Callable[[Cost], str]:
     return ratio
 
 
-def _differences(results: Results) -> dict[str, pd.DataFrame] | None:
-    """Return the paired differences of the primary cell: in the headline coefficient, and in all of them."""
+def _differences(results: Results) -> pd.DataFrame | None:
+    """Return the paired differences of the primary cell in the headline coefficient."""
     frame, primary = results.differences, results.primary
     if frame is None:
         return None
     fixed = {"level": primary.level, "depth": primary.depth, "quality_metric": primary.metric}
-    fixed |= {"run": primary.run, "model": primary.model, "measure": primary.measure}
+    fixed |= {"run": primary.run, "model": primary.model, "measure": primary.measure, "coefficient": HEADLINE}
+    fixed = {column: value for column, value in fixed.items() if value != ""}
     for column, value in fixed.items():
-        frame = frame[frame[column] == value] if value != "" else frame
-    frame = frame.drop(columns=[c for c, value in fixed.items() if value != ""]).dropna(axis="columns", how="all")
-    if frame.empty:
-        return None
-    main = frame[frame["coefficient"] == HEADLINE].drop(columns="coefficient")
-    return {"main": main, "all": frame}
+        frame = frame[frame[column] == value]
+    return None if frame.empty else frame.drop(columns=list(fixed))
 
 
 def _generic(frame: pd.DataFrame, confidence: float) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The forms in which the eRAG paper (Salemi and Zamani, SIGIR 2024) reports: its Tables 1 and 2 and Figure 2."""
+"""The forms in which the eRAG paper (Salemi and Zamani, SIGIR 2024) reports: its Tables 1 and 2."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from judgekit.report.grids import records
 from judgekit.report.model import Cost, Results
 from judgekit.report.words import UNDEFINED, number
 
-__all__ = ["Matrix", "PerRun", "matrix", "per_run", "per_run_rows", "speed_up", "table_1"]
+__all__ = ["PerRun", "per_run", "per_run_rows", "speed_up", "table_1"]
 
 COEFFICIENTS = {"tau_b": "τ", "rho": "ρ"}
 
@@ -97,32 +97,6 @@ def per_run(results: Results) -> PerRun | None:
     """Return Table 1 of a result, or None where no single run is there."""
     rows = per_run_rows(results)
     return None if rows.empty else table_1(rows, [i.name for i in results.labelings], list(results.scores["measure"]))
-
-
-@dataclass(frozen=True, slots=True)
-class Matrix:
-    """Figure 2 as a table: one labeling method, label models x answer models; ``same`` where both share a model."""
-
-    labeling: str
-    label_models: tuple[str, ...]
-    answer_models: tuple[str, ...]
-    cells: dict[tuple[str, str], tuple[float, float, float]]
-    same: frozenset[tuple[str, str]]
-
-
-def matrix(results: Results) -> list[Matrix]:
-    """Return one matrix per labeling method; [] where models were not swept."""
-    if results.models is None:
-        return []
-    rows = records(results.models)
-    found = []
-    for name in dict.fromkeys(row["labeling"] for row in rows):
-        mine = [row for row in rows if row["labeling"] == name]
-        cells = {(r["label_model"], r["answer_model"]): (r["value"], r["ci_low"], r["ci_high"]) for r in mine}
-        same = frozenset((r["label_model"], r["answer_model"]) for r in mine if r["same_model"])
-        labels, answers = (tuple(dict.fromkeys(pair[side] for pair in cells)) for side in (0, 1))
-        found.append(Matrix(name, labels, answers, cells, same))
-    return found
 
 
 def speed_up(results: Results, cost: Cost) -> float | None:

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from judgekit.analysis.measures import WHOLE_RUN
 from judgekit.analysis.resampling import percent
-from judgekit.report.grids import Cell, Grid, grids, is_primary
+from judgekit.report.grids import Cell, Grid, grids
 from judgekit.report.model import Cost, Results, Spending
 from judgekit.report.words import (
     UNDEFINED,
@@ -75,7 +75,7 @@ def _parts(results: Results, console: Console, *, compact: bool) -> Iterator[Ren
     for sentence in results.verdict[1:]:
         yield Padding(Text(clean(sentence)), (0, 0, 0, 2)) if compact else Text("  " + clean(sentence))
     yield Text()
-    for part in (g for g in grids(results) if is_primary(g.part, results.primary)):
+    for part in (g for g in grids(results) if g.primary):
         yield from _grid(part, results, console, compact=compact)
     yield _needs(results) if compact else Constrain(_needs(results), PLAIN)
     costs = _costs(results, compact=compact)
@@ -83,11 +83,9 @@ def _parts(results: Results, console: Console, *, compact: bool) -> Iterator[Ren
 
 
 def _grid(part: Grid, results: Results, console: Console, *, compact: bool) -> Iterator[RenderableType]:
-    chosen = part.part
-    depth = "" if chosen.depth == WHOLE_RUN else f"answers from the top {chosen.depth}, "
-    where = f"{chosen.level} level, {depth}{chosen.quality_metric}"
-    where += f", {chosen.model}" if chosen.model else ""
-    where += f", {chosen.dataset}" if chosen.dataset else ""
+    primary = results.primary
+    depth = "" if primary.depth == WHOLE_RUN else f"answers from the top {primary.depth}, "
+    where = f"{part.level} level, {depth}{primary.metric}" + (f", {part.model}" if part.model else "")
     yield Text.assemble(("Concordance with answer quality ", "bold"), clean(f"({where}; 0.5 is chance)"))
     names = max([8, *(cell_len(f"{n} {marks(part.shared(n))}") for n in part.labelings)])
     # A column is at least as wide as "[.000, .000]", or a mark and "0.000 [0.000, 0.000]", and as its name; beside it

@@ -111,7 +111,8 @@ def test_an_undefined_value_is_said_to_be_undefined_with_its_reason(make_results
 
 
 def test_cells_that_are_the_outcome_are_marked(make_results):
-    text = report.render(make_results())
+    primary = dataclasses.replace(make_results().primary, measure="nDCG@1", depth=1)
+    text = report.render(make_results(primary=primary))
     assert re.search(r'<td class="cell constructed">.*<span class="v">1\.000</span>', text)
     assert f'<span class="mk">≡</span>{FLAGS["by_construction"]}' in text
 
