@@ -14,6 +14,7 @@ import hashlib
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -31,6 +32,7 @@ __all__ = [
     "Located",
     "Opened",
     "content_id",
+    "fetched",
     "header",
     "ir_dataset",
     "item_fields",
@@ -130,6 +132,26 @@ def _kilt(source: Source, record: Record) -> dict[str, Any]:
     return {**entry, "ctxs": passages, "gold": list(gold.items()), "answer": answers[0] if answers else None}
 
 
+_TRAINED_ON: Final = ("positive_ctxs", "negative_ctxs", "hard_negative_ctxs")
+
+
+def _training(source: Source, record: Record) -> dict[str, Any]:
+    """Return the question of a file that DPR is trained on; negatives are docs, and nobody judged them."""
+    passages, gold = list[dict[str, Any]](), dict[str, int]()
+    for name in _TRAINED_ON:
+        for number, found in enumerate(record.fields.get(name) or ()):
+            if not isinstance(found, dict) or not isinstance(found.get("text"), str):
+                raise source.error(record, f"{name}[{number}]: expected an object with text, title and passage_id")
+            own = found.get("passage_id", found.get("psg_id"))
+            title = found.get("title") or ""
+            doc = str(own) if own not in (None, "") else content_id(str(title), found["text"])
+            passages.append({"id": doc, "title": title, "text": found["text"]})
+            if name == "positive_ctxs":
+                gold[doc] = 1
+    said = {name: value for name, value in record.fields.items() if name not in _TRAINED_ON}
+    return {**said, "ctxs": passages, "gold": list(gold.items())}
+
+
 _ASKED: Final = ("user_input", "question", "input", "query")
 _FOUND: Final = ("retrieved_contexts", "retrieval_context", "contexts", "context")
 _GOLD: Final = ("reference_contexts", "context")
@@ -205,6 +227,11 @@ FORMS: Final[Mapping[str, Form]] = {
         lambda fields: isinstance(fields.get("ctxs"), list),
         lambda source, record: dict(record.fields),
         ("query", "doc", "run"),
+    ),
+    "dpr_training": Form(
+        lambda fields: isinstance(fields.get("positive_ctxs"), list),
+        _training,
+        ("query", "doc", "qrels"),
     ),
     "castorini": Form(
         lambda fields: isinstance(fields.get("candidates"), list) and "query" in fields,
@@ -494,8 +521,25 @@ def _ir_datasets(name: str, kind: str) -> Iterator[Record]:
     found = getattr(ir_dataset(name), method or "", None)
     if found is None:
         raise DataError(f"the data set ir_datasets:{name} holds no {_MANY[kind]}")
-    for number, item in enumerate(found(), 1):
-        yield Record(number, item_fields(item))
+    with fetched(name):
+        for number, item in enumerate(found(), 1):
+            yield Record(number, item_fields(item))
+
+
+@contextmanager
+def fetched(name: str) -> Iterator[None]:
+    """Say in a sentence why ir_datasets has no data: it fetches a data set when it is first read.
+
+    Raises:
+        DataError: it could not be fetched.
+    """
+    try:
+        yield
+    except (OSError, RuntimeError) as problem:
+        raise DataError(
+            f"ir_datasets could not fetch the data set {name!r}: {' '.join(str(problem).split())[:300]}. See"
+            " https://ir-datasets.com for where it comes from, and whether you have to put files of it in place"
+        ) from None
 
 
 def item_fields(item: Any) -> dict[str, Any]:

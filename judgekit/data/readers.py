@@ -10,7 +10,7 @@ from typing import Any
 from judgekit.data.disk import GivenDocs, large, on_disk
 from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, Query
 from judgekit.data.fields import QUERY, docs_of, queries_of
-from judgekit.data.forms import ir_dataset, item_fields, located, opened
+from judgekit.data.forms import fetched, ir_dataset, item_fields, located, opened
 from judgekit.data.ordering import Ties
 from judgekit.data.runs import Run
 from judgekit.data.streams import is_json, open_atomic
@@ -105,8 +105,14 @@ def read_docs(
 def _docs(file: str | Path, format: str, memory_limit: int | None, index: str | Path | None) -> Docs:
     path, spec = located(file, "doc", format)
     if spec.name == "ir_datasets":
-        store = ir_dataset(str(path)).docs_store()
-        return GivenDocs(lambda ids: {i: item_fields(doc) for i, doc in store.get_many(ids).items()})
+        name = str(path)
+        store = ir_dataset(name).docs_store()
+
+        def look_up(ids: list[str]) -> dict[str, dict[str, Any]]:
+            with fetched(name):
+                return {i: item_fields(doc) for i, doc in store.get_many(ids).items()}
+
+        return GivenDocs(look_up)
     if large(path, memory_limit):
         return on_disk(file, format, path, index)
     source, found, form = opened(file, "doc", format)

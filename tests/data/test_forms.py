@@ -10,7 +10,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -212,6 +212,20 @@ def test_kilt_evidence_is_qrels_of_pages_and_its_answers_are_answers(tmp_path: P
     assert pairs_of_qrels(path) == {("q1", "d1"): 1.0, ("q1", "d3"): 1.0}
 
 
+def test_what_dpr_is_trained_on_holds_questions_passages_and_the_positives_as_qrels(tmp_path: Path) -> None:
+    mine, other, bare = ({"title": "T", "text": text, "score": 9} for text in ("a", "b", "c"))
+    entry = {"question": "who?", "answers": ["a"], "dataset": "nq", "negative_ctxs": [bare], "hard_negative_ctxs": None}
+    entry |= {"positive_ctxs": [{**mine, "passage_id": 1}, {**other, "psg_id": "2"}]}
+    path = put(tmp_path, json.dumps([entry]).encode(), "train.json")
+    assert [query.text for query in read_queries(path).values()] == ["who?"]
+    assert read_docs(path).get(["1", "2", content_id("T", "c")])[2] == Doc(content_id("T", "c"), "c", "T")
+    assert pairs_of_qrels(path) == {("q1", "1"): 1.0, ("q1", "2"): 1.0}
+    with pytest.raises(DataError, match="form 'dpr_training', which holds no run"):
+        read_run(path)
+    with pytest.raises(DataError, match=r"line 1: positive_ctxs\[0\]: expected an object with text"):
+        read_docs(put(tmp_path, b'[{"question": "who?", "positive_ctxs": ["a"]}]', "bad.json"))
+
+
 def test_kilt_pages_count_for_their_passages_and_its_guesses_are_a_run_of_pages(tmp_path: Path) -> None:
     path = put(tmp_path, KILT, "kilt.jsonl")
     docs = [
@@ -396,6 +410,22 @@ def test_a_data_set_of_ir_datasets_is_read_by_its_id(monkeypatch: pytest.MonkeyP
         read_queries("ir_datasets:beir/scifakt")
     with pytest.raises(DataError, match="holds no run"):
         read_run(source)
+
+
+def test_a_data_set_that_cannot_be_fetched_is_an_error_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Away(DataSet):
+        def queries_iter(self) -> Any:
+            raise RuntimeError("All download sources failed", ["no\nnetwork"])
+
+        def docs_store(self) -> Any:
+            return SimpleNamespace(get_many=lambda ids: self.queries_iter())
+
+    library = ModuleType("ir_datasets")
+    library.load = lambda name: Away()  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "ir_datasets", library)
+    for read in (lambda: read_queries("ir_datasets:x"), lambda: read_docs("ir_datasets:x").get(["d1"])):
+        with pytest.raises(DataError, match=r"could not fetch the data set 'x'.*download sources failed"):
+            read()
 
 
 def test_without_the_library_its_ids_are_refused_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
