@@ -42,9 +42,9 @@ AGREEMENT: Final[dict[str, str]] = {
     "bias": "bias index: (only the first relevant - only the second) / pairs",
     "precision": "share of the first's relevant pairs that people call relevant",
     "recall": "share of people's relevant pairs that the first calls relevant",
-    "mean_difference": "mean label of the first less that of the second",
-    "precision=G": "of the pairs that the first gives the label G, the share to which people give it too",
-    "recall=G": "of the pairs to which people give the label G, the share to which the first gives it too",
+    "mean_difference": "mean label of the first minus that of the second",
+    "precision=G": "share of the pairs that the first labels G that people label G, too",
+    "recall=G": "share of the pairs that people label G that the first labels G, too",
 }
 """The coefficients, each with what it is. They are taken ``on`` the labels where both labelings have the same scale,
 other than binary, and ``on`` relevance (relevant or not, from each labeling's own least relevant label on) where both
@@ -113,7 +113,7 @@ def agreement(
         raise UsageError(not_among("labeling", unknown, names))
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise DataError(f"there are two labelings named {twice!r}; name them apart")
+        raise DataError(f"two labelings are named {twice!r}: rename one")
     ordered = sorted(labelings, key=lambda x: x.name in people)
     tables: list[dict[str, object]] = []
     confusion: list[dict[str, object]] = []

@@ -53,9 +53,9 @@ class Collector:
             never = [measure for measure, share in shares.items() if share == 1]
             partly = [f"{measure} (in {share:.1%} of the cases)" for measure, share in shares.items() if share < 1]
             if never:
-                yield f"{labeling!r} has no value for {', '.join(never)}: it is left out of their joint comparison."
+                yield f"{labeling!r} has no value for {', '.join(never)} and is excluded from their joint comparison."
             if partly:
-                yield f"{labeling!r} lacks values for {', '.join(partly)}: it is left out of their joint comparison."
+                yield f"{labeling!r} lacks values for {', '.join(partly)} and is excluded from their joint comparison."
 
     def panel(self, panel: Panel, place: int) -> None:
         """Work out one panel at all levels; its rows are shown at its place among the panels."""

@@ -230,15 +230,17 @@ def compare(
     if isinstance(scores, Evaluation):
         notes = scores.notes if notes is None else notes
         scores = scores.scores()
-    scores = _table(scores, partial(read_table, SCORES), "scores are a table, a file or what judgekit.score returned")
-    quality = _table(quality, read_ratings, "quality is a table or a file")
+    scores = _table(
+        scores, partial(read_table, SCORES), "scores must be a table, a file or what judgekit.score returned"
+    )
+    quality = _table(quality, read_ratings, "quality must be a table or a file")
     quality = at_every_depth(quality, scores, depths, whole=False)
     if not 0.5 <= confidence < 1 or not 0 < keep <= 1:
         raise UsageError(
-            f"confidence must be at least 0.5 and below 1, and keep a share; they are {confidence:g} and {keep:g}"
+            f"confidence must be from 0.5 to below 1 (not {confidence:g}), keep above 0 and at most 1 (not {keep:g})"
         )
     if margin_points is not None and margin_points < 0:
-        raise UsageError(f"margin_points is a number of points of at least 0, not {margin_points}")
+        raise UsageError(f"margin_points must be at least 0, not {margin_points}")
     several, all_modes = modes_of(quality), quality
     quality = of_mode(quality, mode)
     read = partial(Inputs.read, scores, labelings=labelings, runs=runs, lower=lower)
@@ -251,7 +253,7 @@ def compare(
             " from `judgekit score --per-query`"
         )
     if means_only:
-        obstacle = obstacle or "The tables hold only means over queries, which give no interval to compare by."
+        obstacle = obstacle or "The tables hold only means over queries, so no interval can be computed."
     cell, choices = settle(
         inputs, plan, measure=primary, metric=primary_metric, model=primary_model, use=use, depth=primary_depth
     )
@@ -298,7 +300,7 @@ def compare(
     work = worked_out(inputs, plan, progress)
     side_by_side = by_mode(all_modes, cell, of_one, confidence) if cell.mode and not means_only else None
     if cell.mode and side_by_side is None:
-        choices.append(f"No question has a value in each of the modes {', '.join(several)}: they are not compared.")
+        choices.append(f"The modes {', '.join(several)} share no question with values, so they are not compared.")
     price = check_costs(costs)
     margin = None if margin_points is None else margin_points / 100
 
@@ -344,7 +346,7 @@ def compare(
 
 
 _UNDECLARED: Final = (
-    "Which model answered is not declared (answered_by, or a column 'model'): labels that the same model made cannot be"
+    "Which model answered is not declared (answered_by, or a column 'model'): labels made by the same model cannot be"
     " marked."
 )
 
@@ -372,7 +374,7 @@ def _groups(queries: Sequence[str], groups: Mapping[str, str]) -> npt.NDArray[np
 def _few_groups(groups: npt.NDArray[np.intp] | None) -> Iterator[str]:
     if groups is not None and len(np.unique(groups)) < MIN_DIFFERING:
         count = len(np.unique(groups))
-        yield f"There are only {count} groups of queries: intervals are rough, and nothing is claimed."
+        yield f"Only {count} groups of queries: intervals are rough, and no difference is claimed."
 
 
 def _gains(verdict: Verdict | None) -> pd.DataFrame:
@@ -410,10 +412,10 @@ def plan_queries(comparison: Comparison, queries: Sequence[int] | None = None) -
     """
     found = comparison.verdict.found
     if found is None:
-        raise DataError("the primary cell has no interval to plan from")
+        raise DataError("the verdict has no interval to plan from")
     numbers = list(queries or [max(round(found.queries * times), 2) for times in (0.5, 1, 2, 4, 10)])
     if min(numbers) < 2:
-        raise UsageError(f"at least 2 queries are needed, not {min(numbers)}")
+        raise UsageError(f"plan at least 2 queries, not {min(numbers)}")
     rows = []
     for one in found.standings:
         low, high = (math.nan, math.nan) if one.gain is None else one.gain.interval(comparison.settings["confidence"])

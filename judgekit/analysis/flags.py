@@ -28,19 +28,19 @@ FEW_VALUES: Final = 3
 FLAGS: Final[dict[str, str]] = {
     "by_construction": "the labels are the outcome itself at depth 1 (same LLM, prompt and metric); no verdict uses it",
     "equals_outcome": "the scores equal the quality on every query",
-    "left_out": "undefined on more than 5 % of the cases: looked at on its own queries, not compared jointly",
+    "left_out": "undefined on more than 5 % of the cases: shown on its own queries, excluded from the joint comparison",
     "unmatched_depth": "the measure's cutoff is not the number of documents that the answers were made from",
     "recall_is_success": "recall equals success on every query: the labels know one relevant document or one run only",
     "binary_binary": "scores and quality are both binary: tau-b, rho and r are one number, without ranking information",
-    "few_values": f"the scores take {FEW_VALUES} values or fewer on some run, so that many pairs are tied",
+    "few_values": f"the scores take {FEW_VALUES} values or fewer on some run, so many pairs are tied",
     "ties_at_cutoff": "some queries have documents of equal score on both sides of the cutoff",
     "unjudged": "some of the documents looked at were never judged and count as not relevant",
     "few_runs": f"fewer than {MIN_RUNS} runs: descriptive only, no verdict",
     "same_model": "the labeling asks the model whose answers it predicts",
     "same_family": "the labeling asks a model of the answering model's family",
-    "end_of_interval": "noise pulls the value down to the end of its interval: the truth is likely higher",
-    "means_only": "only means over queries are known, which give no interval",
-    "constant_resamples": "constant on more than 5 % of the resamples, which leaves no interval",
+    "end_of_interval": "noise pulls the value down to the end of its interval: the true value is likely higher",
+    "means_only": "only means over queries are known, so there is no interval",
+    "constant_resamples": "constant on more than 5 % of the resamples, so there is no interval",
     "coverage": "in simulation, 95 % intervals like this covered less than 93 % or more than 97 % (docs/statistics.md)",
 }
 """What each flag in the comparison table means."""
@@ -140,10 +140,10 @@ class Flagger:
         if "equals_outcome" not in flags or "by_construction" in flags or estimate.reason:
             return []
         name = panel.labelings[estimate.labeling]
-        how = "" if name in self._needs else "; say so with by_construction"
+        how = "" if name in self._needs else "; declare it with by_construction"
         return [
             f"The scores of {name!r} ({panel.measure}) equal the quality on every query: if its labels were made from"
-            f" these answers, that says nothing about them{how}."
+            f" these answers, that proves nothing{how}."
         ]
 
     def reason(self, panel: Panel, estimate: Estimate) -> str:

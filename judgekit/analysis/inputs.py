@@ -193,8 +193,8 @@ class Inputs:
         cutoffs = {cutoff_of(measure) for measure in score["measure"].unique()} - {None}
         answer = completed(quality, set(score["run"].unique()), depths or {int(k) for k in cutoffs if k})
         warnings += [
-            f"The quality table does not say {what}; it is taken for {answer[column].iloc[0]}."
-            for column, what in (("run", "of which run the answers are"), ("depth", "from the top how many they are"))
+            f"The quality table has no column {column!r}: judgekit takes {what} {answer[column].iloc[0]}."
+            for column, what in (("run", "its answers for those of"), ("depth", "the answers' depth to be"))
             if column not in quality.columns and len(answer)
         ]
         if means:
@@ -214,7 +214,9 @@ class Inputs:
         closed = answer[(answer["depth"] == 0) & (answer["run"] == ALL)]
         answer = answer[answer["run"] != ALL]
         if answer.empty:
-            raise DataError("the quality table has no row about a run at a depth of at least 1, so nothing to predict")
+            raise DataError(
+                "the quality table has no row about a run at a depth of at least 1, so there is nothing to predict"
+            )
         both = {"scores": score, "quality": answer}
         shared, queries = _shared(both, "run", warnings, runs), _shared(both, "query_id", warnings)
         score, answer = both["scores"], both["quality"]
@@ -284,7 +286,7 @@ class Inputs:
         keep = np.asarray(asked.any(axis=1) | (not asked.any()))
         runs = tuple(run for run, kept in zip(self.runs, keep, strict=True) if kept)
         self.warnings += [
-            f"Run {run!r} has no {metric} of {model} from the top {depth} beside its scores; it is left out there."
+            f"Run {run!r} has scores but no {metric} of {model} at depth {depth}; it is excluded there."
             for run in self.runs
             if run not in runs
         ]
@@ -406,7 +408,7 @@ def _shared(
         alone = sorted(have[what].intersection(asked or have[what]) - set(common))
         if alone:
             noun = f"{len(alone)} {one if len(alone) == 1 else several}"
-            warnings.append(f"{noun} with {what} but no {lacking} ({_some(alone)}); left out.")
+            warnings.append(f"{noun} with {what} but no {lacking} ({_some(alone)}) excluded.")
         tables[what] = tables[what][tables[what][column].isin(common)]
     return common
 
@@ -424,7 +426,7 @@ def _place(rows: pd.DataFrame, shape: Sequence[int], axes: Sequence[tuple[str, S
     if twice.size:
         row = rows.iloc[int(order[twice[0]])]
         names = [n for n in ("labeling", "run", "measure", "depth", "model", "query_id", "metric") if n in row.index]
-        raise DataError("there are two values for " + ", ".join(f"{n} {str(row[n])!r}" for n in names))
+        raise DataError("two values for " + ", ".join(f"{n} {str(row[n])!r}" for n in names))
     return np.asarray(where, dtype=np.intp)
 
 

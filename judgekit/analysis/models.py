@@ -102,7 +102,7 @@ def model_matrix(
                 key = kinds[name], together[name], answer_model
                 if key in cells:
                     raise UsageError(
-                        f"two labelings are {key[0]!r} with labels of {key[1]!r}: tell them apart by methods"
+                        f"two labelings are {key[0]!r} with labels of {key[1]!r}: name them apart in methods"
                     )
                 cells[key] = found, found.names.index(coefficient)
     rows = []

@@ -102,7 +102,7 @@ def settle(
     warnings: list[str] = []
     if use == GUARD:
         raise UsageError(
-            "use 'guard' makes copies of a run worse, which needs the run itself: `judgekit run` with use = \"guard\""
+            "use 'guard' degrades copies of a run, so it needs the run itself: use `judgekit run` with use = \"guard\""
         )
     if use is not None and use not in USES:
         raise UsageError(not_among("use", use, USES))
@@ -128,8 +128,8 @@ def settle(
     fits = [(m, d) for m, a, b, d in panels if (a, b) == (metric, model) and measure in (None, m)]
     if not fits:
         raise UsageError(
-            f"the verdict cannot be about {measure or 'any measure'}: it is paired with no quality {metric!r} of"
-            f" {model!r}. A measure at cutoff c needs answers from the top c."
+            f"the verdict cannot be about {measure or 'any measure'}: it has no quality {metric!r} of"
+            f" {model!r} to be paired with. A measure at cutoff c needs answers from the top c."
         )
     if measure is None:
         have = list(dict.fromkeys(m for m, _ in fits))

@@ -87,7 +87,7 @@ class QueryLogCheck:
         if len(self.signs) < _SIGNS:
             return ""
         return (
-            "A hint, not a verdict: the evaluation queries may be machine-made, for beside those of the log "
+            "A hint, not a verdict: the evaluation queries may be machine-made: compared with the log, "
             + "; ".join(self.signs)
             + "."
         )
@@ -105,14 +105,14 @@ class QueryLogCheck:
     @property
     def sentence(self) -> str:
         """What to tell the user, quoting no query."""
-        figures = f"(AUC {self.auc:.2f}, .5 is mixed and 1 separate; p {self.p:.3f})"
+        figures = f"(AUC {self.auc:.2f}: .5 is mixed, 1 separate; p {self.p:.3f})"
         if self.separated:
             return (
-                f"The evaluation queries do not look like those of the log {figures}, so that what holds for them need"
-                " not hold for users."
+                f"The evaluation queries do not look like those of the log {figures}, so results may not carry"
+                " over to your users."
             )
         if self.p <= 0.05:
-            return f"The evaluation queries differ from those of the log a little {figures}."
+            return f"The evaluation queries differ slightly from those of the log {figures}."
         return f"The evaluation queries look like those of the log {figures}."
 
     @property
@@ -124,12 +124,12 @@ class QueryLogCheck:
         told = []
         if self.separated:
             told.append(
-                f"Unlike the log is {self.unlike_log[0]!r}; unlike the evaluation is {self.unlike_queries[0]!r}."
+                f"Least like the log: {self.unlike_log[0]!r}; least like the evaluation: {self.unlike_queries[0]!r}."
             )
         for number, one in enumerate(self.differing, 1):
             sides = (("evaluation", one.of_queries), ("log", one.of_log))
             shown = "; ".join(f"{side}: {', '.join(map(repr, texts))}" for side, texts in sides if texts)
-            told.append(f"Cluster {number}, {shown}.")
+            told.append(f"Cluster {number}: {shown}.")
         return " ".join(told)
 
 
@@ -194,9 +194,9 @@ def machine_made(queries: Sequence[str], log: Sequence[str], rng: np.random.Gene
         ),
         (
             begin > 1.5 * own_begin + 0.005,
-            f"they begin alike ({begin:.1%} of all pairs with the same two words; log {own_begin:.1%})",
+            f"they begin alike ({begin:.1%} of all pairs share their first two words; log {own_begin:.1%})",
         ),
-        (rich < 0.85 * own_rich, f"they use few words ({rich:.0%} of the words are new ones; log {own_rich:.0%})"),
+        (rich < 0.85 * own_rich, f"they use few different words ({rich:.0%} of the words are new; log {own_rich:.0%})"),
     )
     return tuple(told for there, told in signs if there)
 
@@ -271,9 +271,7 @@ def check_sizes(queries: Sequence[str], log: Sequence[str]) -> tuple[list[str], 
     sides = tuple(sorted(text.strip() for text in texts if text.strip()) for texts in (queries, log))
     for kept, name in zip(sides, ("evaluation", "query log"), strict=True):
         if len(kept) < _LEAST:
-            raise DataError(
-                f"the {name} has {len(kept)} queries; at least {_LEAST} are needed to say whether they look alike"
-            )
+            raise DataError(f"the {name} has {len(kept)} queries, and the check needs at least {_LEAST}")
     return sides[0], sides[1]
 
 

@@ -74,7 +74,7 @@ def resample_matrix(queries: int, resamples: int, seed: int, groups: npt.NDArray
         UsageError: fewer than 100 resamples, too few for an interval.
     """
     if resamples < 100:
-        raise UsageError(f"resamples: at least 100 are needed for an interval, not {resamples}")
+        raise UsageError(f"resamples must be at least 100, for an interval, not {resamples}")
     if groups is not None:
         _, group = np.unique(groups, return_inverse=True)
         return np.ascontiguousarray(resample_matrix(int(group.max(initial=-1)) + 1, resamples, seed)[group])

@@ -158,13 +158,13 @@ def _order(verdict: Verdict) -> str:
     if found.winner:
         return f"; {best.labeling!r} is better than all others"
     if found.use == CHOOSE_RUNS and found.differing < MIN_DIFFERING:
-        return f"; on fewer than {MIN_DIFFERING} such questions they are not told apart"
+        return f"; fewer than {MIN_DIFFERING} such questions cannot tell them apart"
     behind = [one.labeling for one in rest if (best.labeling, one.labeling) in found.better]
     together = [name for name in verdict.leaders if name != best.labeling]
     if not behind:
         return "; they cannot be told apart"
     is_behind = f"{names(behind)} {'is' if len(behind) == 1 else 'are'} behind"
-    return f"; {is_behind}, {'the rest' if together else 'nothing else'} cannot be told apart"
+    return f"; {is_behind}{', the rest cannot be told apart' if together else ''}"
 
 
 def _choosing(found: Found, primary: Primary, keep: float, margin: float | None) -> Iterator[str]:
@@ -190,9 +190,9 @@ def _choosing(found: Found, primary: Primary, keep: float, margin: float | None)
     if len(found.runs) > 2 and best.interval(gains.confidence)[0] > 0:
         worst = min(range(len(found.runs)), key=lambda run: float(best.without[run]))
         low, high = best.interval_without(worst, gains.confidence)
-        alike = ": those runs are too alike" if low <= 0 else ""
+        alike = ": they are too alike" if low <= 0 else ""
         yield (
-            f"Between the runs without {found.runs[worst]!r}, choosing by {name!r} wins"
+            f"Without {found.runs[worst]!r}, choosing between the other runs by {name!r} wins"
             f" {100 * float(best.without[worst]):.1f} ({100 * low:.1f} to {100 * high:.1f}){alike}."
         )
     if gains.cheapest == "":
@@ -221,7 +221,7 @@ def _costlier(found: Found, keep: float, margin: float | None) -> Iterator[str]:
     """Yield what is not shown of labelings that cost more than the cheapest that will do, or that none is shown to."""
     cost, chosen = _orders(found), found.gains and found.gains.cheapest
     if chosen is None and cost and found.gains:
-        yield f"These questions do not show which is the cheapest labeling that {_will_do(keep, margin)}."
+        yield f"These questions do not show which labeling is the cheapest that {_will_do(keep, margin)}."
     if not chosen:
         return
     costlier = [name for name, order in cost.items() if order > cost[chosen] and (name, chosen) not in found.better]
@@ -272,7 +272,7 @@ def _find(found: Found) -> Iterator[str]:
         if math.isnan(book[0]):
             yield "The closed-book control says nothing: all closed-book answers have the same quality."
         else:
-            yield f"What the model knows without documents gives {_times(book[0])}."
+            yield f"What the model answers without documents gives {_times(book[0])}."
 
 
 def _shared(found: Found, shares: Mapping[str, str]) -> Iterator[str]:
@@ -287,8 +287,8 @@ def _planned(found: Found) -> Iterator[str]:
     for name, needed in found.needed.items():
         if needed is not None:
             yield (
-                f"To tell {best.labeling!r} from {name!r} takes about {needed[0]:,} to {needed[1]:,} questions (power"
-                f" {POWER:g}), if the difference is what it seems."
+                f"Telling {best.labeling!r} from {name!r} takes about {needed[0]:,} to {needed[1]:,} questions (power"
+                f" {POWER:g}), if the difference is as large as it seems."
             )
 
 
@@ -298,16 +298,16 @@ def _by_tau(found: Found) -> Iterator[str]:
     )
     if [x.labeling for x in order] != [x.labeling for x in found.standings]:
         yield (
-            f"Kendall's tau-b orders them otherwise ({', '.join(x.labeling for x in order)}): it also punishes scores"
+            f"Kendall's tau-b ranks them differently ({', '.join(x.labeling for x in order)}): it also punishes scores"
             " that are finer than the quality."
         )
 
 
 def _unknown(found: Found) -> Iterator[str]:
     """Yield which labelings lack labels, and what that means for the claims."""
-    lack = [f"{name!r} lacks labels on {count:,} of them" for name, count in sorted(found.unknown.items())]
+    lack = [f"{name!r} lacks labels on {count:,} questions" for name, count in sorted(found.unknown.items())]
     if lack:
-        yield f"Of the questions, {', '.join(lack)}: every claim holds whatever the missing labels are."
+        yield f"{', '.join(lack)}: every claim holds whatever the missing labels are."
 
 
 def _points(gain: Gain, confidence: float) -> str:

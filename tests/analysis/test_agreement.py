@@ -131,7 +131,7 @@ def test_constant_labels_and_no_common_pair_have_a_reason():
 
 
 def test_two_labelings_of_one_name_are_a_sentence():
-    with pytest.raises(DataError, match="two labelings named 'a'"):
+    with pytest.raises(DataError, match="two labelings are named 'a'"):
         agreement([labeling("a", [1], "binary"), labeling("a", [0], "binary")])
 
 

@@ -311,8 +311,8 @@ def test_what_a_labeling_is_left_out_of_is_one_sentence_however_many_cells_it_is
     scores, quality = tables(measures=("nDCG@5", "AP@5", "RR@5"))
     scores.loc[(scores["labeling"] == "poor") & (scores["measure"] != "nDCG@5"), "value"] = np.nan
     warnings = compare(scores, quality, primary="nDCG@5", resamples=100).warnings
-    assert [w for w in warnings if "left out" in w] == [
-        "'poor' has no value for AP@5, RR@5: it is left out of their joint comparison."
+    assert [w for w in warnings if "excluded from" in w] == [
+        "'poor' has no value for AP@5, RR@5 and is excluded from their joint comparison."
     ]
 
 
@@ -327,7 +327,7 @@ def test_a_run_without_quality_at_a_depth_is_left_out_there_and_nowhere_else():
         cell = (result.table["depth"] == 5) & (result.table["level"] == level) & (result.table["run"] == "all")
         other = (alone.table["level"] == level) & (alone.table["run"] == "all")
         assert result.table[cell]["value"].tolist() == alone.table[other]["value"].tolist()
-        assert any("Run 'c' has no em of m from the top 5" in warning for warning in result.warnings)
+        assert any("Run 'c' has scores but no em of m at depth 5" in warning for warning in result.warnings)
     assert set(result.table[result.table["depth"] == 1]["run"]) == {*runs, "all"}
 
 
@@ -366,9 +366,9 @@ def test_what_is_scored_is_compared_as_it_is():
 @pytest.mark.parametrize("odd", [{"q": 1}, [], 3, None, [1]])
 def test_anything_else_is_refused_with_what_is_expected(odd):
     scores, quality = tables()
-    with pytest.raises(UsageError, match="scores are a table, a file or what judgekit"):
+    with pytest.raises(UsageError, match="scores must be a table, a file or what judgekit"):
         compare(odd, quality)
-    with pytest.raises(UsageError, match="quality is a table or a file"):
+    with pytest.raises(UsageError, match="quality must be a table or a file"):
         compare(scores, odd)
 
 

@@ -119,5 +119,5 @@ def test_what_is_claimed_at_a_higher_confidence_is_claimed_at_a_lower_one(seed, 
 
 @pytest.mark.parametrize("confidence", [0.0, 0.49, 1.0, 95, float("nan")])
 def test_what_is_no_confidence_is_a_sentence(confidence):
-    with pytest.raises(UsageError, match=r"at least 0\.5 and below 1"):
+    with pytest.raises(UsageError, match=r"from 0\.5 to below 1"):
         compare(*tables(0), confidence=confidence)

@@ -86,7 +86,7 @@ def test_what_the_matrix_cannot_be_made_of_is_a_sentence():
         matrix(coefficient="tau_ap")
     with pytest.raises(DataError, match="at depth 3"):
         matrix(depth=3)
-    with pytest.raises(UsageError, match="tell them apart"):
+    with pytest.raises(UsageError, match="name them apart"):
         matrix(methods=dict.fromkeys(MODELS, "one"))
 
 

@@ -48,7 +48,7 @@ def test_a_winner_is_named_only_if_no_missing_label_could_undo_it() -> None:
     assert compare(scores, quality, resamples=200).verdict.winner == "own"
     few, many = (compare(lacking(scores, "own", n), quality, resamples=200) for n in (2, 9))
     assert few.verdict.winner == "own"
-    assert "'own' lacks labels on 2 of them: every claim holds whatever the missing labels are" in few.verdict.text
+    assert "'own' lacks labels on 2 questions: every claim holds whatever the missing labels are" in few.verdict.text
     # Without bounds, the nine questions are left out, as if they were like the others.
     unbounded = lacking(scores, "own", 9).drop(columns=["low", "high"])
     assert compare(unbounded, quality, resamples=200).verdict.winner == "own"

@@ -132,7 +132,7 @@ def test_the_number_0_is_an_answer(tmp_path: Path) -> None:
         ("run,depth,query_id,value\n,1,q1,1\n", "line 2: column 'run': is empty"),
         (
             "run,depth,query_id,value\nr,1,q1,1\nr,1,q1,0\n",
-            "quality.csv: there are two values for run r, depth 1, query_id q1, metric rating, model undeclared",
+            "quality.csv: two values for run r, depth 1, query_id q1, metric rating, model undeclared",
         ),
     ],
 )

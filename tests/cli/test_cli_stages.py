@@ -124,7 +124,7 @@ def test_compare_takes_ratings_that_say_no_more_than_they_have_to(judgekit: Judg
     comparison = read_table(COMPARISON, folder / "comparison.csv")
     told = comparison[["run", "depth", "quality_metric", "model"]].drop_duplicates().values.tolist()
     assert told == [["r", 5, "rating", "undeclared"]]
-    assert "does not say from the top how many they are; it is taken for 5" in said.err
+    assert "The quality table has no column 'depth': judgekit takes the answers' depth to be 5." in said.err
     two = [scores, scores.assign(measure="P@10"), scores.assign(run="other")]
     pd.concat(two[:2]).to_csv(folder / "scores.csv", index=False)
     assert "lacks column 'depth', and the depths are 10, 5" in judgekit(*common).err
@@ -164,7 +164,7 @@ def test_compare_is_told_which_labeling_is_the_outcome_by_construction(judgekit:
     common = ["compare", "--scores", "scores.csv", "--quality", "quality.csv"]
     said = judgekit(*common)
     assert "of two questions of this run, 'erag' scores the better-answered one higher 100 times" in said.out
-    assert "say so with by_construction" in said.err
+    assert "declare it with by_construction" in said.err
     said = judgekit(*common, "--by-construction", "erag=em")
     assert "'erag' is excluded: its labels are the outcome by construction" in said.out
     assert "by_construction" not in said.err
@@ -425,7 +425,7 @@ def test_a_table_given_twice_is_named_by_its_keys(judgekit: Judgekit, folder: Pa
     (folder / "q.csv").write_text("run,depth,model,query_id,metric,value,abstained\ngood,5,m,q1,em,1,0\n")
     said = judgekit("compare", "--scores", "s.csv", "--quality", "q.csv", "--quality", "q.csv")
     assert said.code == 2
-    assert "there are two values for run 'good', depth '5', model 'm', query_id 'q1', metric 'em'\n" in said.err
+    assert "two values for run 'good', depth '5', model 'm', query_id 'q1', metric 'em'\n" in said.err
 
 
 def test_the_language_of_queries_is_read_or_told_and_doubtful_zeros_are_counted(

@@ -139,7 +139,7 @@ def test_text_that_is_no_json_is_an_error(make_results, tmp_path: Path):
 
 
 def test_without_texts_what_a_section_quotes_and_what_replies_say_is_left_out(make_results, tmp_path: Path):
-    quoting = Section("Like the log?", "They differ.", quotes="Unlike the log is 'who was the first pharaoh'.")
+    quoting = Section("Like the log?", "They differ.", quotes="Least like the log: 'who was the first pharaoh'.")
     results = make_results(sections=(quoting,))
     report.write_html(results, tmp_path / "with.html")
     report.write_html(results.without_texts(), tmp_path / "without.html")
