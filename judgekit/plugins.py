@@ -151,7 +151,7 @@ class _Option:
                 return value
             choices = tuple(map(str, self.choices))
             raise UsageError(
-                f"{spec}: {name} must be one of {', '.join(choices)}, is {value!r}.{nearest(str(value), choices)}"
+                f"{spec}: {name} must be one of {', '.join(choices)}, not {value!r}.{nearest(str(value), choices)}"
             )
         number = isinstance(value, int | float) and not isinstance(value, bool)
         least = -math.inf if self.least is None else self.least
@@ -165,7 +165,7 @@ class _Option:
         else:
             good, expected = number and value >= least, f"a number{bound}"
         if not good:
-            raise UsageError(f"{spec}: {name} must be {expected}, is {value!r}")
+            raise UsageError(f"{spec}: {name} must be {expected}, not {value!r}")
         return self.type(value)
 
 

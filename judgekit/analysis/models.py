@@ -83,7 +83,7 @@ def model_matrix(
     """
     inputs = Inputs.read(scores, quality, labelings=list(label_models), measures=[measure], metrics=[metric])
     if coefficient not in METHOD.get(level, {}):
-        raise UsageError(not_among(f"coefficient at the {level} level", coefficient, METHOD.get(level, {})))
+        raise UsageError(f"at the {level} level: {not_among('coefficient', coefficient, METHOD.get(level, {}))}")
     panels = {m: inputs.panel(measure, metric, m, depth) for m in inputs.models if (metric, m, depth) in inputs.quality}
     if not panels:
         raise DataError(f"the quality table has no {metric!r} at depth {depth}")

@@ -105,7 +105,7 @@ class Answerer:
         if prompt.kind != "answer" or "passages" not in prompt.placeholders:
             raise UsageError(f"the prompt {prompt.name!r} does not answer from passages, as answering needs")
         if self.context_tokens is not None and self.context_tokens < 1:
-            raise UsageError(f"context_tokens must be at least 1, is {self.context_tokens}")
+            raise UsageError(f"context_tokens must be at least 1, not {self.context_tokens}")
         if self.closed_prompt is None:
             object.__setattr__(self, "closed_prompt", load_prompt(prompt.closed_book))
         if self.mode == "merge" and self.merge_prompt is None:

@@ -186,4 +186,4 @@ def _check_unique(table: pd.DataFrame, keys: list[str], what: str, path: str | P
     twice = table.duplicated(keys)
     if twice.any():
         told = ", ".join(f"{key} {table.loc[twice, key].iloc[0]!s}" for key in keys)
-        raise DataError(f"there are two {what} for {told}", path)
+        raise DataError(f"two {what} for {told}", path)

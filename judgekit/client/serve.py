@@ -246,7 +246,7 @@ def application(relay: Relay, token: str | None = None) -> Starlette:
         body = _asked(await asked.body(), asked.headers.get("content-type", ""), api, relay.models[api])
         sample = asked.headers.get(SAMPLE_HEADER, "0")
         if not (sample.isascii() and sample.isdigit()):
-            raise _Refusal(400, f"{SAMPLE_HEADER} must be a number, is {sample!r}")
+            raise _Refusal(400, f"{SAMPLE_HEADER} must be a number, not {sample!r}")
         try:
             request = relay.request(api, body, int(sample))
         except (DataError, ValueError) as problem:

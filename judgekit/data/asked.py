@@ -74,7 +74,7 @@ class Asked:
         try:
             content = json.loads(read_bytes(path))
             if content.pop("judgekit") != "people":
-                raise ValueError("not by judgekit annotate read")
+                raise ValueError("not written by judgekit annotate read")
             header, *rows = content.pop("rows")
             if tuple(header) != _COLUMNS or any(len(row) != len(header) or not 0 < row[2] <= 1 for row in rows):
                 raise ValueError("the rows are not those of a sample")

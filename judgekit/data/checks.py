@@ -63,13 +63,15 @@ def _known(run: Run, one: str, many: str, ids: Iterable[str], known: Queries | D
     ids = list(ids)
     unknown = [i for i in ids if i not in known]
     if unknown:
-        lacks = "the collection lacks" if one == "doc" else "the queries lack"
-        count = f"{len(unknown)} of its {len(ids)} {many}"
-        reason = f"run {run.name!r} has {one} {unknown[0]!r}, which {lacks}"
+        where = "the collection" if one == "doc" else "the queries"
         if len(unknown) == len(ids):
-            raise DataError(f"{reason}; in all it lacks {count}: are these files of one collection?")
-        more = ". Where docs stand in several files, give them all" if one == "doc" else ""
-        raise DataError(f"{reason}; in all it lacks {count}{more}")
+            more = ": are these files from the same collection?"
+        else:
+            more = ". Where docs stand in several files, give them all" if one == "doc" else ""
+        raise DataError(
+            f"run {run.name!r} has {len(unknown)} of its {len(ids)} {many} missing from {where}, first"
+            f" {unknown[0]!r}{more}"
+        )
 
 
 def disjoint(runs: Sequence[Run]) -> Iterator[tuple[str, str, float]]:
@@ -158,4 +160,4 @@ def remarks(labeling: Labeling) -> Iterator[str]:
             yield f"{name}: {count:,} of {len(labeling):,} labels, in {among}, may be wrong: {reason}."
     if judged and len(met) < FEW * total:
         few = f"judges documents of only {len(met):,} of {total:,} queries" if met else "judges none of the documents"
-        yield f"{name} {few} in the pool of these runs: are these of one collection?"
+        yield f"{name} {few} in the pool of these runs: are these from the same collection?"

@@ -94,7 +94,7 @@ def chunks(pages: AsDocs, docs: AsDocs, *, least: float = 90, tokenizer: str | P
             if span is None:
                 short = doc.page_id is None and len(doc.text.split()) < _SHINGLE
                 lacking = f"it has fewer than {_SHINGLE} words: name its page (page_id)"
-                unplaced[doc.doc_id] = lacking if short else "its text stands on none of its likely pages"
+                unplaced[doc.doc_id] = lacking if short else "its text was not found on its likely pages"
             else:
                 kind, page, start, end = span
                 kinds[kind] += 1
@@ -105,7 +105,7 @@ def chunks(pages: AsDocs, docs: AsDocs, *, least: float = 90, tokenizer: str | P
 
 def _each(docs: Docs) -> Iterator[Doc]:
     if not isinstance(docs, Iterable):
-        raise UsageError("documents are looked through one by one: give a file, a table or a list of them")
+        raise UsageError("the documents must be a file, a table or a list, to be read one by one")
     return iter(docs)
 
 
@@ -132,7 +132,7 @@ def _checked(doc: Doc, page: str, least: float, tokenizer) -> Doc:  # type: igno
     if tokenizer is not None:
         start, end = offsets[start][0], offsets[end - 1][1]
     if fuzz.ratio(" ".join(page[start:end].split()), " ".join(doc.text.split())) < least:
-        hint = "" if tokenizer is not None else " (where these are offsets of tokens, give the tokenizer's file)"
+        hint = "" if tokenizer is not None else " (if these are offsets of tokens, give the tokenizer's file)"
         raise DataError(f"doc {doc.doc_id!r}: page {doc.page_id!r} holds another text at {start:,} to {end:,}{hint}")
     return replace(doc, start=start, end=end)
 
@@ -230,7 +230,9 @@ def carry(
     import pandas as pd
 
     if not 0 < cover <= 1:
-        raise UsageError(f"cover is the share of a relevant span that a document has to hold: above 0, not {cover:g}")
+        raise UsageError(
+            f"cover, the share of a relevant span that a document must hold, must be above 0, not {cover:g}"
+        )
     if isinstance(labels, str | Path):
         labels = read_table(SPANS, labels)
     if isinstance(labels, Labeling):
@@ -250,13 +252,17 @@ def carry(
         span = _Old(row["start"], row["end"], row["relevance"], status, tuple(evidence_of(stated)), stated)
         old[str(row["query_id"]), str(row["page_id"])].append(span)
     if not old:
-        raise UsageError("no label says where it stands: give labels with page_id, start and end, or the old documents")
+        raise UsageError(
+            "the labels lack their place on a page: give labels with page_id, start and end, or the old documents"
+        )
     by_page: dict[str, list[Doc]] = defaultdict(list)
     for doc in _each(as_docs(docs)):
         if where(doc):
             by_page[doc.page_id or ""].append(doc)
     if not by_page:
-        raise UsageError("no document says where it stands: give page_id, start and end (judgekit chunks finds them)")
+        raise UsageError(
+            "the documents lack their place on a page: give page_id, start and end (judgekit chunks finds them)"
+        )
     rows: list[dict[str, object]] = []
     lost = unjudged = 0
     for (query, page), spans in old.items():

@@ -85,7 +85,7 @@ def convert(
     if min_grade is not None and math.isnan(min_grade):
         raise UsageError("--min-grade must be a number")
     if str(out) == "-":
-        raise UsageError("OUT is the name of a file: nothing is converted to standard output")
+        raise UsageError("OUT must be a file: convert does not write to standard output")
     if kind is None:
         kind = _SAYS.get(_ending(Path(out))) or _kind(source, format)
     if kind not in KINDS:
@@ -105,7 +105,7 @@ def convert(
     if kind == "docs":
         docs = read_docs(source, format)
         if not isinstance(docs, Iterable):
-            raise UsageError(f"{source}: a collection that is only looked up cannot be written as a file")
+            raise UsageError(f"{source}: this collection can only be looked up, not written as a file")
         if target == "jsonl":
             write_docs(docs, out)
         else:
@@ -145,7 +145,7 @@ def _left_out(source: str | Path, kind: str, format: str) -> str:
     names = ", ".join(
         dict.fromkeys(name for name, cell in cells if isinstance(cell, list | dict) and name not in known)
     )
-    return f" without what holds lists or objects ({names})" if names else ""
+    return f" without the columns that hold lists or objects ({names})" if names else ""
 
 
 def _kind(source: str | Path, format: str) -> str:
@@ -169,7 +169,7 @@ def _kind(source: str | Path, format: str) -> str:
         holds = ["scores", *(kind for kind in holds if kind in ("run", "qrels"))]
     if len(holds) != 1:
         have = " or ".join(holds) or f"nothing that is known ({_KNOWN})"
-        raise UsageError(f"{source}: holds {have}; say with --kind what is to be converted ({', '.join(KINDS)})")
+        raise UsageError(f"{source}: holds {have}; choose what to convert with --kind ({', '.join(KINDS)})")
     return holds[0]
 
 

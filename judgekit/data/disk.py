@@ -131,7 +131,7 @@ class DiskDocs:
             if doc.doc_id == doc_id:
                 return doc
             row += 1
-        raise DataError(f"doc {doc_id!r} is not where it was: its file was changed while it was in use")
+        raise DataError(f"doc {doc_id!r} has moved: its file was changed while in use")
 
     def get(self, doc_ids: Sequence[str]) -> list[Doc]:
         """Return the documents in the order asked for; an unknown id is a `DataError`."""
@@ -216,7 +216,7 @@ def _loader(source: Source, path: Path, in_place: bool) -> Callable[[bytes], Doc
                 return Doc(**json.loads(line))
             return doc_of(source, Record(0, parse_object(Line(0, 0, line.decode("utf-8-sig")), path)))
         except (DataError, UnicodeDecodeError, ValueError, TypeError) as error:
-            raise DataError("was changed while it was in use", path) from error
+            raise DataError("was changed while in use", path) from error
 
     return load
 
@@ -283,7 +283,7 @@ def _once(
     if wrong:
         line, doc_id, before = min(wrong)
         if found.form:
-            raise found.source.error(Record(line, {}), f"doc {doc_id!r} has another title or text than before")
+            raise found.source.error(Record(line, {}), f"doc {doc_id!r} has a different title or text than before")
         raise found.source.repeated(Record(line, {}), doc_id, before)
     return np.delete(rows, again, axis=0) if again else rows
 

@@ -87,7 +87,7 @@ def _column(whose: str, columns: Mapping[str, str], name: str) -> str:
         have = ", ".join(columns) or "none"
         raise DataError(
             f"{whose} has no column {name!r}, which the prompt shows (it has: {have}).{nearest(name, columns)} Where"
-            " there is nothing to show, it has to be there and empty."
+            " you have nothing to show, leave the column empty."
         )
     return columns[name]
 
@@ -127,7 +127,7 @@ class MemoryDocs:
         self._docs: dict[str, Doc] = {}
         for doc in docs:
             if doc.doc_id in self._docs:
-                raise DataError(f"doc {doc.doc_id!r} is there twice")
+                raise DataError(f"doc {doc.doc_id!r} appears twice")
             self._docs[doc.doc_id] = doc
 
     def get(self, doc_ids: Sequence[str]) -> list[Doc]:

@@ -97,7 +97,7 @@ class Source:
     def repeated(self, record: Record, identifier: str, first: int) -> DataError:
         """Return the error for an id that was there before."""
         unit = "row" if self._rows else "line"
-        return self.error(record, f"{self.what} {identifier!r} is there twice (first on {unit} {first})")
+        return self.error(record, f"{self.what} {identifier!r} appears twice (first on {unit} {first})")
 
     def nothing(self, what: str) -> DataError:
         """Return the error for a file or table without records."""
@@ -110,7 +110,7 @@ class Source:
         if len(present) > 1 and present[0] != names[0]:
             both = " and ".join(map(repr, present))
             choice = f'e.g. format="{self.format}({key}={present[0]})"' if self.path else "by renaming the other"
-            raise self.error(record, f"has {both}; say which one is meant, {choice}")
+            raise self.error(record, f"has {both}; choose one, {choice}")
         return present[0] if present else None
 
     def need(self, record: Record, key: str) -> str:
@@ -121,7 +121,7 @@ class Source:
         names = self.names[key]
         for candidate in names:
             if candidate in record.fields:
-                raise self.error(record, f"{candidate!r} must be a string, is null")
+                raise self.error(record, f"{candidate!r} must be a string, not null")
         have = ", ".join(map(repr, record.fields)) or "none"
         others = f" (or {', '.join(map(repr, names[1:]))})" if len(names) > 1 else ""
         hint = nearest(names[0], map(str, record.fields))
@@ -130,7 +130,7 @@ class Source:
     def string(self, record: Record, name: str, value: Any) -> str:
         """Return a value that has to be a string which a UTF-8 file can hold."""
         if not isinstance(value, str):
-            raise self.error(record, f"{name!r} must be a string, is {kind_of(value)}")
+            raise self.error(record, f"{name!r} must be a string, not {kind_of(value)}")
         if "\0" in value:
             raise self.error(record, f"{name!r} holds a NUL character")
         if not value.isascii():
@@ -173,7 +173,7 @@ class Source:
         value = record.fields[name]
         number = math.nan if isinstance(value, bool) or not isinstance(value, int | float | str) else as_number(value)
         if not math.isfinite(number):
-            raise self.error(record, f"{name!r} must be a finite number, is {value!r}")
+            raise self.error(record, f"{name!r} must be a finite number, not {value!r}")
         return number
 
     def answers(self, record: Record) -> tuple[str, ...]:
@@ -187,7 +187,7 @@ class Source:
         elif isinstance(value, str) and name == "answer":
             value = [value]
         if not isinstance(value, list):
-            raise self.error(record, f"{name!r} must be a list of strings, is {kind_of(value)}")
+            raise self.error(record, f"{name!r} must be a list of strings, not {kind_of(value)}")
         for answer in value:
             if not isinstance(answer, str):
                 raise self.error(record, f"{name!r} must be a list of strings, holds {kind_of(answer)}")
@@ -283,15 +283,15 @@ def _offset(source: Source, record: Record, key: str) -> int | None:
         return None
     number = math.nan if isinstance(value, bool) else as_number(value)
     if not (math.isfinite(number) and number >= 0 and number == int(number)):
-        raise source.error(record, f"{name!r} must be a whole number of characters of the page, from 0, is {value!r}")
+        raise source.error(record, f"{name!r} must be a whole number of characters of the page, from 0, not {value!r}")
     return int(number)
 
 
 def _checked(source: Source, record: Record, start: int | None, end: int | None) -> tuple[int | None, int | None]:
     if (start is None) != (end is None):
-        raise source.error(record, f"has {'an end' if start is None else 'a start'} on its page and not both ends")
+        raise source.error(record, f"has {'an end' if start is None else 'a start'} on its page, but not both")
     if start is not None and end is not None and start >= end:
-        raise source.error(record, f"ends on its page at {end}, which is not behind its start at {start}")
+        raise source.error(record, f"ends on its page at {end}, which is not after its start at {start}")
     return start, end
 
 
@@ -306,7 +306,7 @@ def docs_of(source: Source, records: Iterable[Record], *, again: bool = False) -
     for record in records:
         doc = doc_of(source, record)
         if again and docs.get(doc.doc_id, doc) != doc:
-            raise source.error(record, f"doc {doc.doc_id!r} has another title or text than before")
+            raise source.error(record, f"doc {doc.doc_id!r} has a different title or text than before")
         if not again and doc.doc_id in docs:
             raise source.repeated(record, doc.doc_id, where[doc.doc_id])
         docs[doc.doc_id] = doc
@@ -348,7 +348,7 @@ def rows_of(source: Source, records: Iterable[Record], value: str, problem: Call
         if pair[0] == ALL:
             raise source.error(record, f"the query id {ALL!r} is reserved for means over queries")
         if pair in seen:
-            reason = f"doc {pair[1]!r} is there twice for query {pair[0]!r} (before in line {seen[pair]})"
+            reason = f"doc {pair[1]!r} appears twice for query {pair[0]!r} (first on line {seen[pair]})"
             raise source.error(record, reason)
         seen[pair] = record.line
         number = source.number(record, value)

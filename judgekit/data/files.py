@@ -72,7 +72,7 @@ def read_table(table: Table, path: str | Path, format: str = "auto") -> pd.DataF
     for key in mapped.values():
         if key not in (*table.columns, *table.optional):
             have = ", ".join((*table.columns, *table.optional))
-            raise UsageError(f"format '{spec}': the {table.name} table has no column {key!r} (there are: {have})")
+            raise UsageError(f"format '{spec}': the {table.name} table has no column {key!r} (it has: {have})")
     expected = f"a {table.name} table (columns {', '.join(table.columns)})"
     name = sniff(path, expected) if spec.name == "auto" else spec.name
     if name == "parquet":
@@ -116,14 +116,14 @@ def _value(value: Any, kind: str | None) -> Any:
         value = plain(value)
     if kind in ("id", "str"):
         if not (isinstance(value, str) or (value is None and kind == "str")):
-            raise ValueError(f"must be a string, is {kind_of(value)}")
+            raise ValueError(f"must be a string, not {kind_of(value)}")
         if kind == "id" and not value:
             raise ValueError("is empty")
         return value or ""
     if value is None or (isinstance(value, str) and value in _NULLS):
         number = math.nan
     elif isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"must be a number, is {kind_of(value)}")
+        raise ValueError(f"must be a number, not {kind_of(value)}")
     elif isinstance(value, str) and not _NUMBER.fullmatch(value):
         raise ValueError(f"{value!r} is not a number{or_word}")
     else:
@@ -211,9 +211,9 @@ def check_target(path: str | Path, *, table: bool = False) -> None:
     """
     path = Path(path)
     if table and path.suffix != ".parquet" and not path.name.removesuffix(".gz").endswith((".csv", ".tsv")):
-        raise UsageError(f"{path}: the name of a table file ends in .csv, .tsv (plain or .gz) or .parquet")
+        raise UsageError(f"{path}: the name of a table file must end in .csv, .tsv (plain or .gz) or .parquet")
     if path.is_dir():
-        raise UsageError(f"{path}: is a folder; a file was to be written there")
+        raise UsageError(f"{path}: is a folder: name a file to write")
 
 
 def write_labels(labeling: Labeling, path: str | Path) -> None:

@@ -171,7 +171,7 @@ def _rag(source: Source, record: Record) -> dict[str, Any]:
         if isinstance(value, str) and name:
             value = source.cell(record, name, value, python=True) if source.format in _TABULAR else [value]
         if not isinstance(value, list):
-            raise source.error(record, f"{name!r} must be a list of texts, is {kind_of(value)}")
+            raise source.error(record, f"{name!r} must be a list of texts, not {kind_of(value)}")
         return value
 
     asked, said, right, found = first(_ASKED), first(_SAID), first(_RIGHT), first(_FOUND)
@@ -208,7 +208,7 @@ def _expected(source: Source, record: Record) -> dict[str, Any]:
         grades = [next((doc[name] for name in NAMES["qrels"]["relevance"] if name in doc), None) for doc in docs]
         docs = [next((doc[name] for name in ("id", *NAMES["qrels"]["doc"]) if name in doc), None) for doc in docs]
     if not isinstance(grades, list) or len(grades) != len(docs):
-        raise source.error(record, f"has {len(docs)} documents and needs a list of as many grades ('relevance')")
+        raise source.error(record, f"has {len(docs)} documents, so it needs a list of {len(docs)} grades ('relevance')")
     return {**fields, "gold": list(zip(docs, grades, strict=True))}
 
 
@@ -302,7 +302,7 @@ def _unfolded(form: str, source: Source, found: Iterable[Record], kind: str) -> 
 
 def _passages(source: Source, record: Record, query_id: str, passages: object, kind: str) -> Iterator[Record]:
     if not isinstance(passages, list):
-        raise source.error(record, f"'ctxs' must be a list of passages, is {kind_of(passages)}")
+        raise source.error(record, f"'ctxs' must be a list of passages, not {kind_of(passages)}")
     inner = source.of(_PASSAGE, "passage")
     for position, fields in enumerate(passages):
         passage = Record(record.line, fields, inside=f"ctxs[{position}]")
@@ -348,8 +348,8 @@ def located(source: str | Path, kind: str, format: str = "auto") -> Located:
     found = [path / (name + end) for name in wanted for end in ("", ".gz") if (path / (name + end)).exists()]
     if not found:
         splits = ", ".join(sorted(p.name.split(".")[0] for p in path.glob("qrels/*.tsv*"))) or "none"
-        hint = f" (beir(split=…); there are: {splits})" if kind == "qrels" else ""
-        raise DataError(f"this BEIR folder holds no {' or '.join(wanted) or kind}{hint}", path)
+        hint = f" (beir(split=…); it has: {splits})" if kind == "qrels" else ""
+        raise DataError(f"this BEIR folder lacks {' and '.join(wanted) or kind}{hint}", path)
     return Located(found[0], Spec("auto", tuple((k, v) for k, v in spec.params if k != "split")))
 
 
@@ -440,7 +440,7 @@ def _refuse_columns(path: Path, record: Record, names: Names) -> None:
         if name in telling and (of_texts or (isinstance(cells, dict) and cells and all(map(str.isdigit, cells)))):
             how = "to_json(…, orient='records', lines=True)"
             raise DataError(
-                f"{name!r} holds a whole column; a record is one row: write it with {how}", path, record.line
+                f"{name!r} holds a whole column, but a record is one row: write it with {how}", path, record.line
             )
 
 
@@ -512,7 +512,7 @@ def ir_dataset(name: str) -> Any:
     try:
         return library.load(name)
     except KeyError:
-        raise DataError(f"ir_datasets knows no data set {name!r}") from None
+        raise DataError(f"unknown data set of ir_datasets: {name!r}") from None
 
 
 def _ir_datasets(name: str, kind: str) -> Iterator[Record]:

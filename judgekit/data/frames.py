@@ -141,7 +141,7 @@ def as_labelings(source: AsLabelings, scales: Mapping[str, str | Scale] | None =
     for name in left:
         known = [labeling.name for labeling in found]
         have = ", ".join(known)
-        raise UsageError(f"scales names {name!r}, which is not a labeling (there are: {have}).{nearest(name, known)}")
+        raise UsageError(f"scales names {name!r}, which is not a labeling (known: {have}).{nearest(name, known)}")
     return found
 
 
@@ -167,7 +167,7 @@ def _records(source: object, origin: Source, expected: str) -> Iterator[Record]:
         if key is not None:
             own = record.fields.get(names["id"][0], key)
             if own != key:
-                raise origin.error(record, f"it stands under {key!r}, and its {names['id'][0]} is {own!r}")
+                raise origin.error(record, f"its key is {key!r}, but its {names['id'][0]} is {own!r}")
             record = Record(number, {**record.fields, names["id"][0]: key})
         yield record
 
@@ -299,7 +299,9 @@ def _rows(source: object, value: str, expected: str, whose: str) -> pd.DataFrame
                     f"{whose}: the {name} {identifier!r} is not a string; ids are strings, write {str(identifier)!r}"
                 )
         if isinstance(row[2], bool) or not isinstance(row[2], Real):
-            raise DataError(f"{whose}: the {value} of query {row[0]!r}, doc {row[1]!r} must be a number, is {row[2]!r}")
+            raise DataError(
+                f"{whose}: the {value} of query {row[0]!r}, doc {row[1]!r} must be a number, not {row[2]!r}"
+            )
     return pd.DataFrame(rows, columns=columns)
 
 

@@ -127,9 +127,9 @@ class Scale:
             return f"{value} is not finite"
         if self.integral and value != int(value):
             of_grades = f" (for means of such grades declare {replace(self, kind='means')})" if self.high > 1 else ""
-            return f"{value:g} is not a whole number, as the scale {self} demands{of_grades}"
+            return f"{value:g} is not a whole number, which the scale {self} needs{of_grades}"
         if not self.low <= value <= self.high:
-            return f"{value:g} is outside of the scale {self} ({self.low} to {self.high})"
+            return f"{value:g} is outside the scale {self} ({self.low} to {self.high})"
         return None
 
 
@@ -310,7 +310,7 @@ class Labeling(Shown):
         off = np.flatnonzero(~obtained & ~np.isnan(relevance))
         if off.size:
             row = int(off[0])
-            raise DataError(f"{pair(row)} has status {STATUSES[status[row]].value!r} and yet a relevance")
+            raise DataError(f"{pair(row)} has a relevance, but status {STATUSES[status[row]].value!r}")
         off = np.flatnonzero(obtained & ~scale.holds(relevance))
         if off.size:
             row = int(off[0])

@@ -110,7 +110,7 @@ def _answer(source: Source, record: Record) -> object:
     """Return an answer, a text or a number (0 is one); "" where there is none."""
     answer = record.fields["answer"]
     if isinstance(answer, list | dict):
-        raise source.error(record, f"the answer must be a text, is {kind_of(answer)}")
+        raise source.error(record, f"the answer must be a text, not {kind_of(answer)}")
     return "" if answer is None else answer
 
 
@@ -134,7 +134,7 @@ def _layout(path: Path, told: str) -> tuple[str, ...]:
         fitting.sort(key=rank.__getitem__)
         if rank[fitting[0]] == rank[fitting[1]]:
             have = " or ".join(f"{n} ({' '.join(LAYOUTS[n])})" for n in fitting)
-            told = f"say which in front of its name, {fitting[0]}:{path.name}"
+            told = f"put one in front of its name, {fitting[0]}:{path.name}"
             raise DataError(f"may be of the form {have}: {told}", path)
     return LAYOUTS[fitting[0]] if fitting else ()
 

@@ -172,9 +172,9 @@ def mismatches(inputs: Mapping[str, Source], roles: Collection[str] = ()) -> lis
             found.setdefault(role, {}).setdefault(source.sha256, (user, source))
     words = {"queries": "queries", "docs": "documents"}
     return [
-        f"what is used together here was made from different {words.get(role, f'files of {role}')}: "
+        f"these files were made from different {words.get(role, f'files of {role}')}: "
         + ", ".join(f"{user} from {source.file} (SHA-256 {sha[:12]})" for sha, (user, source) in versions.items())
-        + ". Unless these hold the same in another form, the numbers do not belong together"
+        + ". Unless both hold the same in different forms, their numbers cannot be combined"
         for role, versions in found.items()
         if len(versions) > 1
     ]

@@ -62,7 +62,7 @@ def check_outputs(*paths: Path) -> None:
             if read is not None:
                 name = "" if path == read else f" ({read})"
                 raise UsageError(
-                    f"{path}: is an input of this command{name}, which is never replaced: choose another name"
+                    f"{path}: is an input of this command{name} and is never replaced: choose another name"
                 )
 
 
@@ -78,14 +78,14 @@ def check_folder(folder: Path, names: Iterable[str], *, overwrite: bool = False)
         UsageError: with the path that is in the way.
     """
     if any(exists(part) and not part.is_dir() for part in (folder, *folder.parents)):
-        raise UsageError(f"--out {folder}: there is a file of that name; the results need a folder")
+        raise UsageError(f"--out {folder} is a file; the results need a folder")
     there = [path for path in (folder / name for name in names) if exists(path)]
     check_outputs(*there)
     if there and not overwrite and not is_results_folder(folder):
         more = f" and {len(there) - 1:,} more" if len(there) > 1 else ""
         raise UsageError(
             f"{there[0]}{more} would be replaced, and {folder} does not hold results of judgekit: choose another --out,"
-            " or give --overwrite"
+            " or add --overwrite"
         )
 
 

@@ -51,7 +51,7 @@ def read_queries(files: Files, format: str = "auto") -> Queries:
             some = {query_id: query for query_id, query in some.items() if query_id in judged} or some
         for query_id, query in some.items():
             if queries.setdefault(query_id, query).text != query.text:
-                raise DataError(f"query {query_id!r} has another text than in an earlier file", place)
+                raise DataError(f"query {query_id!r} has a different text than in an earlier file", place)
     return queries
 
 
@@ -67,7 +67,7 @@ def read_column(path: str | Path, column: str, format: str = "auto") -> dict[str
         value = record.fields.get(column)
         if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
             if column in record.fields:
-                raise source.error(record, f"{column!r} is not a text or a whole number here, but {value!r}")
+                raise source.error(record, f"{column!r} must be a text or a whole number here, not {value!r}")
             raise source.error(record, not_among("column", column, map(str, record.fields)))
         out[source.id(record)] = str(value)
     return out
@@ -98,7 +98,7 @@ def read_docs(
             raise DataError("is too large to be one of several collections: put all docs into one file", file)
         for doc in some:
             if docs.setdefault(doc.doc_id, doc) != doc:
-                raise DataError(f"doc {doc.doc_id!r} has another title or text than in an earlier file", file)
+                raise DataError(f"doc {doc.doc_id!r} has a different title or text than in an earlier file", file)
     return MemoryDocs(docs.values())
 
 
@@ -157,7 +157,7 @@ def check_numbers(file: str | Path, queries: Queries) -> None:
             raise source.error(
                 record,
                 f"question {number} is {text[:60]!r}, and query {known.query_id!r} is {known.text[:60]!r}: questions"
-                " without ids have to stand in one order in all files",
+                " without ids must be in the same order in all files",
             )
 
 

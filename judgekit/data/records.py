@@ -49,7 +49,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise ValueError(f"the key {key!r} is there twice")
+                raise ValueError(f"the key {key!r} appears twice")
             seen.add(key)
     return fields
 
@@ -199,7 +199,7 @@ def _topics(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
             said = text.strip().removesuffix(f"</{tag}>")
             fields[tag] = f"{fields[tag]} {said}".strip()
         elif text.strip():
-            raise DataError(f"stands outside of a topic (<top> ... </top>): {text.strip()[:40]!r}", path, line.number)
+            raise DataError(f"stands outside a topic (<top> ... </top>): {text.strip()[:40]!r}", path, line.number)
     if start:
         raise DataError("this topic has no end (</top>): the file was cut off", path, start)
 
@@ -245,8 +245,8 @@ def _delimited(delimiter: str) -> Callable[[Path, Mapping[str, Value]], Iterator
                 raise DataError(columns if row else "is empty where a row was expected", path, line)
             elif delimiter == "\t" and "quote" not in options and len(taken) > 1 and _each_a_row(taken, len(header)):
                 raise DataError(
-                    f"begins a cell with a quote, which ends {len(taken) - 1} lines below, but each of these lines"
-                    " looks like a row: say quote=none if quotes are plain characters here, or quote=csv if it is one",
+                    f"begins a cell with a quote that ends {len(taken) - 1} lines below, but each of these lines looks"
+                    " like a row: write quote=none if quotes are plain characters, or quote=csv if this is one cell",
                     path,
                     line,
                 )
@@ -323,7 +323,7 @@ def sniff(path: Path, expected: str) -> str:
     for name, delimiter in (("tsv", b"\t"), ("csv", b",")):
         if delimiter in header:
             return name
-    hint = "; its cells stand between semicolons: save it with commas or tabs" if b";" in header else ""
+    hint = "; its cells are separated by semicolons: save it with commas or tabs" if b";" in header else ""
     raise DataError(f"begins with {header[:40].decode(errors='replace')!r}; expected {expected}{hint}", path, 1)
 
 

@@ -93,9 +93,11 @@ def run_from(
             doc_id, doc = found_in(item, id_field)
             problem = id_problem(doc_id)
             if problem or doc_id in seen:
-                what = f"the doc id {problem}" if problem else f"doc {doc_id!r} is there twice"
+                what = f"the doc id {problem}" if problem else f"doc {doc_id!r} appears twice"
                 where = f"query {query.query_id!r}, place {place + 1}"
-                raise DataError(f"{where}: {what} (id_field says where ids are; with id_field='text' texts make them)")
+                raise DataError(
+                    f"{where}: {what} (name the ids' field with id_field; id_field='text' makes ids of texts)"
+                )
             seen.add(doc_id)
             rows.append((query.query_id, doc_id, float(k - place)))
             if docs is not None and doc is not None:

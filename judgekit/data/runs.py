@@ -85,7 +85,7 @@ class Run:
         if not name.strip():
             raise DataError("the name of a run is empty")
         if name == ALL:
-            raise DataError(f"a run cannot be named {ALL!r}: that name stands for the mean over runs")
+            raise DataError(f"a run cannot be named {ALL!r}: that name is reserved for the mean over runs")
         self.name, self.ties = name, ties
         if not coded.bounds[-1] == len(docs) == len(values):
             raise DataError(f"run {name!r}: {coded.bounds[-1]} queries, {len(docs)} docs and {len(values)} scores")

@@ -46,7 +46,9 @@ def evidence_of(text: str) -> list[tuple[int, int]]:
     """
     wrong = next((word for word in text.split() if not re.fullmatch(r"title|\d+-\d+", word)), None)
     if wrong is not None:
-        raise DataError(f"evidence is named like 'title 120-127 340-347', in characters of the page, not {wrong!r}")
+        raise DataError(
+            f"evidence must be named like 'title 120-127 340-347', in characters of the page, not {wrong!r}"
+        )
     spans = [word.split("-") for word in text.split()]
     return [(int(span[0]), int(span[1])) if span[1:] else TITLE for span in spans]
 

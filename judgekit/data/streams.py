@@ -71,7 +71,7 @@ class Line(NamedTuple):
 def _standard_input() -> Path:
     """Copy standard input to a file that disappears with the process; it can be read only once."""
     if sys.stdin is None:
-        raise DataError("standard input is closed, and it was asked for as '-'")
+        raise DataError("standard input ('-') is closed")
     folder = tempfile.TemporaryDirectory(prefix="judgekit-")
     path = Path(folder.name, "stdin")
     _KEPT.append(folder)
@@ -127,7 +127,7 @@ def check_file(path: Path, expected: str) -> None:
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         kind = "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
         raise DataError(
-            f"is {kind}, and files are read more than once; expected {expected}: write it to a file first"
+            f"is {kind}, but files are read more than once; expected {expected}: write it to a file first"
             " (compressed files are read directly), or send it to standard input and give -",
             path,
         )
@@ -277,7 +277,7 @@ def open_atomic(path: str | Path) -> Iterator[BinaryIO]:
         if target.is_symlink() and (target.is_file() or not target.exists()):
             target = target.resolve()
         if target.is_dir():
-            raise DataError("is a folder; a file was to be written there", path)
+            raise DataError("is a folder: name a file to write", path)
         if target.exists() and not target.is_file():
             with target.open("wb") as stream:
                 yield stream

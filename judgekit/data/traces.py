@@ -287,9 +287,7 @@ def _assembled(steps: Mapping[str, list[_Step]], rated: Sequence[tuple[str, str,
     }
     left_out = [f"{count:,} of {len(roots):,} traces {what}" for what, count in lost.items() if count]
     if len(ratings) < len(rated):
-        left_out.append(
-            f"{len(rated) - len(ratings):,} of {len(rated):,} ratings are about none of these, or came again"
-        )
+        left_out.append(f"{len(rated) - len(ratings):,} of {len(rated):,} ratings are of other traces, or repeated")
     runs = []
     for name, some in lists.items():
         rows = [(query_id, doc_id, -i) for query_id, ids in some.items() for i, doc_id in enumerate(ids)]

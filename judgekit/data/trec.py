@@ -379,9 +379,7 @@ def _scan(path: Path, form: _Form, problem: Callable[[str], str | None] = lambda
             raise DataError(f"the query id {ALL!r} is reserved for means over queries", path, line.number)
         first = seen.setdefault((query, doc), line.number)
         if first != line.number:
-            raise DataError(
-                f"doc {doc!r} is there twice for query {query!r} (before in line {first})", path, line.number
-            )
+            raise DataError(f"doc {doc!r} appears twice for query {query!r} (first on line {first})", path, line.number)
         wrong = problem(text)
         if wrong is not None:
             raise DataError(f"the {form.value} {wrong}", path, line.number)
@@ -472,7 +470,7 @@ def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = 
         UsageError: ``min_grade`` is not a number.
     """
     if min_grade is not None and math.isnan(min_grade):
-        raise UsageError("the least grade to count as relevant must be a number")
+        raise UsageError("the lowest grade that counts as relevant must be a number")
     whole = labeling.scale.integral or min_grade is not None
 
     def rows(*, lost: bool) -> Iterator[bytes]:

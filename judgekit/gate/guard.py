@@ -165,7 +165,7 @@ def by_labels(
     for run in runs:
         if not len(run):
             raise DataError(
-                f"the {run.name} version has none of the {len(ids):,} questions: are both from the same collection?"
+                f"the {run.name} version has none of the {len(ids):,} questions: are these from the same collection?"
             )
     scored = evaluate(runs, [labeling], [measure], query_ids=ids, docs=docs)
     if scored.reasons:

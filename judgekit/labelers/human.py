@@ -196,7 +196,7 @@ class _Rows:
     def _text(self, record: Record, key: str) -> str:
         value = record.fields.get(key)
         if not isinstance(value, str) or not value.strip():
-            raise self.error(record, f"{key} must be a text, is {value!r}")
+            raise self.error(record, f"{key} must be a text, not {value!r}")
         return value.strip()
 
     def _pairs(self, key: str) -> Iterator[tuple[Record, Pair, float]]:
@@ -209,7 +209,7 @@ class _Rows:
             value = record.fields.get(key)
             said = as_number(value)
             if not math.isfinite(said):
-                raise self.error(record, f"{key} must be a number, is {value!r}")
+                raise self.error(record, f"{key} must be a number, not {value!r}")
             yield record, pair, said
 
     def grades(self, scale: Scale | None) -> tuple[Scale, dict[Pair, _Said]]:
@@ -239,7 +239,7 @@ class _Rows:
         for record, pair, rank in rows:
             n = sizes[pair[0]]
             if rank != int(rank) or not 1 <= rank <= n:
-                raise self.error(record, f"rank must be a whole number from 1 to {n} (the query's rows), is {rank:g}")
+                raise self.error(record, f"rank must be a whole number from 1 to {n} (the query's rows), not {rank:g}")
             said[pair] = _Said(n - rank + 1)
         return Scale("grades", max(sizes.values())), said
 
@@ -253,7 +253,7 @@ class _Rows:
             if choice in doc_ids:
                 chosen[query_id, choice] += 1
             elif choice.casefold() != "none":
-                raise self.error(record, f"chosen must be one of those shown or none, is {choice!r}")
+                raise self.error(record, f"chosen must be one of those shown or none, not {choice!r}")
             shown.update((query_id, doc_id) for doc_id in doc_ids)
         return {pair: _vote(chosen[pair], count) for pair, count in shown.items()}
 
@@ -264,7 +264,7 @@ class _Rows:
         good = isinstance(value, list) and all(isinstance(v, str) and len(v.split()) == 1 for v in value)
         if not good or len(value) < 2 or len(set(value)) != len(value):
             given = record.fields.get("shown")
-            raise self.error(record, f"shown must list two or more distinct doc ids, is {given!r}")
+            raise self.error(record, f"shown must list two or more distinct doc ids, not {given!r}")
         return list(value)
 
 

@@ -348,9 +348,13 @@ def _unrelated(join: Join) -> list[str]:
         shared = np.count_nonzero(join.retrieved[:, listed], axis=1)
         for run, some, met in zip(join.runs, judged.tolist(), shared.tolist(), strict=True):
             if not met:
-                out.append(f"{run.name} has none of the queries of {labeling.name}: are these of one collection?")
+                out.append(
+                    f"{run.name} has none of the queries of {labeling.name}: are these from the same collection?"
+                )
             elif not some:
-                out.append(f"{labeling.name} lists none of the documents of {run.name}: are these of one collection?")
+                out.append(
+                    f"{labeling.name} lists none of the documents of {run.name}: are these from the same collection?"
+                )
     return out
 
 

@@ -429,7 +429,7 @@ class _Table:
         if value is None:
             raise self.error(f"is missing: expected {what}", key)
         if not isinstance(value, type_) or isinstance(value, bool):
-            raise self.error(f"must be {what}, is {value!r}", key)
+            raise self.error(f"must be {what}, not {value!r}", key)
         return value
 
     def text(self, key: str, default: str | None = None) -> str:
@@ -438,7 +438,7 @@ class _Table:
     def whole(self, key: str, least: int | None, default: int | None = None) -> int:
         value = int(self._get(key, int, "a whole number", default))
         if least is not None and value < least:
-            raise self.error(f"must be at least {least}, is {value}", key)
+            raise self.error(f"must be at least {least}, not {value}", key)
         return value
 
     def table(self, key: str, default: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
@@ -448,14 +448,14 @@ class _Table:
     def choice(self, key: str, known: Sequence[str]) -> str:
         value = self.text(key)
         if value not in known:
-            raise self.error(f"must be one of {', '.join(known)}, is {value!r}.{nearest(value, known)}", key)
+            raise self.error(f"must be one of {', '.join(known)}, not {value!r}.{nearest(value, known)}", key)
         return value
 
     def texts(self, key: str) -> list[str]:
         values: list[Any] = self._get(key, list, "a list of at least two texts")
         folded = {v.casefold().strip() for v in values if isinstance(v, str)} - {""}
         if len(values) < 2 or len(folded) != len(values):
-            raise self.error(f"must be a list of at least two distinct texts, is {values!r}", key)
+            raise self.error(f"must be a list of at least two distinct texts, not {values!r}", key)
         return values
 
     def keys(self, key: str) -> tuple[str, ...]:
@@ -463,27 +463,27 @@ class _Table:
         keys = [value] if isinstance(value, str) else value
         good = isinstance(keys, list) and all(isinstance(k, str) and k.strip() for k in keys)
         if not good or len({k.casefold() for k in keys}) != len(keys):
-            raise self.error(f"must be a key or a list of distinct keys, the verdict's last, is {value!r}", key)
+            raise self.error(f"must be a key or a list of distinct keys, the verdict's last, not {value!r}", key)
         return tuple(keys)
 
     def flag(self, key: str) -> bool:
         value = self.entries.get(key, False)
         if not isinstance(value, bool):
-            raise self.error(f"must be true or false, is {value!r}", key)
+            raise self.error(f"must be true or false, not {value!r}", key)
         return value
 
     def wholes(self, key: str) -> dict[str, int]:
         values = dict(self.table(key))
         good = all(isinstance(v, int) and not isinstance(v, bool) and v >= 0 for v in values.values())
         if not good or len(set(values.values())) < 2:
-            raise self.error(f"must map words to at least two different grades from 0 up, is {values!r}", key)
+            raise self.error(f"must map words to at least two different grades from 0 up, not {values!r}", key)
         return values
 
     def grades(self, key: str, default: range) -> list[int]:
         values: list[Any] = self._get(key, list, "a list of grades", list(default))
         good = all(isinstance(v, int) and not isinstance(v, bool) for v in values)
         if not good or len(values) != len(default) or max(values) < 1:
-            raise self.error(f"must give one grade for each of the {len(default)} names, is {values!r}", key)
+            raise self.error(f"must give one grade for each of the {len(default)} names, not {values!r}", key)
         return values
 
     def scaled(self, scale: Scale, values: Iterable[int]) -> Scale:

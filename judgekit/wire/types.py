@@ -130,9 +130,9 @@ class Endpoint:
         if self.client is not None:
             self._check_client()
         if self.kind not in ("chat", "callable", "route"):
-            raise ConfigError(f"must be 'chat', 'callable' or 'route', is {self.kind!r}", key=f"{where}.kind")
+            raise ConfigError(f"must be 'chat', 'callable' or 'route', not {self.kind!r}", key=f"{where}.kind")
         if self.api not in APIS:
-            raise ConfigError(f"must be one of {', '.join(map(repr, APIS))}, is {self.api!r}", key=f"{where}.api")
+            raise ConfigError(f"must be one of {', '.join(map(repr, APIS))}, not {self.api!r}", key=f"{where}.api")
         if self.api != "chat" and self.kind != "chat":
             raise ConfigError(f"is for LLMs: leave it out of an endpoint of kind {self.kind!r}", key=f"{where}.api")
         if (self.target is None) == (self.kind == "callable"):
@@ -155,7 +155,7 @@ class Endpoint:
             if problem:
                 raise ConfigError(problem, key=f"{where}.base_url")
         if self.transport not in ("http", "openai"):
-            raise ConfigError(f"must be 'http' or 'openai', is {self.transport!r}", key=f"{where}.transport")
+            raise ConfigError(f"must be 'http' or 'openai', not {self.transport!r}", key=f"{where}.transport")
         for name, value in self.headers.items():
             if problem := header_problem(name, value):
                 raise ConfigError(problem, key=f"{where}.headers.{name}")
@@ -167,7 +167,7 @@ class Endpoint:
             raise ConfigError(f"judgekit sets {name} itself; leave it out", key=f"{where}.params.{name}")
         for name in sorted(_ROOMS & set(self.params)):
             if type(room := self.params[name]) is not int or room < 1:
-                raise ConfigError(f"must be a whole number from 1 on, is {room!r}", key=f"{where}.params.{name}")
+                raise ConfigError(f"must be a whole number from 1 on, not {room!r}", key=f"{where}.params.{name}")
         if key := key_among(dict(self.params)):
             raise ConfigError(
                 f"{key} looks like a key, and what is sent is stored: put it in a variable, see api_key_env",
@@ -178,19 +178,19 @@ class Endpoint:
         except (TypeError, ValueError) as problem:
             raise ConfigError(f"cannot be sent as JSON: {problem}", key=f"{where}.params") from None
         if isinstance(self.complete, str) or not all(isinstance(word, str) for word in self.complete):
-            raise ConfigError(f"must be a list of texts, is {self.complete!r}", key=f"{where}.complete")
+            raise ConfigError(f"must be a list of texts, not {self.complete!r}", key=f"{where}.complete")
         if self.concurrency < 1:
-            raise ConfigError(f"must be at least 1, is {self.concurrency}", key=f"{where}.concurrency")
+            raise ConfigError(f"must be at least 1, not {self.concurrency}", key=f"{where}.concurrency")
         for name in ("timeout_s", "patience_s", "max_reply_mb"):
             if not getattr(self, name) > 0:
-                raise ConfigError(f"must be positive, is {getattr(self, name)}", key=f"{where}.{name}")
+                raise ConfigError(f"must be positive, not {getattr(self, name)}", key=f"{where}.{name}")
         if self.max_retries < 0:
-            raise ConfigError(f"must be at least 0, is {self.max_retries}", key=f"{where}.max_retries")
+            raise ConfigError(f"must be at least 0, not {self.max_retries}", key=f"{where}.max_retries")
 
     def _check_servers(self) -> None:
         where = f"endpoints.{self.name}.base_urls"
         if isinstance(self.base_urls, str) or not all(isinstance(url, str) for url in self.base_urls):
-            raise ConfigError(f"must be a list of addresses, is {self.base_urls!r}", key=where)
+            raise ConfigError(f"must be a list of addresses, not {self.base_urls!r}", key=where)
         urls = tuple(self.base_urls)
         plain = [url.rstrip("/") for url in urls]
         if twice := next((url for url in plain if plain.count(url) > 1), None):
@@ -230,7 +230,7 @@ class Endpoint:
             file, _, function = str(self.target).rpartition(":")
             name = f"{Path(file).name}:{function}"
             if not (file.endswith(".py") and function.isidentifier()):
-                raise ConfigError(f"must be a file and a function, my_app.py:answer, is {self.target!r}", key=where)
+                raise ConfigError(f"must be a file and a function, my_app.py:answer, not {self.target!r}", key=where)
             try:
                 source = Path(file).read_bytes()
             except OSError as problem:

@@ -152,7 +152,7 @@ def test_bad_files_are_errors_with_the_line(text: str, message: str, tmp_path: P
         ("query_id,answer\n", "csv: holds no answers"),
         (
             "query_id,answer\nq1,x\nq1,y\n",
-            "csv: there are two answers for model undeclared, run r, depth 1, query_id q1",
+            "csv: two answers for model undeclared, run r, depth 1, query_id q1",
         ),
     ],
 )

@@ -21,7 +21,7 @@ def test_pages_chunks_labels_and_labels_carried_back(judgekit: Judgekit) -> None
     said = judgekit("chunks", "pages.json", "whole.jsonl", "half.jsonl", "--out", "docs.jsonl")
     assert said.code == 0
     assert "4 of 5 documents have a span" in said.out
-    assert "x has no span: its text stands on none of its likely pages" in said.err
+    assert "x has no span: its text was not found on its likely pages" in said.err
     docs = jk.read_docs("docs.jsonl").get(["w0", "w1", "h0", "h1"])
     assert [(d.start, d.end) for d in docs] == [(0, 46), (47, 102), (0, 70), (70, 102)]
     Path("old.qrels").write_text("q 0 w0 1\nq 0 w1 0\n")
@@ -40,7 +40,7 @@ def test_wrong_input_is_said_and_nothing_is_written(judgekit: Judgekit) -> None:
     write_docs([Doc("a", "another text under one id")], "other.jsonl")
     Path("old.qrels").write_text("q 0 a 1\n")
     for args, expected in (
-        (("chunks", "one.jsonl", "one.jsonl", "other.jsonl", "--out", "x"), "'a' has another title or text"),
+        (("chunks", "one.jsonl", "one.jsonl", "other.jsonl", "--out", "x"), "'a' has a different title or text"),
         (("chunks", "none.jsonl", "one.jsonl", "--out", "x"), "no such file"),
         (("chunks", "one.jsonl", "other.jsonl", "--out", "one.jsonl"), "never replaced"),
         (("carry", "old.qrels", "--docs", "one.jsonl", "--out", "x"), "--from"),

@@ -300,7 +300,7 @@ def test_convert_replaces_no_output_in_silence_and_says_what_it_leaves_out(judge
     line = {"query_id": "q1", "text": "who?", "answers": ["Ann"], "tags": ["x"], "year": 1999}
     (folder / "q.jsonl").write_text(json.dumps(line) + "\n")
     said = judgekit("convert", "q.jsonl", "q.csv", "--kind", "queries")
-    assert said.out == "1 queries as csv without what holds lists or objects (tags): q.csv\n"
+    assert said.out == "1 queries as csv without the columns that hold lists or objects (tags): q.csv\n"
     assert (folder / "q.csv").read_text() == 'query_id,text,answers,year\nq1,who?,"[""Ann""]",1999\n'
     (folder / "q.csv").write_text("mine")
     said = judgekit("convert", "q.jsonl", "q.csv", "--kind", "queries")
@@ -403,4 +403,4 @@ def test_an_experiment_takes_the_docs_of_several_retrievers(judgekit: Judgekit, 
     assert (examples / "dense.json").exists()
     (examples / "exp.toml").write_text((examples / "exp.toml").read_text().replace(', "dense.json"]', "]"))
     said = judgekit("run", "exp.toml", "--dry-run")
-    assert "run 'dense' has doc 'd2', which the collection lacks" in said.err
+    assert "missing from the collection, first 'd2'" in said.err

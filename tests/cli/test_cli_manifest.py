@@ -73,7 +73,7 @@ def test_scores_and_answers_of_different_queries_are_not_compared_in_silence(jud
     assert said.code == 0, said.err
     said = judgekit(*COMPARE)
     assert said.code == 0, said.err
-    assert "note: what is used together here was made from different queries" in said.err
+    assert "note: these files were made from different queries" in said.err
     assert "c.qrels from queries.jsonl" in said.err
     assert "quality.csv from queries.jsonl" in said.err
 

@@ -100,7 +100,7 @@ def test_every_setting_of_an_endpoint_can_be_given(
         ("timeout_s", "expected KEY=VALUE"),
         ("=3", "expected KEY=VALUE"),
         ("model=other", "an option of its own, --model"),
-        ("params.max_tokens=zero", "must be a whole number from 1 on, is 'zero'"),
+        ("params.max_tokens=zero", "must be a whole number from 1 on, not 'zero'"),
         ("params.max_tokens=0", "must be a whole number from 1 on"),
         ("params={temperature=0", "valid dictionary"),
         ("params.model=other", "judgekit sets model itself"),

@@ -103,10 +103,10 @@ def test_what_a_file_says_is_missing_is_not_promised_to_be_asked_for_again(judge
 def test_qrels_of_another_collection_raise_the_question_and_give_no_scores(judgekit: Judgekit, half: Path) -> None:
     (half / "half.qrels").write_text("".join(f"t{i} 0 doc{i} 1\n" for i in range(40)))
     said = judgekit("run", "half.toml", "--out", "results")
-    assert "half judges none of the documents in the pool of these runs: are these of one collection?" in _flat(
+    assert "half judges none of the documents in the pool of these runs: are these from the same collection?" in _flat(
         said.out
     )
-    assert "are these of one collection?" in _flat(said.err)
+    assert "are these from the same collection?" in _flat(said.err)
     assert all(pd.isna(value) for value in _means(half).values())
     assert (
         judgekit("label", "provenance(qrels='half.qrels')", *DATA, "--out", "x.qrels").err.count("one collection?") == 1
@@ -115,7 +115,7 @@ def test_qrels_of_another_collection_raise_the_question_and_give_no_scores(judge
     # The same queries by chance, as numbers often are, and other documents.
     (half / "half.qrels").write_text("".join(f"q{i} 0 doc{i} 1\n" for i in range(len(TOWNS))))
     said = judgekit("run", "half.toml", "--out", "results")
-    assert "half judges none of the documents in the pool of these runs: are these of one collection?" in _flat(
+    assert "half judges none of the documents in the pool of these runs: are these from the same collection?" in _flat(
         said.out
     )
 
@@ -128,7 +128,8 @@ def test_the_question_is_asked_where_few_queries_are_shared_too(judgekit: Judgek
     (folder / "one.qrels").write_text("q1 0 d1a 1\n")
     files = ["--queries", "many.jsonl", "--docs", "docs.jsonl", "--run", "many.trec"]
     said = judgekit("label", "provenance(qrels='one.qrels')", *files, "--out", "x.qrels")
-    assert "judges documents of only 1 of 36 queries in the pool of these runs: are these of one collection?" in _flat(
-        said.err
+    assert (
+        "judges documents of only 1 of 36 queries in the pool of these runs: are these from the same collection?"
+        in _flat(said.err)
     )
     assert said.code == 0

@@ -149,7 +149,7 @@ def test_a_constraint_that_a_server_knows_by_no_name_is_left_out(
 def test_a_constraint_of_a_kind_that_a_server_does_not_hold_to_is_left_out_too(tmp_path: Path) -> None:
     def script(body: dict[str, Any]) -> Scripted | str:
         kind = body.get("response_format", {}).get("type", "text")
-        known = f"'response_format.type' must be one of 'text', 'json_object', is '{kind}'"
+        known = f"'response_format.type' must be one of 'text', 'json_object', not '{kind}'"
         if "structured_outputs" in body:
             return error(400, "Unrecognized request argument supplied: structured_outputs")
         return "yes" if kind == "text" else error(400, known, code="invalid_value", param="response_format.type")

@@ -57,26 +57,26 @@ QUERIES: list[Case] = [
     ("list for object", Q1 + b'["q2", "x"]\n', 2, "expected a JSON object, found a list"),
     ("string for object", Q1 + b'"q2"\n', 2, "expected a JSON object, found a string"),
     ("null for object", Q1 + b"null\n", 2, "expected a JSON object, found null"),
-    ("a key twice", b'{"query_id": "q1", "query_id": "q2", "text": "x"}\n', 1, "the key 'query_id' is there twice"),
+    ("a key twice", b'{"query_id": "q1", "query_id": "q2", "text": "x"}\n', 1, "the key 'query_id' appears twice"),
     ("id missing", Q1 + obj(queryid="q2", text="x"), 2, "lacks the field 'query_id' (or '_id'"),
     ("id missing, hint", obj(query_jd="q2", text="x"), 1, "Did you mean 'query_jd'?"),
-    ("id null", obj(query_id=None, text="x"), 1, "'query_id' must be a string, is null"),
+    ("id null", obj(query_id=None, text="x"), 1, "'query_id' must be a string, not null"),
     ("id a number", obj(query_id=7, text="x"), 1, "'query_id' is the number 7; ids are strings, write \"7\""),
     ("id a fraction", obj(query_id=7.5, text="x"), 1, "is the number 7.5"),
-    ("id true", obj(query_id=True, text="x"), 1, "'query_id' must be a string, is true"),
-    ("id a list", obj(query_id=["q"], text="x"), 1, "'query_id' must be a string, is a list"),
+    ("id true", obj(query_id=True, text="x"), 1, "'query_id' must be a string, not true"),
+    ("id a list", obj(query_id=["q"], text="x"), 1, "'query_id' must be a string, not a list"),
     ("id empty", obj(query_id="", text="x"), 1, "'query_id' is empty"),
     ("id with a space", obj(query_id="q 1", text="x"), 1, "'query_id' 'q 1' holds white space"),
     ("id with a hard space", obj(query_id="q\u00a01", text="x"), 1, "holds white space"),
     ("id with a tab", obj(query_id="q\t1", text="x"), 1, "holds white space"),
     ("reserved id", obj(query_id="all", text="x"), 1, "'all' is reserved"),
-    ("id twice", Q1 + obj(query_id="q2", text="x") + Q1, 3, "query 'q1' is there twice (first on line 1)"),
+    ("id twice", Q1 + obj(query_id="q2", text="x") + Q1, 3, "query 'q1' appears twice (first on line 1)"),
     ("two ids", obj(_id="1", id="2", text="x"), 1, 'format="jsonl(id=_id)"'),
     ("text missing", obj(query_id="q1"), 1, "lacks the field 'text' (or 'question', 'query'); it has: 'query_id'"),
-    ("text a number", obj(query_id="q1", text=1), 1, "'text' must be a string, is the number 1"),
+    ("text a number", obj(query_id="q1", text=1), 1, "'text' must be a string, not the number 1"),
     ("text empty", obj(query_id="q1", text=" "), 1, "the text of query 'q1' is empty"),
-    ("answers a string", obj(id="q", text="x", answers="a"), 1, "'answers' must be a list of strings, is a string"),
-    ("answers an object", obj(id="q", text="x", answers={"a": 1}), 1, "must be a list of strings, is an object"),
+    ("answers a string", obj(id="q", text="x", answers="a"), 1, "'answers' must be a list of strings, not a string"),
+    ("answers an object", obj(id="q", text="x", answers={"a": 1}), 1, "must be a list of strings, not an object"),
     ("answers with a number", obj(id="q", text="x", answers=["a", 2]), 1, "must be a list of strings, holds the num"),
     ("answers with null", obj(id="q", text="x", answers=[None]), 1, "'answers' must be a list of strings, holds null"),
     ("answers with an empty one", obj(id="q", text="x", answers=["a", " "]), 1, "'answers' holds an empty answer"),
@@ -98,7 +98,7 @@ QUERIES: list[Case] = [
     ("JSON array, broken", b'[\n{"id": "q1", "text": "x"},\n{"id": q2}]', 3, "not valid JSON: Expecting value"),
     ("JSON array, no comma", b'[{"query_id": "q1", "text": "x"}\n{"a": 1}]', 2, "expected , or ], found '{'"),
     ("JSON array of strings", b'[\n"q1"]', 2, "expected a JSON object, found a string"),
-    ("JSON array, id twice", b'[{"id": "1", "text": "x"}, {"id": "1", "text": "y"}]', 1, "'1' is there twice"),
+    ("JSON array, id twice", b'[{"id": "1", "text": "x"}, {"id": "1", "text": "y"}]', 1, "'1' appears twice"),
     ("JSON array, no UTF-8", b'[{"id": "1", "text": "x"},\n{"id": "\xff", "text": "y"}]', 2, "is not UTF-8"),
     ("text behind the JSON array", b'[{"id": "1", "text": "x"}]\n]', 2, "goes on after the end"),
     ("JSON array without elements", b"[]", None, "holds no queries"),
@@ -111,7 +111,7 @@ QUERIES: list[Case] = [
     ("CSV, open quote", b'query_id,text\nq1,"who?\nq2,what?\n', 2, "not a valid row: unexpected end of data"),
     ("CSV, stray quote", b'query_id,text\nq1,"who"?\n', 2, "quote=none"),
     ("CSV, a list", b'query_id,text,answers\nq1,who?,"[\'a\']"\n', 2, 'begins with "[" but is not a JSON list'),
-    ("CSV, after a quoted line end", b'query_id,text\nq1,"who\n?"\nq1,x\n', 4, "is there twice (first on line 2)"),
+    ("CSV, after a quoted line end", b'query_id,text\nq1,"who\n?"\nq1,x\n', 4, "appears twice (first on line 2)"),
 ]
 
 DOCS: list[Case] = [
@@ -119,11 +119,11 @@ DOCS: list[Case] = [
     ("id missing", D1 + obj(title="x", text="y"), 2, "this doc lacks the field 'doc_id'"),
     ("id a number", D1 + obj(doc_id=12, text="y"), 2, "ids are strings, write \"12\""),
     ("id with a space", D1 + obj(_id="a b", text="y"), 2, "'_id' 'a b' holds white space"),
-    ("id twice", D1 + D1, 2, "doc 'd1' is there twice (first on line 1)"),
+    ("id twice", D1 + D1, 2, "doc 'd1' appears twice (first on line 1)"),
     ("text missing", D1 + obj(doc_id="d2", title="x"), 2, "lacks the field 'text'"),
-    ("text null", D1 + obj(doc_id="d2", text=None), 2, "'text' must be a string, is null"),
-    ("title NaN", D1 + obj(doc_id="d2", text="x", title=float("nan")), 2, "must be a string, is the number nan"),
-    ("title a list", D1 + obj(doc_id="d2", text="x", title=[]), 2, "'title' must be a string, is a list"),
+    ("text null", D1 + obj(doc_id="d2", text=None), 2, "'text' must be a string, not null"),
+    ("title NaN", D1 + obj(doc_id="d2", text="x", title=float("nan")), 2, "must be a string, not the number nan"),
+    ("title a list", D1 + obj(doc_id="d2", text="x", title=[]), 2, "'title' must be a string, not a list"),
     ("page id a number", D1 + obj(doc_id="d2", text="x", page_id=3), 2, "'page_id' is the number 3"),
     ("no UTF-8", D1 + b'{"doc_id": "d2", "text": "\xff"}\n', 2, "is not UTF-8"),
     ("two texts", D1 + obj(doc_id="d2", contents="x", body="y"), 2, "has 'contents' and 'body'"),
@@ -143,17 +143,17 @@ DPR: list[Case] = [
     ("no entries", b"[]", None, "holds no queries"),
     ("no question", b'[\n{"ctxs": []}]', 2, "lacks the field 'question'"),
     ("question empty", entry(question=""), 1, "the text of query 'q1' is empty"),
-    ("no ctxs", entry() + obj(question="x"), 2, "'ctxs' must be a list of passages, is null"),
+    ("no ctxs", entry() + obj(question="x"), 2, "'ctxs' must be a list of passages, not null"),
     ("ctxs of strings", entry("a"), 1, "ctxs[0]: expected a JSON object, found a string"),
     ("no text", entry(P1, {"id": "2"}), 1, "ctxs[1]: this doc lacks the field 'text'"),
     ("id a number", entry({"id": 1, "text": "a"}), 1, "ctxs[0]: 'id' is the number 1"),
-    ("score NaN", entry({**P1, "score": float("nan")}), 1, "'score' must be a finite number, is nan"),
-    ("score a word", entry({**P1, "score": "high"}), 1, "'score' must be a finite number, is 'high'"),
-    ("score true", entry({**P1, "score": True}), 1, "'score' must be a finite number, is True"),
+    ("score NaN", entry({**P1, "score": float("nan")}), 1, "'score' must be a finite number, not nan"),
+    ("score a word", entry({**P1, "score": "high"}), 1, "'score' must be a finite number, not 'high'"),
+    ("score true", entry({**P1, "score": True}), 1, "'score' must be a finite number, not True"),
     ("score missing in one", entry({**P1, "score": 1}, P2), 1, "ctxs[1]: some passages of this file have a 'score'"),
-    ("doc twice", entry(P1, P1), 1, "doc '1' is there twice for query 'q1'"),
-    ("doc with two texts", entry(P1) + entry({**P1, "text": "b"}), 2, "'1' has another title or text than before"),
-    ("query twice", entry(id="a") + entry(id="a"), 2, "query 'a' is there twice"),
+    ("doc twice", entry(P1, P1), 1, "doc '1' appears twice for query 'q1'"),
+    ("doc with two texts", entry(P1) + entry({**P1, "text": "b"}), 2, "'1' has a different title or text than before"),
+    ("query twice", entry(id="a") + entry(id="a"), 2, "query 'a' appears twice"),
     ("reserved query id", entry(id="all"), 1, "'all' is reserved"),
 ]
 
@@ -179,10 +179,10 @@ TABLES: list[Case] = [
     ("open quote", TOP + b'l,r,m,"q1,1\n', 2, "unexpected end of data"),
     ("no UTF-8", TOP + b"l,r,m,q\xff,1\n", 2, "is not UTF-8"),
     ("NUL", TOP + b"l,r,m,q\0,1\n", 2, "holds a NUL character"),
-    ("JSON, id a number", score(query_id=1), 1, "column 'query_id': must be a string, is the number 1"),
-    ("JSON, id null", score(query_id=None), 1, "column 'query_id': must be a string, is null"),
-    ("JSON, value true", score(value=True), 1, "column 'value': must be a number, is true"),
-    ("JSON, value a list", score(value=[1]), 1, "column 'value': must be a number, is a list"),
+    ("JSON, id a number", score(query_id=1), 1, "column 'query_id': must be a string, not the number 1"),
+    ("JSON, id null", score(query_id=None), 1, "column 'query_id': must be a string, not null"),
+    ("JSON, value true", score(value=True), 1, "column 'value': must be a number, not true"),
+    ("JSON, value a list", score(value=[1]), 1, "column 'value': must be a number, not a list"),
     ("JSON, half a surrogate pair", score(run="\ud83d"), 1, "column 'run': holds half of a surrogate pair"),
     ("JSON, the same in a further field", score(x="\ud83d"), 1, "column 'x': holds half of a surrogate pair"),
     ("JSON, further field", score() + score(x=2), 2, "has a field 'x' that earlier records lack"),
@@ -264,7 +264,7 @@ def test_a_bad_record_in_parquet_is_named_by_its_row(tmp_path: Path) -> None:
     pq.write_table(pa.table({"doc_id": ["1", "2", "1"], "text": ["a", "b", "c"]}), path)
     for limit in (0, 1 << 30):
         error = fails(lambda p, limit=limit: read_docs(p, memory_limit=limit), path)
-        assert error.reason == "row 3: doc '1' is there twice (first on row 1)"
+        assert error.reason == "row 3: doc '1' appears twice (first on row 1)"
 
 
 def test_a_table_of_a_newer_version_is_refused(tmp_path: Path) -> None:
@@ -299,7 +299,7 @@ def test_a_pipe_is_refused_because_files_are_read_twice(read: Callable[[Path], o
     os.mkfifo(path)
     keep = os.open(path, os.O_RDWR)
     try:
-        assert "is a pipe, and files are read more than once" in str(fails(read, path))
+        assert "is a pipe, but files are read more than once" in str(fails(read, path))
     finally:
         os.close(keep)
 

@@ -32,14 +32,14 @@ def test_queries_that_a_run_lacks_are_counted() -> None:
         ([run(("q1", "d1")), run(("q2", "d1"))], "two runs are named 'bm25'"),
         (
             [run(("q1", "d1"), ("q8", "d1"), ("q9", "d1"))],
-            "run 'bm25' has query 'q8', which the queries lack; in all it lacks 2 of its 3 queries",
+            "run 'bm25' has 2 of its 3 queries missing from the queries, first 'q8'",
         ),
         (
             [run(("q1", "d1")), run(("q1", "d1"), ("q2", "d9"), name="dense")],
-            "run 'dense' has doc 'd9', which the collection lacks; in all it lacks 1 of its 2 docs. Where docs stand in"
-            " several files, give them all",
+            "run 'dense' has 1 of its 2 docs missing from the collection, first 'd9'. Where docs stand in several files,"
+            " give them all",
         ),
-        ([run(("x1", "d1"))], "lacks 1 of its 1 queries: are these files of one collection?"),
+        ([run(("x1", "d1"))], "first 'x1': are these files from the same collection?"),
     ],
 )
 def test_runs_that_do_not_fit_are_refused(runs: list[Run], reason: str) -> None:
@@ -86,4 +86,4 @@ def test_queries_that_are_not_judged_and_documents_that_nobody_was_asked_about_a
 @pytest.mark.parametrize(("judged", "told"), [(0, "judges none of the documents"), (2, "only 2 of 50"), (3, "")])
 def test_labels_that_hardly_meet_the_pool_may_be_of_another_collection(judged: int, told: str) -> None:
     found = list(remarks(labeling(*((f"q{i}", "d", 0, "ok", float(i < judged)) for i in range(50)))))
-    assert [told in line and "are these of one collection?" in line for line in found] == [True] * bool(told)
+    assert [told in line and "are these from the same collection?" in line for line in found] == [True] * bool(told)

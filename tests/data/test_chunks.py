@@ -50,9 +50,9 @@ def test_documents_are_found_letter_by_letter_but_for_white_space_or_where_the_t
     assert (placed.exact, placed.alike) == (3, 1)
     assert placed.unplaced == {
         "short": "it has fewer than 4 words: name its page (page_id)",
-        "alien": "its text stands on none of its likely pages",
+        "alien": "its text was not found on its likely pages",
         "lost": "its page 'r' is missing from the pages",
-        "empty": "its text stands on none of its likely pages",
+        "empty": "its text was not found on its likely pages",
     }
 
 
@@ -158,15 +158,15 @@ def test_bad_input_to_carry_is_said() -> None:
     with pytest.raises(UsageError, match="they need a scale"):
         jk.carry(labels, docs)
     assert len(jk.carry(labels, docs, scale="unit").labeling) == 1
-    with pytest.raises(UsageError, match="no document says where it stands"):
+    with pytest.raises(UsageError, match="the documents lack their place on a page"):
         jk.carry(labels, [Doc("d", "")], scale="unit")
-    with pytest.raises(UsageError, match="no label says where it stands"):
+    with pytest.raises(UsageError, match="the labels lack their place on a page"):
         jk.carry(labels.assign(page_id=""), docs, scale="unit")
-    with pytest.raises(DataError, match=r"evidence is named like 'title 120-127 340-347', .* not 'here'"):
+    with pytest.raises(DataError, match=r"evidence must be named like 'title 120-127 340-347', .* not 'here'"):
         jk.carry(labels.assign(evidence="here"), docs, scale="unit")
     with pytest.raises(DataError, match="no such file"):
         jk.carry("none.csv", docs)
-    with pytest.raises(UsageError, match="cover is the share"):
+    with pytest.raises(UsageError, match="cover, the share"):
         jk.carry(labels, docs, cover=0)
     with pytest.raises(DataError, match="lacks column 'page_id'"):
         jk.carry(labels.drop(columns="page_id"), docs)

@@ -127,7 +127,7 @@ def test_decimals_become_grades_that_every_tool_reads(tmp_path: Path) -> None:
 
 def test_what_may_be_several_things_has_to_be_said(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text('{"_id": "1", "text": "a"}\n')
-    with pytest.raises(UsageError, match=r"holds queries or docs; say with --kind"):
+    with pytest.raises(UsageError, match=r"holds queries or docs; choose what to convert with --kind"):
         convert(tmp_path / "x.jsonl", tmp_path / "y.csv")
     with pytest.raises(UsageError, match=r"unknown kind of data 'quries'.*Did you mean 'queries'"):
         convert(tmp_path / "x.jsonl", tmp_path / "y.csv", "quries")
@@ -163,13 +163,13 @@ def test_a_least_grade_that_is_not_a_number_is_refused(out: str, tmp_path: Path)
 @pytest.mark.parametrize("third", ["1", "8.5"])
 def test_three_columns_may_be_a_run_or_scores_and_have_to_be_told(third: str, tmp_path: Path) -> None:
     (tmp_path / "in.tsv").write_text(f"q1\td1\t{third}\nq2\td2\t{third}\n")
-    with pytest.raises(UsageError, match=r"holds scores or run.* say with --kind"):
+    with pytest.raises(UsageError, match=r"holds scores or run.* choose what to convert with --kind"):
         convert(tmp_path / "in.tsv", tmp_path / "out.csv")
 
 
 def test_nothing_is_converted_to_standard_output(tmp_path: Path) -> None:
     (tmp_path / "in.qrels").write_text("q1 0 a 1\n")
-    with pytest.raises(UsageError, match="OUT is the name of a file"):
+    with pytest.raises(UsageError, match="OUT must be a file"):
         convert(tmp_path / "in.qrels", "-")
 
 

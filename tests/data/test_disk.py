@@ -81,7 +81,7 @@ def test_a_change_that_size_time_and_sample_hide_is_noticed_at_the_look_up(
     read_docs(path, memory_limit=0, index=tmp_path / "cache")
     path.write_bytes(path.read_bytes().replace(b'"d7"', b'"dX"'))
     found = read_docs(path, memory_limit=0, index=tmp_path / "cache")
-    with pytest.raises(DataError, match="doc 'd7' is not where it was: its file was changed while it was in use"):
+    with pytest.raises(DataError, match="doc 'd7' has moved: its file was changed while in use"):
         found.get(["d7"])
     assert found.get(["d8"]) == [FOUND[8]]
 
@@ -123,7 +123,7 @@ def test_a_nested_form_is_unpacked_with_each_doc_once(tmp_path: Path) -> None:
     docs = read_docs(tmp_path / "dpr.jsonl", memory_limit=0, index=tmp_path)
     assert [doc.doc_id for doc in docs] == ["1", "2", "3"]  # type: ignore[attr-defined]  # a collection of a file
     (tmp_path / "bad.jsonl").write_text(entry % ("q1", 1, "2") + (entry % ("q2", 2, "3")).replace('"a"', '"c"'))
-    with pytest.raises(DataError, match=r"line 2: doc '1' has another title or text than before"):
+    with pytest.raises(DataError, match=r"line 2: doc '1' has a different title or text than before"):
         read_docs(tmp_path / "bad.jsonl", memory_limit=0, index=tmp_path)
 
 
@@ -145,7 +145,7 @@ def test_docs_may_be_an_object_with_get(tmp_path: Path) -> None:
     run = {"q1": {"d1": 2.0, "d2": 1.0}}
     labels = jk.label("containment", queries={"q1": {"text": "x", "answers": ["a text"]}}, docs=mine, runs=run)
     assert labels.relevance.tolist() == [1.0, 0.0]
-    with pytest.raises(DataError, match="run 'run' has doc 'd9', which the collection lacks"):
+    with pytest.raises(DataError, match="missing from the collection, first 'd9'"):
         jk.label("containment", queries={"q1": "x"}, docs=mine, runs={"q1": {"d9": 1.0}})
 
 

@@ -141,7 +141,7 @@ def test_half_a_surrogate_pair_in_a_reply_becomes_a_question_mark() -> None:
 
 
 def test_the_name_of_a_table_file_says_its_format(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"ends in \.csv, \.tsv"):
+    with pytest.raises(UsageError, match=r"must end in \.csv, \.tsv"):
         write_table(SCORES.empty(), tmp_path / "scores.xlsx")
 
 
@@ -185,5 +185,5 @@ def test_columns_of_ones_own_are_mapped(name: str, tmp_path: Path) -> None:
     told = f"{form}(query_id=qid, value=stars)"
     for found in (read_table(RATINGS, path, told), read_table(RATINGS, f"{told}:{path}")):
         assert found.values.tolist() == [["q1", 4.0]]
-    with pytest.raises(UsageError, match=r"the quality table has no column 'stars' \(there are: query_id, value, run"):
+    with pytest.raises(UsageError, match=r"the quality table has no column 'stars' \(it has: query_id, value, run"):
         read_table(RATINGS, path, f"{form}(stars=value)")

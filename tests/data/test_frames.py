@@ -58,14 +58,14 @@ def test_files_and_what_was_read_are_taken_too(tmp_path: Path) -> None:
     ("columns", "reason"),
     [
         ({"query_id": [7, 8]}, "the query table, row 1: 'query_id' is the number 7; ids are strings"),
-        ({"query_id": ["a", "a"]}, "the query table, row 2: query 'a' is there twice (first on row 1)"),
-        ({"query_id": ["a", None]}, "row 2: 'query_id' must be a string, is null"),
+        ({"query_id": ["a", "a"]}, "the query table, row 2: query 'a' appears twice (first on row 1)"),
+        ({"query_id": ["a", None]}, "row 2: 'query_id' must be a string, not null"),
         ({"query_id": ["a", "b c"]}, "row 2: 'query_id' 'b c' holds white space"),
         ({"query_id": ["a", "all"]}, "row 2: the query id 'all' is reserved"),
         ({"text": ["x", ""]}, "row 2: the text of query 'b' is empty"),
-        ({"answers": [["x"], "y"]}, "row 2: 'answers' must be a list of strings, is a string"),
+        ({"answers": [["x"], "y"]}, "row 2: 'answers' must be a list of strings, not a string"),
         ({"answers": [["x"], [1]]}, "row 2: 'answers' must be a list of strings, holds the number 1"),
-        ({"question": ["x", "y"], "query": ["x", "y"], "text": None}, "say which one is meant, by renaming the other"),
+        ({"question": ["x", "y"], "query": ["x", "y"], "text": None}, "choose one, by renaming the other"),
         ({"query_id": None}, "row 1: this query lacks the field 'query_id'"),
     ],
 )
@@ -152,11 +152,11 @@ def test_what_is_neither_queries_nor_docs_is_told_what_was_expected(given: Any) 
 
 
 def test_a_query_that_is_not_right_is_an_error_that_says_which() -> None:
-    with pytest.raises(DataError, match="row 2: it stands under 'b', and its query_id is 'c'"):
+    with pytest.raises(DataError, match="row 2: its key is 'b', but its query_id is 'c'"):
         as_queries({"a": Query("a", "x"), "b": Query("c", "y")})
-    with pytest.raises(DataError, match="row 1: 'answers' must be a list of strings, is a string"):
+    with pytest.raises(DataError, match="row 1: 'answers' must be a list of strings, not a string"):
         as_queries([Query("a", "x", "Paris")])  # type: ignore[arg-type]
-    with pytest.raises(DataError, match="row 2: query 'a' is there twice"):
+    with pytest.raises(DataError, match="row 2: query 'a' appears twice"):
         as_queries([Query("a", "x"), Query("a", "y")])
     with pytest.raises(DataError, match="row 1: 'query_id' is the number 7; ids are strings"):
         as_queries({7: "x"})  # type: ignore[dict-item]
@@ -227,8 +227,8 @@ def test_what_is_not_a_run_is_told_what_was_expected(given: Any) -> None:
     [
         ({"q": {7: 1.0}}, "run 'bm25': the doc_id 7 is not a string; ids are strings, write '7'"),
         ({7: {"d": 1.0}}, "run 'bm25': the query_id 7 is not a string; ids are strings, write '7'"),
-        ([("q", "d", "1")], "the score of query 'q', doc 'd' must be a number, is '1'"),
-        ({"q": {"d": 1.0, "e": None}}, "the score of query 'q', doc 'e' must be a number, is None"),
+        ([("q", "d", "1")], "the score of query 'q', doc 'd' must be a number, not '1'"),
+        ({"q": {"d": 1.0, "e": None}}, "the score of query 'q', doc 'e' must be a number, not None"),
         ({"q": {"d": float("nan")}}, "scores must be finite"),
         ([("q", "d", 1.0), ("q", "d", 2.0)], "lists doc 'd' twice for query 'q'"),
         ([], "run 'bm25': expected rows with query_id, doc_id, score, got an empty list"),

@@ -117,9 +117,9 @@ def test_rows_are_sorted_by_query_and_doc_and_keep_their_further_columns() -> No
     ("rows", "message"),
     [
         ([("q", "d", 1, "ok"), ("p", "d", 1, "ok"), ("q", "d", 0, "ok")], "query 'q', doc 'd' is labelled twice"),
-        ([("q", "d", 2, "ok")], "doc 'd': relevance 2 is outside of the scale binary"),
+        ([("q", "d", 2, "ok")], "doc 'd': relevance 2 is outside the scale binary"),
         ([("q", "d", None, "ok")], "relevance nan is not finite"),
-        ([("q", "d", 1, "failed")], "has status 'failed' and yet a relevance"),
+        ([("q", "d", 1, "failed")], "has a relevance, but status 'failed'"),
         ([("q", "d", 1, "okay")], "unknown status 'okay'"),
         ([("all", "d", 1, "ok")], "reserved id 'all'"),
     ],

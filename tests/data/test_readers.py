@@ -125,7 +125,7 @@ def test_queries_may_name_their_language(tmp_path: Path) -> None:
     write_queries(found, tmp_path / "again.jsonl")
     assert read_queries(tmp_path / "again.jsonl") == found
     path.write_text(json.dumps({**Q, "language": 5}) + "\n")
-    with pytest.raises(DataError, match="'language' must be a string, is the number 5"):
+    with pytest.raises(DataError, match="'language' must be a string, not the number 5"):
         read_queries(path)
 
 
@@ -155,7 +155,7 @@ def test_a_third_party_format_is_used_when_it_is_named(tmp_path: Path, monkeypat
     point = EntryPoint("colon", f"{__name__}:colon", "judgekit.formats")
     monkeypatch.setattr(EntryPoint, "load", lambda self: colon)
     monkeypatch.setattr(records, "entry_points", lambda group: [point] if group == "judgekit.formats" else [])
-    with pytest.raises(DataError, match=r"line 3: query 'q1' is there twice \(first on line 1\)"):
+    with pytest.raises(DataError, match=r"line 3: query 'q1' appears twice \(first on line 1\)"):
         read_queries(path, "colon")
 
 
@@ -251,7 +251,7 @@ def test_a_file_that_changes_under_its_reader_is_an_error(change: bytes, tmp_pat
     write_docs([DOC], path)
     docs = read_docs(path, memory_limit=0)
     path.write_bytes(change)
-    with pytest.raises(DataError, match="changed while it was in use"):
+    with pytest.raises(DataError, match="changed while in use"):
         docs.get(["NA"])
 
 

@@ -64,13 +64,13 @@ def test_spans_are_taken_from_tables_and_dictionaries_and_nobody_has_to_give_the
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"start": 3, "end": 3}, "ends on its page at 3, which is not behind its start at 3"),
-        ({"start": -1, "end": 3}, "'start' must be a whole number of characters of the page, from 0, is -1"),
+        ({"start": 3, "end": 3}, "ends on its page at 3, which is not after its start at 3"),
+        ({"start": -1, "end": 3}, "'start' must be a whole number of characters of the page, from 0, not -1"),
         ({"start": 0, "end": 2.5}, "'end' must be a whole number of characters"),
-        ({"start": "x", "end": 3}, "is 'x'"),
-        ({"start": True, "end": 3}, "is True"),
-        ({"start": 0}, "has a start on its page and not both ends"),
-        ({"end": 3}, "has an end on its page and not both ends"),
+        ({"start": "x", "end": 3}, "not 'x'"),
+        ({"start": True, "end": 3}, "not True"),
+        ({"start": 0}, "has a start on its page, but not both"),
+        ({"end": 3}, "has an end on its page, but not both"),
     ],
 )
 def test_a_span_that_is_none_is_an_error_with_its_line(

@@ -124,7 +124,7 @@ def test_a_device_is_written_and_not_replaced() -> None:
 
 def test_what_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(DataError, match="is a folder; a file was to be written there"):
+    with pytest.raises(DataError, match="is a folder: name a file to write"):
         write_atomic(tmp_path, "text")
     with pytest.raises(DataError, match="cannot be written: "):
         write_atomic(tmp_path / "file" / "below", "text")

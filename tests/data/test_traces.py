@@ -167,7 +167,7 @@ def test_what_cannot_be_used_is_counted_and_the_rest_is_used(tmp_path: Path) -> 
         "1 of 6 traces hold no question",
         "1 of 6 traces hold no retrieval (a step of kind RETRIEVER)",
         "1 of 6 traces were replaced by a later one of the same run on the same question",
-        "2 of 3 ratings are about none of these, or came again",
+        "2 of 3 ratings are of other traces, or repeated",
     ]
     assert "1852" in set(found.answers["answer"])
     assert list(found.ratings["query_id"]) == ["t1"], "nothing of the trace that was replaced"

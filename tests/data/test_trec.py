@@ -102,7 +102,7 @@ def test_gzip_is_recognised_by_content(write) -> None:
         ("q Q0 d 1 inf t\n", 1, "'inf' is not a finite number"),
         ("q Q0 d 1 1e999 t\n", 1, "'1e999' is not a finite number"),
         ("q Q0 d 1 1_0 t\n", 1, "'1_0' is not a finite number"),
-        ("q Q0 d 1 5 t\nr Q0 d 1 5 t\nq Q0 d 3 4 t\n", 3, r"doc 'd' is there twice for query 'q' \(before in line 1\)"),
+        ("q Q0 d 1 5 t\nr Q0 d 1 5 t\nq Q0 d 3 4 t\n", 3, r"doc 'd' appears twice for query 'q' \(first on line 1\)"),
         ("q Q0 d 1 5 t\nall Q0 d 1 5 t\n", 2, "'all' is reserved"),
         (b"q Q0 d 1 5 t\nq Q0 \xff 1 5 t\n", 2, "not UTF-8"),
         (b"q Q0 d\x00 1 5 t\n", 1, "NUL"),
@@ -123,7 +123,7 @@ def test_a_bad_line_of_a_run_is_named(write, text: str | bytes, line: int, messa
         ("q 0 d x\n", 1, "the relevance 'x' is not a finite number"),
         ("q 0 d 1\nq 0 e 0x1\n", 2, "the relevance '0x1' is not a finite number"),
         ("q 0 d 1\nq  e 2\n", 2, "has 3 columns"),
-        ("q 0 d 1\nq 0 d 2\n", 2, "there twice"),
+        ("q 0 d 1\nq 0 d 2\n", 2, "appears twice"),
         ("q 0 d 1\nq 0 e 1.8\n", 2, "--scale NAME=means:5:2"),
         ("q 0 d 1\nq 0 e 0.5\n", 2, "0.5 is not a whole number: declare what decimals mean"),
         ("all 0 d 1\n", 1, "reserved"),
@@ -138,9 +138,9 @@ def test_a_bad_line_of_a_qrels_file_is_named(write, text: str, line: int, messag
 
 def test_a_label_off_the_declared_scale_is_named_with_its_line(write) -> None:
     path = write("q 0 a 3\nq 0 b 10\nq 0 c 5\n", "judge.qrels")
-    with pytest.raises(DataError, match=r"judge.qrels, line 2: the relevance 10 is outside of the scale grades:3"):
+    with pytest.raises(DataError, match=r"judge.qrels, line 2: the relevance 10 is outside the scale grades:3"):
         read_qrels(path, scale=Scale.parse("grades:3"))
-    with pytest.raises(DataError, match="line 1: the relevance 3 is outside of the scale unit"):
+    with pytest.raises(DataError, match="line 1: the relevance 3 is outside the scale unit"):
         read_qrels(path, scale=Scale.parse("unit"))
 
 

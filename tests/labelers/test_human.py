@@ -64,7 +64,7 @@ def test_a_scale_can_be_declared_and_is_held_to(tmp_path: Path) -> None:
     assert (said(found), str(found.scale)) == ([1.8, 5, 0.2, 0], "means:5:2")
     with pytest.raises(DataError, match=r"line 2: relevance 1\.8 is not a whole number: .*scale='means:5:2'"):
         labeler(tmp_path, means)
-    with pytest.raises(DataError, match="line 3: relevance 10 is outside of the scale grades:3"):
+    with pytest.raises(DataError, match="line 3: relevance 10 is outside the scale grades:3"):
         labeler(tmp_path, "query_id,doc_id,relevance\nq1,a,1\nq1,b,10\n", ", scale='grades:3'")
     assert str(labeler(tmp_path, "query_id,doc_id,relevance\nq1,a,1\n").scale) == "binary"
     assert str(labeler(tmp_path, "query_id,doc_id,relevance\nq1,a,-2\n").scale) == "grades:-2..1"
@@ -159,12 +159,12 @@ def test_wilson_intervals_are_those_of_scipy(counts: tuple[int, int]) -> None:
         ("query_id,doc_id,relevance\n", "holds no rows"),
         ("query_id,doc_id,grade\nq1,a,1\n", "has the columns query_id, doc_id, grade; expected labels by people"),
         ("query_id,doc_id,relevance\nq1,a,1\nq1,a,1\n", "line 3: query 'q1', doc 'a' is there twice"),
-        ("query_id,doc_id,relevance\nq1,a,high\n", "line 2: relevance must be a number, is 'high'"),
+        ("query_id,doc_id,relevance\nq1,a,high\n", "line 2: relevance must be a number, not 'high'"),
         ("query_id,doc_id,relevance\nq1,,1\n", "line 2: doc_id must be a text"),
         ("query_id,doc_id,rank\nq1,a,0\n", "line 2: rank must be a whole number from 1 to 1"),
         ("query_id,doc_id,rank\nq1,a,1\nq1,b,2.5\n", "line 3: rank must be a whole number from 1 to 2"),
         ("query_id,doc_id,rank\nq1,a,1\nq1,b,3\n", "line 3: rank must be a whole number from 1 to 2"),
-        ("query_id,shown,chosen\nq1,a b,c\n", "line 2: chosen must be one of those shown or none, is 'c'"),
+        ("query_id,shown,chosen\nq1,a b,c\n", "line 2: chosen must be one of those shown or none, not 'c'"),
         ("query_id,shown,chosen\nq1,a,a\n", "line 2: shown must list two or more distinct doc ids"),
         ("query_id,shown,chosen\nq1,a a,a\n", "line 2: shown must list two or more distinct doc ids"),
         ('query_id,shown,chosen\nq1,"[1, 2]",1\n', "line 2: shown must list two or more distinct doc ids"),
@@ -172,7 +172,7 @@ def test_wilson_intervals_are_those_of_scipy(counts: tuple[int, int]) -> None:
         ('query_id,shown,chosen\nq1,"[{}]",a\n', "line 2: shown must list two or more distinct doc ids"),
         ('query_id,shown,chosen\nq1,"a b, c d",none\n', "line 2: shown must list two or more distinct doc ids"),
         ("query_id, doc_id, rank, note\nq1,a,1,x\n", "has the columns"),
-        ("query_id,doc_id,relevance\nq1,a,1_0\n", "line 2: relevance must be a number, is '1_0'"),
+        ("query_id,doc_id,relevance\nq1,a,1_0\n", "line 2: relevance must be a number, not '1_0'"),
         ("query_id,shown,chosen\nq1,a b,\n", "line 2: chosen must be a text"),
         ("q1 0 a\n", "expected labels by people"),
         ("q1 0 a x\n", "line 1"),

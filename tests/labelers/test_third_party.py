@@ -86,10 +86,10 @@ def test_fields_are_the_options_and_the_spelling_follows_from_the_defaults() -> 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (Longest(least="3"), "longest.*least must be a whole number, is '3'"),  # type: ignore[arg-type]  # that is it
-        (Longest(least=2.5), "least must be a whole number, is 2.5"),  # type: ignore[arg-type]
-        (Longest(least=True), "least must be a whole number, is True"),
-        (Longest(least=None), "least must be a whole number, is None"),  # type: ignore[arg-type]
+        (Longest(least="3"), "longest.*least must be a whole number, not '3'"),  # type: ignore[arg-type]  # that is it
+        (Longest(least=2.5), "least must be a whole number, not 2.5"),  # type: ignore[arg-type]
+        (Longest(least=True), "least must be a whole number, not True"),
+        (Longest(least=None), "least must be a whole number, not None"),  # type: ignore[arg-type]
         (Longest, "a labeler is a spelling or an instance, such as Mine"),
         (3, "a labeler is a spelling or an instance"),
     ],
@@ -196,7 +196,7 @@ def test_an_answer_metric_is_a_class_too() -> None:
         def compare(self, text: str, references: Any) -> float:
             return 1 / 0 if text == "x" else 2.0
 
-    with pytest.raises(UsageError, match="wild, query 'q': 2 is outside of the scale"):
+    with pytest.raises(UsageError, match="wild, query 'q': 2 is outside the scale"):
         metric(Wild()).score(Answer("4"), QUERY)
     with pytest.raises(UsageError, match="wild, query 'q': ZeroDivisionError"):
         metric(Wild()).score(Answer("x"), QUERY)

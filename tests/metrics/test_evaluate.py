@@ -59,8 +59,8 @@ def test_runs_and_labels_of_different_collections_are_a_warning() -> None:
     runs = [run_of("a", q1="d1"), run_of("b", q1="d7"), run_of("c", q9="d1")]
     found = evaluate(runs, [labeling_of(name="gold", q1={"d1": 1})], ["P@1"])
     assert found.warnings == [
-        "gold lists none of the documents of b: are these of one collection?",
-        "c has none of the queries of gold: are these of one collection?",
+        "gold lists none of the documents of b: are these from the same collection?",
+        "c has none of the queries of gold: are these from the same collection?",
     ]
 
 

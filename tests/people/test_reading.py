@@ -214,7 +214,7 @@ def test_label_studio_tasks_come_back_annotated(collection, machine, truth, tmp_
         (lambda rows: rows[:-1], "was cut off: download it again"),
         (lambda rows: rows[:3] + rows[4:], "was cut off"),
         (lambda rows: [rows[0], rows[1].replace('"value": 0', '"value": 7').replace('"value": 1', '"value": 7'),
-                       *rows[2:]], "line 2: grade 7 is outside of the scale binary"),
+                       *rows[2:]], "line 2: grade 7 is outside the scale binary"),
         (lambda rows: [rows[0], rows[1].replace('"probability"', '"chance"'), *rows[2:]], "line 2: lacks a part"),
         (lambda rows: [rows[0].replace("judgments", "sample"), *rows[1:]], "line 1: is not judgments"),
         (lambda rows: [rows[0], rows[1][:-5], *rows[2:]], "line 2: is not valid JSON"),

@@ -274,7 +274,7 @@ def test_a_run_whose_completions_all_lack_log_probabilities_is_stopped(
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"api": "completion"}, "must be one of 'chat', 'completions', 'responses', is 'completion'"),
+        ({"api": "completion"}, "must be one of 'chat', 'completions', 'responses', not 'completion'"),
         ({"api": "responses", "kind": "route"}, "is for LLMs: leave it out"),
         ({"params": {"prompt": "x"}}, "judgekit sets prompt itself"),
     ],
