@@ -29,7 +29,7 @@ def test_pages_chunks_labels_and_labels_carried_back(judgekit: Judgekit) -> None
     said = judgekit("carry", "old.qrels", "--from", "docs.jsonl", "--docs", "new.jsonl", "--out", "new.qrels")
     assert said.code == 0
     assert Path("new.qrels").read_text() == "q 0 h0 1\nq 0 h1 0\n"
-    # What was carried says where it stands, and can be carried on.
+    # What was carried says their place on a page, and can be carried on.
     said = judgekit("carry", "new.qrels.parquet", "--docs", "docs.jsonl", "--out", "back.qrels")
     assert Path("back.qrels").read_text() == "q 0 h0 1\nq 0 h1 0\nq 0 w0 1\n"
     assert "1 documents stand on labelled spans only in part: they are not judged" in said.err
@@ -44,7 +44,7 @@ def test_wrong_input_is_said_and_nothing_is_written(judgekit: Judgekit) -> None:
         (("chunks", "none.jsonl", "one.jsonl", "--out", "x"), "no such file"),
         (("chunks", "one.jsonl", "other.jsonl", "--out", "one.jsonl"), "never replaced"),
         (("carry", "old.qrels", "--docs", "one.jsonl", "--out", "x"), "--from"),
-        (("carry", "old.qrels", "--from", "one.jsonl", "--docs", "one.jsonl", "--out", "x"), "where it stands"),
+        (("carry", "old.qrels", "--from", "one.jsonl", "--docs", "one.jsonl", "--out", "x"), "their place on a page"),
         (("carry", "old.qrels", "--from", "docs.jsonl", "--docs", "one.jsonl", "--out", "x"), "doc 'a'"),
     ):
         said = judgekit(*args)

@@ -109,7 +109,8 @@ def test_qrels_of_another_collection_raise_the_question_and_give_no_scores(judge
     assert "are these from the same collection?" in _flat(said.err)
     assert all(pd.isna(value) for value in _means(half).values())
     assert (
-        judgekit("label", "provenance(qrels='half.qrels')", *DATA, "--out", "x.qrels").err.count("one collection?") == 1
+        judgekit("label", "provenance(qrels='half.qrels')", *DATA, "--out", "x.qrels").err.count("the same collection?")
+        == 1
     )
 
     # The same queries by chance, as numbers often are, and other documents.
