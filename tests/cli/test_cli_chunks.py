@@ -29,7 +29,7 @@ def test_pages_chunks_labels_and_labels_carried_back(judgekit: Judgekit) -> None
     said = judgekit("carry", "old.qrels", "--from", "docs.jsonl", "--docs", "new.jsonl", "--out", "new.qrels")
     assert said.code == 0
     assert Path("new.qrels").read_text() == "q 0 h0 1\nq 0 h1 0\n"
-    # What was carried says their place on a page, and can be carried on.
+    # What was carried says where it stands, and can be carried on.
     said = judgekit("carry", "new.qrels.parquet", "--docs", "docs.jsonl", "--out", "back.qrels")
     assert Path("back.qrels").read_text() == "q 0 h0 1\nq 0 h1 0\nq 0 w0 1\n"
     assert "1 documents stand on labelled spans only in part: they are not judged" in said.err
