@@ -36,8 +36,8 @@ def test_queries_that_a_run_lacks_are_counted() -> None:
         ),
         (
             [run(("q1", "d1")), run(("q1", "d1"), ("q2", "d9"), name="dense")],
-            "run 'dense' has 1 of its 2 docs missing from the collection, first 'd9'. Where docs stand in several files,"
-            " give them all",
+            "run 'dense' has 1 of its 2 docs missing from the collection, first 'd9'. Where docs stand in several"
+            " files, give them all",
         ),
         ([run(("x1", "d1"))], "first 'x1': are these files from the same collection?"),
     ],
