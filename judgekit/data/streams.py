@@ -230,7 +230,7 @@ def parquet_parts(path: Path) -> list[Path]:
     note_read(path)
     parts = sorted(p for p in path.glob("*.parquet") if not p.name.startswith((".", "_")))
     if not parts:
-        raise DataError("is a folder without Parquet parts (*.parquet)", path)
+        raise DataError("is a folder without Parquet parts (*.parquet): give a file", path)
     return parts
 
 

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,10 @@ from judgekit.data.runs import Run
 from judgekit.data.streams import given, head, lines, open_atomic, packing, stem, write_atomic
 from judgekit.data.tables import ALL, Status, id_problem
 from judgekit.errors import DataError, UsageError, nearest
+
+if TYPE_CHECKING:
+    from judgekit.data.fields import Source
+    from judgekit.data.records import Record
 
 Floats = npt.NDArray[np.float64]
 
@@ -214,9 +218,26 @@ class _File(NamedTuple):
         from judgekit.data.forms import opened
 
         source, found, _ = opened(self.source, self.form.kind, self.format)
+        found = _of_one_run(source, found) if self.form.kind == "run" else found
         rows = rows_of(source, found, self.form.value, problem)
         values = np.array(rows.values, np.float64)
         return _Columns(run_lengths(strings(rows.queries)), strings(rows.docs), values, bool((values % 1 == 0).all()))
+
+
+def _of_one_run(source: Source, records: Iterator[Record]) -> Iterator[Record]:
+    """Pass records on, and refuse a table of several runs, which would be taken for one.
+
+    Raises:
+        DataError: the column ``run`` holds two names.
+    """
+    first = None
+    for record in records:
+        run = record.fields.get("run")
+        first = run if first is None else first
+        if isinstance(run, str) and run != first:
+            reason = f"the column 'run' holds {first!r} and {run!r}: write each run into a file of its own"
+            raise source.error(record, reason)
+        yield record
 
 
 def _delimited(path: Path, form: _Form, source: str | Path, format: str) -> _Form | None:
@@ -237,6 +258,8 @@ def _delimited(path: Path, form: _Form, source: str | Path, format: str) -> _For
     places = [[cells.index(name) for name in names[key] if name in cells] for key in ("query", "doc", form.value)]
     if len(set(cells)) < len(cells) or any(len(found) != 1 for found in places):
         return None
+    if form.kind == "run" and "run" in cells:
+        return None  # may name several runs
     query, doc, value = (found[0] for found in places)
     number = pa.float64() if form.kind == "run" else pa.string()
     types = {str(query): pa.string(), str(doc): pa.string(), str(value): number}

@@ -490,6 +490,8 @@ BAD: list[tuple[str, Callable[[Path], object], bytes, int | None, str]] = [
     ("CSV run, pair twice", read_run, b"query_id,doc_id,score\nq1,d1,2\nq1,d1,1\n", 3, "doc 'd1' appears twice for query 'q1'"),
     ("CSV run, no doc", read_run, b"query_id,score\nq1,1\n", 2, "lacks the field 'doc_id'"),
     ("CSV run, empty line", read_run, b"query_id,doc_id,score\nq1,d1,2\n\nq1,d2,1\n", 3, "is empty where a row"),
+    ("CSV of two runs", read_run, b"query_id,doc_id,score,run\nq1,d1,2,a\nq1,d2,1,b\n", 3, "holds 'a' and 'b': write each run into a file of its own"),
+    ("JSON of two runs", read_run, lines(*({"query_id": "q1", "doc_id": d, "score": 1, "run": r} for d, r in ("da", "eb"))), 2, "the column 'run' holds 'a' and 'b'"),
     ("CSV run, unknown columns", read_run, b"topic_no,para,bm25_score\nq1,d1,2\n", 1, "which column is which: 'csv(query=topic_no,doc=para,score=bm25_score):"),
     ("TSV qrels, unknown columns", read_qrels, b"a\tb\tc\nq1\td1\t2\n", 1, "which column is which: 'tsv(query=a,doc=b,relevance=c):"),
     ("MS MARCO run", read_run, b"q1\td1\t1\nq1\td2\n", 2, "the header has 3 columns, this row 2"),
