@@ -220,7 +220,7 @@ class _Verdict(AnswerMetric, ABC):
     prompts: ClassVar[str]
     """The kind of its prompts."""
     prompt: str
-    endpoint_name: str | None
+    endpoint_name: str | None = option(None, name="endpoint")
 
     def prepare(self) -> None:
         """Look up the endpoint and the prompt."""
@@ -297,7 +297,6 @@ class Correctness(_Verdict):
 
     kind = "correct"
     prompts = "correctness"
-    endpoint_name: str | None = option(None, name="endpoint")
     prompt: str = "correctness"
 
     def known(self, unit: Answered) -> Score | None:
@@ -332,7 +331,6 @@ class Grounded(_Verdict):
     prompts = "grounded"
     needs_references = False
     needs_docs = True
-    endpoint_name: str | None = option(None, name="endpoint")
     prompt: str = "grounded"
 
     def known(self, unit: Answered) -> Score | None:

@@ -29,13 +29,13 @@ from judgekit.data.tables import LABELS
 from judgekit.data.trec import check_grades, read_qrels, read_run
 from judgekit.errors import DataError
 
-__all__ = ["Parts", "rows_of"]
+__all__ = ["Parts", "count_rows"]
 
 _BATCH: Final = 1 << 18
 _IDS: Final = ("query_id", "doc_id")
 
 
-def rows_of(path: Path) -> int | None:
+def count_rows(path: Path) -> int | None:
     """Return how many rows a run in Parquet has that can be streamed, None of anything else."""
     import pyarrow.parquet as pq
 

@@ -56,23 +56,23 @@ def evaluate(
     docs: Docs | None = None,
     fields: Fields = "title+text",
 ) -> Evaluation:
-    """Score runs with labelings.
+    """Score runs with labelings; `judgekit.score` says what the options mean.
 
-    How tied documents count is the runs' own (`Run.ties`).
+    How tied documents count is the runs' own (`Run.ties`). What a labeling lists is what there is: a document that it
+    does not list is unjudged, and R, AP and nDCG count the relevant ones among what it lists.
 
     Args:
         runs: the runs, with distinct names.
-        labelings: the labelings, with distinct names. What they list is what there is: a document that they do not
-            list is unjudged, and R, AP and nDCG count the relevant ones among what they list.
+        labelings: the labelings, with distinct names.
         measures: as `parse_measures` takes them.
-        query_ids: the queries to score; by default, for each labeling, all queries that it lists. A labeling is not
-            applicable to one of these that it does not list and a run has documents for. Queries of a run beyond
-            these are left out and counted.
+        query_ids: by default, for each labeling, all queries that it lists. A labeling is not applicable to one of
+            these that it does not list and a run has documents for. Queries of a run beyond these are left out and
+            counted.
         depth: cut every run to its first documents before anything else.
-        missing: what a missing label does. A label that is not applicable always makes its query undefined.
-        unjudged: what a document without any label is.
-        no_relevant: what a query without relevant documents scores.
-        not_in_run: what a query scores that a run lacks.
+        missing: see `Missing`. A label that is not applicable always makes its query undefined.
+        unjudged: see `Unjudged`.
+        no_relevant: see `NoRelevant`.
+        not_in_run: see `NotInRun`.
         docs: the collection, which tells how much of it fits into a budget (``R@2000t``), and where documents stand
             whose labels do not say it (``unit=evidence``).
         fields: how documents are rendered, for budgets.

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from judgekit.data.labelings import Scale
 from judgekit.data.ordering import Ties
-from judgekit.data.parts import Parts, rows_of
+from judgekit.data.parts import Parts, count_rows
 from judgekit.metrics.evaluation import evaluate
 from judgekit.metrics.measures import Measure
 from judgekit.metrics.results import Evaluation
@@ -22,7 +22,7 @@ _ROWS: Final = 2_000_000
 
 def parts_for(runs: Mapping[str, Path]) -> int:
     """Return into how many parts runs are best divided, by the rows of those that can be streamed."""
-    return 1 + sum(rows_of(path) or 0 for path in runs.values()) // _ROWS
+    return 1 + sum(count_rows(path) or 0 for path in runs.values()) // _ROWS
 
 
 def evaluate_parts(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +24,9 @@ from judgekit.stages import Collection, score_pool
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["DESIGNS", "Design", "draw", "draw_answers", "expected", "proportional", "systematic"]
+__all__ = ["Design", "draw", "draw_answers", "expected", "proportional", "systematic"]
 
 Design = Literal["queries", "pairs", "stratified", "doubtful"]
-DESIGNS: Final[tuple[str, ...]] = get_args(Design)
 
 Floats = npt.NDArray[np.float64]
 Pair = tuple[str, str]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeVar
@@ -26,7 +26,6 @@ __all__ = [
     "MOCK_URL",
     "RECORDED_URL",
     "Endpoint",
-    "Executor",
     "Failure",
     "NotConnectedError",
     "Origin",
@@ -496,12 +495,4 @@ class Transport(Protocol):
 
     async def aclose(self) -> None:
         """Close what is open."""
-        ...
-
-
-class Executor(Protocol):
-    """Turns requests into outcomes: local and asynchronous, from batch files, or on a cluster."""
-
-    def run(self, requests: AsyncIterable[Request]) -> AsyncIterator[tuple[str, Outcome]]:
-        """Yield (key, outcome) for every distinct key, in any order, streaming and bounded."""
         ...

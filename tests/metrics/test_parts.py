@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from judgekit.data.ordering import Ties
-from judgekit.data.parts import rows_of
+from judgekit.data.parts import count_rows
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError
 from judgekit.metrics import evaluate, parse_measures
@@ -116,9 +116,9 @@ def test_what_lacks_a_value_is_refused(column: str, tmp_path: Path) -> None:
 
 def test_large_runs_in_parquet_are_divided_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs, _ = material(tmp_path)
-    assert rows_of(runs["c"]) is None
+    assert count_rows(runs["c"]) is None
     monkeypatch.setattr("judgekit.metrics.parts._ROWS", 1000)
-    assert parts_for(runs) == 1 + ((rows_of(runs["a"]) or 0) + (rows_of(runs["b"]) or 0)) // 1000
+    assert parts_for(runs) == 1 + ((count_rows(runs["a"]) or 0) + (count_rows(runs["b"]) or 0)) // 1000
     numbered = tmp_path / "numbered.parquet"
     pd.DataFrame({"query_id": [1], "doc_id": [2], "score": [0.5]}).to_parquet(numbered)
-    assert rows_of(numbered) is None, "ids that were read as numbers go to the reader that says so"
+    assert count_rows(numbered) is None, "ids that were read as numbers go to the reader that says so"
