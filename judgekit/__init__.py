@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from judgekit.analysis.against import against
     from judgekit.analysis.agreement import agreement
     from judgekit.answers.quality import AnswerMetric
+    from judgekit.api import agree, answer, label, score
     from judgekit.audit.flow import Audit, audit
     from judgekit.client.budget import Budget
     from judgekit.data import (
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from judgekit.labelers.base import Labeler
     from judgekit.metrics import Measure, measure
     from judgekit.report.notebook import figures
-    from judgekit.stages import agree, answer, label, score
     from judgekit.wire.types import Endpoint
 
 __version__ = "0.2.0.dev0"
@@ -68,9 +68,9 @@ _HOMES = {
     "Scale": "data",
     "Status": "data",
     "against": "analysis.against",
-    "agree": "stages",
+    "agree": "api",
     "agreement": "analysis.agreement",
-    "answer": "stages",
+    "answer": "api",
     "audit": "audit.flow",
     "carry": "data.chunks",
     "chunks": "data.chunks",
@@ -78,7 +78,7 @@ _HOMES = {
     "convert": "data.converting",
     "figures": "report.notebook",
     "guard": "gate.guard",
-    "label": "stages",
+    "label": "api",
     "measure": "metrics",
     "model_matrix": "analysis",
     "plan": "experiment.run",
@@ -92,7 +92,7 @@ _HOMES = {
     "read_traces": "data.traces",
     "run": "experiment.run",
     "run_from": "data.retrievers",
-    "score": "stages",
+    "score": "api",
     "write_qrels": "data",
     "write_run": "data",
     "write_table": "data",

@@ -19,6 +19,7 @@ ROOMS = (
     ("audit",),
     ("experiment",),
     ("gate", "people"),
+    ("api",),
     ("stages",),
     ("report",),
     ("analysis",),

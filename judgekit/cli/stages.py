@@ -709,10 +709,10 @@ def agree(
     """Say how far labels agree, by kappa, alpha, AC1 and label by label; needs no answers, queries or runs."""
     import pandas as pd
 
+    from judgekit.api import agree as agree_labelings
     from judgekit.data.files import check_target, write_table
     from judgekit.data.manifest import manifest_path, write_manifest
     from judgekit.data.outputs import noting_reads
-    from judgekit.stages import agree as agree_labelings
 
     if out is not None:
         check_target(out, table=True)

@@ -1,0 +1,276 @@
+"""What notebooks and programs call: label, answer, score and agree.
+
+They are synchronous, also under a running event loop, and take whatever people hold (see `judgekit.data.frames`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from judgekit.answers.quality import AnswerMetric
+from judgekit.data.documents import Fields
+from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs, as_labelings, as_queries, as_runs
+from judgekit.data.labelings import Labeling, Scale
+from judgekit.errors import UsageError
+from judgekit.labelers.base import Labeler, build
+from judgekit.progress import Progress, silent
+from judgekit.stages import (
+    Collection,
+    answer_modes,
+    answering,
+    import_answers,
+    label_pool,
+    rate_imported,
+    resources_of,
+    with_session,
+)
+from judgekit.wire.types import Endpoint
+
+if TYPE_CHECKING:
+    from judgekit.analysis.agreement import Agreement
+    from judgekit.client.budget import Budget
+    from judgekit.client.session import Mode, Session
+    from judgekit.metrics import Evaluation
+    from judgekit.metrics.evaluation import Missing, NoRelevant, NotInRun, Unjudged
+
+__all__ = ["agree", "answer", "label", "score"]
+
+
+def label(
+    spec: str | Labeler,
+    *,
+    queries: AsQueries,
+    docs: AsDocs,
+    runs: AsRuns,
+    depth: int = 10,
+    endpoints: Endpoint | Sequence[Endpoint] | None = None,
+    fields: Fields = "title+text",
+    prompts: str | Path | None = None,
+    name: str | None = None,
+    cache: str | Path | None = None,
+    mode: Mode = "on",
+    budget: Budget | None = None,
+    progress: Progress = silent,
+) -> Labeling:
+    """Label the pool of all runs once.
+
+    Replies are kept in the reply store, so that calling it again costs nothing.
+
+    Args:
+        spec: the labeler's spelling, e.g. ``containment``, ``judge(prompt=graded)`` or ``mine.py:Longest(least=3)``;
+            or a labeler, ``Longest(least=3)``.
+        queries: a file, a DataFrame ``query_id, text, answers``, `Query` objects, dictionaries with these keys, or a
+            dictionary of ids to texts, to such dictionaries or to `Query` objects.
+        docs: likewise, ``doc_id, text, title``; or a look-up of `Doc` with ``get()``.
+        runs: a dictionary of names to runs, a list of files or `Run` objects, or one run: a file, a DataFrame
+            ``query_id, doc_id, score``, a `Run`, ``{query_id: {doc_id: score}}`` (pytrec_eval), rows of ir_measures,
+            or a run of ranx.
+        depth: how many documents per run and query are pooled.
+        endpoints: the LLM, or several that the spelling names.
+        fields: how documents are rendered.
+        prompts: a folder of prompts of your own, NAME.toml: short names are found there first.
+        name: of the labeling; the canonical spelling by default.
+        cache: folder of the reply store; the user's cache folder by default.
+        mode: ``on``, ``off``, ``read-only`` or ``refresh``.
+        budget: where to stop.
+        progress: called with events.
+
+    Returns:
+        The labeling; ``.table`` is a DataFrame ``query_id, doc_id, relevance, status, raw, reason``.
+
+    Raises:
+        ConfigError, DataError, UsageError: nothing has been sent.
+        StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
+    """
+    collection = Collection.make(queries, docs, runs, depth, cache=cache)
+    labeler = build(spec, resources_of(endpoints, fields, collection.docs, prompts))
+    return with_session(
+        lambda session: label_pool(labeler, collection, session, name),
+        cache=cache,
+        mode=mode,
+        budget=budget,
+        progress=progress,
+    )
+
+
+def answer(
+    *,
+    queries: AsQueries,
+    docs: AsDocs | None = None,
+    runs: AsRuns | None = None,
+    depths: int | Sequence[int] = (),
+    endpoints: Endpoint | Sequence[Endpoint] = (),
+    endpoint: str | None = None,
+    prompt: str = "answer-short",
+    metrics: str | AnswerMetric | Sequence[str | AnswerMetric] = ("em", "f1"),
+    modes: str | Sequence[str] = (),
+    prompts: str | Path | None = None,
+    fields: Fields = "title+text",
+    closed_book: bool = True,
+    imported: str | Path | pd.DataFrame | None = None,
+    answered_by: str | None = None,
+    cache: str | Path | None = None,
+    mode: Mode = "on",
+    budget: Budget | None = None,
+    progress: Progress = silent,
+) -> pd.DataFrame:
+    """Answer every query from the top k documents of every run, or take what answered them, and say how good that is.
+
+    Args:
+        queries: as for `label`.
+        docs: as for `label`; like the next two not needed for imported answers.
+        runs: as for `label`.
+        depths: the numbers of documents k, or one.
+        endpoints: the LLM, or several; or your own application, see `Endpoint`.
+        endpoint: name of the endpoint that answers, if there are several.
+        prompt: name or path of an answer prompt.
+        metrics: answer metrics, e.g. ``["em", "f1"]``, ``"em"``, ``"mine.py:Brief"`` or your own `AnswerMetric`.
+        modes: ways of answering to compare: ``together`` (the default alone), ``reversed`` or ``shuffled`` (the order
+            of the documents), ``vote`` or ``merge`` (one answer per document, then merged). The table then has a column
+            ``mode``, and `compare` takes the first for the primary one.
+        prompts: as for `label`.
+        fields: how documents are rendered.
+        closed_book: also answer without any document (depth 0, run ``all``).
+        imported: what your application answered, a file or a DataFrame ``query_id, answer`` and, where there are
+            several, ``run, depth, model``; nothing else is answered then.
+        answered_by: the model that gave these, so that labels of the same model are marked.
+        cache: folder of the reply store; the user's cache folder by default.
+        mode: ``on``, ``off``, ``read-only`` or ``refresh``.
+        budget: where to stop.
+        progress: called with events.
+
+    Returns:
+        The quality table: ``run, depth, model, query_id, metric, value, answer, status, …``; of imported answers
+        without run and depth where nothing says them.
+
+    Raises:
+        ConfigError, DataError, UsageError, StoppedError: as for `label`.
+    """
+    wanted = sorted({depths} if isinstance(depths, int) else set(depths))
+    named = [metrics] if isinstance(metrics, str | AnswerMetric) else metrics
+    if imported is not None:
+        resources, asked = resources_of(endpoints, fields, None, prompts), as_queries(queries)
+        names = [run.name for run in as_runs(runs)] if runs is not None else []
+        made = import_answers(imported, asked, resources, named, runs=names, depths=wanted, answered_by=answered_by)
+        work: Callable[[Session], Awaitable[pd.DataFrame]] = partial(rate_imported, made)
+    else:
+        if docs is None or runs is None or not wanted:
+            raise UsageError("answering needs docs, runs and depths; or imported=, what your application answered")
+        collection = Collection.make(queries, docs, runs, wanted[-1], cache=cache)
+        ways = answering(
+            resources_of(endpoints, fields, collection.docs, prompts),
+            endpoint=endpoint,
+            prompt=prompt,
+            metrics=named,
+            modes=[modes] if isinstance(modes, str) else modes,
+        )
+        work = partial(answer_modes, ways, collection, wanted, closed_book=closed_book)
+    return with_session(work, cache=cache, mode=mode, budget=budget, progress=progress)
+
+
+def score(
+    runs: AsRuns,
+    labelings: AsLabelings,
+    measures: str | Iterable[object],
+    *,
+    scales: Mapping[str, str | Scale] | None = None,
+    query_ids: Sequence[str] | None = None,
+    depth: int | None = None,
+    missing: Missing = "undefined",
+    unjudged: Unjudged = "nonrelevant",
+    no_relevant: NoRelevant = "zero",
+    not_in_run: NotInRun = "zero",
+    docs: AsDocs | None = None,
+) -> Evaluation:
+    """Score runs under labelings; ``.scores()`` gives values per query and ``.means()`` means, as DataFrames.
+
+    Args:
+        runs: as for `label`.
+        labelings: a dictionary of names to labelings, a list of files or `Labeling` objects, or one labeling: a TREC
+            qrels file, a DataFrame ``query_id, doc_id, relevance``, a `Labeling`, ``{query_id: {doc_id: relevance}}``
+            (pytrec_eval), rows of ir_measures, or qrels of ranx.
+        measures: spellings, e.g. ``"nDCG@10 P(rel=2)@5 AP"`` or a list of them, of `Measure` or of ir_measures' own;
+            also of measures declared by `measure`, or in a file: ``"mine.py:FirstGood@5"``.
+        scales: scale of a table or file by its name, e.g. ``{"judge": "grades:3"}``; whole numbers without one are
+            grades up to the largest.
+        query_ids: the queries to score; by default those that each labeling lists.
+        depth: cut every run to its first documents before anything else.
+        missing: what a label does that was asked for and not obtained: ``undefined`` (its query has no score),
+            ``zero`` (it counts as 0), ``condense`` (its document leaves the lists) or ``bounds`` (over all it may be).
+        unjudged: what a document is that nobody judged: ``nonrelevant``, or ``condense`` or ``bounds`` as above.
+        no_relevant: what a query without relevant documents scores: ``zero``, or ``skip`` to leave it undefined.
+        not_in_run: what a query scores that a run lacks: ``zero`` (as ``trec_eval -c`` has it) or ``skip``.
+        docs: as for `label`; for cutoffs at a budget (``R@2000t``), and to count evidence once where documents say
+            where they stand on their pages: by default where runs are over different cuts of them.
+
+    Raises:
+        DataError, UsageError: a table, file, measure or scale makes no sense.
+    """
+    from judgekit.metrics import evaluate, parse_measures, suited
+
+    ranked, collection = as_runs(runs), None if docs is None else as_docs(docs)
+    wanted = parse_measures(measures)
+    return evaluate(
+        ranked,
+        as_labelings(labelings, scales),
+        wanted if collection is None else suited(wanted, ranked, collection),
+        query_ids=query_ids,
+        depth=depth,
+        missing=missing,
+        unjudged=unjudged,
+        no_relevant=no_relevant,
+        not_in_run=not_in_run,
+        docs=collection,
+    )
+
+
+def agree(
+    labelings: AsLabelings,
+    *,
+    people: str | Iterable[str] = (),
+    runs: AsRuns | None = None,
+    measures: str | Iterable[object] = "nDCG@10",
+    scales: Mapping[str, str | Scale] | None = None,
+    resamples: int = 1000,
+    seed: int = 1,
+    confidence: float = 0.95,
+) -> Agreement:
+    """Return how far labelings agree, pair by pair; needs neither queries nor answers.
+
+    Args:
+        labelings: as for `score`, two or more. Grades without a declared scale share one, up to the largest of all.
+        people: the names of those that people made: precision and recall are against these.
+        runs: also say whether the labelings order these runs alike.
+        measures: the measures of the runs, as for `score`.
+        scales: scale of a table or file by its name.
+        resamples: bootstrap resamples of the queries.
+        seed: of the resamples.
+        confidence: of the intervals.
+
+    Raises:
+        DataError, UsageError: a table, file, measure or scale makes no sense; there is one labeling.
+    """
+    from judgekit.analysis.agreement import agreement, system_agreement
+    from judgekit.metrics import evaluate
+
+    found = as_labelings(labelings, scales)
+    if len(found) < 2:
+        raise UsageError("agreement is between labelings: name two or more")
+    open_ = [each for each in found if not each.declared]
+    if open_:
+        largest = max(float(each.scale.high) for each in open_)
+        common = next(each.scale for each in open_ if float(each.scale.high) == largest)
+        found = [each if each.declared else Labeling(each.name, common, each.table) for each in found]
+    about = {"resamples": resamples, "seed": seed}
+    names = [people] if isinstance(people, str) else list(people)
+    made = agreement(found, people=names, confidence=confidence, **about)
+    if runs is None:
+        return made
+    scored = evaluate(as_runs(runs), found, measures)
+    return replace(made, system=system_agreement(scored, confidence=confidence, **about))
