@@ -121,9 +121,12 @@ class _Problem(Exception):
 def _plain(value: Any) -> Any:
     """Return a value of the model as JSON can hold it."""
     if isinstance(value, pd.DataFrame):
-        columns = {str(c): _column_kind(value[c]) for c in value.columns}
-        rows = zip(*(_column_values(value[c]) for c in value.columns), strict=True)
-        return {"columns": columns, "rows": [list(row) for row in rows]}
+        kinds = {"b": "bool", "i": "int", "f": "float"}
+        columns = {str(c): kinds.get(value[c].dtype.kind, "str") for c in value.columns}
+        return {
+            "columns": columns,
+            "rows": [[_plain(v) for v in row] for row in value.itertuples(index=False, name=None)],
+        }
     if dataclasses.is_dataclass(value):
         return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):
@@ -135,17 +138,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
     return value
-
-
-def _column_kind(column: pd.Series) -> str:
-    kinds = {"b": "bool", "i": "int", "u": "int", "f": "float"}
-    return kinds.get(getattr(column.dtype, "kind", "O"), "str")
-
-
-def _column_values(column: pd.Series) -> list[Any]:
-    if _column_kind(column) == "str":
-        return [None if pd.isna(v) else str(v) for v in column]
-    return [_plain(v) for v in column.tolist()]
 
 
 def _frame(value: Any, where: str) -> pd.DataFrame:

@@ -50,20 +50,16 @@ def print_tables(results: Results, console: Console | None = None) -> None:
     """
     console = console or Console(highlight=False)
     if console.is_terminal:
-        console.print(_document(results, console, compact=True), highlight=False)
+        console.print(Group(*_parts(results, console.width)), highlight=False)
         return
     buffer = io.StringIO()
     plain = Console(file=buffer, width=WIDE, color_system=None, force_terminal=False, legacy_windows=False)
-    plain.print(_document(results, plain, compact=False), highlight=False)
+    plain.print(Group(*_parts(results, PLAIN)), highlight=False)
     text = "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
     console.file.write(text + "\n")
 
 
-def _document(results: Results, console: Console, *, compact: bool) -> Group:
-    return Group(*_parts(results, console, compact=compact))
-
-
-def _parts(results: Results, console: Console, *, compact: bool) -> Iterator[RenderableType]:
+def _parts(results: Results, width: int) -> Iterator[RenderableType]:
     if results.note:
         yield Text(clean(results.note), style="bold yellow")
         yield Text()
@@ -73,52 +69,47 @@ def _parts(results: Results, console: Console, *, compact: bool) -> Iterator[Ren
         yield Text()
     yield Text.assemble(("Verdict: ", "bold"), clean(results.verdict[0]))
     for sentence in results.verdict[1:]:
-        yield Padding(Text(clean(sentence)), (0, 0, 0, 2)) if compact else Text("  " + clean(sentence))
+        yield Padding(Text(clean(sentence)), (0, 0, 0, 2), expand=False)
     yield Text()
     for part in (g for g in grids(results) if g.primary):
-        yield from _grid(part, results, console, compact=compact)
-    yield _needs(results) if compact else Constrain(_needs(results), PLAIN)
-    costs = _costs(results, compact=compact)
-    yield costs if compact else Constrain(costs, PLAIN)
+        yield from _grid(part, results, width)
+    yield Constrain(_needs(results), width)
+    yield Constrain(_costs(results, width), width)
 
 
-def _grid(part: Grid, results: Results, console: Console, *, compact: bool) -> Iterator[RenderableType]:
+def _grid(part: Grid, results: Results, width: int) -> Iterator[RenderableType]:
     primary = results.primary
     depth = "" if primary.depth == WHOLE_RUN else f"answers from the top {primary.depth}, "
     where = f"{part.level} level, {depth}{primary.metric}" + (f", {part.model}" if part.model else "")
     yield Text.assemble(("Concordance with answer quality ", "bold"), clean(f"({where}; 0.5 is chance)"))
     names = max([8, *(cell_len(f"{n} {marks(part.shared(n))}") for n in part.labelings)])
-    # A column is at least as wide as "[.000, .000]", or a mark and "0.000 [0.000, 0.000]", and as its name; beside it
-    # is padding.
-    column = max([12 if compact else 22, *(cell_len(m) + 1 for m in part.measures)]) + 2
-    fit = max(1, ((console.width if compact else PLAIN) - min(names, 40) - 2) // column)
-    chunks = [part.measures[i : i + fit] for i in range(0, len(part.measures), fit)]
-    for measures in chunks:
-        yield _cells(part, measures, results.primary.measure, compact=compact)
+    # A column is at least as wide as a mark and "0.000 [0.000, 0.000]", and as its name; beside it is padding.
+    column = max([22, *(cell_len(m) + 1 for m in part.measures)]) + 2
+    fit = max(1, (width - min(names, 40) - 2) // column)
+    for start in range(0, len(part.measures), fit):
+        yield _cells(part, part.measures[start : start + fit], results.primary.measure)
     yield from _legend(part, results)
 
 
-def _cells(part: Grid, measures: Sequence[str], primary: str, *, compact: bool) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1) if not compact else (0, 1, 0, 0))
+def _cells(part: Grid, measures: Sequence[str], primary: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("labeling", overflow="fold")
     for measure in measures:
         style = "bold" if measure == primary else ""
         table.add_column(Text(clean(measure) + ("*" if measure == primary else "")), justify="right", style=style)
     for labeling in part.labelings:
-        shown = [_cell(part, part.cells.get((labeling, measure)), compact=compact) for measure in measures]
+        shown = [_cell(part, part.cells.get((labeling, measure))) for measure in measures]
         table.add_row(Text(f"{clean(labeling)} {marks(part.shared(labeling))}".rstrip()), *shown)
     return table
 
 
-def _cell(part: Grid, cell: Cell | None, *, compact: bool) -> Text:
+def _cell(part: Grid, cell: Cell | None) -> Text:
     if cell is None:
         return Text(UNDEFINED, style="dim")
     mark = marks(part.own(cell))
     text = Text((f"{mark} " if mark else "") + number(cell.value), style="dim" if cell.constructed else "")
     if cell.defined:
-        text.append("\n" if compact else " ")
-        between = "no interval" if cell.bare else interval(cell.low, cell.high, short=compact)
-        text.append(between, style="dim not bold")
+        text.append(" no interval" if cell.bare else f" {interval(cell.low, cell.high)}", style="dim not bold")
     return text
 
 
@@ -149,12 +140,12 @@ def _needs(results: Results) -> Table:
     return table
 
 
-def _costs(results: Results, *, compact: bool) -> Group:
+def _costs(results: Results, width: int) -> Group:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, title="What it takes with nothing cached")
     table.title_justify, table.title_style = "left", "bold"
     table.add_column("", overflow="fold")
     for name in ("requests", "prompt tokens", "completion tokens", "money", "request seconds", "sent now", "time now"):
-        table.add_column(name.replace(" ", "\n"), justify="right", overflow="fold", no_wrap=not compact)
+        table.add_column(name.replace(" ", "\n"), justify="right", overflow="fold", no_wrap=width >= PLAIN)
     for info in results.labelings:
         table.add_row(Text(clean(info.name)), *_standalone(info.spending, results.currency))
     for answers in results.answers:

@@ -53,16 +53,13 @@ def number(value: float | None, digits: int = 3) -> str:
     return text.lstrip("-") if float(text) == 0 else text
 
 
-def interval(low: float, high: float, short: bool = False) -> str:
-    """Return ``[low, high]``, or "" where there is no interval; ``short`` leaves out zeros before the point.
+def interval(low: float, high: float) -> str:
+    """Return ``[low, high]``, or "" where there is no interval.
 
-    >>> interval(0.5, 0.61), interval(-0.02, 1.0, short=True)
-    ('[0.500, 0.610]', '[-.020, 1.000]')
+    >>> interval(0.5, 0.61), interval(0.5, float("nan"))
+    ('[0.500, 0.610]', '')
     """
-    if math.isnan(low) or math.isnan(high):
-        return ""
-    text = f"[{number(low)}, {number(high)}]"
-    return re.sub(r"(?<=[\[ -])0(?=\.)", "", text) if short else text
+    return "" if math.isnan(low) or math.isnan(high) else f"[{number(low)}, {number(high)}]"
 
 
 def count(value: float | None, lower_bound: bool = False) -> str:
