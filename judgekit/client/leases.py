@@ -54,7 +54,6 @@ class _Holder:
     slots: dict[str, int] = field(default_factory=dict)
     rates: dict[str, tuple[float, float]] = field(default_factory=dict)
     drawn: Amounts = (0.0, 0.0, 0.0)
-    spent: Amounts = (0.0, 0.0, 0.0)
 
 
 class Leases:
@@ -84,7 +83,6 @@ class Leases:
         self,
         who: str,
         needs: Mapping[str, tuple[int, int]],
-        spent: Amounts,
         told: tuple[str, dict[str, Event], list[str]],
     ) -> dict[str, tuple[int, float, float]] | None:
         """Return the slots and rates of a session by endpoint, or None if it has to stop.
@@ -92,14 +90,13 @@ class Leases:
         Args:
             who: the session.
             needs: by endpoint name, how many requests are in flight and how many wait.
-            spent: what it spent so far, of what it drew.
             told: what it works on, how far each of its stages is, and new messages for the user.
         """
         now = self._clock()
         for name in [name for name, holder in self._holders.items() if now - holder.seen > _DEAD_S]:
             del self._holders[name]
         holder = self._holders.setdefault(who, _Holder(now))
-        holder.seen, holder.spent = now, spent
+        holder.seen = now
         holder.active = {name: active for name, (active, _) in needs.items()}
         holder.wants = {name: active + waiting for name, (active, waiting) in needs.items()}
         work, events, notes = told
@@ -143,7 +140,7 @@ class Leases:
 
     def leave(self, who: str, spent: Amounts, told: tuple[str, dict[str, Event], list[str]]) -> None:
         """Take back everything from a session that ended."""
-        self.renew(who, {}, spent, told)
+        self.renew(who, {}, told)
         holder = self._holders.pop(who)
         rest = [drawn - used for drawn, used in zip(holder.drawn, spent, strict=True)]
         self._left = [None if left is None else left + one for left, one in zip(self._left, rest, strict=True)]
@@ -251,20 +248,14 @@ class Lease:
         self.spending = _Drawn(self, prices)
         return self.spending
 
-    def _spent(self) -> Amounts:
-        return (0.0, 0.0, 0.0) if self.spending is None else self.spending.spent
-
-    async def keep(self, told: Callable[[], tuple[str, dict[str, Event], list[str]]]) -> None:
+    async def keep(self, told: tuple[str, dict[str, Event], list[str]]) -> None:
         """Renew for ever, until everything has to stop; then wait for what is in flight, which is paid for."""
         while True:
             self._wake.clear()
             needs = {e.name: (limiter.active, limiter.waiting) for e, limiter in self.limiters.items()}
-            given = await self.owner("renew", self.who, needs, self._spent(), told())
+            given = await self.owner("renew", self.who, needs, told)
             for endpoint, limiter in self.limiters.items():
-                slots, *rates = (
-                    (0, math.inf, math.inf) if given is None else given.get(endpoint.name, (0, math.inf, math.inf))
-                )
-                limiter.resize(slots, *rates)
+                limiter.resize(*(given or {}).get(endpoint.name, (0, math.inf, math.inf)))
             if given is None and not any(limiter.active for limiter in self.limiters.values()):
                 return
             try:
@@ -276,4 +267,4 @@ class Lease:
 
     async def leave(self, told: tuple[str, dict[str, Event], list[str]]) -> None:
         """Give everything back."""
-        await self.owner("leave", self.who, self._spent(), told)
+        await self.owner("leave", self.who, self.spending.spent if self.spending else (0.0, 0.0, 0.0), told)

@@ -12,10 +12,11 @@ import hmac
 import socket
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -98,14 +99,32 @@ class Relay:
         """Send nothing more."""
         self._loop.executor.brake.error = problem
 
-    def request(self, api: Api, body: Mapping[str, Any], sample: int = 0) -> Request:
-        """Return the request that a body stands for, which names a model of ``models[api]``.
-
-        Raises:
-            ValueError, DataError: the body cannot be sent as JSON.
-        """
-        endpoint = self.models[api][body["model"]]
-        return Request(endpoint, canonical({**body, "model": endpoint.model}), sample)
+    def request(self, api: Api, data: bytes, kind: str, sample: str) -> Request:
+        """Return the request that a body of this content type stands for, without what says nothing."""
+        if not kind.startswith("application/json"):  # a web page may send anything else to anybody without being asked
+            raise _Refusal(415, "send JSON, with the content type application/json")
+        try:
+            body = parse_json(data)
+        except ValueError:
+            raise _Refusal(400, "the body is not JSON") from None
+        shown, what = SHOWN[api], "a list of messages" if api == "chat" else "a prompt"
+        if not isinstance(body, dict) or not isinstance(body.get(shown), list if api == "chat" else list | str):
+            raise _Refusal(400, f"the body must be an object with {what}")
+        if body.pop("stream", None):
+            reason = "judgekit serve keeps whole replies and does not stream: leave out stream, or set it to false"
+            raise _Refusal(400, reason)
+        endpoint = next((one for name, one in self.models[api].items() if name == body.get("model")), None)
+        if endpoint is None:
+            known = ", ".join(self.models[api]) or "none"
+            raise _Refusal(404, f"no model {body.get('model')!r} is served at {ROUTES[api]} (there are: {known})")
+        if key := key_among({name: value for name, value in body.items() if name not in (shown, "tools")}):
+            raise _Refusal(400, f"{key} looks like a key, and bodies are stored: send keys as the header Authorization")
+        if not (sample.isascii() and sample.isdigit()):
+            raise _Refusal(400, f"{SAMPLE_HEADER} must be a number, not {sample!r}")
+        try:
+            return Request(endpoint, canonical({**body, "model": endpoint.model}), int(sample))
+        except (DataError, ValueError) as problem:
+            raise _Refusal(400, f"the body cannot be sent: {problem}") from None
 
     async def ask(self, request: Request, key: str = "") -> tuple[str, Reply | Passed]:
         """Return where the answer to a request comes from, as `counts` names it, and the answer.
@@ -154,11 +173,11 @@ class Relay:
 
     def metrics(self) -> str:
         """Return what was asked and taken so far, as Prometheus reads it."""
-        values: dict[str, Counter[str]] = defaultdict(Counter)
+        values: dict[str, float] = defaultdict(float)
 
         def add(name: str, value: float, **labels: str) -> None:
             shown = ",".join(f"{label}={orjson.dumps(text).decode()}" for label, text in labels.items())
-            values[name][f"judgekit_{name}{{{shown}}}"] += value  # type: ignore[assignment]  # money has cents
+            values[f"judgekit_{name}{{{shown}}}"] += value
 
         for name, count in self.counts.items():
             for source in _SOURCES:
@@ -174,9 +193,9 @@ class Relay:
             for server in client.servers.all:
                 add("in_flight", server.active, endpoint=endpoint.name, server=server.url)
         lines = []
-        for name, series in values.items():
-            lines.append(f"# TYPE judgekit_{name} {'counter' if name.endswith('_total') else 'gauge'}")
-            lines += [f"{one} {value:.12g}" for one, value in series.items()]
+        for name, series in groupby(sorted(values), lambda one: one.partition("{")[0]):
+            lines.append(f"# TYPE {name} {'counter' if name.endswith('_total') else 'gauge'}")
+            lines += [f"{one} {values[one]:.12g}" for one in series]
         return "\n".join(lines) + "\n"
 
     async def aclose(self, *, wait: bool = True) -> None:
@@ -192,29 +211,6 @@ class Relay:
 
 class _Refusal(Exception):
     """A request that is not served: the HTTP status and why."""
-
-
-def _asked(data: bytes, kind: str, api: Api, models: Mapping[str, Endpoint]) -> dict[str, Any]:
-    """Return the body of a request, without what says nothing."""
-    if not kind.startswith("application/json"):  # a web page may send anything else to anybody without being asked
-        raise _Refusal(415, "send JSON, with the content type application/json")
-    try:
-        body = parse_json(data)
-    except ValueError:
-        raise _Refusal(400, "the body is not JSON") from None
-    shown = SHOWN[api]
-    if not isinstance(body, dict) or not isinstance(body.get(shown), list if api == "chat" else list | str):
-        raise _Refusal(400, f"the body must be an object with {'a list of messages' if api == 'chat' else 'a prompt'}")
-    if body.pop("stream", None):
-        raise _Refusal(
-            400, "judgekit serve keeps whole replies and does not stream: leave out stream, or set it to false"
-        )
-    if body.get("model") not in models:
-        known = ", ".join(models) or "none"
-        raise _Refusal(404, f"no model {body.get('model')!r} is served at {ROUTES[api]} (there are: {known})")
-    if key := key_among({name: value for name, value in body.items() if name not in (shown, "tools")}):
-        raise _Refusal(400, f"{key} looks like a key, and bodies are stored: send keys as the header Authorization")
-    return body
 
 
 def application(relay: Relay, token: str | None = None) -> Starlette:
@@ -243,19 +239,13 @@ def application(relay: Relay, token: str | None = None) -> Starlette:
     async def complete(asked: Asked) -> Response:
         admit(asked)
         api = next(api for api in _APIS if ROUTES[api] == asked.url.path)
-        body = _asked(await asked.body(), asked.headers.get("content-type", ""), api, relay.models[api])
-        sample = asked.headers.get(SAMPLE_HEADER, "0")
-        if not (sample.isascii() and sample.isdigit()):
-            raise _Refusal(400, f"{SAMPLE_HEADER} must be a number, not {sample!r}")
-        try:
-            request = relay.request(api, body, int(sample))
-        except (DataError, ValueError) as problem:
-            raise _Refusal(400, f"the body cannot be sent: {problem}") from None
+        kind, sample = asked.headers.get("content-type", ""), asked.headers.get(SAMPLE_HEADER, "0")
+        request = relay.request(api, await asked.body(), kind, sample)
         key = asked.headers.get("authorization", "").removeprefix("Bearer ") if token is None else ""
         source, answer = await relay.ask(request, key)
-        if isinstance(answer, Passed):
-            return respond(answer)
-        return Response(answer.raw, 200, {"x-judgekit-source": source}, "application/json")
+        return respond(
+            answer if isinstance(answer, Passed) else Passed(200, {"x-judgekit-source": source}, answer.raw.encode())
+        )
 
     async def models(asked: Asked) -> Response:
         admit(asked)

@@ -23,7 +23,7 @@ import json
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -190,7 +190,8 @@ def split(prepared: Prepared, job: Job, pairs: int) -> list[Partition]:
         path = f"partitions/{name}.parquet"
         if not finished(folder, one) or folder.read(path) is None:
             folder.remove(f"done/{name}.json")
-            folder.write(path, _one_row({"name": name, "digest": one.digest, "content": content}))
+            row = pd.DataFrame({"name": [name], "digest": [one.digest], "content": [content]})
+            folder.write(path, row.to_parquet(compression="zstd"))
     known = {one.name for one in out}
     for table in (*_TABLES, "partitions", "done"):
         for inside in ("", *(f"/{name}" for name in folder.names(table) if table in ("labels", "answers"))):
@@ -203,26 +204,13 @@ def split(prepared: Prepared, job: Job, pairs: int) -> list[Partition]:
 def _row(part: stages.Collection) -> bytes:
     """Return everything that a partition needs as JSON."""
     ids = {doc_id for query_id in part.queries for run in part.runs for doc_id in run.top(query_id)}
-    frames = [(run, run.frame()) for run in part.runs]
     return orjson.dumps(
         {
             "queries": list(part.queries.values()),
             "docs": part.docs.get(sorted(ids)),
-            "runs": [
-                {"name": run.name, "ties": run.ties.value} | {column: frame[column].tolist() for column in frame}
-                for run, frame in frames
-            ],
+            "runs": [{"name": run.name, "ties": run.ties.value} | run.frame().to_dict("list") for run in part.runs],
         }
     )
-
-
-def _one_row(values: Mapping[str, Any]) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    made = io.BytesIO()
-    pq.write_table(pa.table({name: [value] for name, value in values.items()}), made, compression="zstd")
-    return made.getvalue()
 
 
 def _collection(content: bytes, config: Config) -> stages.Collection:
@@ -276,14 +264,11 @@ class _Segments(Store):
         """Write a segment with what is new."""
         new, self._new = self._new, []
         try:
-            self._write(new)
+            if new:
+                self._keep(gzip.compress(b"".join(record.text().encode() + b"\n" for record in new), 1, mtime=0))
         except BaseException:
             self._new = new + self._new
             raise
-
-    def _write(self, records: Sequence[Record]) -> None:
-        if records:
-            self._keep(gzip.compress(b"".join(record.text().encode() + b"\n" for record in records), 1, mtime=0))
 
     def _keep(self, segment: bytes) -> None:
         try:
@@ -310,23 +295,17 @@ async def work(job: Job, name: str, lease: Lease) -> None:
         JudgekitError: as for `judgekit.experiment.run.run`; what was paid for is in the segments.
         CancelledError: everything has to stop.
     """
-    import pyarrow.parquet as pq
-
     folder = Folder(job.folder)
-    row = pq.read_table(io.BytesIO(folder.read(f"partitions/{name}.parquet") or b"")).to_pylist()[0]
+    row = pd.read_parquet(io.BytesIO(folder.read(f"partitions/{name}.parquet") or b"")).iloc[0]
     if finished(folder, Partition(name, 0, 0, row["digest"])):
         return
     config = job.experiment()
     collection = _collection(row["content"], config)
-    events: dict[str, Event] = {}
-    notes: list[str] = []
+    told: tuple[str, dict[str, Event], list[str]] = (name, {}, [])
 
     def tell(event: Event) -> None:
-        events[event.stage] = replace(event, note="")
-        notes.extend([event.note] if event.note else [])
-
-    def told() -> tuple[str, dict[str, Event], list[str]]:
-        return name, dict(events), list(notes)
+        told[1][event.stage] = replace(event, note="")
+        told[2].extend([event.note] if event.note else [])
 
     with tempfile.TemporaryDirectory(prefix="judgekit-") as local:
         store = _Segments(local, folder, name)
@@ -357,7 +336,7 @@ async def work(job: Job, name: str, lease: Lease) -> None:
                 store.join()
         finally:
             store.close()
-            await lease.leave(told())
+            await lease.leave(told)
     folder.write(f"done/{name}.json", orjson.dumps({"digest": row["digest"], "failed": failed, "account": account}))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -108,11 +109,7 @@ class Evaluation(Shown):
             part.summary  # noqa: B018 - worked out while what it needs is there
             part._join = None
             kept.append(part)
-        made = object.__new__(cls)
-        first = kept[0]
-        made.measures, made.labelings, made.runs, made.bounded = (
-            first.measures, first.labelings, first.runs, first.bounded,
-        )  # fmt: skip
+        first, made = kept[0], copy(kept[0])
         ids = [query_id for part in kept for query_id in part.query_ids]
         order = np.array(sorted(range(len(ids)), key=ids.__getitem__), np.int64)
         made.query_ids = [ids[at] for at in order]
@@ -125,7 +122,6 @@ class Evaluation(Shown):
         made.low, made.high = (together("low"), together("high")) if made.bounded else (made.values, made.values)
         made.reasons = {key: reason for part in kept for key, reason in part.reasons.items()}
         made.warnings = [text for text in first.warnings if all(text in part.warnings for part in kept)]
-        made._join = None
         full = {field: values.transpose(1, 2, 0).reshape(-1) for field, values in made._from_values().items()}
         added = {
             field: np.sum([[getattr(mean, field) for mean in part.summary] for part in kept], axis=0)

@@ -29,7 +29,7 @@ def test_one_that_comes_later_gets_what_the_first_has_let_go_of() -> None:
     leases = Leases({"e": (10, *NO_RATES)})
 
     def slots(who: str, active: int, waiting: int) -> int:
-        given = leases.renew(who, {"e": (active, waiting)}, (0, 0, 0), NOTHING)
+        given = leases.renew(who, {"e": (active, waiting)}, NOTHING)
         assert given is not None
         return given["e"][0]
 
@@ -53,7 +53,7 @@ def test_the_slots_of_the_dead_go_to_the_others_and_never_more_than_there_are() 
             now += 6  # everybody is dead
         held = {name: one for name, one in held.items() if now - one[0] <= 5}
         active = min(held.get(who, (0, 0, 0.0))[1], dice.randint(0, 7))
-        given = leases.renew(who, {"e": (active, dice.randint(0, 9))}, (0, 0, 0), NOTHING)
+        given = leases.renew(who, {"e": (active, dice.randint(0, 9))}, NOTHING)
         assert given is not None
         held[who] = (now, max(given["e"][0], active), given["e"][1])
         assert sum(slots for _, slots, _ in held.values()) <= 7
@@ -75,13 +75,13 @@ def test_of_a_budget_little_lies_idle_and_what_the_dead_had_drawn_is_spent() -> 
 
 def test_events_of_the_same_stage_add_up_and_a_partition_counts_once() -> None:
     leases = Leases({})
-    leases.renew("a", {}, (0, 0, 0), ("part-1", {"label x": Event("label x", 3, 10, sent=3, spent=1.0)}, ["slow"]))
-    leases.renew("b", {}, (0, 0, 0), ("part-2", {"label x": Event("label x", 1, 5, cached=1, spent=0.5)}, ["slow"]))
-    leases.renew("c", {}, (0, 0, 0), ("part-1", {"label x": Event("label x", 4, 10, sent=4, spent=2.0)}, []))
+    leases.renew("a", {}, ("part-1", {"label x": Event("label x", 3, 10, sent=3, spent=1.0)}, ["slow"]))
+    leases.renew("b", {}, ("part-2", {"label x": Event("label x", 1, 5, cached=1, spent=0.5)}, ["slow"]))
+    leases.renew("c", {}, ("part-1", {"label x": Event("label x", 4, 10, sent=4, spent=2.0)}, []))
     assert leases.status() == ([Event("label x", 5, 15, sent=4, cached=1, spent=2.5)], ["slow"], None)
     leases.stop("BudgetError", "used up")
     leases.stop("EndpointError", "later")
-    assert leases.renew("a", {}, (0, 0, 0), NOTHING) is None
+    assert leases.renew("a", {}, NOTHING) is None
     assert leases.status()[2] == ("BudgetError", "used up")
 
 

@@ -339,6 +339,7 @@ def test_what_fails_with_one_key_is_asked_again_with_the_other_that_waits(serve:
         (body("?", stream=True), {}, 400, "does not stream"),
         (body("?", model="x"), {}, 404, "no model 'x' is served at /v1/chat/completions (there are: m)"),
         ({"messages": []}, {}, 404, "no model None is served"),
+        (body("?", model=["m"]), {}, 404, "no model ['m'] is served"),
         ({"model": "m"}, {}, 400, "list of messages"),
         ([1], {}, 400, "list of messages"),
         (b"{", {}, 400, "not JSON"),
