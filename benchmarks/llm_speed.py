@@ -192,15 +192,15 @@ class Comparison:
 
     @property
     def rerun(self) -> float:
-        """How many times as fast as the cold run the warm one is."""
-        return self.warm.rate / self.cold.rate
+        """How many times the CPU of the warm run the cold one takes."""
+        return self.cold.cpu_ms / self.warm.cpu_ms
 
     def __str__(self) -> str:
         return (
             f"concurrency {self.concurrency}, ideal {20 * self.concurrency:,} a second\n"
             f"  raw aiohttp    {self.raw}\n"
             f"  judgekit       {self.cold}  {self.throughput:.2f} x raw, CPU {self.cpu:.2f} x, {self.sent[0]:,} sent\n"
-            f"  warm re-run    {self.warm}  {self.rerun:.1f} x cold, {self.sent[1]:,} sent\n"
+            f"  warm re-run    {self.warm}  1/{self.rerun:.1f} of cold's CPU, {self.sent[1]:,} sent\n"
             f"  store          {self.stored:9,.0f} bytes a pair\n"
             f"  openai client  {self.client}  {self.client.rate / self.raw.rate:.2f} x raw\n"
             f"  ragas          {f'{self.peer}  {self.peer.rate / self.raw.rate:.2f} x raw' if self.peer else '-'}"

