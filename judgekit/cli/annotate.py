@@ -36,8 +36,8 @@ __all__ = ["annotate"]
 
 annotate = group("Have people judge a sample, and correct machine labels by it.")
 
-Source = Annotated[Path, typer.Argument(metavar="EXPERIMENT|RESULTS", help="Experiment file, or folder of results.")]
-Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="Folder of results of `judgekit run`.")]
+Source = Annotated[Path, typer.Argument(metavar="EXPERIMENT|RESULTS", help="Experiment file, or results folder.")]
+Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="Results folder of `judgekit run`.")]
 PeopleFile = Annotated[Path, typer.Argument(metavar="PEOPLE", help="Labels that `judgekit annotate read` wrote.")]
 LabelingNames = Annotated[
     list[str] | None, typer.Option("--labeling", "-l", help="Use only this labeling; repeat for several.")
@@ -56,7 +56,7 @@ def sample(
     n: Annotated[int, typer.Option("--n", min=1, help="Number of queries (design queries), else of pairs.")] = 100,
     design: Annotated[
         Literal["queries", "pairs", "stratified", "doubtful"],
-        typer.Option(help="Whole queries; pairs alike; by label or disagreement; or where a judge is unsure."),
+        typer.Option(help="Whole queries; any pairs; by label or disagreement; or where a judge is unsure."),
     ] = "queries",
     form: Annotated[
         Literal["grades", "best"], typer.Option(help="Grade each passage, or choose the best of two or three.")
@@ -83,7 +83,7 @@ def sample(
     if answers is not None:
         runs = [name.strip() for name in answers.split(",")]
         if len(runs) != 2 or opened.quality is None:
-            raise UsageError("--answers names two runs of a folder of results: --answers bm25,dense")
+            raise UsageError("--answers needs two runs of a results folder: --answers bm25,dense")
         config = opened.prepared.config
         made = draw_answers(
             collection,
@@ -99,7 +99,7 @@ def sample(
         )
     else:
         if depth is not None:
-            raise UsageError("--depth goes with --answers: documents are sampled from the experiment's own depth")
+            raise UsageError("--depth goes with --answers: documents are sampled down to the experiment's own depth")
         made = draw(
             collection,
             n=n,
@@ -140,10 +140,10 @@ def _precision(made: Sample, opened: Finished, by: str | None) -> str:
     )
     if found:
         told = ", ".join(f"{what} to ±{width:.3f}" for what, width in found.items())
-        return f"Expect, of people's labels alone and going by the labels that are there: {told} (95 %)."
+        return f"Expect from people's labels alone, judging by the existing labels: {told} (95 %)."
     n = len({task.query_id for task in made.tasks}) if made.design == "queries" else len(made.tasks)
     low, high = wilson(n // 2, n)
-    return f"Expect a share to be known to about ±{50 * (high - low):.0f} points (95 %), from people's labels alone."
+    return f"Expect to know a share to about ±{50 * (high - low):.0f} points (95 %), from people's labels alone."
 
 
 @annotate.command()
@@ -221,18 +221,18 @@ def ask(
     write_atomic(out, text)
     told = ", ".join(f"{name} {n:,}" for name, n in sorted(counts.items()))
     console().print(f"{told}: {out}", markup=False, highlight=False)
-    _say("nobody has held these preferences against people's yet: read both together, and look at their agreement")
+    _say("these preferences have not been compared with people's yet: read both together, and look at their agreement")
 
 
 @annotate.command()
 def read(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Downloads, CSV files, Label Studio exports.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Qrels to write; of answers a quality table (.csv).")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Qrels to write; for answers, a quality table (.csv).")],
     sample: Annotated[
         Path | None, typer.Option(help="The sample; needed for CSV, for Label Studio and for --adjudicate.")
     ] = None,
     assessor: Annotated[
-        list[str] | None, typer.Option(help="Take the result from this assessor only; repeat (default: all).")
+        list[str] | None, typer.Option(help="Use only this assessor; repeat for several (default: all).")
     ] = None,
     rule: Annotated[str, typer.Option(help="majority, mean, adjudicated or best:NAME.")] = "majority",
     adjudicate: Annotated[
@@ -250,7 +250,7 @@ def read(
     asked = None if sample is None else Sample.read(sample)
     judgments = read_judgments(files, asked)
     if adjudicate is not None and asked is None:
-        raise UsageError("--adjudicate shows the texts again: name the sample too (--sample)")
+        raise UsageError("--adjudicate shows the texts again, so it needs the sample (--sample)")
     answers = judgments.sample.form == "answers"
     check_target(out, table=answers)
     if not answers and out.suffix in (".csv", ".tsv", ".parquet", ".json"):
@@ -300,7 +300,9 @@ def _opened(people: Path, results: Path, names: list[str] | None) -> tuple[Finis
 
     opened = open_results(results)
     if not opened.labelings:
-        raise UsageError(f"{results}: is an experiment file; machine labels are in the folder of its results")
+        raise UsageError(
+            f"{results} is an experiment file: name the folder of its results, which holds the machine labels"
+        )
     unknown = next((name for name in names or () if name not in opened.labelings), None)
     if unknown is not None:
         raise UsageError(not_among("labeling", unknown, opened.labelings))
@@ -337,7 +339,7 @@ def validate(
     if part == "test":
         earlier = log_opening(people.with_name(f"{people.name}.opened.json"), f"{name}, threshold {threshold:g}")
         if earlier:
-            _say(f"the test part was opened before ({'; '.join(earlier)}): what was chosen since is not tested by it")
+            _say(f"the test part was opened before ({'; '.join(earlier)}): it does not test what was chosen since")
 
 
 @annotate.command()
@@ -390,7 +392,7 @@ def plan(
     except ValueError:
         raise UsageError(f"--more {more}: expected whole numbers, separated by commas") from None
     if min(steps) < 1:
-        raise UsageError("--more is how many further queries: at least 1")
+        raise UsageError("--more, how many further queries, must be at least 1")
     opened, said, machines = _opened(people, results, labeling)
     show(planned(opened.prepared.collection, said, machines, measures, steps), format)
 
@@ -411,7 +413,7 @@ def verdict(
 
     parsed = parse_measures(measure)
     if len(parsed) != 1:
-        raise UsageError(f"--measure {measure!r} is {len(parsed)} measures: a verdict is about one")
+        raise UsageError(f"--measure {measure!r} names {len(parsed)} measures, but a verdict is about one")
     opened, said, machines = _opened(people, results, labeling)
     collection, analysis = opened.prepared.collection, opened.prepared.config.analysis
     quality = as_quality(collection, said, measure)
@@ -427,7 +429,7 @@ def verdict(
         confidence=analysis.confidence,
     )
     if format == "table":
-        console().print("What people say of the documents stands for the quality of answers here.")
+        console().print("Here, people's judgments of the documents stand for the quality of answers.")
         for sentence in found.verdict.sentences:
             console().print(sentence, markup=False, highlight=False)
     else:

@@ -115,7 +115,7 @@ def corrected_mean(people: Floats, machine: Floats, every: Floats, confidence: f
     """
     n, total = len(people), len(every)
     if n < 3:
-        raise UsageError(f"people judged {n} queries: a corrected mean needs three at least")
+        raise UsageError(f"people judged {n} queries: a corrected mean needs at least three")
     y, f = people - people.mean(), machine - machine.mean()
     # Sums of products without each query: leaving a point out takes n / (n - 1) of its product away.
     cross = (y * f).sum() - n / (n - 1) * y * f
@@ -215,7 +215,7 @@ def correct(
     if open_:
         notes.append(
             f"{open_:,} of {len(asked):,} pairs have no human label (skipped, undecided or not reached); the estimates"
-            " hold if that has nothing to do with their relevance"
+            " hold only if that is unrelated to their relevance"
         )
     rows: list[Row] = []
     for name, labeling in labelings.items():
@@ -230,7 +230,7 @@ def correct(
             if whole and rest < shown:
                 notes.append(
                     f"{measure} rests on {rest:,} of the {shown:,} queries that people were asked about; the others are"
-                    " left out, since pairs of theirs have no label. Have these judged or adjudicated first"
+                    " excluded, since some of their pairs have no label. Have these judged or adjudicated first"
                 )
             if np.mean([float(row["weight"]) for row in found]) < _USELESS:
                 notes.append(f"{name} tells next to nothing about people's {measure}: its labels are not worth using")
@@ -344,7 +344,7 @@ def as_quality(collection: Collection, people: People, measures: str | Sequence[
         UsageError: people judged single pairs, or a measure has no cutoff.
     """
     if not whole_queries(collection, people.asked):
-        raise UsageError("single pairs give no score of a query: sample whole queries (--design queries)")
+        raise UsageError("queries cannot be scored by single pairs: sample whole queries (--design queries)")
     parsed = parse_measures(measures)
     bare = next((measure for measure in parsed if measure.cutoff is None), None)
     if bare is not None:

@@ -34,7 +34,9 @@ class Preferring:
     def __post_init__(self) -> None:
         prompt = self.asker.prompt
         if prompt.kind != "preference":
-            raise UsageError(f"the prompt {prompt.name!r} compares no two answers ({prompt.kind}): use prefer-answer")
+            raise UsageError(
+                f"the prompt {prompt.name!r} does not compare two answers ({prompt.kind}): use prefer-answer"
+            )
         if dict(prompt.output.form.options) != {w: i for i, w in enumerate(_WORDS)}:
             raise UsageError(f"the prompt {prompt.name!r} must offer {', '.join(_WORDS)}, numbered from 0")
 
@@ -81,7 +83,7 @@ async def prefer(sample: Sample, asker: Asker, session: Session) -> tuple[str, d
         StoppedError: the endpoint or the budget ended it; the replies so far are in the store.
     """
     if sample.form != "answers":
-        raise UsageError("passages are judged by labelers (judgekit label); this is for answers side by side")
+        raise UsageError("this compares answers side by side; to judge passages, use a labeler (judgekit label)")
     program = Preferring(asker)
     tasks = [task for task in sample.tasks if not task.repeat_of]
     rows, counts = [], dict[str, int]()

@@ -116,9 +116,11 @@ def read_judgments(files: Iterable[Path], sample: Sample | None = None) -> Judgm
     for path in files:
         one = _read(path, sample)
         if sample is not None and one.sample.name != sample.name:
-            raise DataError("is of another sample than the one given: judgments of two samples are not mixed", path)
+            raise DataError(
+                "belongs to another sample than the one given: judgments of two samples cannot be mixed", path
+            )
         if found is not None and one.sample.name != found.sample.name:
-            raise DataError("is of another sample than the files before it: read each sample by itself", path)
+            raise DataError("belongs to another sample than the files before it: read each sample by itself", path)
         for row in one.rows:
             key = row.task.task, row.assessor
             if key in seen:
@@ -138,14 +140,14 @@ def _read(path: Path, sample: Sample | None) -> Judgments:
     if start == b"{":
         return _download(path)
     if sample is None:
-        raise UsageError(f"{path}: a CSV file or a Label Studio export is read together with its sample: name it too")
+        raise UsageError(f"{path}: a CSV file or a Label Studio export needs its sample: name it too")
     tasks = {task.task: task for task in sample.tasks}
     rows = _label_studio(path, data, sample) if start == b"[" else _csv_rows(path, data, sample)
     said: dict[tuple[str, str], Judgment] = {}
     for line, row in rows:
         where = None if line == 0 else line
         if row["sample"] != sample.name:
-            raise DataError("is of another sample than the one given", path, where)
+            raise DataError("belongs to another sample than the one given", path, where)
         task = tasks.get(row["task"])
         if task is None:
             raise DataError(f"task {row['task']!r} is not in the sample", path, where)
@@ -354,7 +356,7 @@ def _label_studio(path: Path, data: bytes, sample: Sample) -> Iterator[tuple[int
                 skipped = "skipped" if made.get("was_cancelled") else ""
                 yield 0, {**base, "assessor": str(who), "rating": rating, "skipped": skipped, "comment": comment}
         except (KeyError, TypeError, AttributeError, IndexError) as error:
-            reason = f"task {number} is not one of a Label Studio export of this sample ({error!r})"
+            reason = f"task {number} does not belong to a Label Studio export of this sample ({error!r})"
             raise DataError(reason, path) from None
 
 
@@ -390,7 +392,7 @@ def resolve(judgments: Judgments, rule: str = "majority", name: str = "people") 
     """
     sample, rows = judgments.sample, [row for row in judgments.rows if not row.task.repeat_of]
     if sample.form == "answers":
-        raise UsageError("preferences between answers are not labels of documents: they are read as answer quality")
+        raise UsageError("these are preferences between answers, not labels of documents: read them as answer quality")
     scale = Scale.parse(sample.scale)
     if sample.form == "best":
         return _chosen(rows, name)
@@ -489,7 +491,7 @@ def read_people(path: Path, collection: Collection) -> People:
     ).astype({"probability": "float64"})
     for query_id, doc_id, content in zip(table["query_id"], table["doc_id"], table["content"], strict=True):
         if query_id not in collection.queries:
-            raise DataError(f"query {query_id!r} is not in the experiment: these labels are of another one", path)
+            raise DataError(f"query {query_id!r} is not in this experiment: these labels belong to another", path)
         (doc,) = collection.docs.get([doc_id])
         if content and content != content_of(collection.queries[query_id].text, ((doc.title, doc.text),)):
             raise DataError(f"query {query_id!r}, doc {doc_id!r}: the text is not the one that people judged", path)
@@ -509,7 +511,7 @@ def preferences(judgments: Judgments, model: str = "people") -> pd.DataFrame:
         UsageError: the judgments are not of answers.
     """
     if judgments.sample.form != "answers":
-        raise UsageError("these are judgments of documents: they are read as labels")
+        raise UsageError("these are judgments of documents: read them as labels")
     depth = int(judgments.sample.design.partition("depth=")[2].partition(",")[0] or 1)
     rows = []
     for row in judgments.rows:

@@ -85,7 +85,7 @@ def draw(
     random = np.random.default_rng(seed)
     pairs = [(query_id, doc_id) for query_id, docs in collection.pairs.items() for doc_id in docs]
     if not pairs:
-        raise UsageError("the pool holds no pair to sample from")
+        raise UsageError("the pool is empty, so no pair can be sampled")
     queries = [query_id for query_id, docs in collection.pairs.items() if docs]
     if form == "best" and design != "queries":
         raise UsageError("form 'best' shows documents of one query side by side: use the design 'queries'")
@@ -143,7 +143,7 @@ def draw_answers(
     """
     _check(n, assessors, overlap, duplicates)
     if len(set(runs)) != 2:
-        raise UsageError(f"the answers of two different runs are compared, not of {', '.join(runs)}")
+        raise UsageError(f"name two different runs whose answers to compare, not {', '.join(runs)}")
     texts = []
     for run in runs:
         of_run = quality[(quality["run"] == run) & (quality["depth"] == depth)]
@@ -175,18 +175,18 @@ def draw_answers(
 
 def _check(n: int, assessors: Sequence[str], overlap: int, duplicates: float) -> None:
     if n < 1:
-        raise UsageError(f"n is how many to draw: at least 1, not {n}")
+        raise UsageError(f"n, how many to draw, must be at least 1, not {n}")
     if len(set(assessors)) < len(assessors) or not all(name.strip() for name in assessors):
         raise UsageError(f"assessors need distinct names, not {', '.join(assessors) or 'none'}")
     if not 1 <= overlap <= len(assessors):
-        raise UsageError(f"overlap is how many assessors judge a pair: from 1 to {len(assessors)}, not {overlap}")
+        raise UsageError(f"overlap, how many assessors judge a pair, must be from 1 to {len(assessors)}, not {overlap}")
     if not 0 <= duplicates <= 0.5:
-        raise UsageError(f"duplicates is the share of tasks shown twice, from 0 to 0.5: not {duplicates:g}")
+        raise UsageError(f"duplicates, the share of tasks shown twice, must be from 0 to 0.5, not {duplicates:g}")
 
 
 def _enough(n: int, there: int, what: str) -> None:
     if n > there:
-        raise UsageError(f"{n:,} {what} were asked for, and there are {there:,}")
+        raise UsageError(f"{n:,} {what} were asked for, but only {there:,} exist")
 
 
 def _rubric(prompt: str, prompts: Path | None) -> tuple[Scale, tuple[str, ...], str]:
@@ -216,7 +216,7 @@ def _drawn(
         raise UsageError(not_among("labeling", by, labelings))
     if design == "doubtful":
         if by is None:
-            raise UsageError("design 'doubtful' goes by the probabilities of one labeling: name it with by")
+            raise UsageError("design 'doubtful' draws by the probabilities of one labeling: name it with by")
         if labelings[by].scale.kind != "unit":
             raise UsageError(f"design 'doubtful' needs probabilities, and {by!r} has the scale {labelings[by].scale}")
         said = labelings[by].at(pairs)

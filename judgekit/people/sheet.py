@@ -70,7 +70,7 @@ def make_sheets(sample: Sample, out: Path) -> list[Path]:
         DataError: a page cannot be written.
     """
     if out.suffix not in (".html", ".htm"):
-        raise UsageError(f"{out}: the name of a page ends in .html")
+        raise UsageError(f"{out}: the name of a page must end in .html")
     names = sample.assessors
     paths = [out] if len(names) == 1 else [out.with_name(f"{out.stem}-{slug(name)}{out.suffix}") for name in names]
     for name, path in zip(names, paths, strict=True):

@@ -119,7 +119,7 @@ def validate(
     """
     cut = people.labeling.scale.min_rel
     if cut is None:
-        raise UsageError("these labels by people are shares of choices: they do not say what is relevant")
+        raise UsageError("these human labels are shares of choices, which do not say what is relevant")
     if not labelings:
         raise UsageError("give a labeling to validate")
     said = people.labeling.table[["query_id", "doc_id", "relevance", "status"]]
@@ -141,14 +141,14 @@ def validate(
             bias = _weighted(guess, dev["probability"]) - _weighted(truth, dev["probability"])
             rows.append((name, threshold, len(dev), se, sp, (se + sp) / 2, bias))
     if not rows:
-        raise UsageError("dev has no pair that people call relevant, or none that they call not relevant: judge more")
+        raise UsageError("dev needs pairs that people call relevant and pairs that they call not relevant: judge more")
     columns = ["labeling", "threshold", "pairs", "sensitivity", "specificity", "balanced", "bias"]
     grid = pd.DataFrame(rows, columns=columns)
     best = grid.iloc[int(grid["balanced"].to_numpy().argmax())]
     chosen = str(best["labeling"]), float(best["threshold"])
     held = joined[chosen[0]][joined[chosen[0]]["part"] == part]
     if not len(held):
-        raise UsageError(f"the part {part!r} has no pair that both people and {chosen[0]} labelled")
+        raise UsageError(f"people and {chosen[0]} labelled no common pair in the part {part!r}")
     test, notes = _shares(held, cut, chosen, labelings[chosen[0]], confidence)
     grades = _per_grade(held, confidence) if people.labeling.scale == labelings[chosen[0]].scale else pd.DataFrame()
     return Validation(grid, chosen, test, grades, part, notes)
@@ -173,7 +173,7 @@ def _shares(
         "specificity": (int((~guess & ~truth).sum()), int((~truth).sum())),
         "precision": (int((guess & truth).sum()), int(guess.sum())),
         "accuracy": (int((guess == truth).sum()), len(truth)),
-        "accuracy of always saying the commoner": (int(max(truth.sum(), (~truth).sum())), len(truth)),
+        "accuracy of always choosing the commoner": (int(max(truth.sum(), (~truth).sum())), len(truth)),
     }
     rows: list[tuple[object, ...]] = []
     for what, (hits, n) in counts.items():
@@ -197,10 +197,10 @@ def _shares(
         )
     )
     notes = []
-    if counts["accuracy"][0] <= counts["accuracy of always saying the commoner"][0]:
-        notes.append(f"{chosen[0]} is right no more often than always saying what is commoner")
+    if counts["accuracy"][0] <= counts["accuracy of always choosing the commoner"][0]:
+        notes.append(f"{chosen[0]} is right no more often than always choosing the commoner label")
     if min(n1, n0) < 20:
-        notes.append(f"only {n1} relevant and {n0} other pairs: the intervals are wide, judge more pairs")
+        notes.append(f"only {n1} relevant and {n0} other pairs: intervals are wide, so judge more pairs")
     return pd.DataFrame(rows, columns=["what", "value", "ci_low", "ci_high", "pairs"]), tuple(notes)
 
 
@@ -224,7 +224,7 @@ def log_opening(path: Path, what: str) -> tuple[str, ...]:
             before = json.loads(path.read_bytes())["opened"]  # not as an input: it is written again below
             earlier = tuple(f"{each['at']} for {each['what']}" for each in before)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DataError("is not the log of when the test part was opened", path) from error
+            raise DataError("does not log when the test part was opened", path) from error
     else:
         earlier = ()
     now = datetime.now(UTC).isoformat(timespec="seconds")

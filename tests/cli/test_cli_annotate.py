@@ -94,9 +94,9 @@ def test_answers_of_two_runs_become_quality(finished, judgekit):
 WRONG = [
         (["sample", "experiment.toml", "--design", "stratified", "-o", "s.jsonl", "--n", "3"],
          "needs the labels of a finished run"),
-        (["sample", "experiment.toml", "--n", "7", "-o", "s.jsonl"], "7 queries were asked for, and there are 6"),
+        (["sample", "experiment.toml", "--n", "7", "-o", "s.jsonl"], "7 queries were asked for, but only 6 exist"),
         (["sample", "experiment.toml", "--depth", "2", "-o", "s.jsonl"], "--depth goes with --answers"),
-        (["sample", "out", "--answers", "good", "-o", "s.jsonl"], "--answers names two runs"),
+        (["sample", "out", "--answers", "good", "-o", "s.jsonl"], "--answers needs two runs"),
         (["sample", "nowhere", "-o", "s.jsonl"], "nowhere"),
         (["sample", "experiment.toml", "--seed", "-1", "-o", "s.jsonl"], "--seed"),
         (["make", "s.jsonl", "-o", "x"], "the name of a page ends in .html"),
@@ -105,7 +105,7 @@ WRONG = [
         (["read", "queries.jsonl", "-o", "people.qrels"], "queries.jsonl, line 1: is not judgments"),
         (["correct", "nope.qrels", "out"], "nope.qrels: no such file"),
         (["correct", "good.trec", "out"], "good.trec.sample.json is not beside it"),
-        (["correct", "good.trec", "experiment.toml"], "machine labels are in the folder of its results"),
+        (["correct", "good.trec", "experiment.toml"], "name the folder of its results"),
         (["validate", "good.trec", "out", "-l", "jugde"], "unknown labeling 'jugde'"),
         (["plan", "good.trec", "out", "--more", "ten"], "expected whole numbers"),
     ]  # fmt: skip

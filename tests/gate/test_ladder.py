@@ -187,4 +187,4 @@ def test_compare_says_that_the_ladder_needs_the_run(judgekit: Judgekit, reposito
     ).to_csv("quality.csv", index=False)
     said = judgekit("compare", "--scores", "scores.csv", "--quality", "quality.csv", "--use", "guard")
     assert said.code == 2
-    assert "needs the run itself: `judgekit run`" in said.err
+    assert "needs the run itself: use `judgekit run`" in said.err

@@ -80,14 +80,14 @@ def test_its_preferences_are_held_against_people_s_and_kept_apart(sample, tmp_pa
 
 
 def test_only_preference_prompts_with_its_four_words_and_only_answers(sample, collection, tmp_path):
-    with pytest.raises(UsageError, match="compares no two answers"):
+    with pytest.raises(UsageError, match="does not compare two answers"):
         Preferring(Asker(ENDPOINT, load_prompt("binary")))
     own = tmp_path / "mine.toml"
     shipped = Path(load_prompt.__code__.co_filename).parents[2] / "prompts" / "prefer-answer.toml"
     own.write_text(shipped.read_text().replace("Tie = 1", "Same = 1"))
     with pytest.raises(UsageError, match="must offer Neither, Tie, B, A"):
         Preferring(Asker(ENDPOINT, load_prompt(own)))
-    with pytest.raises(UsageError, match="judged by labelers"):
+    with pytest.raises(UsageError, match="use a labeler"):
         asked(draw(collection, n=2), "A", tmp_path)
 
 

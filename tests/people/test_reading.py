@@ -231,16 +231,16 @@ def test_files_that_do_not_belong_together_are_refused(collection, truth, judged
     one = draw(collection, n=5, design="pairs", prompt="binary")
     other = draw(collection, n=5, design="pairs", prompt="binary", seed=2)
     files = [judged(s, "1", lambda row: truth[pair(row)], f"{i}.jsonl") for i, s in enumerate((one, other))]
-    with pytest.raises(DataError, match="is of another sample than the files before it"):
+    with pytest.raises(DataError, match="belongs to another sample than the files before it"):
         read_judgments(files)
-    with pytest.raises(DataError, match="is of another sample than the one given"):
+    with pytest.raises(DataError, match="belongs to another sample than the one given"):
         read_judgments(files[:1], other)
     copy = tmp_path / "copy.jsonl"
     copy.write_bytes(files[0].read_bytes())
     with pytest.raises(DataError, match=r"is judged by assessor '1' in .*0\.jsonl as well"):
         read_judgments([files[0], copy])
     (tmp_path / "x.csv").write_text("task,rating\n")
-    with pytest.raises(UsageError, match="read together with its sample"):
+    with pytest.raises(UsageError, match="needs its sample"):
         read_judgments([tmp_path / "x.csv"])
 
 

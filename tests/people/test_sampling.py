@@ -125,7 +125,7 @@ def test_only_answers_that_differ_are_compared(collection):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"n": 61}, "61 queries were asked for, and there are 60"),
+        ({"n": 61}, "61 queries were asked for, but only 60 exist"),
         ({"n": 0}, "at least 1, not 0"),
         ({"n": 5, "overlap": 2}, "from 1 to 1, not 2"),
         ({"n": 5, "duplicates": 0.9}, "from 0 to 0.5"),

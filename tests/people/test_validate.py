@@ -53,7 +53,7 @@ def test_the_shares_are_counted_with_their_intervals_beside_a_constant(people, t
     assert rows.loc["sensitivity", "value"] == hits / len(right)
     assert rows.loc["sensitivity", "pairs"] == len(right)
     assert rows.loc["sensitivity", "ci_low"] < hits / len(right) < rows.loc["sensitivity", "ci_high"]
-    constant = rows.loc["accuracy of always saying the commoner", "value"]
+    constant = rows.loc["accuracy of always choosing the commoner", "value"]
     assert constant == max(len(right), len(held) - len(right)) / len(held)
     true = np.mean(list(truth.values()))
     corrected = rows.loc["share of relevant pairs, corrected"]
@@ -85,7 +85,7 @@ def test_a_judge_no_better_than_a_constant_is_named(people, machine):
     random = np.random.default_rng(9)
     table = machine.table.assign(relevance=random.integers(0, 2, len(machine)).astype(float))
     notes = validate(people, {"coin": Labeling("coin", machine.scale, table)}, part="test").notes
-    assert any("right no more often than always saying what is commoner" in note for note in notes)
+    assert any("right no more often than always choosing the commoner label" in note for note in notes)
 
 
 def test_opening_the_test_part_is_logged(tmp_path):
@@ -95,7 +95,7 @@ def test_opening_the_test_part_is_logged(tmp_path):
     with noting_reads():  # as in a command, which never replaces what it read
         assert len(log_opening(path, "again")) == 2
     path.write_text("[]")
-    with pytest.raises(DataError, match="is not the log"):
+    with pytest.raises(DataError, match="does not log"):
         log_opening(path, "x")
 
 
