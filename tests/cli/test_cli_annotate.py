@@ -99,7 +99,7 @@ WRONG = [
         (["sample", "out", "--answers", "good", "-o", "s.jsonl"], "--answers needs two runs"),
         (["sample", "nowhere", "-o", "s.jsonl"], "nowhere"),
         (["sample", "experiment.toml", "--seed", "-1", "-o", "s.jsonl"], "--seed"),
-        (["make", "s.jsonl", "-o", "x"], "the name of a page ends in .html"),
+        (["make", "s.jsonl", "-o", "x"], "the name of a page must end in .html"),
         (["make", "experiment.toml", "-o", "x.html"], "experiment.toml, line 1"),
         (["export", "s.jsonl", "-o", "x.pdf"], "ends in .csv (spreadsheet) or .json (Label Studio)"),
         (["read", "queries.jsonl", "-o", "people.qrels"], "queries.jsonl, line 1: is not judgments"),
