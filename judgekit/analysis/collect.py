@@ -311,7 +311,9 @@ class Collector:
                 continue
             where = panel.defined(index)
             values = {"score": _steps(panel.scores[index][where]), "quality": _steps(panel.quality[where])}
-            counted = pd.DataFrame(values).value_counts(sort=False).rename("n").reset_index()
+            counted = (
+                pd.DataFrame(values).groupby(["score", "quality"], as_index=False).size().rename(columns={"size": "n"})
+            )
             found.append(counted.assign(labeling=name)[["labeling", "score", "quality", "n"]])
         return pd.concat([each for each in found if len(each)] or found, ignore_index=True)
 
