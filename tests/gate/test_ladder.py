@@ -145,7 +145,7 @@ def test_an_experiment_for_the_use_guard_says_what_its_labels_would_notice(
     scores = pd.read_parquet(repository / "out" / "scores.parquet")
     assert set(scores["run"]) - {"all"} == {"old", "new"}, "copies are never among the runs"
     report = json.loads((repository / "out" / "report.json").read_text())
-    assert "To choose between retrievers" in json.dumps(report)
+    assert [use["use"] for use in report["uses"]] == ["guard", "choose-runs", "find-questions"]
     assert "The degradation ladder" in (repository / "out" / "report.html").read_text()
     again = judgekit("report", "out")
     assert again.code == 0, again.err
