@@ -31,7 +31,6 @@ __all__ = [
     "LABELS",
     "NOT_MISSING",
     "NO_FAILURE",
-    "PAIRS",
     "QUALITY",
     "RATINGS",
     "RUN",
@@ -233,7 +232,6 @@ def _printable(value: Any) -> Any:
 
 
 RUN: Final = Table("run", {"query_id": "id", "doc_id": "id", "score": "float"}, {})
-PAIRS: Final = Table("pairs", {"query_id": "id", "doc_id": "id"}, {})
 SPAN: Final = {"page_id": "str", "start": "float", "end": "float"}
 """Columns that say where on its page a document stands, in characters; "" and NaN where nobody says it."""
 LABELS: Final = Table(

@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.data.files import read_table, write_table
-from judgekit.data.tables import COMPARISON, LABELS, PAIRS, QUALITY, RATINGS, RUN, SCHEMA_VERSION, SCORES, Table
+from judgekit.data.tables import COMPARISON, LABELS, QUALITY, RATINGS, RUN, SCHEMA_VERSION, SCORES, Table
 from judgekit.errors import DataError, UsageError
 
+PAIRS = Table("pairs", {"query_id": "id", "doc_id": "id"}, {})
 Rows = list[tuple[str, str, str, str, float]]
 strange = [
     "007",

@@ -32,12 +32,12 @@ ENDS = {
 @given(cases(most=6, scales=tuple(ENDS)), st.data())
 def test_bounds_contain_every_completion_and_are_exact_where_they_can_be(case: Case, data: st.DataObject) -> None:
     docs = sorted({*case.scores, *case.labels, "hole"})
-    holes = data.draw(st.lists(st.sampled_from(docs), min_size=1, max_size=2, unique=True))
-    known = {d: v for d, v in case.labels.items() if d not in holes}
-    labeling = Case(case.scores, known, case.scale).labeling(dict.fromkeys(holes, "unparsed"))
+    gaps = data.draw(st.lists(st.sampled_from(docs), min_size=1, max_size=2, unique=True))
+    known = {d: v for d, v in case.labels.items() if d not in gaps}
+    labeling = Case(case.scores, known, case.scale).labeling(dict.fromkeys(gaps, "unparsed"))
     found = evaluate([case.run()], [labeling], MEASURES, missing="bounds")
     values = ENDS[str(case.scale)]
-    completions = [known | dict(zip(holes, v, strict=True)) for v in product(values, repeat=len(holes))]
+    completions = [known | dict(zip(gaps, v, strict=True)) for v in product(values, repeat=len(gaps))]
     ranked = case.ranked()
     scores = [case.scores[d] for d in ranked]
     for i, measure in enumerate(MEASURES):
@@ -50,8 +50,8 @@ def test_bounds_contain_every_completion_and_are_exact_where_they_can_be(case: C
             continue
         assert low <= min(defined) + 1e-12, str(measure)
         assert high >= max(defined) - 1e-12, str(measure)
-        loose = measure.option("best") or measure.option("judged_only")
-        if measure.name in EXACT and not loose:
+        inexact = measure.option("best") or measure.option("judged_only")
+        if measure.name in EXACT and not inexact:
             assert (low, high) == pytest.approx((min(defined), max(defined))), str(measure)
         value = found.values[i, 0, 0, 0]
         assert isnan(value) or value == low == high
@@ -78,9 +78,9 @@ def test_bounds_on_floats_contain_completions(case: Case, data: st.DataObject) -
 def test_unjudged_documents_can_be_holes_too(case: Case) -> None:
     found = evaluate([case.run(Ties.DOC_ASC)], [case.labeling()], MEASURES, query_ids=["q"], unjudged="bounds")
     ranked = sorted(case.scores, key=lambda d: (-case.scores[d], d))
-    holes = [d for d in ranked if d not in case.labels]
-    for values in product((0.0, 1.0), repeat=len(holes)):
-        labels = case.labels | dict(zip(holes, values, strict=True))
+    gaps = [d for d in ranked if d not in case.labels]
+    for values in product((0.0, 1.0), repeat=len(gaps)):
+        labels = case.labels | dict(zip(gaps, values, strict=True))
         for i, measure in enumerate(MEASURES):
             if ("qrels", str(measure)) not in found.reasons:
                 one = score(measure, ranked, labels, case.scale, [case.scores[d] for d in ranked])
@@ -100,8 +100,8 @@ def test_missing_and_unjudged_documents_are_treated_apart(
     missing, unjudged = options
     lost = data.draw(st.lists(st.sampled_from(sorted(case.labels)), max_size=1))
     known = {d: v for d, v in case.labels.items() if d not in lost}
-    holes = [d for d in sorted(case.scores) if d not in case.labels] if unjudged == "bounds" else []
-    holes += lost if missing == "bounds" else []
+    gaps = [d for d in sorted(case.scores) if d not in case.labels] if unjudged == "bounds" else []
+    gaps += lost if missing == "bounds" else []
 
     def scored(labels: dict[str, float], gone: list[str], **change: str) -> Evaluation:
         labeling = Case(case.scores, labels, case.scale).labeling(dict.fromkeys(gone, "failed"))
@@ -109,15 +109,15 @@ def test_missing_and_unjudged_documents_are_treated_apart(
 
     found = scored(known, lost, missing=missing, unjudged=unjudged)
     rest = "nonrelevant" if unjudged == "bounds" else unjudged
-    for values in product(ENDS[str(case.scale)], repeat=min(len(holes), 3)):
-        labels = known | dict(zip(holes, values, strict=False)) | dict.fromkeys(holes[3:], 0.0)
+    for values in product(ENDS[str(case.scale)], repeat=min(len(gaps), 3)):
+        labels = known | dict(zip(gaps, values, strict=False)) | dict.fromkeys(gaps[3:], 0.0)
         one = scored(labels, lost if missing in ("zero", "condense") else [], unjudged=rest, missing=missing)
         one_value = one.values if not one.bounded else one.low
         for i, measure in enumerate(MEASURES):
             value = one_value[i, 0, 0, 0]
             if ("qrels", str(measure)) not in found.reasons and not isnan(value):
                 assert found.low[i, 0, 0, 0] - 1e-12 <= value <= found.high[i, 0, 0, 0] + 1e-12, str(measure)
-    if not holes:
+    if not gaps:
         np.testing.assert_array_equal(found.values, scored(known, lost, missing=missing, unjudged=rest).values)
 
 
