@@ -253,9 +253,13 @@ class Lease:
         while True:
             self._wake.clear()
             needs = {e.name: (limiter.active, limiter.waiting) for e, limiter in self.limiters.items()}
-            given = await self.owner("renew", self.who, needs, told)
-            for endpoint, limiter in self.limiters.items():
-                limiter.resize(*(given or {}).get(endpoint.name, (0, math.inf, math.inf)))
+            # Who is not heard for long is taken for dead, and others get its slots: it stops before that.
+            late = asyncio.get_running_loop().call_later(_DEAD_S - 2 * _RENEW_S, self._resize, {})
+            try:
+                given = await self.owner("renew", self.who, needs, told)
+            finally:
+                late.cancel()
+            self._resize(given or {})
             if given is None and not any(limiter.active for limiter in self.limiters.values()):
                 return
             try:
@@ -264,6 +268,10 @@ class Lease:
                 await asyncio.sleep(0.02)  # until what waits for the new gate does
             except TimeoutError:
                 pass
+
+    def _resize(self, given: Mapping[str, tuple[int, float, float]]) -> None:
+        for endpoint, limiter in self.limiters.items():
+            limiter.resize(*given.get(endpoint.name, (0, math.inf, math.inf)))
 
     async def leave(self, told: tuple[str, dict[str, Event], list[str]]) -> None:
         """Give everything back."""

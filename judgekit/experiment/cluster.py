@@ -66,11 +66,9 @@ class _Worker:
     def __init__(self, job: Job, owner: Any, budget: Budget) -> None:
         self._job, self._owner, self._budget = job, owner, budget
 
-    def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
-        names = [str(name) for name in batch["name"]]
-        for name in names:
-            run_sync(self._work(name))
-        return {"name": names}
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        run_sync(self._work(str(batch["name"][0])))
+        return batch
 
     async def _work(self, name: str) -> None:
         async def call(method: str, *args: Any) -> Any:

@@ -144,7 +144,8 @@ class Job:
     def of(cls, prepared: Prepared, folder: str, hashes: Sequence[str], wait_s: float = 0.0) -> Job:
         """Return the job of an experiment; ``hashes`` are those of the files that it reads."""
         # What was imported is there already, and is rated where the partitions come together.
-        config, asked = prepared.config, [name for name, one in prepared.answering.items() if not _imported(one)]
+        config, all_asked = prepared.config, prepared.answering.items()
+        asked = tuple(name for name, one in all_asked if not isinstance(one.answerer, Imported))
         answers = config.answers.model_copy(update={"imported": None})
         servers = [
             (e.name, e.identity, e.model, e.api, sorted(e.params.items()), e.complete) for e in prepared.endpoints
@@ -153,17 +154,13 @@ class Job:
         parts = (config.data, config.labelers, answers, config.metrics, servers, measures, sorted(hashes))
         digest = hashlib.sha256(repr((__version__, parts)).encode()).hexdigest()
         told, path = config.model_copy(update={"answers": answers}).toml(), str(config.path.absolute())
-        return cls(folder, told, path, measures, tuple(asked), config.executor.flush_s, wait_s, digest)
+        return cls(folder, told, path, measures, asked, config.executor.flush_s, wait_s, digest)
 
     def experiment(self) -> Config:
         """Return the experiment file."""
         import tomllib
 
         return parse_config(tomllib.loads(self.config), Path(self.path))
-
-
-def _imported(answering: stages.Answering) -> bool:
-    return isinstance(answering.answerer, Imported)
 
 
 def _place(query: Query, of: int) -> int:

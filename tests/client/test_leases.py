@@ -8,6 +8,7 @@ import random
 
 import pytest
 
+from judgekit.client import leases as room
 from judgekit.client.budget import Budget
 from judgekit.client.leases import Lease, Leases, shares
 from judgekit.errors import BudgetError
@@ -58,6 +59,27 @@ def test_the_slots_of_the_dead_go_to_the_others_and_never_more_than_there_are() 
         held[who] = (now, max(given["e"][0], active), given["e"][1])
         assert sum(slots for _, slots, _ in held.values()) <= 7
         assert sum(rate for *_, rate in held.values()) <= 600.0 + 1e-6
+
+
+def test_who_is_not_answered_sends_nothing_more_before_others_get_its_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "_DEAD_S", 0.1)
+    monkeypatch.setattr(room, "_RENEW_S", 0.02)
+    answers = [{"e": (3, *NO_RATES)}]
+
+    async def call(method: str, *args: object) -> object:
+        return answers.pop() if answers else await asyncio.Event().wait()
+
+    async def go() -> None:
+        lease = Lease("a", call, Budget())
+        limiter = lease.limiter(Endpoint("e", "http://localhost:1/v1", "m"))
+        keeping = asyncio.create_task(lease.keep(NOTHING))
+        await limiter.acquire()
+        async with asyncio.timeout(60):
+            while limiter.maximum:  # noqa: ASYNC110  # it tells nobody
+                await asyncio.sleep(0.01)
+        keeping.cancel()
+
+    asyncio.run(go())
 
 
 def test_of_a_budget_little_lies_idle_and_what_the_dead_had_drawn_is_spent() -> None:
