@@ -75,7 +75,7 @@ Series = Mapping[str, Sequence[Dot]]
 
 @dataclass(frozen=True)
 class _Scope:
-    """One cell that the verdict is about: of one data set, and of one model's answers."""
+    """One cell that the verdict is about, of one model's answers."""
 
     end: str
     words: str
@@ -103,19 +103,15 @@ def places(results: Results) -> dict[str, int]:
 def _scopes(results: Results) -> Iterator[_Scope]:
     frame, primary = results.comparison, results.primary
     frame = frame[(frame["coefficient"] == HEADLINE) & (frame["quality_metric"] == primary.metric)]
-    if "dataset" not in frame:
-        frame = frame.assign(dataset="")
     mine = frame if primary.model == "" else frame[frame["model"] == primary.model]
-    for place, (dataset, model) in enumerate(dict.fromkeys(zip(mine["dataset"], mine["model"], strict=True))):
-        part = frame[frame["dataset"] == dataset]
-        here = part[(part["model"] == model) & (part["depth"] == primary.depth)]
+    for place, model in enumerate(dict.fromkeys(mine["model"])):
+        here = frame[(frame["model"] == model) & (frame["depth"] == primary.depth)]
         if here.empty:
             continue
-        named = [dataset] * bool(dataset) + [f"answers of {model}"] * (primary.model == "" and bool(model))
-        words = f" ({', '.join(named)})" if named else ""
+        words = f" (answers of {model})" if primary.model == "" and model else ""
         # An empty measure stands for the best of each labeling: the first one is drawn.
         measure = primary.measure if primary.measure in set(here["measure"]) else str(here["measure"].iloc[0])
-        part = part.assign(answered=part["model"] == model)
+        part = frame.assign(answered=frame["model"] == model)
         yield _Scope(f"-{place + 1}" if place else "", words, part, measure, places(results))
 
 

@@ -253,14 +253,11 @@ def _quality(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return out
 
 
-def _scores(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Per labeling: measures x runs."""
-    return {
-        str(labeling): rows.pivot(index="measure", columns="run", values="value")
-        .reindex(index=rows["measure"].unique(), columns=rows["run"].unique())
-        .reset_index()
-        for labeling, rows in frame.groupby("labeling", sort=False)
-    }
+def _scores(frame: pd.DataFrame) -> pd.DataFrame | None:
+    """Return the mean scores: labelings and measures x runs."""
+    keys = ["labeling", "measure"]
+    wide = frame.pivot(index=keys, columns="run", values="value").reindex(columns=frame["run"].unique())
+    return None if frame.empty else wide.loc[pd.MultiIndex.from_frame(frame[keys].drop_duplicates())].reset_index()
 
 
 def _names(measures: pd.Series) -> list[str]:
