@@ -130,9 +130,9 @@ def test_the_primary_table_marks_the_best_and_the_cheapest_labeling(make_results
     assert names(("erag", "judge"), None)[1:3] == ["judge among the best", "erag among the best"]
 
 
-def test_single_runs_beyond_the_primary_cell_stay_in_the_file(make_results):
+def test_other_depths_and_metrics_and_single_runs_stay_in_the_file(make_results):
     page = report.render(make_results())
-    assert page.count("<h4>") == 3
+    assert page.count("<p>Each cell: concordance") == 3, "one table for each level"
     assert "Each run on its own" in page
 
 
