@@ -302,6 +302,15 @@ async def serve(
     loop = asyncio.get_running_loop()
 
     class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            # Only now: who reads this may send a request or a signal.
+            host, port = listening.getsockname()[:2]
+            tell(f"serving http://{f'[{host}]' if ':' in host else host}:{port}/v1; Ctrl-C stops")
+            for api, models in relay.models.items():
+                for name, endpoint in models.items():
+                    tell(f"  {name} at {ROUTES[api]}, from {endpoint.address}")
+
         def handle_exit(self, sig: int, frame: object) -> None:
             self.force_exit, self.should_exit = self.should_exit, True
             relay.stop(EndpointError("judgekit serve is stopping"))
@@ -316,11 +325,6 @@ async def serve(
         timeout_keep_alive=75,  # longer than tools keep connections, which else break as they are used again
     )
     server = Server(config)
-    host, port = listening.getsockname()[:2]
-    tell(f"serving http://{f'[{host}]' if ':' in host else host}:{port}/v1; Ctrl-C stops")
-    for api, models in relay.models.items():
-        for name, endpoint in models.items():
-            tell(f"  {name} at {ROUTES[api]}, from {endpoint.address}")
     try:
         await server.serve(sockets=[listening])
     finally:

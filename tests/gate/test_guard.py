@@ -347,7 +347,9 @@ def test_the_fixture_of_the_page_guards_a_repository(new: str, code: int, reposi
     assert code == 0 or "fail: a loss is shown" in ran.stdout
 
 
-@pytest.mark.parametrize(("column", "said"), [("answers", "not a text or a whole number"), ("answer", "Did you mean")])
+@pytest.mark.parametrize(
+    ("column", "said"), [("answers", "must be a text or a whole number"), ("answer", "Did you mean")]
+)
 def test_a_column_that_names_no_groups_is_told_from_one_that_is_missing(tmp_path: Path, column: str, said: str) -> None:
     path = tmp_path / "queries.jsonl"
     path.write_text('{"query_id": "q1", "text": "where", "answers": ["here"]}\n')
