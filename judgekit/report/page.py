@@ -255,9 +255,11 @@ def _quality(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _scores(frame: pd.DataFrame) -> pd.DataFrame | None:
     """Return the mean scores: labelings and measures x runs."""
-    keys = ["labeling", "measure"]
-    wide = frame.pivot(index=keys, columns="run", values="value").reindex(columns=frame["run"].unique())
-    return None if frame.empty else wide.loc[pd.MultiIndex.from_frame(frame[keys].drop_duplicates())].reset_index()
+    rows: dict[tuple[str, str], dict[str, object]] = {}
+    for row in records(frame):  # pandas before 3 takes texts for equal that differ behind a NUL
+        key = {"labeling": row["labeling"], "measure": row["measure"]}
+        rows.setdefault((row["labeling"], row["measure"]), key)[row["run"]] = row["value"]
+    return pd.DataFrame([*rows.values()]) if rows else None
 
 
 def _names(measures: pd.Series) -> list[str]:
