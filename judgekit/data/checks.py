@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from itertools import combinations, pairwise
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from judgekit.data.columns import Keys, doc_keys, find
+from judgekit.data.columns import Keys
 from judgekit.data.documents import Docs, Queries
 from judgekit.data.labelings import Labeling
 from judgekit.data.runs import Run
@@ -79,6 +78,8 @@ def disjoint(runs: Sequence[Run]) -> Iterator[tuple[str, str, float]]:
 
     It is the share of a sample of the smaller run's documents, over all queries. Runs of a few documents say nothing.
     """
+    import pyarrow.compute as pc
+
     groups: list[tuple[Keys, list[Run]]] = []
     for run in runs:
         pairs = _some_pairs(run, runs[0].query_ids[:_LOOKED_AT])
@@ -90,11 +91,11 @@ def disjoint(runs: Sequence[Run]) -> Iterator[tuple[str, str, float]]:
         else:
             groups.append((pairs, [run]))
     apart = ((one, other) for (_, some), (_, others) in combinations(groups, 2) for one in some for other in others)
-    of = cache(lambda run: doc_keys(run.ranked_keys, run.query_ids, run.starts, run.counts))
     for one, other in apart:
-        fewer, more = map(of, sorted((one, other), key=len))
-        sample = np.unique(fewer[np.linspace(0, max(len(fewer) - 1, 0), min(len(fewer), _SAMPLED)).astype(int)])
-        found = len(np.unique(find([more], sample)[0][1]))
+        # All that was read, also below the depth: the first few of two runs may have nothing in common.
+        fewer, more = (run.docs_as_read for run in sorted((one, other), key=len))
+        sample = pc.unique(fewer.take(np.linspace(0, max(len(fewer) - 1, 0), min(len(fewer), _SAMPLED)).astype(int)))
+        found = len(pc.unique(more.filter(pc.is_in(more, value_set=sample))))
         if len(sample) >= MANY and found < FEW * len(sample):
             yield one.name, other.name, found / len(sample)
 

@@ -22,7 +22,6 @@ __all__ = [
     "Keys",
     "RunLengthIds",
     "byte_lengths",
-    "doc_keys",
     "equal",
     "find",
     "gather",
@@ -308,22 +307,6 @@ def row_keys(queries: RunLengthIds, docs: pa.StringArray) -> Keys:
         rows[-1] -= queries.bounds[last] - stop
         out[start:stop] = _mix(_hashes(texts, start, stop) + np.repeat(per_stretch[first:last], rows))
     return out
-
-
-def doc_keys(keys: Keys, query_ids: Sequence[str], starts: Ints, counts: Ints) -> Keys:
-    """Return a 64-bit hash of each row's doc id, from that of query and doc by taking the query's out again.
-
-    Args:
-        keys: as `row_keys` returns them, each query's rows together, shape (N,).
-        query_ids: the queries, shape (Q,).
-        starts: the first row of each query, shape (Q,).
-        counts: how many rows each has, shape (Q,).
-    """
-    # To undo a shift by 29 and a multiplication takes a shift more and the inverse factor.
-    whole = (keys ^ keys >> np.uint64(29) ^ keys >> np.uint64(58)) * np.uint64(pow(int(_ODD), -1, 1 << 64))
-    order = np.argsort(starts, kind="stable")
-    added = _mix(_hashes(_Texts(strings(query_ids)), 0, len(query_ids)))[order]
-    return np.asarray(whole - np.repeat(added, counts[order]))
 
 
 def same_key(keys: Keys, bounds: Ints) -> Iterator[Ints]:

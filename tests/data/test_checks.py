@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from judgekit.data.checks import check_runs, remarks
+from judgekit.data.checks import check_runs, disjoint, remarks
 from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.runs import Run
@@ -87,3 +87,12 @@ def test_queries_that_are_not_judged_and_documents_that_nobody_was_asked_about_a
 def test_labels_that_hardly_meet_the_pool_may_be_of_another_collection(judged: int, told: str) -> None:
     found = list(remarks(labeling(*((f"q{i}", "d", 0, "ok", float(i < judged)) for i in range(50)))))
     assert [told in line and "are these from the same collection?" in line for line in found] == [True] * bool(told)
+
+
+def test_runs_that_were_cut_are_held_against_each_other_by_all_that_was_read() -> None:
+    """A shuffled run has other documents on top, and is of the same collection all the same."""
+    docs = [f"d{i:03}" for i in range(200)]
+    first, other = (
+        Run(name, ["q"] * 200, listed, list(range(200, 0, -1))) for name, listed in (("a", docs), ("b", docs[::-1]))
+    )
+    assert list(disjoint([first.cut(30), other.cut(30)])) == []

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.data.columns import (
-    doc_keys,
     equal,
     find,
     join_run_lengths,
@@ -175,13 +174,6 @@ def test_keys_that_repeat_are_seen_also_where_many_begin_alike(keys: list[int]) 
     found = {tuple(rows.tolist()) for rows in same_key(column, np.array([0, len(keys)]))}
     alike = {tuple(i for i, other in enumerate(keys) if other == key) for key in keys}
     assert found == {rows for rows in alike if len(rows) > 1}
-
-
-def test_a_row_s_key_tells_its_doc_whatever_its_query() -> None:
-    run = Run("r", ["b", "a", "b", "c"], ["long-id-one", "x", "x", "long-id-one"], [2.0, 1.0, 1.0, 1.0])
-    of = doc_keys(run.ranked_keys, run.query_ids, run.starts, run.counts)
-    assert of[0] == of[3]
-    assert of[1] == of[2] != of[0]
 
 
 def test_what_is_made_of_a_table_stays_when_the_table_changes() -> None:
