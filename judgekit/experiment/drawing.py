@@ -13,7 +13,8 @@ from judgekit.data.manifest import MANIFEST, sources
 from judgekit.data.outputs import noting_reads
 from judgekit.data.tables import LABELS, QUALITY
 from judgekit.errors import JudgekitError
-from judgekit.experiment.finished import config_of, finished, label_files
+from judgekit.experiment.file import config_of
+from judgekit.experiment.finished import finished, label_files
 from judgekit.experiment.results import backing
 from judgekit.report import load, write_html
 from judgekit.report.queries import Backing

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_origin, get_type_hints
 
 import tomli_w
 from pydantic import (
@@ -560,3 +560,23 @@ def _speak(error: ValidationError, path: Path | None) -> ConfigError:
     message = problem["msg"].removeprefix("Value error, ")
     given = "" if kind == "value_error" else f"; got {problem['input']!r}"
     return ConfigError(f"{message[:1].lower()}{message[1:]}{given}", path, key or None)
+
+
+ANCHOR: Final = "# Paths are relative to "
+"""How the file begins that keeps the experiment of a results folder."""
+
+
+def config_of(folder: Path) -> Config:
+    """Return the experiment that a results folder came from.
+
+    Raises:
+        ConfigError, DataError: there is none.
+    """
+    path = folder / "resolved.toml"
+    try:
+        first, _, rest = path.read_text(encoding="utf-8").partition("\n")
+        if not first.startswith(ANCHOR):
+            raise ValueError
+        return parse_config(tomllib.loads(rest), Path(first.removeprefix(ANCHOR)) / path.name)
+    except (OSError, ValueError):
+        raise DataError("does not hold results of `judgekit run` (no resolved.toml)", folder) from None

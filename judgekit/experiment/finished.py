@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from judgekit.analysis.modes import of_mode
 from judgekit.data.files import read_table
@@ -14,7 +13,7 @@ from judgekit.data.labelings import Labeling
 from judgekit.data.manifest import MANIFEST, mismatches, sources
 from judgekit.data.tables import LABELS, QUALITY
 from judgekit.errors import DataError
-from judgekit.experiment.file import parse_config
+from judgekit.experiment.file import config_of
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.experiment.run import result_files
 from judgekit.spec import slug
@@ -24,9 +23,7 @@ if TYPE_CHECKING:
 
     from judgekit.experiment.file import Config
 
-__all__ = ["Finished", "config_of", "finished", "label_files", "opened"]
-
-_ANCHOR: Final = "# Paths are relative to "
+__all__ = ["Finished", "finished", "label_files", "opened"]
 
 
 class Finished(NamedTuple):
@@ -62,20 +59,6 @@ def finished(folder: Path) -> tuple[Prepared, dict[str, Labeling], pd.DataFrame]
         for name, labeler in prepared.labelers.items()
     }
     return prepared, labelings, of_mode(read_table(QUALITY, answers))
-
-
-def config_of(folder: Path) -> Config:
-    """Return the experiment that a results folder came from.
-
-    Raises:
-        ConfigError, DataError: there is none.
-    """
-    path = folder / "resolved.toml"
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    first, _, rest = text.partition("\n")
-    if not first.startswith(_ANCHOR):
-        raise DataError("does not hold results of `judgekit run` (no resolved.toml)", folder)
-    return parse_config(tomllib.loads(rest), Path(first.removeprefix(_ANCHOR)) / path.name)
 
 
 def label_files(folder: Path, names: Iterable[str]) -> dict[str, Path]:

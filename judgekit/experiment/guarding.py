@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +24,7 @@ from judgekit.data.runs import Run
 from judgekit.data.tables import LABELS
 from judgekit.data.trec import read_run
 from judgekit.errors import ConfigError, DataError, UsageError, not_among
-from judgekit.experiment.file import Config, GuardConfig, load, parse_config
+from judgekit.experiment.file import Config, GuardConfig, config_of, load
 from judgekit.experiment.prepare import Prepared
 from judgekit.gate.decision import Rules
 from judgekit.gate.guard import Guarded, by_labeler, by_labels, differing, gate
@@ -156,7 +155,7 @@ def guard_results(
     Raises:
         DataError, UsageError: the folders are of different questions or documents, or do not hold what is needed.
     """
-    configs = [_resolved(folder) for folder in (base, new)]
+    configs = [config_of(folder) for folder in (base, new)]
     both = {name: "" for name in configs[0].runs if name in configs[1].runs}
     name = _choose("run", run, both, f"{base} and {new}")
     runs: list[Run] = []
@@ -195,17 +194,6 @@ def guard_results(
         groups=read_column(queries, rules.by) if rules.by else None,
         texts={q: query.text for q, query in asked.items()},
     )
-
-
-def _resolved(folder: Path) -> Config:
-    """Return the experiment that a results folder was made by."""
-    path = folder / "resolved.toml"
-    try:
-        content = path.read_text(encoding="utf-8")
-        base = Path(content.splitlines()[0].removeprefix("# Paths are relative to "))
-        return parse_config(tomllib.loads(content), base / path.name)
-    except (OSError, ValueError, IndexError):
-        raise DataError("does not hold results of `judgekit run` (no resolved.toml)", folder) from None
 
 
 def check_ladder(prepared: Prepared) -> bool:

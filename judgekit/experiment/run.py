@@ -45,7 +45,7 @@ from judgekit.experiment import results as shown
 from judgekit.experiment.blocks import blocks, confidence_at, joined, together
 from judgekit.experiment.canary import canary as ask_again
 from judgekit.experiment.cluster import check_spread, spread
-from judgekit.experiment.file import Config, load
+from judgekit.experiment.file import ANCHOR, Config, load
 from judgekit.experiment.guarding import check_ladder, climb, ladder_section, ladder_units, ladder_verdict
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.labelers.base import Labeler
@@ -419,9 +419,7 @@ async def run_async(
     )
     async with session:
         write_manifest(folder / MANIFEST, inputs)  # first: it makes the folder ours, also if we are killed
-        write_atomic(
-            folder / "resolved.toml", f"# Paths are relative to {config.path.parent.absolute()}\n{config.toml()}"
-        )
+        write_atomic(folder / "resolved.toml", f"{ANCHOR}{config.path.parent.absolute()}\n{config.toml()}")
         progress(Event("run", 0, None, ahead=_ahead(prepared)))
         made: tuple[dict[str, Labeling], dict[str, pd.DataFrame]] = {}, {}
         if config.executor.kind == "ray":

@@ -57,7 +57,7 @@ from typing import Any, Final, Literal, get_args
 from judgekit.data.documents import Doc, Fields, Query, render
 from judgekit.data.labelings import Scale
 from judgekit.data.streams import read_bytes
-from judgekit.errors import ConfigError, DataError, UsageError, nearest
+from judgekit.errors import ConfigError, DataError, UsageError, nearest, not_among
 from judgekit.reading.verdict import Form
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.shapes import SHOWN
@@ -262,8 +262,7 @@ def load_prompt(name_or_path: str | Path) -> Prompt:
     if not path.is_file():
         known = [p.stem for p in prompt_folder().glob("*.toml")]
         raise UsageError(
-            f"there is no prompt {name!r} (there are: {', '.join(sorted(known))}; a file of your own is named by its"
-            f" path, e.g. prompts/mine.toml).{nearest(name, known)}"
+            not_among("prompt", name, sorted(known), note="; name a file of yours by its path, prompts/mine.toml")
         )
     return _read(path, name)
 
