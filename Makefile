@@ -21,7 +21,7 @@ test: $(VENV)/.dev
 # what later ones have dropped.
 test-lowest: $(LOWEST)/.dev
 	$(LOWEST)/bin/python -m pytest $(SIDE_BY_SIDE) -q -W ignore::DeprecationWarning \
-		-m "not bench and not many and not slow" --ignore tests/integration --ignore tests/test_notebooks.py --ignore tests/test_docs.py
+		-m "not bench and not many and not slow and not browser" --ignore tests/integration --ignore tests/test_notebooks.py --ignore tests/test_docs.py
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check judgekit tests benchmarks notebooks docs/*.py

@@ -28,9 +28,12 @@ SHARED = ("demo", "real_endpoint", "litellm_proxy", "dist", "site")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
+        fixtures = getattr(item, "fixturenames", ())
         for name in SHARED:
-            if name in getattr(item, "fixturenames", ()):
+            if name in fixtures:
                 item.add_marker(pytest.mark.xdist_group(name))
+        if {"chromium", "browser"} & set(fixtures):
+            item.add_marker(pytest.mark.browser)
 
 
 @pytest.fixture(scope="session")

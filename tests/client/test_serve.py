@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -69,7 +69,11 @@ class Serve:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         names = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection.request(method, path, data, {"content-type": "application/json", **names})
+        try:
+            connection.request(method, path, data, {"content-type": "application/json", **names})
+        except OSError:
+            connection.close()
+            raise
         return connection
 
     def send(self, *args: Any, **options: str) -> tuple[int, dict[str, str], Any]:
@@ -81,9 +85,9 @@ class Serve:
             self.send(path="/health", method="GET")
 
     def end(self, connection: http.client.HTTPConnection) -> tuple[int, dict[str, str], Any]:
-        response = connection.getresponse()
-        text = response.read().decode()
-        connection.close()
+        with closing(connection):
+            response = connection.getresponse()
+            text = response.read().decode()
         known = {name.lower(): value for name, value in response.getheaders()}
         return response.status, known, json.loads(text) if text.startswith("{") else text
 

@@ -378,7 +378,10 @@ def poison() -> Callable[[Any, str], Any]:
     return poisoned
 
 
-SETTLED = "new Promise((done) => requestAnimationFrame(() => setTimeout(done, 60)))"
+SETTLED = """new Promise((done) => {
+  const look = () => document.querySelector("[aria-busy=true]") ? setTimeout(look, 20) : done();
+  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(look, 60)));
+})"""
 
 
 @pytest.fixture(scope="session")

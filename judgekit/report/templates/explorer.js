@@ -185,9 +185,9 @@ function documents(one) {
 }
 
 async function show() {
-  const dialog = $("query"), at = index.ids.indexOf(state.query);
+  const dialog = $("query"), body = $("query-body"), at = index.ids.indexOf(state.query), place = order.indexOf(at);
+  body.ariaBusy = "false";
   if (!state.query) return dialog.open && dialog.close();
-  const body = $("query-body"), place = order.indexOf(at);
   $("query-h").replaceChildren(bdi(at < 0 ? state.query : index.questions[at] || state.query));
   const [before, after] = [order[place - 1], order[place + 1]];
   for (const [id, to] of [["before", before], ["after", after]]) {
@@ -196,10 +196,14 @@ async function show() {
   }
   if (!dialog.open) dialog.showModal();
   if (at < 0) return body.replaceChildren(el("p", {}, "This report does not hold a query of that id."));
+  /** @type {any} */
   let one;
   const asked = state.query;
-  try { one = await rowsOf(at); } catch (error) { return body.replaceChildren(el("p", { role: "alert" }, error.message)); }
+  body.ariaBusy = "true";
+  try { one = await rowsOf(at); } catch (error) { one = error; }
   if (asked !== state.query) return;
+  body.ariaBusy = "false";
+  if (one instanceof Error) return body.replaceChildren(el("p", { role: "alert" }, one.message));
   const fresh = body.dataset.query !== state.query;
   body.dataset.query = state.query;
   body.replaceChildren(
@@ -227,6 +231,7 @@ function follow() {
 async function start() {
   if (!$("index")) return;
   if (!("DecompressionStream" in window)) { $("old").hidden = false; return; }
+  $("queries").ariaBusy = "true";
   index = await inflated($("index").textContent);
   const option = (value, text) => el("option", { value }, text);
   $("labeling").append(...index.labelings.map((one) => option(one.name, one.name)));
@@ -245,6 +250,7 @@ async function start() {
   addEventListener("hashchange", follow);
   list();
   follow();
+  $("queries").ariaBusy = "false";
 }
 
 start();
