@@ -12,7 +12,7 @@ from typing import Any
 
 from aiohttp import web
 
-from judgekit.client.mock import completion
+from tests.scripted import completion
 
 
 @dataclass

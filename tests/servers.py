@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from judgekit.client.mock import Scripted, completion
 from judgekit.wire.shapes import ROUTES
+from tests.scripted import Scripted, completion
 
 Writer = Callable[[web.StreamResponse], Awaitable[None]]
 Answer = Callable[[dict[str, Any], int], "Scripted | str | bytes | Stream"]

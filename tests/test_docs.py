@@ -39,11 +39,12 @@ from markdown_it import MarkdownIt
 import judgekit
 import judgekit.sample
 from judgekit.cli import main
-from judgekit.client.mock import MockTransport, Scripted
+from judgekit.client.mock import MockTransport
 from judgekit.experiment.file import parse_config
 from judgekit.reading.prompts import load_prompt
 from judgekit.wire.types import Endpoint
 from tests.commands import Judgekit, in_process
+from tests.scripted import Scripted
 from tests.servers import FaultServer
 
 ROOT = Path(__file__).parent.parent

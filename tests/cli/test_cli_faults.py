@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from judgekit.client.mock import Scripted, completion
 from tests.cli.conftest import Judgekit
+from tests.scripted import Scripted, completion
 from tests.servers import FaultServer, openai_error
 
 LABEL = ["label", "judge", "--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--depth", 3]

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from judgekit.client.mock import Scripted, completion
 from tests.cli.conftest import Judgekit
+from tests.scripted import Scripted, completion
 from tests.servers import FaultServer
 
 EXPERIMENT = """

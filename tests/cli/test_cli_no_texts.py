@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from judgekit.client.mock import Scripted, completion
 from tests.cli.conftest import TOWNS, Judgekit
 from tests.cli.test_cli_models import as_model, experiment
+from tests.scripted import Scripted, completion
 from tests.servers import FaultServer, openai_error
 
 SECRETS = [*TOWNS, "bridge", "masons", "harbour-7731", "refused-4410"]

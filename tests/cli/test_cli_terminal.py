@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from judgekit.client.mock import completion
 from tests.commands import Judgekit
+from tests.scripted import completion
 from tests.servers import FaultServer, fault_server  # noqa: F401  # a fixture
 
 DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]

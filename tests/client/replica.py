@@ -11,7 +11,7 @@ import sys
 
 from aiohttp import web
 
-from judgekit.client.mock import completion
+from tests.scripted import completion
 
 
 def main(port: str, file: str, seconds: str) -> None:

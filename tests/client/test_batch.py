@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from judgekit.client.batch import export_batch, import_batch
-from judgekit.client.mock import ScriptedTransport, completion
 from judgekit.client.session import Session, run_sync
 from judgekit.errors import DataError, UsageError
 from judgekit.store.replies import Store
 from judgekit.wire.types import Endpoint, Outcome, Request
 from tests.programs import Ask, collect, texts
+from tests.scripted import ScriptedTransport, completion
 
 HERE = Endpoint("here", "http://h/v1", "m")
 UNITS = [f"unit {i:03}" for i in range(300)]

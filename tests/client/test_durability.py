@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from judgekit.client.mock import Scripted, ScriptedTransport, completion
 from judgekit.client.session import Session, run_sync
 from judgekit.errors import StoreError
 from judgekit.store.records import Record
@@ -24,6 +23,7 @@ from judgekit.store.replies import Store
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.types import Endpoint
 from tests.programs import Ask, Run, collect
+from tests.scripted import Scripted, ScriptedTransport, completion
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 UNITS = [f"unit {i:04}" for i in range(240)]

@@ -15,11 +15,11 @@ from uuid import uuid4
 
 import pytest
 
-from judgekit.client.mock import Scripted, completion, error
 from judgekit.data.tables import Status
 from judgekit.errors import ConfigError, EndpointError
 from judgekit.wire.types import Failure
 from tests.programs import Run
+from tests.scripted import Scripted, completion, error
 
 UNITS = [f"unit {i:02}" for i in range(40)]
 

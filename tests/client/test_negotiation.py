@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from judgekit.client.mock import Scripted, ScriptedTransport, error
 from judgekit.client.session import Session, run_sync
 from judgekit.errors import EndpointError
 from judgekit.store.records import Record
 from judgekit.store.replies import Store
 from judgekit.wire.types import Endpoint, Outcome, Reply
 from tests.programs import Ask, collect
+from tests.scripted import Scripted, ScriptedTransport, error
 
 ENDPOINT = Endpoint("here", "http://server.example/v1", "m")
 

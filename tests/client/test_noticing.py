@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.client.mock import MockTransport, ScriptedTransport, completion
+from judgekit.client.mock import MockTransport
 from judgekit.client.negotiation import WORDS, Negotiated, in_words
 from judgekit.client.noticing import Cuts
 from judgekit.reading.check import check_endpoint
 from judgekit.wire.types import Endpoint
 from tests.programs import Run
+from tests.scripted import ScriptedTransport, completion
 from tests.servers import fault_server  # noqa: F401  # a fixture
 
 URL = "http://server.example/v1"

@@ -9,12 +9,12 @@ import openai
 import pytest
 
 import judgekit as jk
-from judgekit.client.mock import Scripted, completion, error
 from judgekit.client.session import Session, run_sync
 from judgekit.client.transports import OpenAITransport
 from judgekit.errors import ConfigError
 from judgekit.wire.types import Endpoint, Reply
 from tests.programs import Ask, Run
+from tests.scripted import Scripted, completion, error
 
 UNITS = [f"unit {i:02}" for i in range(8)]
 

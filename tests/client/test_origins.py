@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from judgekit.analysis import compare
-from judgekit.client.mock import Scripted, ScriptedTransport, completion
 from judgekit.client.origins import origin
 from judgekit.client.session import Session, run_sync
 from judgekit.data.documents import Doc, MemoryDocs, Query
@@ -19,6 +18,7 @@ from judgekit.labelers.base import build
 from judgekit.stages import Collection, Resources, label_pool
 from judgekit.wire.types import Endpoint, Reply, chat
 from tests.programs import Ask, collect
+from tests.scripted import Scripted, ScriptedTransport, completion
 
 HERE = Endpoint("here", "http://h/v1", "judge")
 UNITS = [f"unit {i}" for i in range(20)]

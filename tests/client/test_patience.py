@@ -13,11 +13,11 @@ from aiohttp import web
 
 from judgekit.client import limits
 from judgekit.client.limits import Patience, Watch
-from judgekit.client.mock import Scripted, error
 from judgekit.errors import ConfigError, EndpointError
 from judgekit.wire.responses import Retry
 from judgekit.wire.types import Endpoint
 from tests.programs import Run
+from tests.scripted import Scripted, error
 from tests.servers import Stream
 
 UNITS = [f"unit {i:02}" for i in range(40)]

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from judgekit.client.mock import Scripted, ScriptedTransport, completion, error
 from judgekit.client.session import Session, run_sync
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.tables import Status
@@ -17,6 +16,7 @@ from judgekit.labelers.base import Label, build, checked
 from judgekit.wire.types import Endpoint, Failure, Outcome, Request
 from tests.labelers.scripted import Here
 from tests.programs import Ask, Run, collect, texts
+from tests.scripted import Scripted, ScriptedTransport, completion, error
 
 UNITS = [f"unit {i:03}" for i in range(300)]
 URL = "http://server.example/v1"

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from judgekit.client.mock import Scripted, completion, error
 from judgekit.client.submission import open_client
 from judgekit.client.transports import HttpTransport
 from judgekit.errors import ConfigError
 from judgekit.wire.access import Secret
 from judgekit.wire.types import Endpoint, Reply
 from tests.programs import Run
+from tests.scripted import Scripted, completion, error
 
 KEY = "sk-VERY-secret-0123456789"
 UNITS = [f"unit {i:02}" for i in range(12)]

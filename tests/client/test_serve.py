@@ -25,11 +25,11 @@ import pytest
 from aiohttp import web
 
 from judgekit.client import serve as serving_room
-from judgekit.client.mock import Scripted, completion
 from judgekit.client.session import Session, run_sync
 from judgekit.errors import UsageError
 from judgekit.wire.types import Endpoint, Request
 from tests.programs import Ask, Run, texts
+from tests.scripted import Scripted, completion
 from tests.servers import FaultServer, Stream, openai_error, serving
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from judgekit.client.budget import Budget
-from judgekit.client.mock import ScriptedTransport, completion
 from judgekit.client.servers import Servers
 from judgekit.client.session import Session
 from judgekit.errors import BudgetError, ConfigError, EndpointError
 from judgekit.wire.responses import Accepted, Fatal, Response, Retry
 from judgekit.wire.types import Endpoint, chat
 from tests.programs import Ask, Run, texts
+from tests.scripted import ScriptedTransport, completion
 from tests.servers import FaultServer, openai_error, serving
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from judgekit.client.mock import ScriptedTransport
 from judgekit.client.session import Session, run_sync
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.errors import UsageError
@@ -19,6 +18,7 @@ from judgekit.progress import Event
 from judgekit.wire.types import Endpoint, Outcome, Request
 from tests.labelers.scripted import Here
 from tests.programs import Ask, collect, texts
+from tests.scripted import ScriptedTransport
 
 HERE = Endpoint("here", "http://127.0.0.1:1/v1", "m")
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import openai
 import pytest
 
-from judgekit.client.mock import ScriptedTransport
 from judgekit.client.session import Session, run_sync
 from judgekit.client.submission import fetch, open_client, status, submit
 from judgekit.errors import ConfigError, EndpointError, StoreError, UsageError
@@ -17,6 +16,7 @@ from judgekit.store.replies import Store
 from judgekit.wire.types import Endpoint
 from tests.batch_service import BatchService, serving
 from tests.programs import Ask, collect, texts
+from tests.scripted import ScriptedTransport
 
 UNITS = [f"unit {i:03}" for i in range(40)]
 KEY = "sk-nobodyshouldreadthis0"

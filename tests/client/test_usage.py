@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.client.budget import Amount, Budget, Price
-from judgekit.client.mock import Scripted, ScriptedTransport, completion, error
 from judgekit.client.waves import Distinct
 from judgekit.errors import BudgetError, UsageError
 from judgekit.wire.types import Endpoint
 from tests.programs import Run
+from tests.scripted import Scripted, ScriptedTransport, completion, error
 
 UNITS = [f"unit {i:02}" for i in range(30)]
 URL = "http://server.example/v1"

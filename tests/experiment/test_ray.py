@@ -23,12 +23,12 @@ import pytest
 
 from judgekit.cli import main
 from judgekit.client.budget import Budget
-from judgekit.client.mock import Scripted, completion
 from judgekit.errors import BudgetError, EndpointError
 from judgekit.experiment.file import Config, load
 from judgekit.experiment.run import Finished, run
 from judgekit.progress import Event
 from judgekit.sample import EXPERIMENT
+from tests.scripted import Scripted, completion
 from tests.servers import FaultServer, openai_error
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'judgekit[ray]'")

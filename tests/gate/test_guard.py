@@ -12,11 +12,11 @@ from xml.etree import ElementTree
 import pytest
 
 import judgekit as jk
-from judgekit.client.mock import Scripted, completion
 from judgekit.data.readers import read_column
 from judgekit.errors import DataError, UsageError
 from tests.conftest import ROOT
 from tests.gate.conftest import Judgekit, write_run
+from tests.scripted import Scripted, completion
 from tests.servers import FaultServer
 
 FILES = ["--queries", "queries.jsonl", "--docs", "docs.jsonl"]

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from judgekit.answers.answerer import Answerer, make_answerer
-from judgekit.client.mock import ScriptedTransport
 from judgekit.client.session import Session, run_sync
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.labelers.base import Labeler, build, checked
 from judgekit.wire.types import Program
 from tests.labelers.scripted import Here
+from tests.scripted import ScriptedTransport
 
 QUERIES = [Query(f"q{i}", f"Which number is {i}?", (str(i),)) for i in range(4)]
 DOCS = [Doc(f"d{i}", f"The number is {i}.", f"Number {i}") for i in range(6)]

@@ -11,7 +11,6 @@ import pytest
 
 from judgekit.answers.quality import Answered, metric
 from judgekit.answers.reading import Answer
-from judgekit.client.mock import ScriptedTransport
 from judgekit.client.session import Session, run_sync
 from judgekit.data.documents import Doc, Query
 from judgekit.data.tables import Status
@@ -23,6 +22,7 @@ from judgekit.reading.asking import Asker
 from judgekit.reading.prompts import load_prompt
 from judgekit.stages import Resources
 from judgekit.wire.types import Endpoint, Reply
+from tests.scripted import ScriptedTransport
 
 ENDPOINT = Endpoint("llm", "http://127.0.0.1:9/v1", "judge-model")
 

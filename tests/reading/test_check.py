@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from judgekit.client.mock import Scripted, ScriptedTransport, completion, error
 from judgekit.client.session import run_sync
 from judgekit.errors import ConfigError
 from judgekit.reading.check import check_endpoint
 from judgekit.wire.types import Endpoint
+from tests.scripted import Scripted, ScriptedTransport, completion, error
 
 HERE = Endpoint("here", "http://h/v1", "m")
 

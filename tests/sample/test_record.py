@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from judgekit.client.mock import Scripted, completion, error
 from judgekit.client.recorded import RecordedTransport, Recording
 from judgekit.client.session import run_sync
 from judgekit.errors import EndpointError
 from judgekit.sample.record import record
 from judgekit.wire.types import Endpoint, Reply, chat
+from tests.scripted import Scripted, completion, error
 from tests.servers import FaultServer
 
 EXPERIMENT = """

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from judgekit.client.batch import export_batch
-from judgekit.client.mock import ScriptedTransport, error
 from judgekit.client.session import Session, run_sync
 from judgekit.errors import DataError, StoreError, UsageError
 from judgekit.store.explanation import Difference, explain
@@ -17,6 +16,7 @@ from judgekit.store.maintenance import export_store, import_store, stats, verify
 from judgekit.store.replies import Store
 from judgekit.wire.types import Endpoint
 from tests.programs import Ask, collect
+from tests.scripted import ScriptedTransport, error
 
 HERE = Endpoint("here", "http://h/v1", "m")
 UNITS = [f"unit {i:03}" for i in range(700)]

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from judgekit.client.mock import Scripted, ScriptedTransport
 from judgekit.client.session import Session, run_sync
 from judgekit.data.tables import Status
 from judgekit.errors import ConfigError
@@ -18,6 +17,7 @@ from judgekit.wire.jsontext import canonical, parse_json
 from judgekit.wire.types import Outcome, Reply
 from tests.labelers.scripted import Here
 from tests.labelers.test_judge import UNIT
+from tests.scripted import Scripted, ScriptedTransport
 
 LEVELS = [1_100, 100_000]
 PLACES = {

@@ -14,7 +14,7 @@ import pytest
 import judgekit as jk
 from judgekit.answers.answerer import make_answerer
 from judgekit.client.batch import export_batch
-from judgekit.client.mock import MockTransport, Scripted, ScriptedTransport, error
+from judgekit.client.mock import MockTransport
 from judgekit.client.session import run_sync
 from judgekit.data.documents import Unit
 from judgekit.errors import ConfigError
@@ -31,6 +31,7 @@ from judgekit.wire.responses import Accepted, Retry, Unsupported, read_response
 from judgekit.wire.shapes import APIS, ROUTES, SHOWN
 from judgekit.wire.types import Endpoint, Reply, Request, chat, identity
 from tests.labelers.scripted import DOC, OTHER, PARIS, Here
+from tests.scripted import Scripted, ScriptedTransport, error
 from tests.servers import FaultServer
 
 PROBABLE = {"logprobs": True, "top_logprobs": 20}
