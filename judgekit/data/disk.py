@@ -1,9 +1,9 @@
 """Collections of documents that are not held in memory: large files with an index on disk, and users' own look-ups.
 
-The index of a file says where the line of each doc is: 16 bytes a doc, mapped into memory, so that memory stays flat.
-It lies beside the reply store, one for a path, and holds as long as size, modification time and a sample of the content
-are the same; each look-up checks that the line holds the id that was asked for. JSON lines are read where they are; a
-file that is compressed or of another form (Parquet row group by row group) is unpacked beside its index.
+The index of a file is an SQLite table that says where the line of each doc is, so that memory stays flat. It lies
+beside the reply store, one for a path, and holds as long as size, modification time and a sample of the content are the
+same; each look-up checks that the line holds the id that was asked for. JSON lines are read where they are; the docs of
+a file that is compressed or of another form (Parquet row group by row group) are unpacked into the index.
 """
 
 from __future__ import annotations
@@ -11,21 +11,16 @@ from __future__ import annotations
 import glob
 import hashlib
 import json
-import shutil
+import sqlite3
 import tempfile
 import threading
 import time
 import weakref
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import asdict
-from io import BufferedIOBase
 from pathlib import Path
 from typing import IO, Any, Final
-
-import numpy as np
-import numpy.typing as npt
 
 from judgekit.data.documents import Doc
 from judgekit.data.fields import DOC, Source, doc_of
@@ -40,13 +35,16 @@ __all__ = ["DiskDocs", "GivenDocs", "fingerprint", "large", "on_disk"]
 MEMORY_LIMIT: Final = 8 << 20
 """Bytes of a collection's file above which it stays on disk; compressed files count fourfold."""
 _VERSION: Final = 1
-_HEADER: Final = 4096
-"""Bytes in front of the numbers of an index."""
-_BUCKETS: Final = 64
-"""Parts in which an index is sorted, so that it is never in memory as a whole."""
-_ROWS: Final = 4096
 _SAMPLE: Final = 1 << 16
 _ABANDONED_S: Final = 86_400
+_TABLES: Final = """
+PRAGMA journal_mode = OFF;
+PRAGMA synchronous = OFF;
+CREATE TABLE docs (doc_id TEXT PRIMARY KEY, line INTEGER, place);
+CREATE TABLE made (made_from TEXT, docs INTEGER);
+BEGIN
+"""
+"""The tables of an index, in the order of the file; ``place`` is an offset in it, or the doc itself as JSON."""
 
 
 def _files(path: Path) -> list[Path]:
@@ -62,91 +60,62 @@ def large(path: Path, limit: int | None = None) -> bool:
     return size * (4 if packed else 1) > (MEMORY_LIMIT if limit is None else limit)
 
 
-def _hash(doc_id: str) -> int:
-    """Return 64 bits of a hash that is the same in every process."""
-    return int.from_bytes(hashlib.blake2b(doc_id.encode(errors="replace"), digest_size=8).digest(), "little")
-
-
-class _Places:
-    """The places of docs while they are being collected: hash, offset and line, in buckets by the hash's first bits."""
-
-    def __init__(self, folder: str) -> None:
-        self.rows = [(Path(folder, str(bucket)), array("Q")) for bucket in range(_BUCKETS)]
-
-    def add(self, doc_id: str, start: int, line: int) -> None:
-        key = _hash(doc_id)
-        path, rows = self.rows[key * _BUCKETS >> 64]
-        rows.extend((key, start, line))
-        if len(rows) >= 3 * _ROWS:
-            with path.open("ab") as stream:
-                rows.tofile(stream)
-            del rows[:]
-
-    def sorted(self) -> Iterator[npt.NDArray[np.uint64]]:
-        """Yield the rows by hash and line, a bucket at a time, shape (N, 3)."""
-        for path, rows in self.rows:
-            written = np.fromfile(path, np.uint64) if path.exists() else np.empty(0, np.uint64)
-            found = np.append(written, np.array(rows, np.uint64)).reshape(-1, 3)
-            yield found[np.lexsort((found[:, 2], found[:, 0]))]
-
-
 class DiskDocs:
     """A collection in a file, one doc a line, that is not loaded; see `judgekit.data.readers.read_docs`.
 
     It is safe to use from several threads. The files are closed when the collection is no longer in use.
     """
 
-    def __init__(self, stream: IO[bytes], hashes: Any, starts: Any, load: Callable[[bytes], Doc]) -> None:
-        """Wrap an open file.
+    def __init__(self, index: sqlite3.Connection, count: int, stream: IO[bytes], load: Callable[[bytes], Doc]) -> None:
+        """Wrap open files.
 
         Args:
+            index: says where the line of each doc starts, or holds the doc.
+            count: how many docs there are.
             stream: the file.
-            hashes: the hashes of its doc ids, ascending, shape (N,).
-            starts: where their lines start, shape (N,).
             load: turns a line into a doc.
         """
-        self._hashes, self._starts = hashes, starts
-        self._stream, self._load, self._lock = stream, load, threading.Lock()
+        self._index, self._count, self._stream, self._load = index, count, stream, load
+        self._lock = threading.Lock()
+        weakref.finalize(self, index.close)
         weakref.finalize(self, stream.close)
 
-    def _at(self, start: int) -> Doc:
+    def _place(self, doc_id: str) -> int | str | None:
         with self._lock:
-            self._stream.seek(start)
+            query = self._index.execute("SELECT place FROM docs WHERE doc_id = ?", (doc_id,))
+            found: tuple[int | str] | None = query.fetchone()
+        return found[0] if found else None
+
+    def _at(self, place: int | str) -> Doc:
+        if isinstance(place, str):
+            return Doc(**json.loads(place))
+        with self._lock:
+            self._stream.seek(place)
             line = self._stream.readline()
         return self._load(line)
 
-    def _row(self, value: int) -> int | None:
-        """Return the first row with a hash."""
-        key = np.uint64(value)
-        row = int(np.searchsorted(self._hashes, key))
-        return row if row < len(self._hashes) and self._hashes[row] == key else None
-
     def _get(self, doc_id: str) -> Doc:
-        value = _hash(doc_id)
-        row = self._row(value)
-        if row is None:
+        place = self._place(doc_id)
+        if place is None:
             raise DataError(f"doc {doc_id!r} is not in the collection")
-        while row < len(self._hashes) and int(self._hashes[row]) == value:
-            doc = self._at(int(self._starts[row]))
-            if doc.doc_id == doc_id:
-                return doc
-            row += 1
-        raise DataError(f"doc {doc_id!r} has moved: its file was changed while in use")
+        doc = self._at(place)
+        if doc.doc_id != doc_id:
+            raise DataError(f"doc {doc_id!r} has moved: its file was changed while in use")
+        return doc
 
     def get(self, doc_ids: Sequence[str]) -> list[Doc]:
         """Return the documents in the order asked for; an unknown id is a `DataError`."""
         return [self._get(doc_id) for doc_id in doc_ids]
 
     def __contains__(self, doc_id: object) -> bool:
-        """Compare hashes only, without reading: an unknown id passes for known once in 2**64 / len(self) times."""
-        return isinstance(doc_id, str) and self._row(_hash(doc_id)) is not None
+        return isinstance(doc_id, str) and self._place(doc_id) is not None
 
     def __len__(self) -> int:
-        return len(self._hashes)
+        return self._count
 
     def __iter__(self) -> Iterator[Doc]:
         """Read the documents in the order of the file."""
-        return map(self._at, np.sort(self._starts).tolist())
+        return (self._at(place) for (place,) in self._index.execute("SELECT place FROM docs ORDER BY rowid"))
 
 
 def on_disk(file: str | Path, format: str, path: Path, index: str | Path | None) -> DiskDocs:
@@ -163,11 +132,10 @@ def on_disk(file: str | Path, format: str, path: Path, index: str | Path | None)
         DataError: see `judgekit.data.readers.read_docs`.
     """
     found = opened(file, "doc", format)
-    key = fingerprint(path, f"{file} {format}")
+    in_place = found.source.format == "jsonl" and not found.form and packing(path) is None
+    made_from = f"{fingerprint(path, f'{file} {format}')} {in_place}"
     name = hashlib.sha256(f"{path.resolve()} {format} {file}".encode()).hexdigest()[:24]
     folder = Path(cache_folder() if index is None else index) / "docs"
-    in_place = found.source.format == "jsonl" and not found.form and packing(path) is None
-    wanted = {"key": key, "in_place": in_place}
     with ExitStack() as stack:
         try:
             for made in (folder.parent, folder):
@@ -177,13 +145,30 @@ def on_disk(file: str | Path, format: str, path: Path, index: str | Path | None)
             probe.unlink()
         except OSError:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="judgekit-")))
-        places, texts = folder / f"{name}.idx", path if in_place else folder / f"{name}.jsonl"
-        if _header(places).get("made_from") != wanted or not texts.exists():
-            _build(found, places, None if in_place else texts, wanted)
-        count = int(_header(places)["docs"])
-        numbers = np.asarray(np.memmap(places, np.uint64, "r", _HEADER, (2, count)))  # still mapped
+        places = folder / f"{name}.idx"
+        if (known := _opened(places, made_from)) is None:
+            _build(found, places, in_place, made_from)
+            known = _opened(places, made_from)
+        if known is None:
+            raise DataError(f"its index was changed while in use: {places}", path)
         # Open files outlive their names.
-        return DiskDocs(texts.open("rb"), numbers[0], numbers[1], _loader(found.source, path, in_place))
+        return DiskDocs(*known, (path if in_place else places).open("rb"), _loader(found.source, path))
+
+
+def _opened(places: Path, made_from: str) -> tuple[sqlite3.Connection, int] | None:
+    """Return an index and its number of docs if it is whole and of these docs, else None."""
+    index = None
+    try:
+        index = sqlite3.connect(f"{places.absolute().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False)
+        ((known, count),) = index.execute("SELECT made_from, docs FROM made")
+        ((size,),) = index.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
+        if known == made_from and places.stat().st_size == size:
+            return index, count
+    except (sqlite3.Error, OSError, ValueError):
+        pass
+    if index is not None:
+        index.close()
+    return None
 
 
 def fingerprint(path: Path, spelled: str) -> str:
@@ -199,93 +184,53 @@ def fingerprint(path: Path, spelled: str) -> str:
     return digest.hexdigest()
 
 
-def _header(places: Path) -> dict[str, Any]:
-    try:
-        with places.open("rb") as stream:
-            found = json.loads(stream.read(_HEADER))
-        size = _HEADER + 16 * found["docs"]
-        return found if isinstance(found, dict) and places.stat().st_size == size else {}
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
-
-
-def _loader(source: Source, path: Path, in_place: bool) -> Callable[[bytes], Doc]:
+def _loader(source: Source, path: Path) -> Callable[[bytes], Doc]:
     def load(line: bytes) -> Doc:
         try:
-            if not in_place:
-                return Doc(**json.loads(line))
             return doc_of(source, Record(0, parse_object(Line(0, 0, line.decode("utf-8-sig")), path)))
-        except (DataError, UnicodeDecodeError, ValueError, TypeError) as error:
+        except (DataError, UnicodeDecodeError) as error:
             raise DataError("was changed while in use", path) from error
 
     return load
 
 
-def _build(found: Opened, places: Path, texts: Path | None, made_from: Mapping[str, Any]) -> None:
-    """Read a collection once, check it, and write its index (and its texts, where they are to be unpacked)."""
-    source = found.source
-    assert source.path is not None  # a file's
-    partial = [temporary(places), temporary(places.with_suffix(".texts"))]
-    for left in places.parent.glob(f".{glob.escape(places.stem)}.*.tmp"):  # of a command that was killed
-        if left.stat().st_mtime < time.time() - _ABANDONED_S:
-            shutil.rmtree(left) if left.is_dir() else left.unlink()
-    with ExitStack() as stack:
-        for path in partial:
-            stack.callback(path.unlink, missing_ok=True)
-        rows = _Places(stack.enter_context(tempfile.TemporaryDirectory(".tmp", f".{places.name}.", places.parent)))
-        stream = stack.enter_context(partial[1].open("w+b") if texts else source.path.open("rb"))
-        end, count = 0, 0
-        for record in found.records:
-            doc = doc_of(source, record)
-            rows.add(doc.doc_id, end if texts else record.start, record.line)
-            if texts:
-                end += stream.write(json.dumps(asdict(doc)).encode() + b"\n")
-        load = _loader(source, source.path, texts is None)
-        with partial[0].open("w+b") as index, tempfile.TemporaryFile(dir=places.parent) as starts:
-            index.seek(_HEADER)
-            for some in rows.sorted():
-                some = _once(some, stream, load, found)
-                count += len(some)
-                index.write(np.ascontiguousarray(some[:, 0]).tobytes())
-                starts.write(np.ascontiguousarray(some[:, 1]).tobytes())
-            if not count:
-                raise source.nothing("docs")
-            starts.seek(0)
-            shutil.copyfileobj(starts, index)
-            index.seek(0)
-            index.write(json.dumps({"made_from": made_from, "docs": count}).encode().ljust(_HEADER))
-        if texts:
-            stream.close()
-            partial[1].replace(texts)
-        partial[0].replace(places)
-
-
-def _once(
-    rows: npt.NDArray[np.uint64], stream: IO[bytes] | BufferedIOBase, load: Callable[[bytes], Doc], found: Opened
-) -> npt.NDArray[np.uint64]:
-    """Return the rows with each doc once.
+def _build(found: Opened, places: Path, in_place: bool, made_from: str) -> None:
+    """Read a collection once, check it, and write its index, with the docs themselves if they are to be unpacked.
 
     Raises:
-        DataError: a doc is there twice; in a nested form only if it differs.
+        DataError: a doc is there twice (in a nested form only if it differs), or the index cannot be written.
     """
-    same = rows[1:, 0] == rows[:-1, 0]
-    first: dict[str, tuple[int, Doc]] = {}
-    again: list[int] = []
-    wrong: list[tuple[int, str, int]] = []
-    for row in np.flatnonzero(np.append(same, False) | np.append(False, same)).tolist():
-        stream.seek(int(rows[row, 1]))
-        doc, line = load(stream.readline()), int(rows[row, 2])
-        before, known = first.setdefault(doc.doc_id, (line, doc))
-        if known is not doc and found.form and known == doc:
-            again.append(row)
-        elif known is not doc:
-            wrong.append((line, doc.doc_id, before))
-    if wrong:
-        line, doc_id, before = min(wrong)
-        if found.form:
-            raise found.source.error(Record(line, {}), f"doc {doc_id!r} has a different title or text than before")
-        raise found.source.repeated(Record(line, {}), doc_id, before)
-    return np.delete(rows, again, axis=0) if again else rows
+    source = found.source
+    partial = temporary(places)
+    for left in places.parent.glob(f".{glob.escape(places.name)}.*.tmp"):  # of a command that was killed
+        if left.stat().st_mtime < time.time() - _ABANDONED_S:
+            left.unlink()
+    try:
+        with closing(sqlite3.connect(partial, isolation_level=None)) as index:
+            index.executescript(_TABLES)
+            count = 0
+            for record in found.records:
+                doc = doc_of(source, record)
+                place = record.start if in_place else json.dumps(asdict(doc))
+                row = (doc.doc_id, record.line, place)
+                added = index.execute("INSERT OR IGNORE INTO docs VALUES (?, ?, ?)", row).rowcount
+                count += added
+                if not added:
+                    query = index.execute("SELECT line, place FROM docs WHERE doc_id = ?", row[:1])
+                    first, before = query.fetchone()
+                    if not found.form:
+                        raise source.repeated(record, doc.doc_id, first)
+                    if before != place:
+                        raise source.error(record, f"doc {doc.doc_id!r} has a different title or text than before")
+            if not count:
+                raise source.nothing("docs")
+            index.execute("INSERT INTO made VALUES (?, ?)", (made_from, count))
+            index.execute("COMMIT")
+        partial.replace(places)
+    except sqlite3.Error as error:
+        raise DataError(f"its index cannot be written to {places.parent}: {error}", source.path) from error
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 class GivenDocs:

@@ -99,11 +99,10 @@ def test_what_a_killed_command_left_goes_with_the_next_index_of_that_file(path: 
     read_docs(path, memory_limit=0, index=tmp_path / "index")
     [made] = (tmp_path / "index" / "docs").iterdir()
     made.unlink()
-    old, new, other = (made.with_name(f".{name}.12-ab.tmp") for name in (made.name, f"{made.stem}.texts", "mine"))
+    old, new, other = (made.with_name(f".{name}.tmp") for name in (f"{made.name}.1-ab", f"{made.name}.2-cd", "mine"))
     for left in (old, new, other):
         left.write_text("left")
-    (rows := made.with_name(f".{made.name}.xyz.tmp")).mkdir()
-    for left in (old, other, rows):
+    for left in (old, other):
         os.utime(left, (0, 0))
     read_docs(path, memory_limit=0, index=tmp_path / "index")
     assert set(made.parent.iterdir()) == {made, new, other}
@@ -123,7 +122,7 @@ def test_a_nested_form_is_unpacked_with_each_doc_once(tmp_path: Path) -> None:
     docs = read_docs(tmp_path / "dpr.jsonl", memory_limit=0, index=tmp_path)
     assert [doc.doc_id for doc in docs] == ["1", "2", "3"]  # type: ignore[attr-defined]  # a collection of a file
     (tmp_path / "bad.jsonl").write_text(entry % ("q1", 1, "2") + (entry % ("q2", 2, "3")).replace('"a"', '"c"'))
-    with pytest.raises(DataError, match=r"line 2: doc '1' has a different title or text than before"):
+    with pytest.raises(DataError, match=r"line 2: ctxs\[0\]: doc '1' has a different title or text than before"):
         read_docs(tmp_path / "bad.jsonl", memory_limit=0, index=tmp_path)
 
 
