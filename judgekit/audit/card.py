@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 
 from judgekit.audit.numbers import Number
-from judgekit.report.words import clean
+from judgekit.report.formatting import clean
 
 __all__ = ["TITLES", "Card"]
 

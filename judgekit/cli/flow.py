@@ -150,7 +150,7 @@ def report(
     """Draw report.html and the tables again from a results folder, or a page with several side by side."""
     from judgekit import report as reports
     from judgekit.experiment.drawing import draw
-    from judgekit.report.figures import figures as drawn
+    from judgekit.report.charts import figures as drawn
 
     if pdf and figures is None:
         raise UsageError("--pdf is a form of figures: say where with --figures FOLDER")

@@ -11,12 +11,12 @@ import pandas as pd
 
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES
 from judgekit.data.files import write_atomic
-from judgekit.report.figures import CHANCE, IN_WORDS, Dot, dot, places, rows_of_dots
+from judgekit.report.charts import CHANCE, IN_WORDS, Dot, dot, places, rows_of_dots
+from judgekit.report.erag_tables import per_run_rows, table_1
+from judgekit.report.figures import Figure
 from judgekit.report.grids import HEADLINE, at_primary
 from judgekit.report.model import Results
 from judgekit.report.page import shell
-from judgekit.report.paper import per_run_rows, table_1
-from judgekit.report.pictures import Figure
 
 __all__ = ["beside", "write_beside"]
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 import pandas as pd
 
 from judgekit.analysis.primary import Primary
+from judgekit.report.formatting import marks, meaning, split_flags
 from judgekit.report.model import Results
-from judgekit.report.words import marks, meaning, split_flags
 
 __all__ = ["HEADLINE", "Cell", "Grid", "at_primary", "grids", "records"]
 

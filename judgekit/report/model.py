@@ -31,7 +31,7 @@ __all__ = [
     "Section",
     "Spending",
     "Use",
-    "settled",
+    "plain_columns",
 ]
 
 QUALITY_MEANS: Final = Table(
@@ -65,7 +65,7 @@ DIFFERENCES: Final = Table("differences", DIFFERENCE_COLUMNS, {})
 """Paired differences between labelings, as the analysis gives them."""
 
 
-def settled(frame: pd.DataFrame | None) -> pd.DataFrame | None:
+def plain_columns(frame: pd.DataFrame | None) -> pd.DataFrame | None:
     """Return a table with bool, int, float and string columns only, so that it survives being saved as JSON.
 
     Missing numbers become NaN (ints with gaps become floats), missing texts "".
@@ -299,7 +299,7 @@ class Section:
     quotes: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "table", settled(self.table))
+        object.__setattr__(self, "table", plain_columns(self.table))
 
 
 @dataclass(frozen=True)
@@ -385,7 +385,7 @@ class Results:
         if self.details is not None:
             object.__setattr__(self, "details", DETAILS.check(self.details))
         for name in ("agreement", "models", "modes", "gains", "cases", "widths"):
-            object.__setattr__(self, name, settled(getattr(self, name)))
+            object.__setattr__(self, name, plain_columns(getattr(self, name)))
         runs = list(dict.fromkeys(self.comparison["run"]))
         if self.primary.run == ALL and len(runs) == 1:
             # With a single run there is no mean over runs: that run's own rows are the comparison.

@@ -16,13 +16,13 @@ from judgekit.data.labelings import Labeling
 from judgekit.data.tables import ALL, NOT_MISSING
 from judgekit.errors import UsageError
 from judgekit.metrics import Evaluation
-from judgekit.report import figures as drawing
-from judgekit.report.figures import IN_WORDS, Dot
+from judgekit.report import charts
+from judgekit.report.charts import IN_WORDS, Dot
+from judgekit.report.figures import Figures
+from judgekit.report.formatting import clean, count, interval, number
 from judgekit.report.grids import records
 from judgekit.report.model import Cost, Facts, LabelingInfo, Results, Spending
-from judgekit.report.pictures import Figures
 from judgekit.report.svg import tag
-from judgekit.report.words import clean, count, interval, number
 
 __all__ = ["figures"]
 
@@ -48,7 +48,7 @@ def figures(thing: object) -> Figures:
 
 @figures.register
 def _(thing: Results) -> Figures:
-    return Figures(drawing.figures(thing), summary=_sentences(thing.verdict))
+    return Figures(charts.figures(thing), summary=_sentences(thing.verdict))
 
 
 @figures.register
@@ -56,7 +56,7 @@ def _(thing: Comparison) -> Figures:
     verdict = thing.verdict
     found = verdict.found
     costs = {str(row["labeling"]): row for row in records(thing.costs)}
-    drawn = drawing.figures(
+    drawn = charts.figures(
         Results(
             title="",
             comparison=thing.table,
@@ -107,8 +107,8 @@ def _(thing: Verdict) -> Figures:
     order = {name: place for place, name in enumerate(sorted(dot.series for dot in dots))}
     title = f"How often the better answer has the higher {thing.primary.measure}"
     caption = f"{thing.primary}: concordance with its interval; 0.5 is chance."
-    drawn = drawing.rows_of_dots(
-        "verdict", title, caption, {IN_WORDS[thing.primary.use]: dots}, order, "concordance", drawing.CHANCE
+    drawn = charts.rows_of_dots(
+        "verdict", title, caption, {IN_WORDS[thing.primary.use]: dots}, order, "concordance", charts.CHANCE
     )
     return Figures([drawn], summary=_sentences(thing.sentences))
 
@@ -118,7 +118,7 @@ def _(thing: Labeling) -> Figures:
     counts = thing.counts()
     missing = sum(n for status, n in counts.items() if status not in NOT_MISSING)
     said = ", ".join(f"{count(n)} {status.replace('_', ' ')}" for status, n in counts.items() if n)
-    drawn = [drawing.label_shares({thing.name: (thing.shares(), missing)})] if len(thing) else []
+    drawn = [charts.label_shares({thing.name: (thing.shares(), missing)})] if len(thing) else []
     return Figures(drawn, summary=_sentences([f"{thing.name}: {count(len(thing))} labels on {thing.scale} ({said})."]))
 
 
@@ -128,7 +128,7 @@ def _(thing: Evaluation) -> Figures:
     wide = means.pivot(index=["labeling", "run"], columns="measure", values="value").reset_index()
     shown = wide.map(lambda value: number(value) if isinstance(value, float) else value)
     summary = _sentences(thing.warnings) + _table(shown.rename_axis(columns=None))
-    return Figures(drawing.mean_scores(means[means["query_id"] == ALL]), summary=summary)
+    return Figures(charts.mean_scores(means[means["query_id"] == ALL]), summary=summary)
 
 
 def _sentences(sentences: tuple[str, ...] | list[str]) -> Markup:

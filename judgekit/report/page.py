@@ -24,8 +24,8 @@ from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES
 from judgekit.analysis.resampling import percent
 from judgekit.data.files import write_atomic
 from judgekit.data.tables import ALL
-from judgekit.report import figures, paper, words
-from judgekit.report.figures import tokens
+from judgekit.report import charts, erag_tables, formatting
+from judgekit.report.charts import tokens
 from judgekit.report.grids import HEADLINE, Cell, Grid, at_primary, grids, records
 from judgekit.report.model import Answers, Cost, LabelingInfo, Results, Use
 from judgekit.report.queries import Backing, Packed, pack
@@ -89,25 +89,25 @@ def _environment() -> jinja2.Environment:
         finalize=_finalize,
     )
     for function in (
-        words.count,
-        words.number,
-        words.interval,
-        words.money,
-        words.seconds,
-        words.marks,
-        words.meaning,
-        words.rewards,
-        words.times,
+        formatting.count,
+        formatting.number,
+        formatting.interval,
+        formatting.money,
+        formatting.seconds,
+        formatting.marks,
+        formatting.meaning,
+        formatting.rewards,
+        formatting.times,
     ):
         environment.filters[function.__name__] = function
     environment.filters |= {"percent": percent}
-    environment.filters |= {"spark": figures.spark, "spark_range": figures.spark_range}
+    environment.filters |= {"spark": charts.spark, "spark_range": charts.spark_range}
     return environment
 
 
 def _finalize(value: Any) -> Any:
     """Make control characters visible in every text on its way out; autoescaping comes after it."""
-    return words.clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return formatting.clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _context(results: Results) -> dict[str, Any]:
@@ -117,20 +117,20 @@ def _context(results: Results) -> dict[str, Any]:
         "uses": [_use(results, use) for use in results.uses or [_first(results)]],
         "main": primary,
         "others": [g for g in every if not g.primary],
-        "undefined": words.UNDEFINED,
-        "figures": figures.figures(results),
+        "undefined": formatting.UNDEFINED,
+        "figures": charts.figures(results),
         "coefficients": _coefficients(results, primary),
         "differences": _differences(results),
-        "per_run": paper.per_run(results),
-        "measures": [m for m in _names(results.comparison["measure"]) if words.rewards(m)],
+        "per_run": erag_tables.per_run(results),
+        "measures": [m for m in _names(results.comparison["measure"]) if formatting.rewards(m)],
         "statuses": _statuses([*results.labelings, *results.answers]),
         "outside": any(info.outside_pool is not None for info in results.labelings),
         "quality": _quality(results.quality),
         "score_means": _scores(results.scores),
         "generic": partial(_generic, confidence=results.facts.confidence),
         "ratio": _ratio(results),
-        "speed_up": partial(paper.speed_up, results),
-        "timed": any(paper.speed_up(results, info.spending.standalone) for info in results.labelings),
+        "speed_up": partial(erag_tables.speed_up, results),
+        "timed": any(erag_tables.speed_up(results, info.spending.standalone) for info in results.labelings),
     }
 
 
@@ -155,7 +155,7 @@ def _use(results: Results, use: Use) -> dict[str, Any]:
     priced = any(cost.money for cost in spent.values())
     rows: list[dict[str, Any]] = []
     for row in sorted(found, key=lambda row: -row["value"]):
-        if "by_construction" in words.split_flags(row["flags"]):
+        if "by_construction" in formatting.split_flags(row["flags"]):
             continue
         cost, gain = spent.get(row["labeling"], Cost()), gains.get(row["labeling"])
         asked = tokens(cost)
@@ -164,7 +164,7 @@ def _use(results: Results, use: Use) -> dict[str, Any]:
                 "cell": Cell(row["labeling"], row["measure"], row["value"], row["ci_low"], row["ci_high"]),
                 "times": _points(row),
                 "gain": gain and _points(gain | {"value": gain["gain"]}, 1),
-                "cost": words.money(cost.money, results.currency) if priced else words.count(asked),
+                "cost": formatting.money(cost.money, results.currency) if priced else formatting.count(asked),
             }
         )
         if row["labeling"] in people:
@@ -172,7 +172,7 @@ def _use(results: Results, use: Use) -> dict[str, Any]:
     whose = f", by answers of {use.model}" if use.model != primary.model else ""
     return {
         "use": use,
-        "title": figures.IN_WORDS.get(use.use, use.use) + whose,
+        "title": charts.IN_WORDS.get(use.use, use.use) + whose,
         "advice": _advice(use, len(rows)),
         "does": _DOES.get(use.use, ""),
         "rows": rows if use.found and len({row["cell"].labeling for row in rows}) == len(rows) else [],
@@ -189,8 +189,8 @@ _DOES = {
 
 def _points(row: Mapping[str, Any], digits: int = 0) -> tuple[str, str]:
     """Return a value in hundredths, and its interval."""
-    value, low, high = (words.number(100 * row[name], digits) for name in ("value", "ci_low", "ci_high"))
-    return value, "" if words.UNDEFINED in (low, high) else f"{low} to {high}"
+    value, low, high = (formatting.number(100 * row[name], digits) for name in ("value", "ci_low", "ci_high"))
+    return value, "" if formatting.UNDEFINED in (low, high) else f"{low} to {high}"
 
 
 def _advice(use: Use, compared: int) -> str:
@@ -223,8 +223,8 @@ def _coefficients(results: Results, main: list[Grid]) -> pd.DataFrame:
     for part, c in ((g, c) for g in main for c in g.cells.values()):
         cell = (c.labeling, c.measure, primary.run, part.level, primary.depth, primary.metric, part.model)
         more = behind.get(cell, {"tau_b_max": math.nan, "lacking": math.nan})
-        notes = [*map(words.meaning, c.flags), c.reason]
-        notes += [f"{name}: {words.meaning(flag)}" for name, flags in c.remarks.items() for flag in flags]
+        notes = [*map(formatting.meaning, c.flags), c.reason]
+        notes += [f"{name}: {formatting.meaning(flag)}" for name, flags in c.remarks.items() for flag in flags]
         rows.append(
             {"labeling": c.labeling, "measure": c.measure, HEADLINE: c.value, "ci_low": c.low, "ci_high": c.high}
             | c.others
@@ -277,7 +277,7 @@ def _ratio(results: Results) -> Callable[[Cost], str]:
     def ratio(cost: Cost) -> str:
         mine, of = tokens(cost), sum(tokens(part) or 0 for part in whole)
         known = mine is not None and of > 0 and not any(part.unreported for part in (cost, *whole))
-        return f"{mine / of:.0%}" if mine is not None and known else words.UNKNOWN
+        return f"{mine / of:.0%}" if mine is not None and known else formatting.UNKNOWN
 
     return ratio
 
@@ -304,7 +304,7 @@ def _generic(frame: pd.DataFrame, confidence: float) -> dict[str, Any]:
     columns = {ends if both and c == "ci_low" else c: n for c, n in numeric.items() if not (both and c == "ci_high")}
     rows = []
     for row in records(frame.head(MOST_ROWS)):
-        row[ends] = words.interval(row["ci_low"], row["ci_high"]) if both else ""
+        row[ends] = formatting.interval(row["ci_low"], row["ci_high"]) if both else ""
         rows.append([_text(c, row[c]) for c in columns])
     return {"columns": columns, "rows": rows, "left_out": max(0, len(frame) - MOST_ROWS)}
 
@@ -314,7 +314,7 @@ def _text(column: str, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return words.p_value(value) if column == "p" or column.startswith("p_") else words.number(value)
+        return formatting.p_value(value) if column == "p" or column.startswith("p_") else formatting.number(value)
     if isinstance(value, int):
-        return words.count(value)
+        return formatting.count(value)
     return "" if value is None else str(value)

@@ -23,8 +23,8 @@ from judgekit.data.labelings import Scale
 from judgekit.data.tables import NOT_MISSING, Status
 from judgekit.errors import JudgekitError
 from judgekit.labelers.base import Labeler
+from judgekit.report.formatting import clean
 from judgekit.report.model import Results
-from judgekit.report.words import clean
 from judgekit.wire.shapes import SHOWN
 
 __all__ = ["Backing", "Packed", "pack"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 from rich.cells import cell_len, set_cell_size
 
-from judgekit.report.words import clean
+from judgekit.report.formatting import clean
 
 __all__ = [
     "Axis",

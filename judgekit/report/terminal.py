@@ -19,9 +19,7 @@ from rich.text import Text
 
 from judgekit.analysis.measures import WHOLE_RUN
 from judgekit.analysis.resampling import percent
-from judgekit.report.grids import Cell, Grid, grids
-from judgekit.report.model import Cost, Results, Spending
-from judgekit.report.words import (
+from judgekit.report.formatting import (
     UNDEFINED,
     clean,
     count,
@@ -31,6 +29,8 @@ from judgekit.report.words import (
     number,
     seconds,
 )
+from judgekit.report.grids import Cell, Grid, grids
+from judgekit.report.model import Cost, Results, Spending
 
 __all__ = ["print_tables"]
 

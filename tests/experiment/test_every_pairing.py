@@ -18,8 +18,8 @@ from judgekit.experiment.run import Finished, run
 from judgekit.labelers.base import catalog as labelers
 from judgekit.metrics import DEFINITIONS
 from judgekit.report import print_tables
+from judgekit.report.formatting import meaning
 from judgekit.report.model import Cost
-from judgekit.report.words import meaning
 from judgekit.spec import parse
 
 MOCK = {"base_url": "mock:", "model": "mock"}

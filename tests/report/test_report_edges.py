@@ -15,7 +15,7 @@ from rich.console import Console
 from judgekit import report
 from judgekit.analysis.primary import FIND_QUESTIONS, Primary
 from judgekit.data.tables import COMPARISON, SCORES
-from judgekit.report import svg, words
+from judgekit.report import formatting, svg
 from judgekit.report.model import QUALITY_MEANS, Cost, Facts, Spending
 
 
@@ -138,15 +138,15 @@ def test_other_depths_and_metrics_and_single_runs_stay_in_the_file(make_results)
 
 @given(st.text())
 def test_cleaned_text_has_no_control_characters_and_is_stable(text: str):
-    cleaned = words.clean(text)
-    assert words.clean(cleaned) == cleaned
+    cleaned = formatting.clean(text)
+    assert formatting.clean(cleaned) == cleaned
     assert not any(ord(c) < 32 and c not in "\t\n" for c in cleaned)
     cleaned.encode()
 
 
 @given(st.floats(allow_infinity=False))
 def test_a_number_is_never_written_as_minus_zero_or_nan(value: float):
-    text = words.number(value)
+    text = formatting.number(value)
     assert text != "-0.000"
     assert "nan" not in text
     assert math.isnan(value) or math.isclose(float(text), value, abs_tol=0.0005 + 1e-12)

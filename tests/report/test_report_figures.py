@@ -19,9 +19,9 @@ from judgekit import report
 from judgekit.analysis.primary import CHOOSE_RUNS
 from judgekit.errors import UsageError
 from judgekit.report import svg
-from judgekit.report.figures import figures
+from judgekit.report.charts import figures
+from judgekit.report.erag_tables import speed_up
 from judgekit.report.model import Results
-from judgekit.report.paper import speed_up
 
 
 def full(make_results, **changes) -> Results:

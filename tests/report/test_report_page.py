@@ -14,8 +14,8 @@ import pytest
 
 from judgekit import report
 from judgekit.analysis.flags import FLAGS
+from judgekit.report.formatting import marks
 from judgekit.report.model import Example, Section, Use
-from judgekit.report.words import marks
 
 INSIDE = ("#", "data:text/csv;base64,")
 """What a link of the page may begin with."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from judgekit.report.formatting import UNDEFINED, number
 from judgekit.report.grids import records
 from judgekit.report.model import Cost, Results
-from judgekit.report.words import UNDEFINED, number
 
 __all__ = ["PerRun", "per_run", "per_run_rows", "speed_up", "table_1"]
 
