@@ -27,29 +27,7 @@ from judgekit.errors import DataError, UsageError, not_among
 if TYPE_CHECKING:
     from judgekit.metrics import Evaluation
 
-__all__ = ["AGREEMENT", "Agreement", "agreement", "system_agreement"]
-
-AGREEMENT: Final[dict[str, str]] = {
-    "agreement": "share of pairs with the same label",
-    "kappa": "Cohen's kappa",
-    "kappa_linear": "Cohen's kappa with linear weights",
-    "kappa_quadratic": "Cohen's kappa with quadratic weights",
-    "alpha_nominal": "Krippendorff's alpha, nominal",
-    "alpha_ordinal": "Krippendorff's alpha, ordinal",
-    "alpha_interval": "Krippendorff's alpha, interval",
-    "ac1": "Gwet's AC1",
-    "prevalence": "prevalence index: (both relevant - neither) / pairs",
-    "bias": "bias index: (only the first relevant - only the second) / pairs",
-    "precision": "share of the first's relevant pairs that people call relevant",
-    "recall": "share of people's relevant pairs that the first calls relevant",
-    "mean_difference": "mean label of the first minus that of the second",
-    "precision=G": "share of the pairs that the first labels G that people label G, too",
-    "recall=G": "share of the pairs that people label G that the first labels G, too",
-}
-"""The coefficients, each with what it is. They are taken ``on`` the labels where both labelings have the same scale,
-other than binary, and ``on`` relevance (relevant or not, from each labeling's own least relevant label on) where both
-say what is relevant. Prevalence, bias, precision and recall are about relevance; the last two exist only against
-labels made by people, which are the second."""
+__all__ = ["Agreement", "agreement", "system_agreement"]
 
 _MAX_VALUES: Final = 50
 """With more distinct labels only alpha_interval is worked out on the labels."""
@@ -62,6 +40,11 @@ _SYSTEM: Final = ("first", "second", "measure", "coefficient", "value", "ci_low"
 _PAIR: Final = ["first", "second"]
 _TABLE: Final = ["on", "coefficient", "value", "ci_low", "ci_high", "pairs", "queries", "undefined_reason"]
 
+_LABELS: Final = "labels"
+_RELEVANCE: Final = "relevance"
+_BOTH: Final = "labels and relevance"
+_PEOPLE: Final = "relevance, where people made the second labeling"
+
 Formula = Callable[[Floats, Floats], Floats]
 """From sums over queries, shape (S, B), and the distinct labels, shape (G,), to the coefficient, shape (B,)."""
 
@@ -72,7 +55,14 @@ class Agreement:
 
     Attributes:
         table: rows ``first, second, on, coefficient, value, ci_low, ci_high, pairs, queries,
-            undefined_reason``; none for labelings without a coefficient in common.
+            undefined_reason``; none for labelings without a coefficient in common. They are taken ``on`` the labels
+            where both labelings have the same scale, other than binary, and ``on`` relevance (relevant or not, from
+            each labeling's own least relevant label on) where both say what is relevant: ``agreement``, the share of
+            pairs with the same label; Cohen's ``kappa``, with linear and quadratic weights, too; Krippendorff's
+            ``alpha_nominal``, ``_ordinal``, ``_interval``; Gwet's ``ac1``; ``mean_difference``, first minus second;
+            the indices ``prevalence`` (both relevant minus neither, per pair) and ``bias`` (only the first relevant
+            minus only the second); and where people made the second, ``precision`` and ``recall`` of the first, with
+            few distinct labels of each label G, too (``precision=G``).
         confusion: rows ``first, second, first_label, second_label, pairs``.
         coverage: rows ``first, second, both, only_first, only_second``: pairs that have both labels or one.
         system: with runs, rows ``first, second, measure, coefficient, value, ci_low, ci_high, runs, queries,
@@ -184,15 +174,17 @@ def _coefficients(
     a, b = both["relevance_1"].to_numpy(), both["relevance_2"].to_numpy()
     weights = resample_matrix(max(len(queries), 1), resamples, seed)
     cuts = first.scale.min_rel, second.scale.min_rel
-    looks: list[tuple[str, tuple[str, ...], Floats, Floats]] = []
+    looks: list[tuple[str, list[str], Floats, Floats]] = []
     if first.scale == second.scale and first.scale.kind != "binary":
         many = len(np.unique(np.concatenate([a, b]))) > _MAX_VALUES
         grades = np.unique(np.concatenate([a, b])) if against_people and len(a) else np.empty(0)
-        each = [f"{name}={g:g}" for g in (grades if len(grades) <= _MAX_GRADES else ()) for name in _PER_GRADE]
-        looks.append(("labels", ("alpha_interval",) if many else (*_ON_LABELS, *each), a, b))
+        shown = grades if len(grades) <= _MAX_GRADES else ()
+        each = [f"{name}={g:g}" for g in shown for name in ("precision", "recall")]
+        names = ["alpha_interval"] if many else [*(n for n, (on, _) in _FORMULAS.items() if _LABELS in on), *each]
+        looks.append((_LABELS, names, a, b))
     if cuts[0] is not None and cuts[1] is not None:
-        names = tuple(n for n in _ON_RELEVANCE if against_people or n not in ("precision", "recall"))
-        looks.append(("relevance", names, (a >= cuts[0]).astype(np.float64), (b >= cuts[1]).astype(np.float64)))
+        names = [n for n, (on, _) in _FORMULAS.items() if _RELEVANCE in on and (against_people or on != _PEOPLE)]
+        looks.append((_RELEVANCE, names, (a >= cuts[0]).astype(np.float64), (b >= cuts[1]).astype(np.float64)))
     for on, names, one, other in looks:
         for name in names:
             row = {"on": on, "coefficient": name, "value": np.nan, "ci_low": np.nan, "ci_high": np.nan}
@@ -200,10 +192,10 @@ def _coefficients(
             if not len(both):
                 yield {**row, "undefined_reason": "no pair has both labels"}
                 continue
-            values = np.array([0.0, 1.0]) if on == "relevance" else np.unique(np.concatenate([one, other]))
+            values = np.array([0.0, 1.0]) if on == _RELEVANCE else np.unique(np.concatenate([one, other]))
             per_query = _per_query(name, one, other, codes, len(queries), values)
             base, _, grade = name.partition("=")
-            formula = _PER_GRADE[base](float(grade)) if grade else _FORMULAS[name]
+            formula = _of_grade(base, float(grade)) if grade else _FORMULAS[name][1]
             value = float(formula(per_query.sum(axis=1, keepdims=True), values)[0])
             draws = formula(per_query @ weights, values)
             defined = draws[np.isfinite(draws)]
@@ -294,22 +286,16 @@ def _mean_difference(sums: Floats, values: Floats) -> Floats:
     return np.asarray(np.einsum("ij,ijb->b", values[:, None] - values, shares))
 
 
-def _of_grade(axis: int) -> Callable[[float], Formula]:
-    """Return precision (axis 0: of the first's labels) or recall (axis 1) of one label."""
+def _of_grade(name: str, grade: float) -> Formula:
+    """Return precision or recall of one label."""
 
-    def of(grade: float) -> Formula:
-        def share(sums: Floats, values: Floats) -> Floats:
-            at = int(np.argmin(np.abs(values - grade)))
-            table = sums.reshape(len(values), len(values), -1)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                return np.asarray(table[at, at] / table.take(at, axis=axis).sum(axis=0))
+    def share(sums: Floats, values: Floats) -> Floats:
+        at = int(np.argmin(np.abs(values - grade)))
+        table = sums.reshape(len(values), len(values), -1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(table[at, at] / table.take(at, axis=0 if name == "precision" else 1).sum(axis=0))
 
-        return share
-
-    return of
-
-
-_PER_GRADE: Final[Mapping[str, Callable[[float], Formula]]] = {"precision": _of_grade(0), "recall": _of_grade(1)}
+    return share
 
 
 def _ratio(part: Sequence[int], whole: Sequence[int]) -> Formula:
@@ -322,39 +308,19 @@ def _ratio(part: Sequence[int], whole: Sequence[int]) -> Formula:
     return ratio
 
 
-_FORMULAS: Final[Mapping[str, Formula]] = {
-    "agreement": _same,
-    "kappa": _kappa(0),
-    "kappa_linear": _kappa(1),
-    "kappa_quadratic": _kappa(2),
-    "alpha_nominal": _alpha_of_tables(ordinal=False),
-    "alpha_ordinal": _alpha_of_tables(ordinal=True),
-    "alpha_interval": _alpha_interval,
-    "ac1": _ac1,
-    "prevalence": _ratio((-1, 0, 0, 1), (1, 1, 1, 1)),
-    "bias": _ratio((0, -1, 1, 0), (1, 1, 1, 1)),
-    "precision": _ratio((0, 0, 0, 1), (0, 0, 1, 1)),
-    "recall": _ratio((0, 0, 0, 1), (0, 1, 0, 1)),
-    "mean_difference": _mean_difference,
+_FORMULAS: Final[Mapping[str, tuple[str, Formula]]] = {
+    "agreement": (_BOTH, _same),
+    "kappa": (_BOTH, _kappa(0)),
+    "kappa_linear": (_LABELS, _kappa(1)),
+    "kappa_quadratic": (_LABELS, _kappa(2)),
+    "alpha_nominal": (_BOTH, _alpha_of_tables(ordinal=False)),
+    "alpha_ordinal": (_LABELS, _alpha_of_tables(ordinal=True)),
+    "alpha_interval": (_LABELS, _alpha_interval),
+    "ac1": (_BOTH, _ac1),
+    "prevalence": (_RELEVANCE, _ratio((-1, 0, 0, 1), (1, 1, 1, 1))),
+    "bias": (_RELEVANCE, _ratio((0, -1, 1, 0), (1, 1, 1, 1))),
+    "precision": (_PEOPLE, _ratio((0, 0, 0, 1), (0, 0, 1, 1))),
+    "recall": (_PEOPLE, _ratio((0, 0, 0, 1), (0, 1, 0, 1))),
+    "mean_difference": (_LABELS, _mean_difference),
 }
-_ON_LABELS: Final[tuple[str, ...]] = (
-    "agreement",
-    "kappa",
-    "kappa_linear",
-    "kappa_quadratic",
-    "alpha_nominal",
-    "alpha_ordinal",
-    "alpha_interval",
-    "ac1",
-    "mean_difference",
-)
-_ON_RELEVANCE: Final[tuple[str, ...]] = (
-    "agreement",
-    "kappa",
-    "alpha_nominal",
-    "ac1",
-    "prevalence",
-    "bias",
-    "precision",
-    "recall",
-)
+"""The coefficients, each with what it is taken on."""
