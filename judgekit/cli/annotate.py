@@ -7,23 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from judgekit.cli.common import (
-    Api,
-    ApiKeyEnv,
-    BaseUrl,
-    Cache,
-    CacheMode,
-    Concurrency,
-    Model,
-    Prompts,
-    Quiet,
-    Transport,
-    console,
-    endpoints,
-    group,
-)
+from judgekit.cli.common import console, group, note, say, show
 from judgekit.cli.drawing import progress
-from judgekit.cli.stages import FormatOption, show
+from judgekit.cli.options import FormatOption, Prompts, Quiet, Replies, Server, expanded
 from judgekit.errors import UsageError, not_among
 
 if TYPE_CHECKING:
@@ -42,11 +28,6 @@ PeopleFile = Annotated[Path, typer.Argument(metavar="PEOPLE", help="Labels that 
 LabelingNames = Annotated[
     list[str] | None, typer.Option("--labeling", "-l", help="Use only this labeling; repeat for several.")
 ]
-
-
-def _say(*lines: str) -> None:
-    for line in lines:
-        console(stderr=True).print(f"note: {line}", markup=False, highlight=False)
 
 
 @annotate.command()
@@ -118,12 +99,8 @@ def sample(
     made.write(out)
     queries = len({task.query_id for task in made.tasks})
     each = sum(len(task.assessors) for task in made.tasks)
-    console().print(
-        f"{len(made.tasks):,} tasks about {queries:,} of {made.queries:,} queries, {each:,} judgments: {out}",
-        markup=False,
-        highlight=False,
-    )
-    console().print(_precision(made, opened, by), markup=False, highlight=False)
+    say(f"{len(made.tasks):,} tasks about {queries:,} of {made.queries:,} queries, {each:,} judgments: {out}")
+    say(_precision(made, opened, by))
 
 
 def _precision(made: Sample, opened: Finished, by: str | None) -> str:
@@ -156,7 +133,7 @@ def make(
     from judgekit.people.tasks import Sample
 
     for path in make_sheets(Sample.read(sample), out):
-        console().print(str(path), markup=False, highlight=False)
+        say(str(path))
 
 
 @annotate.command()
@@ -184,23 +161,18 @@ def export(
         write_atomic(out.with_suffix(".xml"), config)
     else:
         raise UsageError(f"{out}: the name ends in .csv (spreadsheet) or .json (Label Studio)")
-    console().print(str(out), markup=False, highlight=False)
+    say(str(out))
 
 
 @annotate.command()
+@expanded
 def ask(
     sample: Annotated[Path, typer.Argument(metavar="SAMPLE", help="Sample of answers (sample --answers).")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Judgments to write (JSON lines).")],
-    base_url: BaseUrl = None,
-    model: Model = None,
+    server: Server,
+    replies: Replies,
     prompt: Annotated[str, typer.Option(help="Preference prompt.")] = "prefer-answer",
     prompts: Prompts = None,
-    api_key_env: ApiKeyEnv = None,
-    transport: Transport = "http",
-    api: Api = "chat",
-    concurrency: Concurrency = 16,
-    cache: Cache = None,
-    cache_mode: CacheMode = "on",
     quiet: Quiet = False,
 ) -> None:
     """Ask an LLM which of two answers it prefers, in both orders: one more assessor, to hold against people."""
@@ -212,16 +184,16 @@ def ask(
     from judgekit.stages import Resources, own_prompts, with_session
 
     made = Sample.read(sample)
-    resources = Resources(endpoints(base_url, model, api_key_env, concurrency, transport, api))
+    resources = Resources(server.endpoints())
     asker = Asker(resources.endpoint(None).llm, find_prompt(prompt, Path, own_prompts(prompts)))
     with progress(quiet) as draw:
         text, counts = with_session(
-            lambda session: prefer(made, asker, session), cache=cache, mode=cache_mode, progress=draw
+            lambda session: prefer(made, asker, session), cache=replies.cache, mode=replies.cache_mode, progress=draw
         )
     write_atomic(out, text)
     told = ", ".join(f"{name} {n:,}" for name, n in sorted(counts.items()))
-    console().print(f"{told}: {out}", markup=False, highlight=False)
-    _say("these preferences have not been compared with people's yet: read both together, and look at their agreement")
+    say(f"{told}: {out}")
+    note("these preferences have not been compared with people's yet: read both together, and look at their agreement")
 
 
 @annotate.command()
@@ -261,26 +233,26 @@ def read(
         told = ["agreement", "kappa", "ac1", *(["alpha_ordinal"] if judgments.sample.form == "grades" else [])]
         shown = found.table[found.table["coefficient"].isin(told)]
         if len(shown):
-            console().print(f"Agreement {_WHO[what]}:", markup=False)
+            say(f"Agreement {_WHO[what]}:")
             show(shown[["first", "second", "on", "coefficient", "value", "ci_low", "ci_high", "pairs"]], "table")
     if people is None:
         table = preferences(counted)
         write_table(table, out)
         for run, value in table.groupby("run")["value"].mean().items():
-            console().print(f"{run}: {value:.1%} of the preferences", markup=False, highlight=False)
+            say(f"{run}: {value:.1%} of the preferences")
     else:
         write_qrels(people.labeling, out)
         asked_of(counted, people).write(out)
         counts = people.asked["status"].value_counts()
-        console().print(", ".join(f"{n:,} {status}" for status, n in counts.items()), markup=False, highlight=False)
-    console().print(str(out), markup=False, highlight=False)
+        say(", ".join(f"{n:,} {status}" for status, n in counts.items()))
+    say(str(out))
     if adjudicate is not None and asked is not None:
         again = disputed(judgments, asked)
         if again.tasks:
             write_atomic(adjudicate, page_of(again, again.assessors[0]))
-            console().print(f"{len(again.tasks):,} to adjudicate: {adjudicate}", markup=False, highlight=False)
+            say(f"{len(again.tasks):,} to adjudicate: {adjudicate}")
         else:
-            _say("The assessors agree: no page to adjudicate was written")
+            note("The assessors agree: no page to adjudicate was written")
 
 
 _WHO = {
@@ -331,15 +303,15 @@ def validate(
     show(found.grid, format)
     name, threshold = found.chosen
     if format == "table":
-        console().print(f"\nChosen: {name}, relevant from {threshold:g} on. On {found.part}:", markup=False)
+        say(f"\nChosen: {name}, relevant from {threshold:g} on. On {found.part}:")
     show(found.test, format)
     if len(found.grades):
         show(found.grades, format)
-    _say(*found.notes)
+    note(*found.notes)
     if part == "test":
         earlier = log_opening(people.with_name(f"{people.name}.opened.json"), f"{name}, threshold {threshold:g}")
         if earlier:
-            _say(f"the test part was opened before ({'; '.join(earlier)}): it does not test what was chosen since")
+            note(f"the test part was opened before ({'; '.join(earlier)}): it does not test what was chosen since")
 
 
 @annotate.command()
@@ -372,7 +344,7 @@ def correct(
         show(found.table[[*columns, "p_holm"]], format)
     else:
         show(found.table, format)
-    _say(*found.notes)
+    note(*found.notes)
 
 
 @annotate.command()
@@ -431,7 +403,7 @@ def verdict(
     if format == "table":
         console().print("Here, people's judgments of the documents stand for the quality of answers.")
         for sentence in found.verdict.sentences:
-            console().print(sentence, markup=False, highlight=False)
+            say(sentence)
     else:
         show(found.table, format)
-    _say(*found.warnings)
+    note(*found.warnings)

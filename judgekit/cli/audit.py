@@ -7,18 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.cli.common import (
-    Cache,
-    CacheMode,
-    DryRun,
-    MaxCost,
-    MaxRequests,
-    MaxTokens,
-    Quiet,
-    console,
-    show_plan,
-)
+from judgekit.cli.common import console, note, say, show_plan
 from judgekit.cli.drawing import progress
+from judgekit.cli.options import DryRun, Money, Quiet, Replies, expanded
+from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
     from judgekit.audit.card import Card
@@ -26,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["audit", "card"]
 
 
+@expanded
 def audit(
     target: Annotated[Path, typer.Argument(help="Results folder of `judgekit run`, or an experiment file (TOML).")],
     checks: Annotated[
@@ -61,18 +54,14 @@ def audit(
         Path | None, typer.Option("--out", "-o", help="Folder for the results of an experiment file.")
     ] = None,
     dry_run: DryRun = False,
-    cache: Cache = None,
-    cache_mode: CacheMode = "on",
-    max_requests: MaxRequests = None,
-    max_tokens: MaxTokens = None,
-    max_cost: MaxCost = None,
+    *,
+    replies: Replies,
+    money: Money,
     quiet: Quiet = False,
 ) -> None:
     """Say whether labels can be fooled, are circular or biased, and whether a jury is worth it; a card for each."""
     from judgekit.audit import flow
     from judgekit.audit.probes import DEFAULT
-    from judgekit.client.budget import Budget
-    from judgekit.errors import UsageError
 
     families = dict(item.rpartition("=")[::2] for item in made_by or ())
     if not all(families) or not all(families.values()):
@@ -80,7 +69,6 @@ def audit(
     asked = {part.strip() for item in checks or () for part in item.split(",")}
     if probe and not asked & {"gullibility", "all"}:
         raise UsageError("--probe is for the check gullibility, which asks labelers: add --checks gullibility")
-    budget = Budget(max_requests=max_requests, max_tokens=max_tokens, max_cost=max_cost)
     with progress(quiet) as draw:
         found = flow.audit(
             target,
@@ -94,9 +82,9 @@ def audit(
             run_families=families,
             docs_family=docs_family,
             dry_run=dry_run,
-            cache=cache,
-            mode=cache_mode,
-            budget=budget,
+            cache=replies.cache,
+            mode=replies.cache_mode,
+            budget=money.budget(),
             progress=draw,
         )
     if dry_run:
@@ -104,14 +92,10 @@ def audit(
         return
     for one in found.cards.values():
         _show(one)
-    for note in found.notes:
-        console(stderr=True).print(f"note: {note}", markup=False, highlight=False)
+    note(*found.notes)
     if not checks:
-        told = "gullibility and consistency ask the labelers: --checks all adds them, --dry-run counts their requests"
-        console(stderr=True).print(f"note: {told}.", markup=False, highlight=False)
-    console().print(
-        f"cards:  {found.folder / 'cards'}\nreport: {found.folder / 'report.html'}", markup=False, highlight=False
-    )
+        note("gullibility and consistency ask the labelers: --checks all adds them, --dry-run counts their requests.")
+    say(f"cards:  {found.folder / 'cards'}", f"report: {found.folder / 'report.html'}")
 
 
 def card(
@@ -124,7 +108,6 @@ def card(
     """Print the card of a labeling, or write it as Markdown or HTML, to put next to published numbers."""
     from judgekit.audit import flow
     from judgekit.data.files import write_atomic
-    from judgekit.errors import UsageError
 
     if out is not None and out.suffix not in (".html", ".md", ".markdown"):
         raise UsageError(f"--out {out}: a card is written as .html or .md")
@@ -133,7 +116,7 @@ def card(
         typer.echo(text)
     else:
         write_atomic(out, text)
-        console().print(f"card: {out}", markup=False, highlight=False)
+        say(f"card: {out}")
 
 
 def _show(found: Card) -> None:

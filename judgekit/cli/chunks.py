@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from judgekit.cli.common import console, made_from
+from judgekit.cli.common import made_from, note, say
 from judgekit.errors import DataError, UsageError
 
 __all__ = ["carry", "chunks"]
@@ -53,11 +53,10 @@ def chunks(
     write_manifest(manifest_path(out), made_from({"pages": pages}, read), [out])
     told = f"{placed.exact + placed.alike:,} of {len(placed.docs):,} documents have a span"
     alike = f", {placed.alike:,} of them where a page's text is alike" if placed.alike else ""
-    console().print(f"{told}{alike}\ndocs: {out}", markup=False, highlight=False)
+    say(f"{told}{alike}", f"docs: {out}")
     lacking = [f"{doc_id} has no span: {why}" for doc_id, why in placed.unplaced.items()]
     more = [f"{len(lacking) - _SHOWN:,} more documents have no span"] if len(lacking) > _SHOWN else []
-    for line in (*lacking[:_SHOWN], *more):
-        console(stderr=True).print(f"note: {line}", markup=False, highlight=False)
+    note(*lacking[:_SHOWN], *more)
 
 
 def carry(
@@ -103,12 +102,10 @@ def carry(
     write_qrels(carried.labeling, out)
     write_table(carried.labeling.table, table)
     write_manifest(manifest_path(out), made_from({"labels": labels, "docs": docs}, read), [out, table])
-    console().print(f"{len(carried.labeling):,} labels carried\nqrels:  {out}\nlabels: {table}", markup=False)
+    say(f"{len(carried.labeling):,} labels carried", f"qrels:  {out}", f"labels: {table}")
     notes = {
         "relevant labels are lost: no document covers enough of their span": carried.lost,
         "documents stand on labelled spans only in part: they are not judged": carried.unjudged,
         "labels do not say where they stand: they are left behind": carried.unplaced,
     }
-    for note, count in notes.items():
-        if count:
-            console(stderr=True).print(f"note: {count:,} {note}", markup=False, highlight=False)
+    note(*(f"{count:,} {what}" for what, count in notes.items() if count))

@@ -1,141 +1,43 @@
-"""What all commands share: options, what a dry run and a machine are shown, errors as sentences."""
+"""How all commands speak: lines and notes, tables, one JSON object for machines, what a dry run counted."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 import typer.core
 
-from judgekit.errors import UsageError, not_among
-from judgekit.spec import parse, split_form, split_named
-
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Console
 
     from judgekit.analysis.verdict import Verdict
-    from judgekit.client.budget import Budget, Price, Prices, Usage
+    from judgekit.client.budget import Prices, Usage
     from judgekit.client.waves import Plan
     from judgekit.data.manifest import Source
-    from judgekit.wire.types import Endpoint
 
 __all__ = [
-    "Api",
-    "ApiKeyEnv",
-    "AsJson",
-    "BaseUrl",
-    "Cache",
-    "CacheMode",
     "Commands",
-    "Concurrency",
-    "DocsFile",
-    "DryRun",
-    "FormatIn",
-    "Limit",
-    "MaxCost",
-    "MaxRequests",
-    "MaxTokens",
-    "Mode",
-    "Model",
-    "PriceOption",
-    "Prompts",
-    "QueriesFile",
-    "Quiet",
-    "Runs",
-    "Settings",
-    "Transport",
-    "Wait",
     "advice",
     "console",
     "emit",
-    "endpoints",
     "group",
-    "in_forms",
-    "inputs_of",
     "leave",
     "made_from",
-    "named",
-    "planned",
+    "note",
+    "records",
+    "save_table",
+    "say",
+    "show",
     "show_plan",
-    "spending",
     "store_path",
     "usage_of",
     "verdicts_of",
 ]
-
-QueriesFile = Annotated[
-    Path, typer.Option("--queries", metavar="[FORM:]FILE", help="Queries: query_id, text, answers; docs/formats.md.")
-]
-DocsFile = Annotated[
-    list[Path],
-    typer.Option("--docs", metavar="[FORM:]FILE", help="Documents: doc_id, text, title; repeat for several."),
-]
-FormatIn = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--format-in",
-        metavar="[ROLE=]FORM",
-        help="Form of an input where its content does not tell, e.g. 'queries=jsonl(id=qid,text=question)'; a role is"
-        " queries, docs, qrels, run, or the name of one; repeat.",
-    ),
-]
-Runs = Annotated[list[str], typer.Option("--run", metavar="[NAME=]FILE", help="TREC run; repeat for several.")]
-Limit = Annotated[int | None, typer.Option(min=1, help="Use only the first N queries.")]
-Cache = Annotated[
-    Path | None,
-    typer.Option("--cache", envvar="JUDGEKIT_CACHE", help="Folder of the reply store (default: your cache folder)."),
-]
-Mode = Literal["on", "off", "read-only", "refresh"]
-CacheMode = Annotated[Mode, typer.Option(help="Reply cache: on, off, read-only or refresh (ask everything again).")]
-Prompts = Annotated[
-    Path | None,
-    typer.Option("--prompts", metavar="FOLDER", help="Your own prompts, found before ours by short names."),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Do not draw progress.")]
-BaseUrl = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="URL",
-        help="OpenAI-compatible server, e.g. http://localhost:8000/v1; repeat for several servers of the same model; or"
-        " mock:, which is not an LLM.",
-    ),
-]
-Model = Annotated[str | None, typer.Option(help="Id of the model to ask.")]
-Transport = Annotated[Literal["http", "openai"], typer.Option(help="Client to send with: our own, or openai's.")]
-Api = Annotated[
-    Literal["chat", "completions", "responses"],
-    typer.Option(help="API of the server; completions is for base models without a chat template."),
-]
-ApiKeyEnv = Annotated[
-    str | None, typer.Option(metavar="VAR", help="Name of the environment variable that holds the key.")
-]
-Concurrency = Annotated[int, typer.Option(min=1, help="Number of requests in flight at most.")]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Further setting of the endpoint, as in an experiment file, e.g. timeout_s=300, params.temperature=0.7 or"
-        " tokens_per_minute=90000; repeat.",
-    ),
-]
-PriceOption = Annotated[
-    str | None,
-    typer.Option("--price", metavar="PROMPT,COMPLETION", help="Money per million tokens, e.g. 0.15,0.60."),
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Count what would be sent, and its price; ask no model.")]
-MaxRequests = Annotated[int | None, typer.Option(min=0, help="Stop before sending more requests.")]
-MaxTokens = Annotated[int | None, typer.Option(min=0, help="Stop before using more tokens.")]
-MaxCost = Annotated[float | None, typer.Option(min=0, help="Stop before spending more (needs prices).")]
-Wait = Annotated[
-    float, typer.Option(min=0, metavar="SECONDS", help="Wait that long for a server that is not ready yet.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines; see docs/terminal.md.")]
 
 
 class Commands(typer.core.TyperGroup):
@@ -168,153 +70,6 @@ def console(*, stderr: bool = False) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     # A pipe has no width: 80 columns would cut tables, so lines are as long as they need to be.
     return Console(stderr=stderr, width=None if stream.isatty() else 200, soft_wrap=not stream.isatty())
-
-
-def named(items: list[str], what: str) -> dict[str, Path]:
-    """Read ``[NAME=]FILE`` arguments; the file's stem is the default name.
-
-    Raises:
-        UsageError: two files have the same name.
-    """
-    out: dict[str, Path] = {}
-    for item in items:
-        name, file = split_named(item)
-        if not file:
-            raise UsageError(f"{what} {item}: the name of the file is missing behind '='")
-        path = Path(file)
-        name = name or Path(split_form(path)[1]).name.removesuffix(".gz").rsplit(".", 1)[0]
-        if name in out:
-            raise UsageError(f"two {what}s are named {name!r} ({out[name]} and {path}): name them, {what}=NAME=FILE")
-        out[name] = path
-    return out
-
-
-def in_forms(forms: list[str] | None, files: Mapping[str, Path]) -> dict[str, Path]:
-    """Return inputs by role (``queries``, ``docs``, ``run NAME``, …), each with the form that ``--format-in`` names.
-
-    Raises:
-        UsageError: a form is for no input.
-    """
-    from judgekit.data.forms import told
-
-    out = dict(files)
-    for item in forms or ():
-        role, form = split_named(item)
-        parse(form)
-        names = [name for name in files if role in (None, name, *name.split(" ", 1))]
-        if not names:
-            raise UsageError(f"--format-in {item}: {not_among('input', role or '', files)}")
-        out |= {name: told(files[name], form) for name in names}
-    return out
-
-
-def inputs_of(
-    forms: list[str] | None, queries: Path, docs: list[Path], runs: Mapping[str, Path]
-) -> tuple[Path, list[Path], dict[str, Path], dict[str, Path]]:
-    """Return queries, docs, runs by name, and all of them by role, in the forms that the user names."""
-    files = {"queries": queries} | {f"docs {i}" if i > 1 else "docs": path for i, path in enumerate(docs, 1)}
-    files = in_forms(forms, files | {f"run {name}": path for name, path in runs.items()})
-    found = [path for role, path in files.items() if role.split()[0] == "docs"]
-    return files["queries"], found, {name: files[f"run {name}"] for name in runs}, files
-
-
-def endpoints(
-    base_urls: list[str] | None,
-    model: str | None,
-    api_key_env: str | None = None,
-    concurrency: int = 16,
-    transport: Literal["http", "openai"] = "http",
-    api: Literal["chat", "completions", "responses"] = "chat",
-    settings: list[str] | None = None,
-) -> dict[str, Endpoint]:
-    """Return the one endpoint that the options describe, or none.
-
-    Raises:
-        ConfigError, UsageError: the endpoint is half described, or a setting is not one.
-    """
-    from judgekit.wire.types import Endpoint
-
-    further = _table(settings or ())
-    if not base_urls and model is None and not further:
-        return {}
-    if not base_urls or model is None:
-        raise UsageError("--base-url and --model belong together: an endpoint needs both")
-    own: dict[str, Any] = {"base_url": base_urls[0], "model": model, "api_key_env": api_key_env}
-    own |= {"concurrency": concurrency, "transport": transport, "api": api}
-    if twice := next((key for key in (*own, "base_urls") if key in further), None):
-        raise UsageError(f"--set {twice}: it has an option of its own, --{twice.rstrip('s').replace('_', '-')}")
-    if further:
-        from judgekit.experiment.file import endpoint_of
-
-        one = endpoint_of("default", own | further)
-    else:
-        one = Endpoint("default", **own)
-    return {one.name: replace(one, base_urls=tuple(base_urls))}
-
-
-def _table(settings: Iterable[str]) -> dict[str, Any]:
-    """Read ``KEY=VALUE`` as lines of TOML; a value that is not TOML is a text."""
-    if not settings:
-        return {}
-    import tomllib
-
-    lines = []
-    for item in settings:
-        key, equals, value = item.partition("=")
-        if not (equals and key.strip()):
-            raise UsageError(f"--set {item}: expected KEY=VALUE, e.g. timeout_s=300")
-        try:
-            tomllib.loads(item)
-            lines.append(item)
-        except tomllib.TOMLDecodeError:
-            lines.append(f"{key}={json.dumps(value)}")
-    try:
-        return tomllib.loads("\n".join(lines))
-    except tomllib.TOMLDecodeError as problem:
-        raise UsageError(f"--set: {problem}") from None
-
-
-def spending(
-    max_requests: int | None, max_tokens: int | None, max_cost: float | None, price: str | None = None
-) -> tuple[Budget, dict[str, Price]]:
-    """Return the budget, and the price of the one endpoint, that options describe.
-
-    Raises:
-        UsageError: a price is not two numbers.
-    """
-    from judgekit.client.budget import Budget, Price
-
-    budget = Budget(max_requests, max_tokens, max_cost)
-    if price is None:
-        if max_cost is not None:
-            raise UsageError("--max-cost needs the price of a token: add --price PROMPT,COMPLETION")
-        return budget, {}
-    try:
-        prompt, completion = (float(part) for part in price.split(","))
-        if not (0 <= prompt < float("inf") and 0 <= completion < float("inf")):
-            raise ValueError
-    except ValueError:
-        raise UsageError(f"--price {price}: expected two numbers, of prompt and completion, e.g. 0.15,0.60") from None
-    return budget, {"default": Price(prompt, completion)}
-
-
-def planned(
-    asked: Mapping[str, Callable[[], Iterator[Any]]],
-    answering: Mapping[str, Any],
-    endpoints: Iterable[Endpoint],
-    cache: Path | None,
-) -> dict[str, Plan]:
-    """Count what stages would send, as the dry run of an experiment does; see `judgekit.experiment.run.count`.
-
-    Raises:
-        ConfigError: the variable with a key is not set.
-    """
-    from judgekit.experiment.run import count
-    from judgekit.wire.access import Secret
-
-    for endpoint in endpoints:
-        Secret.of(endpoint)
-    return count(asked, answering, cache)
 
 
 def show_plan(plans: Mapping[str, Plan], prices: Prices, command: str = "", *, as_json: bool = False) -> None:
@@ -377,6 +132,46 @@ def _span(least: float | None, most: float | None) -> str:
     if most is None:
         return f"at least {least:,.2f}"
     return f"{least:,.2f}" if f"{least:.2f}" == f"{most:.2f}" else f"at least {least:,.2f}; up to {most:,.2f}"
+
+
+def say(*lines: str) -> None:
+    """Print lines as they are."""
+    console().print("\n".join(lines), markup=False, highlight=False)
+
+
+def note(*lines: str) -> None:
+    """Print notes on standard error: what a reader of the output has to know."""
+    for line in lines:
+        console(stderr=True).print(f"note: {line}", markup=False, highlight=False)
+
+
+def show(table: pd.DataFrame, format: Literal["table", "csv", "json"]) -> None:
+    """Print a table: aligned, as CSV, or as JSON records; floats with all their digits but in the aligned form."""
+    if format == "csv":
+        typer.echo(table.to_csv(index=False), nl=False)
+    elif format == "json":
+        typer.echo(_json(table, indent=1))
+    else:
+        typer.echo(table.to_string(index=False, float_format=lambda x: f"{x:.4f}", na_rep="-"))
+
+
+def _json(table: pd.DataFrame, indent: int | None = None) -> str:
+    return table.to_json(orient="records", double_precision=15, force_ascii=False, indent=indent)
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table, for `emit`; what is missing is None."""
+    rows: list[dict[str, Any]] = json.loads(_json(table))
+    return rows
+
+
+def save_table(table: pd.DataFrame, out: Path, inputs: Mapping[str, Source]) -> None:
+    """Write a table and, beside it, what it was made from."""
+    from judgekit.data.files import write_table
+    from judgekit.data.manifest import manifest_path, write_manifest
+
+    write_table(table, out)
+    write_manifest(manifest_path(out), inputs, [out])
 
 
 def emit(command: str, **fields: Any) -> None:
@@ -477,6 +272,5 @@ def made_from(named: Mapping[str, Path], read: Iterable[Path]) -> dict[str, Sour
     from judgekit.data.manifest import mismatches, sources
 
     inputs = sources(named, read)
-    for line in mismatches(inputs):
-        console(stderr=True).print(f"note: {line}", markup=False, highlight=False)
+    note(*mismatches(inputs))
     return inputs

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from judgekit.cli.common import console
+from judgekit.errors import UsageError
 
 __all__ = ["convert"]
 
@@ -33,7 +34,6 @@ def convert(
     """Write data in another form: see docs/formats.md for the forms."""
     from judgekit.data.converting import convert as convert_data
     from judgekit.data.outputs import check_outputs, note_read, noting_reads
-    from judgekit.errors import UsageError
     from judgekit.spec import split_form
 
     with noting_reads():

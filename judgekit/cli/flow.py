@@ -8,24 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from judgekit.cli.common import (
-    AsJson,
-    Cache,
-    CacheMode,
-    DryRun,
-    Limit,
-    MaxCost,
-    MaxRequests,
-    MaxTokens,
-    Quiet,
-    Wait,
-    advice,
-    console,
-    emit,
-    show_plan,
-    verdicts_of,
-)
+from judgekit.cli.common import advice, console, emit, say, show_plan, verdicts_of
 from judgekit.cli.drawing import progress
+from judgekit.cli.options import Flow, Quiet, expanded
 from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,12 +38,12 @@ def demo(
     _show(outcome)
 
 
+@expanded
 def run(
     experiment: Annotated[Path, typer.Argument(help="Experiment file (TOML).")],
     out: Out = None,
     overwrite: Overwrite = False,
-    dry_run: DryRun = False,
-    limit: Limit = None,
+    *,
     query_log: Annotated[
         Path | None, typer.Option(help="File of real queries, one a line, to compare the experiment's with.")
     ] = None,
@@ -81,12 +66,7 @@ def run(
             metavar="ADDRESS", help="Of the Ray cluster: auto, local (one on this machine, for this run), or HOST:PORT."
         ),
     ] = None,
-    cache: Cache = None,
-    cache_mode: CacheMode = "on",
-    max_requests: MaxRequests = None,
-    max_tokens: MaxTokens = None,
-    max_cost: MaxCost = None,
-    wait: Wait = 0.0,
+    flow: Flow,
     no_texts: Annotated[
         bool,
         typer.Option(
@@ -94,16 +74,13 @@ def run(
             help="Leave questions, passages, answers and replies out of the report; labels/ and answers/ keep them.",
         ),
     ] = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
 ) -> None:
     """Run an experiment file from top to bottom: label, answer, score, compare, report."""
-    from judgekit.client.budget import Budget
     from judgekit.experiment import run as experiments
 
     config = experiments.load(experiment)
-    if limit is not None:
-        config = config.limited(limit)
+    if flow.limit is not None:
+        config = config.limited(flow.limit)
     if query_log is not None:
         config = config.with_query_log(query_log.absolute())
     if no_texts:
@@ -112,26 +89,25 @@ def run(
         config = config.executed(executor or config.executor.kind, address)
         if address is not None and config.executor.kind != "ray":
             raise UsageError("--address is that of a Ray cluster: add --executor ray")
-    budget = Budget(max_requests=max_requests, max_tokens=max_tokens, max_cost=max_cost)
-    if canary is not None and dry_run:
+    if canary is not None and flow.dry_run:
         raise UsageError("--canary sends requests, which --dry-run does not: use one of them")
-    if dry_run:
-        show_plan(experiments.plan(config, cache=cache), config.price_list(), "run", as_json=as_json)
+    if flow.dry_run:
+        show_plan(experiments.plan(config, cache=flow.cache), config.price_list(), "run", as_json=flow.as_json)
         return
     out = out or Path("judgekit-out") / experiment.stem
-    with progress(quiet) as draw:
+    with progress(flow.quiet) as draw:
         outcome = experiments.run(
             config,
             out=out,
-            cache=cache,
+            cache=flow.cache,
             overwrite=overwrite,
-            mode=cache_mode,
-            budget=budget,
+            mode=flow.cache_mode,
+            budget=flow.budget(),
             canary=canary,
             progress=draw,
-            wait_s=wait,
+            wait_s=flow.wait,
         )
-    _show(outcome, as_json=as_json)
+    _show(outcome, as_json=flow.as_json)
 
 
 def report(
@@ -168,8 +144,8 @@ def report(
     reports.print_tables(results, console())
     if figures is not None:
         made = drawn(results).save(figures, ("svg", "csv", *["pdf"] * pdf))
-        console().print(f"\nfigures: {len(made)} files in {figures}", markup=False)
-    console().print(f"\nreport: {folder / 'report.html'}", markup=False)
+        say(f"\nfigures: {len(made)} files in {figures}")
+    say(f"\nreport: {folder / 'report.html'}")
 
 
 def _side_by_side(folders: list[Path], out: Path) -> None:
@@ -188,8 +164,8 @@ def _side_by_side(folders: list[Path], out: Path) -> None:
     found = dict(zip(names, results, strict=True))
     write_beside(found, out)
     for name, one in found.items():
-        console().print(f"{name}: {one.verdict[0]}", markup=False, highlight=False)
-    console().print(f"\nreport: {out}", markup=False)
+        say(f"{name}: {one.verdict[0]}")
+    say(f"\nreport: {out}")
 
 
 def _show(outcome: Finished, *, as_json: bool = False) -> None:
@@ -209,18 +185,15 @@ def _show(outcome: Finished, *, as_json: bool = False) -> None:
         if outcome.missing:
             raise typer.Exit(1)
         return
-    out = console()
-    reports.print_tables(outcome.results, out)
+    reports.print_tables(outcome.results, console())
     for line in outcome.canary:
-        out.print(f"\n{line}", markup=False, highlight=False)
-    out.print(f"\nresults: {outcome.folder}\nreport:  {outcome.folder / 'report.html'}", markup=False, highlight=False)
+        say(f"\n{line}")
+    say(f"\nresults: {outcome.folder}\nreport:  {outcome.folder / 'report.html'}")
     if outcome.missing:
-        err = console(stderr=True)
-        err.print("\nFinished, but these are missing:", markup=False)
-        for line in outcome.missing:
-            err.print(f"  {line}", markup=False)
         asked, read = Counter(outcome.quality["status"]), Counter[str]()
         for info in outcome.results.labelings:
             (asked if info.endpoint else read).update(info.counts)
-        err.print(advice(asked, read), markup=False)
+        listed = (f"  {line}" for line in outcome.missing)
+        said = "\n".join(["\nFinished, but these are missing:", *listed, advice(asked, read)])
+        console(stderr=True).print(said, markup=False)
         raise typer.Exit(1)

@@ -7,26 +7,14 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from judgekit.cli.common import (
-    Api,
-    ApiKeyEnv,
-    BaseUrl,
-    Cache,
-    CacheMode,
-    Concurrency,
-    Model,
-    Prompts,
-    Quiet,
-    Transport,
-    endpoints,
-    named,
-)
 from judgekit.cli.drawing import progress
+from judgekit.cli.options import Prompts, Quiet, Replies, Server, expanded, named
 from judgekit.errors import UsageError
 
 __all__ = ["guard"]
 
 
+@expanded
 def guard(
     base: Annotated[
         Path | None, typer.Argument(help="Old version: a TREC run, a results folder, or an experiment file.")
@@ -82,14 +70,9 @@ def guard(
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write Markdown, for a comment on a pull request.")] = None,
     prompts: Prompts = None,
-    base_url: BaseUrl = None,
-    model: Model = None,
-    api_key_env: ApiKeyEnv = None,
-    transport: Transport = "http",
-    api: Api = "chat",
-    concurrency: Concurrency = 16,
-    cache: Cache = None,
-    cache_mode: CacheMode = "on",
+    *,
+    server: Server,
+    replies: Replies,
     max_requests: Annotated[
         int | None, typer.Option(min=0, help="Requests for new labels; documents beyond it get none (default: 1000).")
     ] = None,
@@ -115,7 +98,7 @@ def guard(
         "sequential": None if sequential is None else str(sequential),
     }
     given: dict[str, Any] = {key: value for key, value in rules.items() if value is not None}
-    used: dict[str, Any] = {"cache": cache, "mode": cache_mode}
+    used: dict[str, Any] = {"cache": replies.cache, "mode": replies.cache_mode}
     here = {"queries": queries, "docs": docs, "qrels": qrels, "quality": quality, "scale": scale, "prompts": prompts}
     outputs = {formatting.as_json: json, formatting.junit: junit, formatting.markdown: markdown}
     written = [path.absolute() for path in (*outputs.values(), sequential) if path is not None]
@@ -156,7 +139,7 @@ def guard(
                 answer_mode=answer_mode,
                 scale=scale,
                 prompts=prompts,
-                endpoints=list(endpoints(base_url, model, api_key_env, concurrency, transport, api).values()),
+                endpoints=list(server.endpoints().values()),
                 **used,
                 **given,
             )

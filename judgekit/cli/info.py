@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.cli.common import Api, ApiKeyEnv, Prompts, Transport, Wait, console, group
+from judgekit.cli.common import console, group, note, say
+from judgekit.cli.options import Api, ApiKeyEnv, Prompts, Transport, Wait
 
 if TYPE_CHECKING:
     from judgekit.plugins import About
@@ -24,7 +25,6 @@ def measures(
     from judgekit.metrics import catalog, parse_measures
 
     chosen = () if name is None else {measure.name for measure in parse_measures([name])}
-    out = console()
     for entry in catalog():
         if chosen and entry.name not in chosen:
             continue
@@ -42,7 +42,7 @@ def measures(
         if entry.aliases:
             lines.append(f"  aliases   {', '.join(entry.aliases)}")
         lines += [f"  {key + '=':<9} {param.what}" for key, param in entry.params.items()]
-        out.print("\n".join(lines) + "\n", markup=False, highlight=False)
+        say(*lines, "")
 
 
 def labelers() -> None:
@@ -65,7 +65,7 @@ def _catalog(entries: dict[str, About]) -> None:
         lines += [f"  {key:<9} {text}" for key, text in (("scale", about.scale), ("needs", about.needs)) if text]
         lines += [f"  {'costs':<9} {about.cost}"] if about.cost else []
         lines += [f"  {key + '=':<9} {text}" for key, text in about.options.items()]
-        console().print("\n".join(lines) + "\n", markup=False, highlight=False)
+        say(*lines, "")
 
 
 @prompts.command("list")
@@ -75,7 +75,7 @@ def prompts_list(prompts: Prompts = None) -> None:
 
     for prompt in list_prompts(prompts):
         own = f" ({prompts})" if prompts is not None and (prompts / f"{prompt.name}.toml").is_file() else ""
-        console().print(f"{prompt.name:<18} {prompt.kind:<11} {prompt.about}{own}", markup=False, highlight=False)
+        say(f"{prompt.name:<18} {prompt.kind:<11} {prompt.about}{own}")
 
 
 @prompts.command("show")
@@ -112,7 +112,7 @@ def check_endpoint(
 
     endpoint = Endpoint("checked", base_url, model, api_key_env, timeout_s=timeout, transport=transport, api=api)
     if wait:
-        run_sync(wait_ready(endpoint, wait, lambda text: console(stderr=True).print(f"note: {text}", markup=False)))
+        run_sync(wait_ready(endpoint, wait, note))
     found = run_sync(check(endpoint))
     table = Table(box=None, pad_edge=False)
     for title in ("what", "works", "seen", "needed for"):

@@ -10,24 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.cli.common import (
-    Api,
-    ApiKeyEnv,
-    BaseUrl,
-    Cache,
-    CacheMode,
-    Concurrency,
-    MaxCost,
-    MaxRequests,
-    MaxTokens,
-    Model,
-    PriceOption,
-    Settings,
-    Transport,
-    endpoints,
-    spending,
-    store_path,
-)
+from judgekit.cli.common import store_path
+from judgekit.cli.options import Priced, Replies, Server, expanded
+from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
     import socket
@@ -35,29 +20,21 @@ if TYPE_CHECKING:
 __all__ = ["serve"]
 
 
+@expanded
 def serve(
     experiment: Annotated[
         Path | None, typer.Argument(help="Experiment file: its endpoints and prices are used.")
     ] = None,
-    base_url: BaseUrl = None,
-    model: Model = None,
-    api_key_env: ApiKeyEnv = None,
-    concurrency: Concurrency = 16,
-    transport: Transport = "http",
-    api: Api = "chat",
-    settings: Settings = None,
+    *,
+    server: Server,
     host: Annotated[str, typer.Option(help="Address to serve at; one that others reach needs a token.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve at; 0 takes a free one.")] = 8787,
     token_env: Annotated[
         str | None,
         typer.Option(metavar="VAR", help="Name of the environment variable with the token that tools send as key."),
     ] = None,
-    cache: Cache = None,
-    cache_mode: CacheMode = "on",
-    price: PriceOption = None,
-    max_requests: MaxRequests = None,
-    max_tokens: MaxTokens = None,
-    max_cost: MaxCost = None,
+    replies: Replies,
+    money: Priced,
 ) -> None:
     """Serve the reply store to other tools, as an OpenAI-compatible server that passes on what the store lacks.
 
@@ -66,22 +43,20 @@ def serve(
     import asyncio
     from contextlib import nullcontext
 
-    from judgekit.client.budget import Budget
     from judgekit.client.serve import owned
     from judgekit.client.serve import serve as serving
     from judgekit.client.session import Session
-    from judgekit.errors import UsageError
 
-    asked = endpoints(base_url, model, api_key_env, concurrency, transport, api, settings)
+    asked = server.endpoints()
     if experiment is None:
-        budget, prices = spending(max_requests, max_tokens, max_cost, price)
+        prices = money.prices()
     else:
         from judgekit.experiment.file import load
 
-        if asked or price:
+        if asked or money.price:
             raise UsageError("an experiment file names endpoints and prices: leave out --base-url, --model and --price")
         config = load(experiment)
-        asked, prices, budget = config.servers(), config.price_list(), Budget(max_requests, max_tokens, max_cost)
+        asked, prices = config.servers(), config.price_list()
     token = os.environ.get(token_env, "").strip() if token_env else None
     if token == "":
         raise UsageError(f"--token-env: the environment variable {token_env} is not set or empty")
@@ -89,13 +64,13 @@ def serve(
     def tell(text: str) -> None:
         sys.stderr.write(f"{text}\n")
 
-    folder = store_path(cache)
+    folder, mode = store_path(replies.cache), replies.cache_mode
     with (
         _listening(host, port, token) as listening,
-        Session(folder, cache_mode, budget, prices, lambda event: tell(f"note: {event.note}")) as session,
-        owned(folder) if cache_mode in ("on", "refresh") else nullcontext(),
+        Session(folder, mode, money.budget(), prices, lambda event: tell(f"note: {event.note}")) as session,
+        owned(folder) if mode in ("on", "refresh") else nullcontext(),
     ):
-        tell(f"store: {folder} ({cache_mode})" if cache_mode != "off" else "nothing is stored (--cache-mode off)")
+        tell(f"store: {folder} ({mode})" if mode != "off" else "nothing is stored (--cache-mode off)")
         counts = asyncio.run(serving(session, asked.values(), listening, token, tell))
     for name, count in counts.items():
         told = f"{count['store']:,} from the store, {count['joined']:,} joined, {count['sent']:,} sent"
@@ -104,8 +79,6 @@ def serve(
 
 def _listening(host: str, port: int, token: str | None) -> socket.socket:
     import socket
-
-    from judgekit.errors import UsageError
 
     try:
         listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)

@@ -7,103 +7,61 @@ from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from judgekit.cli.common import (
-    Api,
-    ApiKeyEnv,
+from judgekit.cli.common import emit, leave, made_from, note, records, save_table, say, show, usage_of, verdicts_of
+from judgekit.cli.options import (
     AsJson,
-    BaseUrl,
-    Cache,
-    CacheMode,
-    Concurrency,
+    Asked,
     DocsFile,
-    DryRun,
+    Format,
     FormatIn,
-    Limit,
-    MaxCost,
-    MaxRequests,
-    MaxTokens,
-    Model,
-    PriceOption,
+    FormatOption,
     Prompts,
     QueriesFile,
-    Quiet,
     Runs,
-    Settings,
-    Transport,
-    Wait,
-    console,
-    emit,
-    endpoints,
+    ScaleOption,
+    expanded,
     in_forms,
     inputs_of,
-    leave,
-    made_from,
     named,
-    planned,
-    show_plan,
-    spending,
-    usage_of,
-    verdicts_of,
+    scales_of,
 )
-from judgekit.cli.drawing import progress
 from judgekit.errors import UsageError, not_among
 from judgekit.spec import split_named
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from judgekit.client.budget import Usage
     from judgekit.client.session import Session
     from judgekit.metrics import Evaluation
-
-T = TypeVar("T")
 
 __all__ = ["agree", "answer", "compare", "label", "score", "traces"]
 
 
-Format = Literal["table", "csv", "json"]
 TieRule = Literal["doc-desc", "doc-desc-32", "doc-asc", "run-order", "expected"]
 Missing = Literal["undefined", "zero", "condense", "bounds"]
 Unjudged = Literal["nonrelevant", "condense", "bounds"]
 Skip = Literal["zero", "skip"]
-FormatOption = Annotated[Format, typer.Option("--format", help="Format of the output.")]
 
 
+@expanded
 def label(
     spec: Annotated[str, typer.Argument(help="Labeler, e.g. containment or 'judge(prompt=graded)'.")],
     queries: QueriesFile,
     docs: DocsFile,
     run: Runs,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="QRELS", help="TREC qrels file to write.")],
+    asked: Asked,
     depth: Annotated[int, typer.Option(min=1, help="Number of documents per run and query to label.")] = 10,
-    base_url: BaseUrl = None,
-    model: Model = None,
     prompt: Annotated[str | None, typer.Option(help="Name or file of a prompt (see `judgekit prompts list`).")] = None,
     prompts: Prompts = None,
     language: Annotated[
         str | None, typer.Option(help="Language code, e.g. fi, for queries without a language (for containment).")
     ] = None,
     format_in: FormatIn = None,
-    api_key_env: ApiKeyEnv = None,
-    transport: Transport = "http",
-    api: Api = "chat",
-    concurrency: Concurrency = 16,
-    settings: Settings = None,
-    price: PriceOption = None,
-    max_requests: MaxRequests = None,
-    max_tokens: MaxTokens = None,
-    max_cost: MaxCost = None,
-    wait: Wait = 0.0,
-    dry_run: DryRun = False,
-    limit: Limit = None,
-    cache: Cache = None,
-    cache_mode: CacheMode = "on",
-    as_json: AsJson = False,
-    quiet: Quiet = False,
 ) -> None:
     """Label the pool of all runs once; write QRELS and, beside it, the labels with status and raw reply (Parquet)."""
     from judgekit import stages
@@ -118,59 +76,41 @@ def label(
     check_target(out)
     given = (("prompt", prompt), ("language", language))
     wanted = with_options(spec, [(key, value) for key, value in given if value is not None])
-    budget, prices = spending(max_requests, max_tokens, max_cost, price)
-    asked = endpoints(base_url, model, api_key_env, concurrency, transport, api, settings)
-    queries, docs, runs, files = inputs_of(format_in, queries, docs, named(run, "--run"))
+    asked.prices()
+    endpoints = asked.endpoints()
+    queries, docs, runs, files = inputs_of(format_in, queries, docs, run)
     with noting_reads() as read:
-        collection = stages.Collection.make(queries, docs, runs, depth, limit, cache=cache)
-        resources = stages.Resources(asked, docs=collection.docs, prompts=stages.own_prompts(prompts))
+        collection = stages.Collection.make(queries, docs, runs, depth, asked.limit, cache=asked.cache)
+        resources = stages.Resources(endpoints, docs=collection.docs, prompts=stages.own_prompts(prompts))
         labeler = build(wanted, resources)
     table = out.with_name(f"{out.name}.parquet")
     check_outputs(out, table, missing_path(out), manifest_path(out))
-    if dry_run:
+    if asked.dry_run:
         units = {f"label {labeler.spec}": lambda: ((labeler, unit) for unit in stages.label_units(labeler, collection))}
-        show_plan(planned(units, {}, asked.values(), cache), prices, "label", as_json=as_json)
+        asked.count("label", units, {})
         return
     inputs = made_from(files, read)
-
-    with progress(quiet) as draw:
-        labeling, totals = stages.with_session(
-            partial(_with_totals, lambda session: stages.label_pool(labeler, collection, session)),
-            cache=cache,
-            mode=cache_mode,
-            budget=budget,
-            prices=prices,
-            progress=draw,
-            wait_s=wait,
-        )
+    labeling, usage = asked.session(lambda session: stages.label_pool(labeler, collection, session))
     write_qrels(labeling, out)
     write_labels(labeling, table)
     write_manifest(manifest_path(out), inputs, [out, table])
-    if as_json:
-        counts = {status: n for status, n in labeling.counts().items() if n}
-        emit("label", labeler=labeler.spec, qrels=out, labels=table, counts=counts, usage=usage_of(totals))
+    counts = {status: n for status, n in labeling.counts().items() if n}
+    if asked.as_json:
+        emit("label", labeler=labeler.spec, qrels=out, labels=table, counts=counts, usage=usage_of(usage))
     else:
-        told = ", ".join(f"{n:,} {status}" for status, n in labeling.counts().items() if n) or "no pairs"
-        console().print(f"{labeler.spec}: {told}\nqrels:  {out}\nlabels: {table}", markup=False, highlight=False)
-    for line in remarks(labeling):
-        console(stderr=True).print(f"note: {line}", markup=False, highlight=False)
-    leave(labeling.counts(), "labels", table, asked=bool(labeler.needs.asked))
+        told = ", ".join(f"{n:,} {status}" for status, n in counts.items()) or "no pairs"
+        say(f"{labeler.spec}: {told}", f"qrels:  {out}", f"labels: {table}")
+    note(*remarks(labeling))
+    leave(counts, "labels", table, asked=bool(labeler.needs.asked))
 
 
-async def _with_totals(work: Callable[[Session], Awaitable[T]], session: Session) -> tuple[T, dict[str, Usage]]:
-    return await work(session), session.totals()
-
-
+@expanded
 def answer(
     queries: QueriesFile,
     out: Annotated[Path, typer.Option("--out", "-o", help="Quality table to write (.parquet or .csv).")],
-    docs: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="[FORM:]FILE", help="Documents: doc_id, text, title; repeat for several."),
-    ] = None,
-    run: Annotated[
-        list[str] | None, typer.Option("--run", metavar="[NAME=]FILE", help="TREC run; repeat for several.")
-    ] = None,
+    asked: Asked,
+    docs: DocsFile = None,
+    run: Runs = None,
     depth: Annotated[
         list[int] | None, typer.Option(min=1, help="Answer from the top DEPTH documents; repeat for several.")
     ] = None,
@@ -197,39 +137,21 @@ def answer(
         typer.Option(help="together, reversed, shuffled, vote or merge; repeat to compare (the first is primary)."),
     ] = None,
     closed_book: Annotated[bool, typer.Option(help="Also answer without any document (depth 0).")] = True,
-    base_url: BaseUrl = None,
-    model: Model = None,
-    api_key_env: ApiKeyEnv = None,
-    transport: Transport = "http",
-    api: Api = "chat",
-    concurrency: Concurrency = 16,
-    settings: Settings = None,
-    price: PriceOption = None,
-    max_requests: MaxRequests = None,
-    max_tokens: MaxTokens = None,
-    max_cost: MaxCost = None,
-    wait: Wait = 0.0,
-    dry_run: DryRun = False,
-    limit: Limit = None,
-    cache: Cache = None,
-    cache_mode: CacheMode = "on",
-    as_json: AsJson = False,
-    quiet: Quiet = False,
 ) -> None:
     """Answer every query from the top k documents of every run, and say how good the answers are.
 
     With --import the answers are your application's, and --docs, --run and --depth are not needed.
     """
     from judgekit import stages
-    from judgekit.data.files import check_target, write_table
-    from judgekit.data.manifest import manifest_path, write_manifest
+    from judgekit.data.files import check_target
+    from judgekit.data.manifest import manifest_path
     from judgekit.data.outputs import check_outputs, noting_reads
     from judgekit.data.readers import read_queries
     from judgekit.data.tables import NO_FAILURE, Status
     from judgekit.experiment.run import answers_asked
 
     check_target(out, table=True)
-    queries, docs, runs, files = inputs_of(format_in, queries, docs or [], named(run or [], "--run"))
+    queries, docs, runs, files = inputs_of(format_in, queries, docs, run)
     given = {"--docs": docs, "--run": runs, "--depth": depth}
     lacking = [name for name, value in given.items() if not value]
     if imported is None and lacking:
@@ -238,71 +160,54 @@ def answer(
         raise UsageError("--answered-by is about imported answers: give them with --import FILE")
     if imported is not None and mode:
         raise UsageError("--mode is how an LLM is asked: of imported answers a column 'mode' says it")
-    budget, prices = spending(max_requests, max_tokens, max_cost, price)
-    endpoint = endpoints(base_url, model, api_key_env, concurrency, transport, api, settings)
-    resources = stages.Resources(endpoint, prompts=stages.own_prompts(prompts))
+    asked.prices()
+    resources = stages.Resources(asked.endpoints(), prompts=stages.own_prompts(prompts))
     metrics, depths = metric or ["em", "f1"], sorted(set(depth or ()))
     with noting_reads() as read:
         if imported is not None:
-            asked = dict(islice(read_queries(queries).items(), limit))
-            made = stages.import_answers(
-                imported, asked, resources, metrics, runs=list(runs), depths=depths, answered_by=answered_by,
-                limited=limit is not None,
+            known = dict(islice(read_queries(queries).items(), asked.limit))
+            ways = stages.import_answers(
+                imported, known, resources, metrics, runs=list(runs), depths=depths, answered_by=answered_by,
+                limited=asked.limit is not None,
             )  # fmt: skip
-            work: Callable[[Session], Awaitable[pd.DataFrame]] = partial(stages.rate_imported, made)
-            ways, units = made, partial(answers_asked, collection=None, depths=depths)
+            work: Callable[[Session], Awaitable[pd.DataFrame]] = partial(stages.rate_imported, ways)
+            units = partial(answers_asked, collection=None, depths=depths)
         else:
             ways = stages.answering(resources, prompt=prompt, metrics=metrics, modes=mode or ())
-            collection = stages.Collection.make(queries, docs, runs, max(depths), limit, cache=cache)
+            collection = stages.Collection.make(queries, docs, runs, max(depths), asked.limit, cache=asked.cache)
             work = partial(stages.answer_modes, ways, collection, depths, closed_book=closed_book)
             units = partial(answers_asked, collection=collection, depths=depths, closed_book=closed_book)
     check_outputs(out, manifest_path(out))
-    if dry_run:
+    if asked.dry_run:
         by_stage = {stages.answer_stage(one.model if len(ways) > 1 else "", one.mode): one for one in ways}
-        stage_units = {name: partial(units, one) for name, one in by_stage.items()}
-        show_plan(planned(stage_units, by_stage, endpoint.values(), cache), prices, "answer", as_json=as_json)
+        asked.count("answer", {name: partial(units, one) for name, one in by_stage.items()}, by_stage)
         return
     inputs = made_from(files, read)
-
-    with progress(quiet) as draw:
-        table, totals = stages.with_session(
-            partial(_with_totals, work),
-            cache=cache,
-            mode=cache_mode,
-            budget=budget,
-            prices=prices,
-            progress=draw,
-            wait_s=wait,
-        )
-    write_table(table, out)
-    write_manifest(manifest_path(out), inputs, [out])
-    places = [name for name in ("run", "depth", "model", "mode", "metric") if name in table.columns]
-    if as_json:
-        means = records(table.groupby(places)["value"].mean().reset_index())
+    table, usage = asked.session(work)
+    save_table(table, out, inputs)
+    columns = [name for name in ("run", "depth", "model", "mode", "metric", "query_id") if name in table.columns]
+    places, one = (columns[:-1], [name for name in columns if name != "metric"])
+    means = table.groupby(places)["value"].mean()
+    if asked.as_json:
         counts = {str(status): int(n) for status, n in table["status"].value_counts().items()}
-        emit("answer", quality=out, means=means, counts=counts, usage=usage_of(totals))
+        emit("answer", quality=out, means=records(means.reset_index()), counts=counts, usage=usage_of(usage))
     else:
-        shown = table.groupby(places)["value"].mean().unstack()
-        console().print(f"{shown.round(4).to_string()}\n\nquality: {out}", markup=False, highlight=False)
-    one = [name for name in ("run", "depth", "model", "mode", "query_id") if name in table.columns]
+        say(f"{means.unstack().round(4).to_string()}\n\nquality: {out}")
     each = table.drop_duplicates(one)
     unasked = int((each["status"] == Status.UNASKED.value).sum())
     if unasked:
-        note = f"note: {imported} lacks {unasked:,} of {len(each):,} answers (unasked); the means are over the others"
-        console(stderr=True).print(note, markup=False, highlight=False)
+        note(f"{imported} lacks {unasked:,} of {len(each):,} answers (unasked); the means are over the others")
     if each["seems_abstained"].any():
-        note = (
-            f"note: {each['seems_abstained'].sum():,} of {len(each):,} answers read like abstentions, in other words"
-            " than the prompt asks for; they are scored as answers (column seems_abstained)"
+        note(
+            f"{each['seems_abstained'].sum():,} of {len(each):,} answers read like abstentions, in other words than"
+            " the prompt asks for; they are scored as answers (column seems_abstained)"
         )
-        console(stderr=True).print(note, markup=False, highlight=False)
     for name, rows in table[table["status"] == Status.NOT_APPLICABLE.value].groupby("metric"):
         of = int((table["metric"] == name).sum())
-        note = f"note: {name} does not apply to {len(rows):,} of {of:,} answers: {rows['reason'].iloc[0]}"
-        console(stderr=True).print(note, markup=False, highlight=False)
+        note(f"{name} does not apply to {len(rows):,} of {of:,} answers: {rows['reason'].iloc[0]}")
     failed = table[~table["status"].isin(NO_FAILURE)].drop_duplicates(one)
     counts = {str(status): int(n) for status, n in failed["status"].value_counts().items()}
-    leave(counts, "answers", out, asked=imported is None or bool(base_url))
+    leave(counts, "answers", out, asked=imported is None or bool(asked.base_url))
 
 
 def traces(
@@ -341,10 +246,7 @@ def score(
     measures: Annotated[
         str, typer.Option("--measures", "-m", help="Measures, e.g. 'nDCG@10 P@5 AP'.")
     ] = "nDCG@10 AP RR P@5",
-    scale: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=SCALE", help="Scale of a qrels file: binary, grades:3, means:5:2, unit or signed."),
-    ] = None,
+    scale: ScaleOption = None,
     docs: Annotated[
         Path | None,
         typer.Option(help="Documents: for cutoffs such as R@2000t, and to count evidence once where they have spans."),
@@ -376,30 +278,28 @@ def score(
 ) -> None:
     """Score TREC runs under TREC qrels, as `trec_eval -c` does: any measure, any scale, floats and missing labels."""
     _one_form(format, as_json)
+    from judgekit.data.files import check_target
     from judgekit.data.labelings import Scale
-    from judgekit.data.manifest import has_manifest, manifest_path, write_manifest
+    from judgekit.data.manifest import has_manifest
     from judgekit.data.ordering import Ties
     from judgekit.data.outputs import noting_reads
+    from judgekit.data.readers import read_docs
     from judgekit.data.trec import read_qrels, read_run
     from judgekit.metrics import evaluate, parse_measures, suited
     from judgekit.metrics.parts import evaluate_parts, parts_for
 
     if out is not None:
-        from judgekit.data.files import check_target
-
         check_target(out, table=True)
     wanted = parse_measures(measures)
     files, ranked = named(qrels, "--qrels"), named(run, "--run")
-    scales = {name: Scale.parse(text) for name, text in _scales(scale or [], files).items()}
+    scales = {name: Scale.parse(text) for name, text in scales_of(scale, files).items()}
     roles = {f"qrels {name}": path for name, path in files.items()}
-    roles |= {f"run {name}": path for name, path in ranked.items()}
-    if format_in:
-        roles = in_forms(format_in, roles)
-        files, ranked = {n: roles[f"qrels {n}"] for n in files}, {n: roles[f"run {n}"] for n in ranked}
+    roles = in_forms(format_in, roles | {f"run {name}": path for name, path in ranked.items()})
+    files, ranked = {n: roles[f"qrels {n}"] for n in files}, {n: roles[f"run {n}"] for n in ranked}
+    rules: dict[str, Any] = {
+        "missing": missing, "unjudged": unjudged, "no_relevant": no_relevant, "not_in_run": not_in_run,
+    }  # fmt: skip
     with noting_reads() as read:
-        rules: dict[str, Any] = {
-            "missing": missing, "unjudged": unjudged, "no_relevant": no_relevant, "not_in_run": not_in_run,
-        }  # fmt: skip
         count = partitions or (1 if docs is not None else parts_for(ranked))
         if count > 1:
             if docs is not None:
@@ -408,11 +308,7 @@ def score(
         else:
             labelings = [read_qrels(path, name, scales.get(name)) for name, path in files.items()]
             runs = [read_run(path, name, Ties(ties)) for name, path in ranked.items()]
-            collection = None
-            if docs is not None:
-                from judgekit.data.readers import read_docs
-
-                collection = read_docs(docs)
+            collection = None if docs is None else read_docs(docs)
             wanted = wanted if collection is None else suited(wanted, runs, collection)
             evaluation = evaluate(runs, labelings, wanted, docs=collection, **rules)
     if out is not None or any(map(has_manifest, files.values())):
@@ -429,10 +325,7 @@ def score(
         means = evaluation.means()
         table = pd.concat([means, evaluation.scores()], ignore_index=True) if per_query else means
         if out is not None:
-            from judgekit.data.files import write_table
-
-            write_table(table, out)
-            write_manifest(manifest_path(out), inputs, [out])
+            save_table(table, out, inputs)
         if as_json:
             against_it = None if changes is None else records(changes)
             emit("score", scores=records(table), against=against_it, file=out, warnings=warnings)
@@ -498,42 +391,9 @@ def _remarks(evaluation: Evaluation, missing: Missing) -> Iterator[str]:
         yield f"{run}: scores tie across {told} {of}; --ties says which documents come first"
 
 
-def _scales(items: list[str], files: dict[str, Path]) -> dict[str, str]:
-    scales: dict[str, str] = {}
-    for item in items:
-        name, _, scale = item.rpartition("=")
-        if not name and len(files) == 1:
-            name = next(iter(files))
-        if name not in files:
-            raise UsageError(f"--scale {item}: {not_among('qrels', name, files)}")
-        scales[name] = scale
-    return scales
-
-
-def show(table: pd.DataFrame, format: Format) -> None:
-    """Print a table: aligned, as CSV, or as JSON records; floats with all their digits but in the aligned form."""
-    if format == "csv":
-        typer.echo(table.to_csv(index=False), nl=False)
-    elif format == "json":
-        typer.echo(_json(table, indent=1))
-    else:
-        text = table.to_string(index=False, float_format=lambda x: f"{x:.4f}", na_rep="-")
-        typer.echo(text)
-
-
 def _one_form(format: Format, as_json: bool) -> None:
     if as_json and format != "table":
         raise UsageError(f"--json prints one object for machines, --format {format} the table alone: use one of them")
-
-
-def _json(table: pd.DataFrame, indent: int | None = None) -> str:
-    return table.to_json(orient="records", double_precision=15, force_ascii=False, indent=indent)
-
-
-def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a table, for `emit`; what is missing is None."""
-    rows: list[dict[str, Any]] = json.loads(_json(table))
-    return rows
 
 
 def compare(
@@ -603,9 +463,8 @@ def compare(
     from judgekit.analysis import compare as compare_tables
     from judgekit.analysis.inputs import at_every_depth
     from judgekit.answers.imported import read_ratings
-    from judgekit.data.files import check_target, read_table, write_table
+    from judgekit.data.files import check_target, read_table
     from judgekit.data.leaderboards import other_form
-    from judgekit.data.manifest import manifest_path, write_manifest
     from judgekit.data.outputs import noting_reads
     from judgekit.data.tables import RATINGS, SCORES
 
@@ -645,24 +504,23 @@ def compare(
         seed=seed,
     )
     if out is not None:
-        write_table(comparison.table, out)
-        write_manifest(manifest_path(out), inputs, [out])
+        save_table(comparison.table, out, inputs)
     wide = format == "table" and not as_json
     table = comparison.wide() if wide else comparison.table
-    if level and table[table["level"].isin(level)].empty:
+    if level:
         have = ", ".join(dict.fromkeys(table["level"]))
-        raise UsageError(f"the {level[0]} level needs values per query; what is here: {have}")
+        table = table[table["level"].isin(level)]
+        if table.empty:
+            raise UsageError(f"the {level[0]} level needs values per query; what is here: {have}")
     if as_json:
-        rows = records(table[table["level"].isin(level)] if level else table)
         verdicts = verdicts_of(comparison.verdicts)
-        emit("compare", verdicts=verdicts, comparison=rows, file=out, warnings=list(comparison.warnings))
+        emit("compare", verdicts=verdicts, comparison=records(table), file=out, warnings=list(comparison.warnings))
         return
-    for warning in comparison.warnings:
-        console(stderr=True).print(f"note: {warning}", markup=False, highlight=False)
+    note(*comparison.warnings)
     if format == "table":
         for verdict in comparison.verdicts.values():
-            console().print(f"{verdict}\n", markup=False, highlight=False)
-    show(table[table["level"].isin(level)] if level else table, format)
+            say(f"{verdict}\n")
+    show(table, format)
     if format == "table" and comparison.modes is not None:
         typer.echo("\nmodes of answering, on the questions that have a value in all of them:")
         modes = comparison.modes.table
@@ -694,10 +552,7 @@ def agree(
         typer.Option("--run", metavar="[NAME=]FILE", help="Say also whether they order these runs alike; repeat."),
     ] = None,
     measures: Annotated[str, typer.Option("--measures", "-m", help="The measures of the runs.")] = "nDCG@10",
-    scale: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=SCALE", help="Scale of a qrels file: binary, grades:3, means:5:2, unit or signed."),
-    ] = None,
+    scale: ScaleOption = None,
     confidence: Annotated[float, typer.Option(min=0.5, max=0.999, help="Confidence of the intervals.")] = 0.95,
     resamples: Annotated[int, typer.Option(min=100, max=100_000, help="Bootstrap resamples of the queries.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 1,
@@ -710,8 +565,7 @@ def agree(
     import pandas as pd
 
     from judgekit.api import agree as agree_labelings
-    from judgekit.data.files import check_target, write_table
-    from judgekit.data.manifest import manifest_path, write_manifest
+    from judgekit.data.files import check_target
     from judgekit.data.outputs import noting_reads
 
     if out is not None:
@@ -723,31 +577,26 @@ def agree(
             people=people or (),
             runs=named(run, "--run") if run else None,
             measures=measures,
-            scales=_scales(scale or [], files),
+            scales=scales_of(scale, files),
             confidence=confidence,
             resamples=resamples,
             seed=seed,
         )
-    system = found.system.assign(on="runs by " + found.system["measure"], pairs=found.system["runs"])
-    table = (
-        pd.concat([found.table, system[list(found.table.columns)]], ignore_index=True) if len(system) else found.table
-    )
+    table = found.table
+    if len(found.system):
+        system = found.system.assign(on="runs by " + found.system["measure"], pairs=found.system["runs"])
+        table = pd.concat([table, system[list(table.columns)]], ignore_index=True)
     if out is not None:
-        write_table(table, out)
-        write_manifest(
-            manifest_path(out), made_from({f"qrels {name}": path for name, path in files.items()}, read), [out]
-        )
+        save_table(table, out, made_from({f"qrels {name}": path for name, path in files.items()}, read))
     show(table if format != "table" else table.drop(columns="undefined_reason"), format)
     if format == "table":
         for row in table[table["undefined_reason"] != ""].itertuples():
-            note = f"note: {row.coefficient} of {row.first} and {row.second} is undefined: {row.undefined_reason}"
-            console(stderr=True).print(note, markup=False, highlight=False)
+            note(f"{row.coefficient} of {row.first} and {row.second} is undefined: {row.undefined_reason}")
         if not found.confusion.empty:
             typer.echo("")
             show(found.confusion, format)
         for row in found.coverage.itertuples():
-            note = (
-                f"note: {row.both:,} documents have labels of both {row.first} and {row.second}, {row.only_first:,}"
-                f" only of the first, {row.only_second:,} only of the second"
+            note(
+                f"{row.both:,} documents have labels of both {row.first} and {row.second}, {row.only_first:,} only of"
+                f" the first, {row.only_second:,} only of the second"
             )
-            console(stderr=True).print(note, markup=False, highlight=False)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.cli.common import Cache, Limit, console, group, store_path
+from judgekit.cli.common import group, note, say, store_path
+from judgekit.cli.options import Cache, Limit
 from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,19 +36,8 @@ def _store(folder: Path | None, *, readonly: bool) -> Iterator[Store]:
     path = store_path(folder)
     if readonly and not has_store(path):
         raise UsageError(f"{path} holds no store")
-    store = Store(
-        path,
-        readonly=readonly,
-        note=lambda text: console(stderr=True).print(f"note: {text}", markup=False, highlight=False),
-    )
-    try:
+    with closing(Store(path, readonly=readonly, note=note)) as store:
         yield store
-    finally:
-        store.close()
-
-
-def _say(*lines: str) -> None:
-    console().print("\n".join(lines), markup=False, highlight=False)
 
 
 @cache.command("stats")
@@ -57,24 +47,22 @@ def stats(cache: Cache = None) -> None:
 
     with _store(cache, readonly=True) as store:
         found = read_stats(store)
-    _say(f"store:   {found.path}", f"size:    {found.size / 1e6:,.1f} MB", f"replies: {found.replies:,}")
+    say(f"store:   {found.path}", f"size:    {found.size / 1e6:,.1f} MB", f"replies: {found.replies:,}")
     for (endpoint, model), part in sorted(found.parts.items()):
         tokens = f"{part.prompt_tokens:,} prompt and {part.completion_tokens:,} completion tokens"
-        _say(f"  {part.replies:,} of {model or 'an application'} at {endpoint}: {tokens}")
+        say(f"  {part.replies:,} of {model or 'an application'} at {endpoint}: {tokens}")
         named = ", ".join(f"{name} ({n:,})" for name, n in sorted(part.answered.items()) if name)
         if set(part.answered) - {model, ""}:
-            _say(f"    the replies name their model: {named}")
+            say(f"    the replies name their model: {named}")
     if found.oldest is not None and found.newest is not None:
         first, last = (time.strftime("%Y-%m-%d %H:%M", time.localtime(t)) for t in (found.oldest, found.newest))
-        _say(f"stored:  {first} to {last}")
+        say(f"stored:  {first} to {last}")
     if found.waiting:
-        _say(f"waiting: {found.waiting:,} requests exported to batch files, without a reply yet")
+        say(f"waiting: {found.waiting:,} requests exported to batch files, without a reply yet")
     if found.damaged:
-        _say(
-            f"damaged: {found.damaged:,} rows; `judgekit cache verify --repair` deletes them, they are asked for again"
-        )
+        say(f"damaged: {found.damaged:,} rows; `judgekit cache verify --repair` deletes them, they are asked for again")
     for folder in found.aside:
-        _say(f"aside:   {folder} (a damaged file that was moved away)")
+        say(f"aside:   {folder} (a damaged file that was moved away)")
 
 
 @cache.command("verify")
@@ -87,9 +75,9 @@ def verify(
 
     with _store(cache, readonly=not repair) as store:
         found = check(store, repair=repair)
-    _say(f"checked {found.checked:,} replies; file structure: {found.structure}")
+    say(f"checked {found.checked:,} replies; file structure: {found.structure}")
     for key, problem in found.damaged:
-        _say(f"damaged: {key}: {problem}{' (deleted)' if repair else ''}")
+        say(f"damaged: {key}: {problem}{' (deleted)' if repair else ''}")
     if not found.ok and not repair:
         raise typer.Exit(1)
 
@@ -106,15 +94,15 @@ def explain(
         found = look(store, request)
     record = found.record or found.nearest
     if found.record is not None:
-        _say(f"stored: {found.record.key}")
+        say(f"stored: {found.record.key}")
     elif found.nearest is not None:
-        _say(f"not stored; the nearest that is: {found.nearest.key}")
+        say(f"not stored; the nearest that is: {found.nearest.key}")
         for difference in found.differences:
-            _say(f"  {difference.path}: asked {difference.asked}, stored {difference.stored}")
+            say(f"  {difference.path}: asked {difference.asked}, stored {difference.stored}")
     else:
-        _say("not stored, and neither is anything like it")
+        say("not stored, and neither is anything like it")
     if record is not None:
-        _say(
+        say(
             f"endpoint: {record.endpoint}",
             f"sample:   {record.sample}",
             f"time:     {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(record.time))}",
@@ -133,7 +121,7 @@ def export(
 
     with _store(cache, readonly=True) as store:
         count = export_store(store, out)
-    _say(f"{count:,} replies: {out}")
+    say(f"{count:,} replies: {out}")
 
 
 @cache.command("import")
@@ -143,7 +131,7 @@ def import_(file: Annotated[Path, typer.Argument(help="What `cache export` wrote
 
     with _store(cache, readonly=False) as store:
         added, there = import_store(store, file)
-    _say(f"{added:,} replies added, {there:,} were there already")
+    say(f"{added:,} replies added, {there:,} were there already")
 
 
 @cache.command("forget")
@@ -182,15 +170,15 @@ def forget(
             delete(store, found)
         aside = sorted(store.path.glob("damaged-*"))
     total = f"{len(found.replies):,} replies and {len(found.waiting):,} waiting requests"
-    _say(f"{total} {'deleted' if yes else 'found'}")
+    say(f"{total} {'deleted' if yes else 'found'}")
     for (endpoint, name), count in sorted(found.parts.items()):
-        _say(f"  {count:,} of {name} at {endpoint}")
+        say(f"  {count:,} of {name} at {endpoint}")
     if found.damaged:
-        _say(f"{found.damaged:,} damaged rows cannot be read: `judgekit cache verify --repair` deletes them")
+        say(f"{found.damaged:,} damaged rows cannot be read: `judgekit cache verify --repair` deletes them")
     if aside:
-        _say(f"damaged files that were moved away may hold more, delete them yourself: {', '.join(map(str, aside))}")
+        say(f"damaged files that were moved away may hold more, delete them yourself: {', '.join(map(str, aside))}")
     if found and not yes:
-        _say("Nothing was deleted: add --yes to delete it")
+        say("Nothing was deleted: add --yes to delete it")
 
 
 @batch.command("export")
@@ -205,11 +193,11 @@ def batch_export(
 
     config = experiments.load(experiment)
     found = experiments.export_requests(config if limit is None else config.limited(limit), out, cache)
-    _say(f"{found.requests:,} requests written, {found.cached:,} are in the store", *(f"  {f}" for f in found.files))
+    say(f"{found.requests:,} requests written, {found.cached:,} are in the store", *(f"  {f}" for f in found.files))
     if found.again:
-        _say(f"{found.again:,} of them were exported before and have no reply yet: do not send both files")
+        say(f"{found.again:,} of them were exported before and have no reply yet: do not send both files")
     if found.at_least and found.requests:
-        _say("Replies may lead to further requests: import them, then export again.")
+        say("Replies may lead to further requests: import them, then export again.")
 
 
 @batch.command("submit")
@@ -228,12 +216,12 @@ def batch_submit(
 
     config = load(experiment)
     found = submit_requests(config if limit is None else config.limited(limit), cache)
-    _say(
+    say(
         f"{found.requests:,} requests submitted in {len(found.files):,} batches, {found.cached:,} are in the store,"
         f" {found.under_way:,} were submitted before"
     )
     if found.at_least and found.requests:
-        _say("Replies may lead to further requests: fetch them, then submit again.")
+        say("Replies may lead to further requests: fetch them, then submit again.")
 
 
 @batch.command("status")
@@ -244,7 +232,7 @@ def batch_status(
     from judgekit.experiment.run import submitted
 
     found = submitted(experiment, cache)
-    _say(*map(_progress, found) if found else ["nothing is submitted that was not fetched"])
+    say(*map(_progress, found) if found else ["nothing is submitted that was not fetched"])
 
 
 @batch.command("fetch")
@@ -256,7 +244,7 @@ def batch_fetch(
 
     missing = 0
     for one in submitted(experiment, cache, take=True):
-        _say(_progress(one))
+        say(_progress(one))
         for found in one.imports:
             missing += _imported(found)
         missing += len(one.problems)
@@ -274,13 +262,13 @@ def _progress(one: Fetched) -> str:
 
 def _imported(found: BatchImport) -> int:
     """Say what was imported; return how many requests have no reply."""
-    _say(f"  {found.imported:,} replies imported, {found.there:,} were there already")
+    say(f"  {found.imported:,} replies imported, {found.there:,} were there already")
     for line, key, reason in found.failed:
-        _say(f"  line {line}: no reply to {key[:12]}: {reason}")
+        say(f"  line {line}: no reply to {key[:12]}: {reason}")
     for line, key in found.unknown:
-        _say(f"  line {line}: {key[:12]} was not exported from this store")
+        say(f"  line {line}: {key[:12]} was not exported from this store")
     if found.cut is not None:
-        _say(f"  line {found.cut}: cut off; the lines before it are imported. Get the file again for the rest")
+        say(f"  line {found.cut}: cut off; the lines before it are imported. Get the file again for the rest")
     return len(found.failed) + len(found.unknown) + (found.cut is not None)
 
 
@@ -295,7 +283,7 @@ def batch_import(
     with _store(cache, readonly=False) as store:
         for path in file:
             found = import_batch(store, path)
-            _say(f"{path}:")
+            say(f"{path}:")
             failed += _imported(found)
     if failed:
         raise typer.Exit(1)
