@@ -8,21 +8,20 @@ something is wrong with the settings, and the run stops.
 from __future__ import annotations
 
 import asyncio
+import random
 import re
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import orjson
-from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random_exponential
 
-from judgekit.client.budget import Spending
-from judgekit.client.limits import Limiter, Patience, Watch
-from judgekit.client.negotiation import Negotiated
+from judgekit.client.limits import Patience, Watch
+from judgekit.client.routes import count_prompt, wait_ready
 from judgekit.client.servers import Server, Servers
-from judgekit.client.transports import SAMPLE
-from judgekit.errors import EndpointError, StoppedError
+from judgekit.client.transports import SAMPLE, open_transport
+from judgekit.errors import EndpointError
 from judgekit.store.records import Record
 from judgekit.wire.access import Secret
 from judgekit.wire.responses import Accepted, Complaint, Fatal, Refused, Response, Retry, Unsupported, read_response
@@ -38,7 +37,10 @@ from judgekit.wire.types import (
     TooLargeError,
 )
 
-__all__ = ["Brake", "Client", "Passed"]
+if TYPE_CHECKING:
+    from judgekit.client.session import Loop
+
+__all__ = ["Client", "Passed"]
 
 _NEVER_CONNECTED_RETRIES = 2
 _FIRST_ALIKE = 8
@@ -51,20 +53,6 @@ _CUT = 1.05
 
 _VARYING = re.compile(r"\b[\w-]*\d[\w-]*|'[^']*'|\"[^\"]*\"")
 """What differs between messages that say the same: numbers, request ids, what is quoted."""
-
-
-class Note(Protocol):
-    """Takes a message for the user, and whether it casts doubt on what replies say."""
-
-    def __call__(self, text: str, doubt: bool = False) -> None: ...
-
-
-@dataclass
-class Brake:
-    """Shared by the clients of a run: why it must stop, and which tasks hold a request that is being paid for."""
-
-    error: StoppedError | None = None
-    sending: set[asyncio.Task[object]] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,72 +74,37 @@ _PASSED_HEADERS = ("content-type", "retry-after", "retry-after-ms", "x-request-i
 
 
 class Client:
-    """Turns the requests of one endpoint into outcomes. Belongs to one event loop.
+    """Turns the requests of one endpoint into outcomes, and says what became of them to the loop that it belongs to."""
 
-    Args:
-        endpoint: whom to ask.
-        servers: who carries the requests to the endpoint's servers.
-        limiter: the gate in front of the endpoint, whatever the number of its servers.
-        spending: keeps to the budget of the session.
-        charge: called once per attempt that was sent, with the tokens the server reported and the seconds it took.
-        save: stores a reply and returns the one that was there already, if any. The slot is held until then, so that
-            a sudden death loses no more than the requests in flight.
-        note: called with messages for the user.
-        brake: the shared state of the run.
-        negotiated: what is known of the model.
-        retried: called with what every further attempt follows.
-        known: whether the store holds a reply of the model, asked where none was seen yet.
-        secret: the key, cut out of everything that is kept or shown.
-        backoff_s: upper bound of the first wait before a retry.
-        ready: awaited before the first request.
-        count: returns how many tokens the prompt of a request body has, or None where the server does not count.
-    """
+    def __init__(self, loop: Loop, endpoint: Endpoint, key: str = "") -> None:
+        """Prepare for one endpoint; ``key`` is sent where it names none of its own.
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        servers: Servers,
-        limiter: Limiter,
-        spending: Spending,
-        charge: Callable[[Request, tuple[int, int] | None, float], None],
-        save: Callable[[Record], Awaitable[Reply | None]],
-        note: Note,
-        brake: Brake,
-        negotiated: Negotiated,
-        retried: Callable[[Retry], None] = lambda _: None,
-        known: Callable[[], bool] = lambda: False,
-        secret: Secret | None = None,
-        backoff_s: float = 1.0,
-        ready: Callable[[], Coroutine[None, None, None]] | None = None,
-        count: Callable[[bytes], Awaitable[int | None]] | None = None,
-    ) -> None:
+        Raises:
+            ConfigError: its key is not in the environment.
+            UsageError: there is a cost limit, and it has no price.
+        """
+        session = loop.session
+        session.spending.check(endpoint)
         self.endpoint = endpoint
-        self.servers = servers
-        self._limiter = limiter
-        self._spending = spending
-        self._charge = charge
-        self._save = save
-        self._note = note
-        self._brake = brake
-        self._retried = retried
-        self._negotiated = negotiated
-        self._known = known
-        self._secret = secret or Secret(None)
-        self._wait = wait_random_exponential(multiplier=backoff_s, max=_LONGEST * backoff_s)
+        self._loop = loop
+        self._session = session
+        self._note = session.note
+        self._secret = Secret.of(endpoint, key)
+        transports = session.transports or (lambda one: open_transport(one, session.note, key))
+        self.servers = Servers(endpoint, transports, session.note)
+        self._limiter = session.limiter(endpoint)
+        self._negotiated = session.learned(endpoint)
+        self._watch = Watch(endpoint, lambda text: session.note(self._secret.cut(text)), lambda: self._proven)
+        budget = session.spending.budget
+        limited = (budget.max_tokens, budget.max_cost) != (None, None)
+        self._estimates = limited or self._limiter.counts_tokens
+        self._readying: asyncio.Task[None] | None = None
         self._connected = self._looked = False
+        self._asked = 0
         self._streak = 0
         self._signature = ""
-        self._estimates = limiter.counts_tokens or (spending.budget.max_tokens, spending.budget.max_cost) != (
-            None,
-            None,
-        )
         self._told: set[str] = set()
-        self._asked = 0
-        self._ready = ready
-        self._count = count
-        self._readying: asyncio.Task[None] | None = None
         self._without: int | None = 0
-        self._watch = Watch(endpoint, lambda text: note(self._secret.cut(text)), lambda: self._proven)
 
     async def ask(self, request: Request) -> Outcome:
         """Return the reply, stored, or why there is none.
@@ -162,8 +115,8 @@ class Client:
         if not self._asked:
             self._watch.idle()
         self._asked += 1
-        if self._ready is not None and self._readying is None:
-            self._readying = asyncio.create_task(self._ready())
+        if self._session.wait_s and self._readying is None:
+            self._readying = asyncio.create_task(wait_ready(self.endpoint, self._session.wait_s, self._note))
         try:
             if self._readying is not None:
                 await asyncio.shield(self._readying)
@@ -195,46 +148,22 @@ class Client:
 
     async def _ask(self, request: Request) -> Outcome:
         patience = Patience(self.endpoint)
-        found = await self._attempt(request, patience)
-        if not isinstance(found, Retry):
-            return found
-        first: list[Retry] = [found]
-
-        async def attempt() -> Outcome | Retry:
-            return first.pop() if first else await self._attempt(request, patience)
-
-        def asks_again(state: RetryCallState) -> Retry | None:
-            found = state.outcome.result() if state.outcome else None
-            return found if isinstance(found, Retry) else None
-
-        def seconds(state: RetryCallState) -> float:
-            again, wait = asks_again(state), min(self._wait(state), self._watch.left(patience))
-            return max((again and again.after) or 0.0, wait)  # some ask to wait 0 s, whatever comes
-
-        def over(state: RetryCallState) -> bool:
-            if self._brake.error is not None:
-                raise self._brake.error
-            return patience.over(state.upcoming_sleep)
-
-        def tell(state: RetryCallState) -> None:
-            if (again := asks_again(state)) is not None and not again.elsewhere:
-                self._watch.tell_retry(again, patience)
-
-        # tenacity comes in after a first failure only: its machinery would be a fifth of the cost of a success
-        found = await AsyncRetrying(
-            retry=retry_if_result(lambda found: isinstance(found, Retry)),
-            wait=seconds,
-            stop=over,
-            before_sleep=tell,
-            retry_error_callback=asks_again,
-        )(attempt)
-        if not isinstance(found, Retry):
-            return found
-        refused = Refused(found.reason + patience.told)
-        if self._proven:
-            return self._fail(request, refused, found.reason, max(_LATER_ALIKE, 2 * self.endpoint.concurrency))
-        # Nothing was ever answered: whatever the server says each time, it does not answer.
-        return self._fail(request, refused, "", _FIRST_ALIKE)
+        while isinstance(found := await self._attempt(request, patience), Retry):
+            if self._loop.error is not None:
+                raise self._loop.error
+            backoff = self._session.backoff_s * min(_LONGEST, 2 ** (patience.attempts - 1))
+            wait = min(random.uniform(0, backoff), self._watch.left(patience))
+            wait = max(found.after or 0.0, wait)  # some ask to wait 0 s, whatever comes
+            if patience.over(wait):
+                refused = Refused(found.reason + patience.told)
+                if self._proven:
+                    return self._fail(request, refused, found.reason, max(_LATER_ALIKE, 2 * self.endpoint.concurrency))
+                # Nothing was ever answered: whatever the server says each time, it does not answer.
+                return self._fail(request, refused, "", _FIRST_ALIKE)
+            if not found.elsewhere:
+                self._watch.tell_retry(found, patience)
+            await asyncio.sleep(wait)
+        return found
 
     async def _attempt(self, request: Request, patience: Patience) -> Outcome | Retry:
         while True:
@@ -258,7 +187,7 @@ class Client:
     def _proven(self) -> bool:
         if not self._negotiated.replies and not self._looked:
             self._looked = True
-            self._negotiated.replies += self._known()
+            self._negotiated.replies += self._session.knows(self.endpoint)
         return self._negotiated.replies > 0
 
     def _refused_by(self, request: Request, param: str) -> bool:
@@ -272,7 +201,7 @@ class Client:
         return True
 
     def _again(self, again: Retry, patience: Patience) -> Retry:
-        self._retried(again)
+        self._session.retries[f"{self.endpoint.name}: {again.kind}"] += 1
         patience.failed(again, self._watch.now())
         why = None if again.elsewhere else self._watch.failed(again)
         if why is not None:
@@ -319,19 +248,18 @@ class Client:
 
     async def _send(self, request: Request, patience: Patience) -> Reply | Complaint:
         estimate = self._estimate(request.body)
-        limiter = self._limiter
+        limiter, spending = self._limiter, self._session.spending
         started = await limiter.acquire(sum(estimate), again=patience.attempts > 0)
         task = asyncio.current_task()
         try:
-            await self._spending.reserve(self.endpoint, estimate)
-            if self._brake.error is not None:
-                self._spending.settle(self.endpoint, estimate, None)
-                raise self._brake.error
+            await spending.reserve(self.endpoint, estimate)
+            if self._loop.error is not None:
+                spending.settle(self.endpoint, estimate, None)
+                raise self._loop.error
             body = self._negotiated.apply(request.body)  # only now: others may have learned while this one waited
             usage: tuple[int, int] | None = None
             worked = False
-            if task is not None:
-                self._brake.sending.add(task)
+            self._loop.sending.add(task)
             begun = time.perf_counter()
             try:
                 SAMPLE.set(request.sample)
@@ -349,12 +277,12 @@ class Client:
                 if worked and usage is None:
                     used = estimate
                     self._tell_unreported(estimate)
-                self._spending.settle(self.endpoint, estimate, used)
+                spending.settle(self.endpoint, estimate, used)
                 limiter.correct_tokens(sum(estimate), sum(used or (0, 0)))
-                self._charge(request, usage, time.perf_counter() - begun)
+                self._loop.charge(request, usage, time.perf_counter() - begun)
             if not isinstance(verdict, Accepted):
                 return verdict
-            kept = await self._save(
+            kept = await self._loop.save(
                 Record(
                     key=request.key,
                     endpoint=request.endpoint.identity,
@@ -376,7 +304,7 @@ class Client:
                 self._look_for_logprobs(reply)
             return reply if kept is None else kept
         finally:
-            self._brake.sending.discard(task)
+            self._loop.sending.discard(task)
             limiter.release()
 
     async def _notice(self, request: Request, sent: bytes, reply: Reply, said: Mapping[str, Any]) -> None:
@@ -401,7 +329,7 @@ class Client:
         if not learned.cuts.suspects(len(sent), reply.usage[0], size):
             return
         learned.cuts.done = True
-        count = await self._count(sent) if self._count else None
+        count = None if self._session.transports else await count_prompt(self.endpoint, sent)
         if count is None or count > _CUT * reply.usage[0]:
             self._note(
                 f"{whom} seems to be shown only a part of long prompts: prompts of different lengths, up to"

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from judgekit.client.client import Passed
+from judgekit.client.client import Client, Passed
 from judgekit.client.session import Session
 from judgekit.client.transports import SAMPLE_HEADER
 from judgekit.errors import BudgetError, DataError, EndpointError, StoppedError, StoreError, UsageError
@@ -87,17 +87,17 @@ class Relay:
         self.counts: dict[str, Counter[str]] = {one.name: Counter() for one in llms}
         self._session = session
         self._loop = session.enter()
-        self._clients = {(one, ""): session.client(one, self._loop) for one in llms}
+        self._clients = {(one, ""): Client(self._loop, one) for one in llms}
         self._flights: dict[str, tuple[str, asyncio.Task[Reply | Passed]]] = {}
 
     @property
-    def problem(self) -> StoppedError | None:
+    def problem(self) -> Exception | None:
         """Why nothing more is sent, if so; what is stored is given all the same."""
-        return self._loop.executor.brake.error
+        return self._loop.error
 
     def stop(self, problem: StoppedError) -> None:
         """Send nothing more."""
-        self._loop.executor.brake.error = problem
+        self._loop.error = problem
 
     def request(self, api: Api, data: bytes, kind: str, sample: str) -> Request:
         """Return the request that a body of this content type stands for, without what says nothing."""
@@ -168,7 +168,7 @@ class Relay:
     async def _send(self, request: Request, key: str) -> Reply | Passed:
         who = request.endpoint, key
         if who not in self._clients:
-            self._clients[who] = self._session.client(request.endpoint, self._loop, key)
+            self._clients[who] = Client(self._loop, request.endpoint, key)
         return await self._clients[who].pass_on(request)
 
     def metrics(self) -> str:

@@ -16,7 +16,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from functools import partial, wraps
+from functools import wraps
 from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
@@ -25,23 +25,19 @@ from typing import Any, Final, Generic, Literal, ParamSpec, Self, TypeVar, get_a
 
 from judgekit.client.budget import Budget, Prices, Spending, Usage
 from judgekit.client.client import Client
-from judgekit.client.executor import LocalExecutor
 from judgekit.client.leases import Lease
 from judgekit.client.limits import Limiter
 from judgekit.client.negotiation import Negotiated
 from judgekit.client.origins import changed, fingerprints, mixed
-from judgekit.client.routes import count_prompt, wait_ready
-from judgekit.client.servers import Servers
-from judgekit.client.transports import open_transport
 from judgekit.client.waves import CHUNK, Distinct, Job, Plan, begin, follow, missing
-from judgekit.errors import UsageError, not_among
+from judgekit.errors import StoppedError, UsageError, not_among
 from judgekit.progress import Event, Progress, silent
 from judgekit.store.maintenance import holds
+from judgekit.store.records import Record
 from judgekit.store.replies import Store
-from judgekit.wire.access import Secret
 from judgekit.wire.types import Endpoint, Failure, Origin, Outcome, Program, Reply, Request, Transport
 
-__all__ = ["Mode", "Session", "run_sync", "synchronous"]
+__all__ = ["Loop", "Mode", "Session", "run_sync", "synchronous"]
 
 Mode = Literal["on", "off", "read-only", "refresh"]
 """``on`` reads and writes the store; ``off`` touches none; ``read-only`` reads it and keeps what is new for this
@@ -75,6 +71,7 @@ class Session:
         notes: the messages for the user so far.
         doubts: those of them that cast doubt on what was learned, not only on the way there.
         retries: how often a request was sent again for want of a reply, by endpoint and kind of reason.
+        spending: what keeps to the budget.
     """
 
     def __init__(
@@ -113,26 +110,26 @@ class Session:
         self.retries: Counter[str] = Counter()
         self._mode = mode
         self._lease = lease
-        self._spending = lease.spend(prices or {}) if lease else Spending(budget or Budget(), prices or {})
+        self.spending = lease.spend(prices or {}) if lease else Spending(budget or Budget(), prices or {})
+        self.transports = transports
+        self.backoff_s = backoff_s
+        self.wait_s = wait_s
         self._progress = progress
-        self._transports = transports
-        self._backoff_s = backoff_s
-        self._wait_s = wait_s
         self._began = time.time()
         self._stages: dict[str, _Stage] = {}
         self._totals: defaultdict[str, Usage] = defaultdict(Usage)
         self._limiters: dict[Endpoint, Limiter] = {}
         self._negotiated: dict[tuple[str, str, str], Negotiated] = {}
-        self._loops: dict[asyncio.AbstractEventLoop, _Loop] = {}
+        self._loops: dict[asyncio.AbstractEventLoop, Loop] = {}
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._base: Store | None = None
         if isinstance(store_path, Store):
             self._base = store_path
         elif store_path is not None and mode != "off":
-            self._base = Store(store_path, readonly=mode == "read-only", note=self._note)
+            self._base = Store(store_path, readonly=mode == "read-only", note=self.note)
         if self._base is None or self._base.readonly:
             self._temporary = tempfile.TemporaryDirectory(prefix="judgekit-")
-            self._sink = Store(self._temporary.name, note=self._note)
+            self._sink = Store(self._temporary.name, note=self.note)
         else:
             self._sink = self._base
 
@@ -159,7 +156,7 @@ class Session:
     def close(self) -> None:
         """Close the store; what was kept for this session only is deleted."""
         for loop in self._loops.values():
-            loop.executor.flush()
+            loop.flush()
         self._sink.close()
         if self._base is not None:
             self._base.close()
@@ -230,7 +227,7 @@ class Session:
         """Count an endpoint's replies also under the name of a part of a stage, each once: what it takes standalone."""
         stage = self._stages.setdefault(part, _Stage(part))
         replies = {outcome.key: outcome for outcome in outcomes if isinstance(outcome, Reply)}
-        price = self._spending.price(endpoint)
+        price = self.spending.price(endpoint)
         for reply, new in zip(replies.values(), stage.distinct.add(replies), strict=True):
             if new:
                 stage.usage.standalone.add(reply.usage, price, reply.seconds)
@@ -276,7 +273,7 @@ class Session:
         for name, values in account["totals"].items():
             usage = Usage.of(values, earlier=earlier)
             self._totals[name] += usage
-            self._spending.count(usage.incurred)
+            self.spending.count(usage.incurred)
         self.notes += [note for note in account["notes"] if note not in self.notes]
         self.doubts += [doubt for doubt in account["doubts"] if doubt not in self.doubts]
         self.retries.update({} if earlier else account["retries"])
@@ -302,10 +299,10 @@ class Session:
                 usage.again += request.again
                 origins[reply.origin] += 1
         for endpoint, usage in taken.items():
-            amount, price = usage.standalone, self._spending.price(endpoint)
+            amount, price = usage.standalone, self.spending.price(endpoint)
             amount.money = price.of(amount.prompt_tokens, amount.completion_tokens) if price else None
             usage.cached = amount.requests
-            self._learned(endpoint).replies += amount.requests
+            self.learned(endpoint).replies += amount.requests
             stage.usage += usage
             self._totals[endpoint.name] += usage
 
@@ -314,7 +311,7 @@ class Session:
         if stage.distinct.add([request.key]) == [False]:
             return
         endpoint = request.endpoint
-        price = self._spending.price(endpoint)
+        price = self.spending.price(endpoint)
         if isinstance(outcome, Reply):
             stage.origins[endpoint][outcome.origin] += 1
         for usage in (stage.usage, self._totals[endpoint.name]):
@@ -325,41 +322,23 @@ class Session:
                 usage.again += request.again
                 usage.standalone.add(outcome.usage, price, outcome.seconds)
 
-    def _learned(self, endpoint: Endpoint) -> Negotiated:
+    def learned(self, endpoint: Endpoint) -> Negotiated:
+        """Return what is known of the model behind an endpoint."""
         return self._negotiated.setdefault((endpoint.identity, endpoint.model, endpoint.api), Negotiated())
 
-    def client(self, endpoint: Endpoint, loop: _Loop, key: str = "") -> Client:
-        """Return a client of an endpoint, which sends ``key`` where the endpoint names none of its own."""
-        self._spending.check(endpoint)
+    def knows(self, endpoint: Endpoint) -> bool:
+        """Say whether the store holds a reply of the model."""
+        return self._base is not None and holds(self._base, endpoint.identity, endpoint.model)
+
+    def limiter(self, endpoint: Endpoint) -> Limiter:
+        """Return the gate in front of an endpoint."""
         if endpoint not in self._limiters:
             limits = (endpoint.concurrency, endpoint.requests_per_minute, endpoint.tokens_per_minute)
             self._limiters[endpoint] = self._lease.limiter(endpoint) if self._lease else Limiter(*limits)
+        return self._limiters[endpoint]
 
-        def charge(request: Request, tokens: tuple[int, int] | None, seconds: float) -> None:
-            price = self._spending.price(endpoint)
-            self._totals[endpoint.name].incurred.add(tokens, price, seconds)
-            if request.key in loop.flights:
-                loop.flights[request.key][1][0].stage.usage.incurred.add(tokens, price, seconds)
-
-        return Client(
-            endpoint,
-            Servers(endpoint, self._transports or (lambda one: open_transport(one, self._note, key)), self._note),
-            self._limiters[endpoint],
-            self._spending,
-            charge=charge,
-            save=loop.executor.save,
-            note=self._note,
-            retried=lambda again: self.retries.update([f"{endpoint.name}: {again.kind}"]),
-            brake=loop.executor.brake,
-            negotiated=self._learned(endpoint),
-            known=lambda: self._base is not None and holds(self._base, endpoint.identity, endpoint.model),
-            secret=Secret.of(endpoint, key),
-            backoff_s=self._backoff_s,
-            count=None if self._transports else partial(count_prompt, endpoint),
-            ready=(lambda: wait_ready(endpoint, self._wait_s, self._note)) if self._wait_s else None,
-        )
-
-    def _note(self, text: str, doubt: bool = False) -> None:
+    def note(self, text: str, doubt: bool = False) -> None:
+        """Tell the user something, and whether it casts doubt on what replies say."""
         self.notes.append(text)
         self.doubts += [text] * doubt
         stages = list(self._stages.values())
@@ -371,37 +350,25 @@ class Session:
 
     def _tell(self, stage: _Stage, note: str = "") -> None:
         stage.told_at = time.monotonic()
-        usage = stage.usage
-        money = self._spending
-        self._progress(
-            Event(
-                stage.name,
-                stage.done,
-                stage.total,
-                usage.sent,
-                usage.cached,
-                usage.failed,
-                note,
-                money.money,
-                money.budget.max_cost,
-            )
-        )
+        usage, money = stage.usage, self.spending
+        counts = stage.done, stage.total, usage.sent, usage.cached, usage.failed
+        self._progress(Event(stage.name, *counts, note, money.money, money.budget.max_cost))
 
     def _tell_origins(self, stage: _Stage) -> None:
         before = [other.origins for other in self._stages.values() if other is not stage]
         for text in (*mixed(stage.origins), *changed(before, stage.origins), *fingerprints(stage.origins)):
-            self._note(f"{stage.name}: {text}", doubt=True)
+            self.note(f"{stage.name}: {text}", doubt=True)
 
-    def enter(self) -> _Loop:
+    def enter(self) -> Loop:
         """Return what the running event loop has of the session, which lives until as many left as entered."""
         running = asyncio.get_running_loop()
         loop = self._loops.get(running)
-        if loop is None or loop.ended:
-            loop = self._loops[running] = _Loop(self)
+        if loop is None or loop.error is not None:
+            loop = self._loops[running] = Loop(self, self._sink, replace=self._mode == "refresh")
         loop.users += 1
         return loop
 
-    async def leave(self, loop: _Loop) -> None:
+    async def leave(self, loop: Loop) -> None:
         """Close the connections if nobody else in the event loop uses them."""
         loop.users -= 1
         if loop.users:
@@ -415,12 +382,11 @@ class Session:
 class _Resolve(Generic[U]):
     """The work of one `Session.resolve`: which jobs wait for which request, and what has arrived for them."""
 
-    def __init__(self, session: Session, loop: _Loop, program: Program[U], stage: _Stage) -> None:
+    def __init__(self, session: Session, loop: Loop, program: Program[U], stage: _Stage) -> None:
         self.open = 0
         self.stage = stage
         self.arrived: deque[tuple[Request, Outcome]] = deque()
         self.wake = asyncio.Event()
-        self.error: BaseException | None = None
         self._session = session
         self._loop = loop
         self._program = program
@@ -436,11 +402,11 @@ class _Resolve(Generic[U]):
         """Wait for something to arrive and take it in; return the jobs that ended by it.
 
         Raises:
-            BaseException: what ended the loop's work, once everything that arrived before has been taken.
+            Exception: what ended the loop's work, once everything that was in flight has been taken.
         """
         while not self.arrived:
-            if self.error is not None:
-                raise self.error
+            if self._loop.error is not None and not self._loop.tasks:
+                raise self._loop.error
             self.wake.clear()
             await self.wake.wait()
         ready: list[Job[U]] = []
@@ -470,74 +436,123 @@ class _Resolve(Generic[U]):
         return ended
 
 
-class _Loop:
-    """What belongs to one event loop while a session is used in it: its executor, and the requests in flight.
+class Loop:
+    """What belongs to one event loop while a session is used in it: its clients, and the requests in flight.
 
     Everything that is resolved in the loop shares them, so that nothing is sent twice. It lives while it has users, and
     closes its connections with the last, so that none outlives its loop.
+
+    Attributes:
+        session: whose it is.
+        users: how many use it.
+        error: why nothing more is sent, if so; whoever comes then needs another loop.
+        clients: by endpoint.
+        flights: what is asked, by its identity, and who waits for it; the first pays.
+        tasks: those that ask.
+        sending: those of them whose request is being paid for.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, store: Store, *, replace: bool) -> None:
+        """Keep replies in ``store``; ``replace`` also those that are there already."""
+        self.session = session
         self.users = 0
+        self.error: Exception | None = None
+        self.clients: dict[Endpoint, Client] = {}
         self.flights: dict[str, tuple[Request, list[_Resolve[Any]]]] = {}
-        self.executor = LocalExecutor(
-            lambda endpoint: session.client(endpoint, self), session._sink, replace=session._mode == "refresh"
-        )
-        self._queue: asyncio.Queue[Request] = asyncio.Queue()
-        self._consumer: asyncio.Task[None] | None = None
-        self._error: BaseException | None = None
-
-    @property
-    def ended(self) -> bool:
-        """Whether an error ended it, so that whoever comes now needs another one."""
-        return self._error is not None or self.executor.brake.error is not None
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.sending: set[asyncio.Task[Any] | None] = set()
+        self._store = store
+        self._replace = replace
+        self._pending: list[tuple[Record, asyncio.Future[Reply | None]]] = []
 
     @property
     def appetite(self) -> int:
         """How many units may wait for replies: enough that no endpoint has to wait for units, and no more."""
-        return _LEAST + 3 * sum(endpoint.concurrency for endpoint in self.executor.clients) // 2
+        return _LEAST + 3 * sum(endpoint.concurrency for endpoint in self.clients) // 2
 
     def submit(self, request: Request, work: _Resolve[Any]) -> None:
-        """Have a request answered for some work; the first that submits it pays."""
-        if self._error is not None:
-            work.error = self._error
-        elif request.key in self.flights:
+        """Have a request answered for some work, unless nothing more is sent."""
+        if request.key in self.flights:
             waiting = self.flights[request.key][1]
             if work not in waiting:
                 waiting.append(work)
-        else:
-            self.flights[request.key] = request, [work]
-            self._queue.put_nowait(request)
-            if self._consumer is None:
-                self._consumer = asyncio.create_task(self._consume())
+            return
+        if self.error is None:
+            if request.endpoint not in self.clients:
+                self.clients[request.endpoint] = Client(self, request.endpoint)
+            task = asyncio.create_task(self._ask(self.clients[request.endpoint], request))
+            self.tasks.add(task)
+            task.add_done_callback(self._ended)
+        self.flights[request.key] = request, [work]
 
-    async def _requests(self) -> AsyncIterator[Request]:
-        while True:
-            yield await self._queue.get()
-
-    async def _consume(self) -> None:
-        outcomes = self.executor.run(self._requests())
+    async def _ask(self, client: Client, request: Request) -> None:
         try:
-            async for key, outcome in outcomes:
-                request, waiting = self.flights.pop(key)
-                for work in waiting:
-                    work.arrived.append((request, outcome))
-                    work.wake.set()
+            outcome = await client.ask(request)
         except Exception as problem:  # noqa: BLE001  # every resolve that waits raises it
-            self._error = problem
-        finally:
-            await outcomes.aclose()
+            if self.error is None:
+                self.error = problem
+                for task in self.tasks - self.sending:  # what is in flight is paid for, and waited for
+                    task.cancel()
+            return
+        for work in self.flights.pop(request.key)[1]:
+            work.arrived.append((request, outcome))
+            work.wake.set()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self.tasks.discard(task)
+        if self.error is not None and not self.tasks:
             for _, waiting in self.flights.values():
                 for work in waiting:
-                    work.error = self._error
                     work.wake.set()
+
+    def charge(self, request: Request, tokens: tuple[int, int] | None, seconds: float) -> None:
+        """Count an attempt that was sent: the tokens that the server reported, and how long it took."""
+        price = self.session.spending.price(request.endpoint)
+        usages = [self.session._totals[request.endpoint.name]]
+        if request.key in self.flights:
+            usages.append(self.flights[request.key][1][0].stage.usage)
+        for usage in usages:
+            usage.incurred.add(tokens, price, seconds)
+
+    async def save(self, record: Record) -> Reply | None:
+        """Return when the record is in the store: None, or what was there already and stays.
+
+        All that one turn of the event loop brings is stored together, in one short transaction.
+
+        Raises:
+            StoreError: it cannot be stored.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Reply | None] = loop.create_future()
+        if not self._pending:
+            loop.call_soon(self.flush)
+        self._pending.append((record, future))
+        return await future
+
+    def flush(self) -> None:
+        """Store what waits."""
+        pending, self._pending = self._pending, []
+        if not pending:
+            return
+        try:
+            kept = self._store.put_many([record for record, _ in pending], replace=self._replace)
+        except StoppedError as problem:
+            for _, future in pending:
+                if not future.done():
+                    future.set_exception(problem)
+            return
+        for record, future in pending:
+            if not future.done():
+                future.set_result(kept.get(record.key))
 
     async def aclose(self) -> None:
         """Stop what runs, store what came, close all connections."""
-        if self._consumer is not None:
-            self._consumer.cancel()
-            await asyncio.gather(self._consumer, return_exceptions=True)
-        await self.executor.aclose()
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+        self.flush()
+        for client in self.clients.values():
+            await client.servers.aclose()
 
 
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
