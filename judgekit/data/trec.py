@@ -434,8 +434,8 @@ def _not_a_grade(text: str) -> str | None:
     if float(text).is_integer():
         return None
     return (
-        f"{text} is not a whole number: declare what decimals mean with a scale, unit for 0 to 1 (--scale NAME=unit),"
-        " or means:G:M for means of grades up to G that are relevant from M on (--scale NAME=means:5:2)"
+        f"{text} is not a whole number: declare what decimals mean with a scale, unit for 0 to 1, or means:G:M for"
+        " means of grades up to G that are relevant from M on (--scale NAME=means:5:2; of a labeler scale='means:5:2')"
     )
 
 
