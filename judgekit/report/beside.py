@@ -14,7 +14,7 @@ from judgekit.data.files import write_atomic
 from judgekit.report.charts import CHANCE, IN_WORDS, Dot, dot, places, rows_of_dots
 from judgekit.report.erag_tables import per_run_rows, table_1
 from judgekit.report.figures import Figure
-from judgekit.report.grids import HEADLINE, at_primary
+from judgekit.report.grids import HEADLINE, at_primary, records
 from judgekit.report.model import Results
 from judgekit.report.page import shell
 
@@ -62,4 +62,4 @@ def _figures(found: Mapping[str, Results], use: str) -> Iterator[Figure]:
 def _dots(results: Results, use: str) -> list[Dot]:
     primary = results.primary
     fixed = {"level": USES[use], "measure": primary.measure, "model": primary.model, "coefficient": HEADLINE}
-    return [dot(row, math.nan) for row in at_primary(results.comparison, primary, **fixed)]
+    return [dot(row, math.nan) for row in records(at_primary(results.comparison, primary, **fixed))]

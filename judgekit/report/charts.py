@@ -20,7 +20,7 @@ from judgekit.analysis.resampling import percent
 from judgekit.report import svg
 from judgekit.report.figures import Figure, Figures
 from judgekit.report.formatting import count, interval, number, split_flags
-from judgekit.report.grids import HEADLINE, Cell, records
+from judgekit.report.grids import HEADLINE, Cell, at_primary, records, where
 from judgekit.report.model import Cost, LabelingInfo, Results
 from judgekit.report.svg import WIDTH, Axis, tag
 from judgekit.spec import slug
@@ -73,63 +73,39 @@ Series = Mapping[str, Sequence[Dot]]
 """The dots of each panel of a figure, by its title."""
 
 
-@dataclass(frozen=True)
-class _Scope:
-    """One cell that the verdict is about, of one model's answers."""
-
-    end: str
-    words: str
-    frame: pd.DataFrame
-    measure: str
-    order: Mapping[str, int]
-
-
 def figures(results: Results) -> Figures:
     """Return the figures that a result has, in the order in which a reader wants them."""
-    found: list[Figure | None] = []
-    of_cell = (_by_use, _cost, _against_k, _best_at_k, _against_model, _against_mode)
-    for scope in _scopes(results):
-        found += [draw(results, scope) for draw in of_cell]
-    found += [draw(results, places(results)) for draw in (_widths, _cases, _shares, _agreement)]
+    found = (draw(results) for draw in _FIGURES)
     return Figures(one for one in found if one is not None)
 
 
 def places(results: Results) -> dict[str, int]:
     """Return the number of each labeling, which gives it its colour and shape in every figure."""
-    names = [*(info.name for info in results.labelings), *results.comparison["labeling"]]
-    return {name: i for i, name in enumerate(dict.fromkeys(map(str, names)))}
+    names = [*(info.name for info in results.labelings), *results.comparison["labeling"].unique()]
+    return {str(name): i for i, name in enumerate(dict.fromkeys(names))}
 
 
-def _scopes(results: Results) -> Iterator[_Scope]:
-    frame, primary = results.comparison, results.primary
-    frame = frame[(frame["coefficient"] == HEADLINE) & (frame["quality_metric"] == primary.metric)]
-    mine = frame if primary.model == "" else frame[frame["model"] == primary.model]
-    for place, model in enumerate(dict.fromkeys(mine["model"])):
-        here = frame[(frame["model"] == model) & (frame["depth"] == primary.depth)]
-        if here.empty:
-            continue
-        words = f" (answers of {model})" if primary.model == "" and model else ""
-        # An empty measure stands for the best of each labeling: the first one is drawn.
-        measure = primary.measure if primary.measure in set(here["measure"]) else str(here["measure"].iloc[0])
-        part = frame.assign(answered=frame["model"] == model)
-        yield _Scope(f"-{place + 1}" if place else "", words, part, measure, places(results))
+def _headline(results: Results) -> pd.DataFrame:
+    """Return the comparison in the headline coefficient and the metric of the verdict, for every model."""
+    return where(results.comparison, coefficient=HEADLINE, quality_metric=results.primary.metric)
 
 
-def _of(frame: pd.DataFrame, **fixed: object) -> list[dict[str, Any]]:
-    for column, value in fixed.items():
-        frame = frame[frame[column] == value]
-    return records(frame)
+def _by_uses(
+    results: Results, frame: pd.DataFrame, at: Callable[[Mapping[str, Any]], tuple[float, str]]
+) -> dict[str, list[Dot]]:
+    """Return the dots of each use's level, of the uses that have any, that of the verdict first.
 
-
-def _uses(results: Results) -> list[tuple[str, str]]:
-    """Return each use with its level, that of the verdict first."""
-    return sorted(USES.items(), key=lambda use: use[1] != results.primary.level)
-
-
-def _by_uses(results: Results, dots_of: Callable[[str], list[Dot]]) -> dict[str, list[Dot]]:
-    """Return the dots of each use's level, of the uses that have any."""
-    made = {IN_WORDS[use]: dots_of(level) for use, level in _uses(results)}
-    return {title: dots for title, dots in made.items() if any(math.isfinite(d.value) for d in dots)}
+    Args:
+        results: what the verdict is about.
+        frame: rows of a comparison.
+        at: where a row stands, and the word on its dot.
+    """
+    made: dict[str, list[Dot]] = {}
+    for use, level in sorted(USES.items(), key=lambda use: use[1] != results.primary.level):
+        dots = [dot(row, *at(row)) for row in records(where(frame, level=level))]
+        if any(math.isfinite(d.value) for d in dots):
+            made[IN_WORDS[use]] = dots
+    return made
 
 
 def dot(row: Mapping[str, Any], at: float, word: str = "") -> Dot:
@@ -207,16 +183,14 @@ def rows_of_dots(
         body += [_title(start, heading), svg.across(x, top, bottom, axis, chance=chance)]
         for dot in panels[heading]:
             y = top + 38 * names.index(dot.series) + 19
-            index, shade = order[dot.series], f"s{order[dot.series] % svg.SERIES}"
             if not math.isfinite(dot.value):
                 body.append(tag("text", "undefined", x=start + 6, y=y + 4, class_="quiet"))
             elif dot.word:
-                stroke = tag("line", tag("title", dot.note), x1=x(dot.value), x2=x(dot.value), y1=y + 7, y2=y + 13,
-                             class_=f"single {shade}")  # fmt: skip
-                body.append(stroke)
+                body.append(tag("line", tag("title", dot.note), x1=x(dot.value), x2=x(dot.value), y1=y + 7, y2=y + 13,
+                                class_=f"single {svg.colour(order[dot.series])}"))  # fmt: skip
             else:
-                ends = ((x(dot.low), y), (x(dot.high), y)) if interval(dot.low, dot.high) else None
-                body.append(svg.mark((x(dot.value), y), ends, index, dot.note, hollow=dot.hollow))
+                ends = (x(dot.low), y), (x(dot.high), y)
+                body.append(svg.mark((x(dot.value), y), ends, order[dot.series], dot.note, hollow=dot.hollow))
                 body.append(tag("text", number(dot.value), x=end, y=y + 4, class_="end quiet"))
     told = _told({heading: [dot for dot in dots if not dot.word] for heading, dots in panels.items()})
     return _made(name, title, caption, told, bottom + 44, body, _data(panels, "run", axis))
@@ -244,8 +218,7 @@ def _lines(
     every = [d for dots in panels.values() for d in dots]
     top, bottom = 26.0, 300.0
     held = [chance - 0.02, chance + 0.1] if math.isfinite(chance) else [0.0]
-    series = {one: order[one] for one in dict.fromkeys(d.series for d in every)}
-    series = dict(sorted(series.items(), key=lambda item: item[1]))
+    series = dict(sorted({d.series: order[d.series] for d in every}.items(), key=lambda item: item[1]))
     body: list[Markup] = []
     for place, (start, end, heading) in enumerate(_panels(panels, LEFT, RIGHT, 64.0 if apart else 28.0)):
         shown = _values(panels[heading] if apart else every)
@@ -260,146 +233,138 @@ def _lines(
         for turn, (one, index) in enumerate(series.items()):
             shift = (turn - (len(series) - 1) / 2) * step
             mine = [d for d in panels[heading] if d.series == one and math.isfinite(d.value)]
-            free = [f"{x(d.at) + shift:.2f},{y(d.value):.2f}" for d in mine if not d.hollow]
+            free = [(x(d.at) + shift, y(d.value)) for d in mine if not d.hollow]
             if len(free) > 1 and not names:
-                body.append(tag("polyline", points=" ".join(free), class_=f"path s{index % svg.SERIES}"))
+                body.append(svg.line(free, f"path {svg.colour(index)}"))
             for d in mine:
                 px = x(d.at) + shift
-                ends = ((px, y(d.low)), (px, y(d.high))) if interval(d.low, d.high) else None
+                ends = (px, y(d.low)), (px, y(d.high))
                 body.append(svg.mark((px, y(d.value)), ends, index, d.note, hollow=d.hollow))
     key, height = svg.legend(series, bottom + 60)
     return _made(name, title, caption, _told(panels), height, [*body, key], _data(panels, x_title, y_title, panel))
 
 
-def _by_use(results: Results, scope: _Scope) -> Figure | None:
+def _by_use(results: Results) -> Figure | None:
     """Return concordance of the primary measure by labeling, for both uses, with the single runs below."""
     primary = results.primary
-
-    def dots_of(level: str) -> list[Dot]:
-        rows = _of(scope.frame, answered=True, level=level, depth=primary.depth, measure=scope.measure)
-        return [dot(row, math.nan, "" if row["run"] == primary.run else row["run"]) for row in rows]
-
-    panels = _by_uses(results, dots_of)
+    frame = where(_headline(results), model=primary.model, depth=primary.depth, measure=primary.measure)
+    panels = _by_uses(results, frame, lambda row: (math.nan, "" if row["run"] == primary.run else row["run"]))
     if not panels:
         return None
-    single = any(d.word for dots in panels.values() for d in dots)
     caption = (
-        f"{scope.measure} by labeling{scope.words}: of two cases whose answers differ in quality, how often the score"
+        f"{primary.measure} by labeling: of two cases whose answers differ in quality, how often the score"
         f" favours the better one (0.5 is chance), with {percent(results.facts.confidence)} interval."
     )
-    caption += " The small strokes are the single runs." if single else ""
-    title = f"How often the better answer has the higher {scope.measure}"
-    return rows_of_dots(f"by-use{scope.end}", title, caption, panels, scope.order, "concordance", CHANCE)
+    caption += " The small strokes are the single runs." * any(d.word for dots in panels.values() for d in dots)
+    title = f"How often the better answer has the higher {primary.measure}"
+    return rows_of_dots("by-use", title, caption, panels, places(results), "concordance", CHANCE)
 
 
-def _against_k(results: Results, scope: _Scope) -> Figure | None:
+def _against_k(results: Results) -> Figure | None:
     """Return concordance against k for both uses, or None with fewer than two depths."""
-
-    def dots_of(level: str) -> list[Dot]:
-        rows = _of(scope.frame, answered=True, level=level, run=results.primary.run)
-        fixed = [r for r in rows if r["depth"] > 0 and r["measure"] == at_depth(scope.measure, r["depth"])]
-        return [dot(row, row["depth"]) for row in sorted(fixed, key=lambda row: row["depth"])]
-
-    panels = _by_uses(results, dots_of)
-    if len({d.at for dots in panels.values() for d in dots if math.isfinite(d.value)}) < 2:
+    measure = results.primary.measure
+    frame = where(_headline(results), model=results.primary.model, run=results.primary.run)
+    cut = [k > 0 and name == at_depth(measure, k) for name, k in zip(frame["measure"], frame["depth"], strict=True)]
+    frame = frame.loc[cut].sort_values("depth", kind="stable")
+    panels = _by_uses(results, frame, lambda row: (row["depth"], ""))
+    every = [d for dots in panels.values() for d in dots]
+    if len({d.at for d in every if math.isfinite(d.value)}) < 2:
         return None
-    caption = (
-        f"{at_depth(scope.measure, None)} at each k{scope.words}: the questions are answered again from the top k."
-    )
-    if any(d.hollow for dots in panels.values() for d in dots):
-        caption += " Hollow grey points are the outcome by construction."
-    return _lines(f"against-k{scope.end}", "Concordance against the number of documents", caption, panels, scope.order,
+    caption = f"{at_depth(measure, None)} at each k: the questions are answered again from the top k."
+    caption += " Hollow grey points are the outcome by construction." * any(d.hollow for d in every)
+    return _lines("against-k", "Concordance against the number of documents", caption, panels, places(results),
                   x_title="k, documents that the answer is given", y_title="concordance", chance=CHANCE)  # fmt: skip
 
 
-def _best_at_k(results: Results, scope: _Scope) -> Figure | None:
+def _best_at_k(results: Results) -> Figure | None:
     """Return the paper's Figure 1: each labeling's best measure at each k, with the primary one beside it."""
     primary = results.primary
-    here = scope.frame[scope.frame["answered"] & (scope.frame["run"] == primary.run) & (scope.frame["depth"] > 0)]
-    best = best_measures(here[here["level"] == primary.level], scope.measure)
+    here = where(_headline(results), model=primary.model, run=primary.run, level=primary.level)
+    best = best_measures(here[here["depth"] > 0], primary.measure)
     if len(set(best["k"])) < 2 or (best["measures"] < 2).all():
         return None
-    panels: dict[str, list[Dot]] = {
-        f"{at_depth(scope.measure, None)}, fixed in advance": [],
-        "best measure, chosen after looking": [],
+    panels = {
+        f"{at_depth(primary.measure, None)}, fixed in advance": [
+            Dot(r["labeling"], r["k"], r["primary"]) for r in records(best)
+        ],
+        "best measure, chosen after looking": [
+            Dot(r["labeling"], r["k"], r["value"], word=r["measure"]) for r in records(best)
+        ],
     }
-    for row in records(best):
-        for dots, column, word in zip(panels.values(), ("primary", "value"), ("", row["measure"]), strict=True):
-            dots.append(Dot(row["labeling"], row["k"], row[column], word=word))
     caption = (
-        f"Left: the measure that was fixed in advance{scope.words}. Right: for each labeling and k, whichever of"
+        "Left: the measure that was fixed in advance. Right: for each labeling and k, whichever of"
         f" {best['measures'].max():.0f} measures follows the answers best. It was chosen after looking, so that it"
         " flatters; it has no interval, and no verdict rests on it."
     )
-    drawn = _lines(f"best-against-k{scope.end}", "Each labeling's best measure at each k", caption, panels, scope.order,
+    drawn = _lines("best-against-k", "Each labeling's best measure at each k", caption, panels, places(results),
                    x_title="k, documents that the answer is given", y_title="concordance", chance=CHANCE)  # fmt: skip
     return replace(drawn, data=best)
 
 
-def _against_model(results: Results, scope: _Scope) -> Figure | None:
+def _against_model(results: Results) -> Figure | None:
     """Return the paper's Figure 2: the primary measure against the model that answered, for both uses."""
-    caption = f"{scope.measure}: the same labels against the answers of each model."
-    return None if scope.end else _against(results, scope, scope.frame, "model", "answering model", caption)
+    caption = f"{results.primary.measure}: the same labels against the answers of each model."
+    return _against(results, _headline(results), "model", "answering model", caption)
 
 
-def _against_mode(results: Results, scope: _Scope) -> Figure | None:
+def _against_mode(results: Results) -> Figure | None:
     """Return the paper's Figure 3: the primary measure against the way in which documents are given and answered."""
-    if results.modes is None or scope.end:
+    if results.modes is None:
         return None
-    caption = f"{scope.measure}: the same labels against answers in each mode, on questions that have a value in all."
-    frame = results.modes[results.modes["coefficient"] == HEADLINE]
-    return _against(results, scope, frame, "mode", "mode of answering", caption)
+    measure = results.primary.measure
+    caption = f"{measure}: the same labels against answers in each mode, on questions that have a value in all."
+    return _against(results, where(results.modes, coefficient=HEADLINE), "mode", "mode of answering", caption)
 
 
-def _against(
-    results: Results, scope: _Scope, frame: pd.DataFrame, column: str, what: str, caption: str
-) -> Figure | None:
+def _against(results: Results, frame: pd.DataFrame, column: str, what: str, caption: str) -> Figure | None:
     primary, names = results.primary, [str(name) for name in dict.fromkeys(frame[column])]
-
-    def dots_of(level: str) -> list[Dot]:
-        rows = _of(frame, level=level, run=primary.run, depth=primary.depth, measure=scope.measure)
-        return [dot(row, names.index(row[column]), row[column]) for row in rows]
-
-    panels = _by_uses(results, dots_of) if len(names) > 1 else {}
+    frame = where(frame, run=primary.run, depth=primary.depth, measure=primary.measure)
+    panels = _by_uses(results, frame, lambda row: (names.index(row[column]), row[column])) if len(names) > 1 else {}
     if not panels:
         return None
-    return _lines(f"against-{column}", f"Concordance against the {what}", caption, panels, scope.order, x_title=what,
-                  y_title="concordance", names=names, chance=CHANCE)  # fmt: skip
+    return _lines(f"against-{column}", f"Concordance against the {what}", caption, panels, places(results),
+                  x_title=what, y_title="concordance", names=names, chance=CHANCE)  # fmt: skip
 
 
-def _cost(results: Results, scope: _Scope) -> Figure | None:
-    """Return cost against decision gain, or concordance where there is none, with the frontier as steps."""
+def _worth(results: Results) -> tuple[str, dict[str, Dot]]:
+    """Return what labelings are worth and its name: decision gain, or concordance where there is none."""
     primary = results.primary
-    if results.gains is not None and primary.level == USES[CHOOSE_RUNS] and not scope.end:
-        what, scale = f"decision gain, {primary.metric} points", 100.0
-        rows = _of(results.gains, without="")
-        found = {
-            r["labeling"]: Dot(r["labeling"], 0, *(scale * r[c] for c in ("gain", "ci_low", "ci_high"))) for r in rows
-        }
-    else:
-        what, scale = "concordance", 1.0
-        rows = _of(
-            scope.frame, answered=True, level=primary.level, depth=primary.depth, measure=scope.measure, run=primary.run
-        )
-        found = {r["labeling"]: dot(r, 0) for r in rows if math.isfinite(r["value"])}
-    automatic = [info for info in results.labelings if info.name in found and not info.people]
+    if results.gains is not None and primary.level == USES[CHOOSE_RUNS]:
+        rows = records(where(results.gains, without=""))
+        dots = [Dot(r["labeling"], 0, *(100 * r[end] for end in ("gain", "ci_low", "ci_high"))) for r in rows]
+        return f"decision gain, {primary.metric} points", {d.series: d for d in dots}
+    fixed = {"level": primary.level, "model": primary.model, "measure": primary.measure, "coefficient": HEADLINE}
+    rows = records(at_primary(results.comparison, primary, **fixed))
+    return "concordance", {row["labeling"]: dot(row, 0) for row in rows if math.isfinite(row["value"])}
+
+
+def _frontier(dots: Iterable[Dot]) -> list[Dot]:
+    """Return the dots that no other one beats at no higher cost, the cheapest first."""
+    fair = [d for d in dots if not d.hollow]
+    beaten = {
+        d.series
+        for d in fair
+        if any(o.at <= d.at and o.value >= d.value and (o.at, o.value) != (d.at, d.value) for o in fair)
+    }
+    return sorted((d for d in fair if d.series not in beaten), key=lambda d: (d.at, d.value))
+
+
+def _cost(results: Results) -> Figure | None:
+    """Return cost against decision gain, or concordance where there is none, with the frontier as steps."""
+    what, worth = _worth(results)
+    automatic = [info for info in results.labelings if info.name in worth and not info.people]
     unit, of = _unit(automatic, results.currency)
     costs = {info.name: cost for info in automatic if (cost := of(info.spending.standalone)) is not None}
     if len(costs) < 2 or not any(costs.values()):
         return None
-    dots = {n: Dot(n, c, found[n].value, found[n].low, found[n].high, found[n].hollow) for n, c in costs.items()}
-    fair = [d for d in dots.values() if not d.hollow]
-    best = [
-        d
-        for d in fair
-        if not any(o.at <= d.at and o.value >= d.value and (o.at, o.value) != (d.at, d.value) for o in fair)
-    ]
+    order, dots = places(results), [replace(worth[name], at=cost) for name, cost in costs.items()]
+    best = _frontier(dots)
     whole = [cost for a in results.answers if a.at_verdict is not None and (cost := of(a.at_verdict)) is not None]
-    end_to_end = sum(whole) if whole else None
-    chance = CHANCE if what == "concordance" else 0.0
+    gain = what != "concordance"
+    chance = 0.0 if gain else CHANCE
     top, bottom = 18.0, 310.0
-    y = svg.linear([*_values(dots.values()), chance], bottom, top)
-    x = svg.logarithmic([c for c in (*costs.values(), end_to_end or 0) if c > 0], LEFT + 90, RIGHT - 40)
+    y = svg.linear([*_values(dots), chance], bottom, top)
+    x = svg.logarithmic([c for c in (*costs.values(), sum(whole)) if c > 0], LEFT + 90, RIGHT - 40)
 
     def across(cost: float) -> float:
         return x(cost) if cost > 0 else LEFT + 34
@@ -407,24 +372,23 @@ def _cost(results: Results, scope: _Scope) -> Figure | None:
     body = [svg.across(x, top, bottom, f"cost with nothing cached, {unit} (log scale)"),
             svg.upright(y, LEFT, RIGHT, what, chance=chance),
             tag("text", "0", x=across(0), y=bottom + 17, class_="tick middle")]  # fmt: skip
-    if end_to_end:
-        at = across(end_to_end)
+    if sum(whole):
+        at = across(sum(whole))
         body.append(tag("line", x1=at, x2=at, y1=top, y2=bottom, class_="reference"))
         body.append(tag("text", "end to end", x=at - 5, y=bottom - 8, class_="quiet end"))
-    steps: list[str] = []
-    for d in sorted(best, key=lambda d: (d.at, d.value)):
-        steps += [f"{across(d.at):.2f},{steps[-1].split(',')[1]}"] if steps else []
-        steps.append(f"{across(d.at):.2f},{y(d.value):.2f}")
-    if len(steps) > 1:
-        body.append(tag("polyline", points=" ".join(steps), class_="steps"))
+    if len(best) > 1:
+        corners = [(across(best[0].at), y(best[0].value))]
+        for d in best[1:]:
+            corners += [(across(d.at), corners[-1][1]), (across(d.at), y(d.value))]
+        body.append(svg.line(corners, "steps"))
     taken: list[tuple[float, float]] = []
-    for d in sorted(dots.values(), key=lambda d: -d.value):
+    for d in sorted(dots, key=lambda d: -d.value):
         # Labelings of the same cost would hide each other's intervals; their names stand clear of all of them.
         base = across(d.at)
         px = base + 7 * sum(abs(base - near) < 1 for near, _ in taken)
-        ends = ((px, y(d.low)), (px, y(d.high))) if interval(d.low, d.high) else None
         note = f"{count(d.at)} {unit}; {replace(d, at=math.nan).note}"
-        body.append(svg.mark((px, y(d.value)), ends, scope.order[d.series], note, hollow=d.hollow))
+        ends = (px, y(d.low)), (px, y(d.high))
+        body.append(svg.mark((px, y(d.value)), ends, order[d.series], note, hollow=d.hollow))
         label = svg.cut(d.series, 28)
         right_of = base + 7 * (sum(abs(base - across(c)) < 1 for c in costs.values()) - 1) + 10
         turned = right_of + svg.text_width(label) > RIGHT
@@ -433,24 +397,23 @@ def _cost(results: Results, scope: _Scope) -> Figure | None:
             ty += 14
         taken.append((base, ty))
         body.append(tag("text", label, x=base - 10 if turned else right_of, y=ty, class_="end" if turned else None))
-    told = "; ".join(f"{d.series} takes {count(d.at)} {unit} for {number(d.value)}" for d in dots.values()) + "."
-    caption = f"{scope.measure}{scope.words}: the steps join the labelings that no other one beats at no higher cost."
-    caption += " The decision gain is what choosing between two runs by a labeling wins over a coin flip." * (scale > 1)
-    unplaced = [name for name in found if name not in costs and name in {info.name for info in results.labelings}]
+    told = "; ".join(f"{d.series} takes {count(d.at)} {unit} for {number(d.value)}" for d in dots) + "."
+    caption = f"{results.primary.measure}: the steps join the labelings that no other one beats at no higher cost."
+    caption += " The decision gain is what choosing between two runs by a labeling wins over a coin flip." * gain
+    unplaced = [name for name in worth if name not in costs and name in {info.name for info in results.labelings}]
     caption += f" Without a known cost: {', '.join(unplaced)}." if unplaced else ""
-    title = f"Cost against {'decision gain' if scale > 1 else what}"
     data = pd.DataFrame(
         {"labeling": d.series, unit: d.at, what: d.value, "low": d.low, "high": d.high, "frontier": d in best}
-        for d in dots.values()
+        for d in dots
     )
-    return _made(f"cost{scope.end}", title, caption, told, bottom + 48, body, data)
+    title = f"Cost against {'decision gain' if gain else what}"
+    return _made("cost", title, caption, told, bottom + 48, body, data)
 
 
 def tokens(cost: Cost) -> float | None:
     """Return prompt and completion tokens together, or None where they are unknown."""
-    if cost.prompt_tokens is None or cost.completion_tokens is None:
-        return None
-    return float(cost.prompt_tokens + cost.completion_tokens)
+    parts = cost.prompt_tokens, cost.completion_tokens
+    return None if None in parts else float(sum(part or 0 for part in parts))
 
 
 def _unit(infos: Sequence[LabelingInfo], currency: str) -> tuple[str, Callable[[Cost], float | None]]:
@@ -463,11 +426,12 @@ def _unit(infos: Sequence[LabelingInfo], currency: str) -> tuple[str, Callable[[
     return "requests", lambda cost: float(cost.requests)
 
 
-def _widths(results: Results, order: Mapping[str, int]) -> Figure | None:
+def _widths(results: Results) -> Figure | None:
     """Return how wide the intervals would be with other numbers of queries."""
-    frame, panels = results.widths, dict[str, list[Dot]]()
+    frame, order = results.widths, places(results)
     if frame is None:
         return None
+    panels: dict[str, list[Dot]] = {}
     for column, title, scale in (
         ("concordance_width", "concordance", 1.0),
         ("gain_width", f"decision gain, {results.primary.metric} points", 100.0),
@@ -477,23 +441,21 @@ def _widths(results: Results, order: Mapping[str, int]) -> Figure | None:
             panels[title] = [Dot(r["labeling"], r["queries"], scale * r[column]) for r in rows]
     if not panels:
         return None
-    here = results.facts.queries
+    here = results.facts.queries if results.facts.queries in set(frame["queries"]) else None
     caption = (
         "Expected width of the intervals with other numbers of queries like these: it shrinks with the root of their"
-        " number." + " The dashed line is this experiment." * (here in set(frame["queries"]))
+        " number."
     )
+    caption += " The dashed line is this experiment." if here else ""
     return _lines("queries", "How many queries it takes", caption, panels, order, x_title="queries",
-                  y_title="width of the interval", panel="of", marked=here if here in set(frame["queries"]) else None,
-                  apart=True)  # fmt: skip
+                  y_title="width of the interval", panel="of", marked=here, apart=True)  # fmt: skip
 
 
-def _cases(results: Results, order: Mapping[str, int]) -> Figure | None:
+def _cases(results: Results) -> Figure | None:
     """Return score against quality per query and run: as many cases as a circle is large, and their mean quality."""
-    frame = results.cases
-    if frame is None or frame.empty:
-        return None
-    parts = {name: frame[frame["labeling"] == name] for name in order if name in set(frame["labeling"])}
-    if not parts:
+    frame, order = results.cases, places(results)
+    parts = {} if frame is None else {n: rows for n in order if len(rows := where(frame, labeling=n))}
+    if frame is None or not parts:
         return None
     columns, high, top = 3, 190.0, 26.0
     wide = (RIGHT - LEFT - 30 * (columns - 1)) / columns
@@ -503,7 +465,6 @@ def _cases(results: Results, order: Mapping[str, int]) -> Figure | None:
         start, drop = LEFT + place % columns * (wide + 30), place // columns * high
         y = Axis(y0.low, y0.high, y0.start + drop, y0.end + drop, y0.ticks)
         x = svg.linear([*frame["score"], 0, 1], start + 12, start + wide - 12)
-        index = order[name]
         body.append(
             tag("text", svg.cut(name, round(wide / 8)), tag("title", name), x=start, y=drop + 12, class_="strong")
         )
@@ -512,13 +473,11 @@ def _cases(results: Results, order: Mapping[str, int]) -> Figure | None:
         for r in records(rows):
             note = f"{name}: {r['n']:,} cases with score {number(r['score'])} and quality {number(r['quality'])}"
             radius = max(1.0, 11 * math.sqrt(r["n"] / most))
-            dot = tag("circle", tag("title", note), cx=x(r["score"]), cy=y(r["quality"]), r=radius,
-                      class_=f"point s{index % svg.SERIES}", fill_opacity=0.45)  # fmt: skip
-            body.append(dot)
+            body.append(tag("circle", tag("title", note), cx=x(r["score"]), cy=y(r["quality"]), r=radius,
+                            class_=f"point {svg.colour(order[name])}", fill_opacity=0.45))  # fmt: skip
         sums = rows.assign(sum=rows["quality"] * rows["n"]).groupby("score")[["sum", "n"]].sum().reset_index()
         mean = [(r["score"], r["sum"] / r["n"]) for r in records(sums)]
-        points = " ".join(f"{x(score):.2f},{y(quality):.2f}" for score, quality in mean)
-        body.append(tag("polyline", points=points, class_=f"path s{index % svg.SERIES}"))
+        body.append(svg.line([(x(score), y(quality)) for score, quality in mean], f"path {svg.colour(order[name])}"))
         ends = number(mean[0][1]), number(mean[-1][1])
         told.append(f"{name}: mean quality goes from {ends[0]} at the lowest score to {ends[1]} at the highest")
     height = (len(parts) + columns - 1) // columns * high
@@ -530,10 +489,10 @@ def _cases(results: Results, order: Mapping[str, int]) -> Figure | None:
     return _made("score-quality", title, caption, "; ".join(told) + ".", height, body, frame)
 
 
-def _shares(results: Results, order: Mapping[str, int]) -> Figure | None:
+def _shares(results: Results) -> Figure | None:
     """Return which labels each labeling gives, and how many are missing."""
-    known = {info.name: info for info in results.labelings if info.labels}
-    return label_shares({n: (dict(i.labels), i.missing) for n, i in known.items()}) if known else None
+    known = {info.name: (info.labels, info.missing) for info in results.labelings if info.labels}
+    return label_shares(known) if known else None
 
 
 def label_shares(known: Mapping[str, tuple[Mapping[str, int], int]]) -> Figure:
@@ -555,14 +514,13 @@ def label_shares(known: Mapping[str, tuple[Mapping[str, int], int]]) -> Figure:
             lost = label == "missing"
             opacity = None if lost else 0.1 + 0.4 * turn / max(len(given) - 1, 1)
             note = f"{name}, {label}: {n:,} of {total:,} ({share:.1f} %)"
-            bar = tag("rect", tag("title", note), x=start, y=y, width=x(at) - start, height=24,
-                      class_="lost" if lost else "share", fill_opacity=opacity)  # fmt: skip
-            text = f"{label}: {share:.0f} %"
-            if svg.text_width(text) + 8 > x(at) - start:
-                text = label if svg.text_width(label) + 6 < x(at) - start else ""
-            body.append(bar)
-            if text:
-                body.append(tag("text", text, x=start + 6, y=y + 16))
+            wide = x(at) - start
+            body.append(tag("rect", tag("title", note), x=start, y=y, width=wide, height=24,
+                            class_="lost" if lost else "share", fill_opacity=opacity))  # fmt: skip
+            for text, room in ((f"{label}: {share:.0f} %", 8), (label, 6.1)):
+                if svg.text_width(text) + room <= wide:
+                    body.append(tag("text", text, x=start + 6, y=y + 16))
+                    break
         told.append(f"{name}: " + ", ".join(f"{label} {100 * n / total:.0f} %" for label, n in parts if n))
     caption = (
         "The share of each label among all pairs of the pool; the darker, the more relevant."
@@ -573,12 +531,12 @@ def label_shares(known: Mapping[str, tuple[Mapping[str, int], int]]) -> Figure:
     )
 
 
-def _agreement(results: Results, order: Mapping[str, int]) -> Figure | None:
+def _agreement(results: Results) -> Figure | None:
     """Return agreement between labelings as a heat map."""
     frame = results.agreement
     if frame is None or not {"first", "second", "kappa"} <= set(frame.columns):
         return None
-    names = [n for n in order if n in {*frame["first"], *frame["second"]}]
+    names = [n for n in places(results) if n in {*frame["first"], *frame["second"]}]
     if len(names) < 2:
         return None
     found = {frozenset((r["first"], r["second"])): r for r in records(frame)}
@@ -611,14 +569,17 @@ def _agreement(results: Results, order: Mapping[str, int]) -> Figure | None:
     return _made("agreement", "Agreement between labelings", caption, told + ".", bottom + 30, body, frame)
 
 
+_FIGURES: Final = (_by_use, _cost, _against_k, _best_at_k, _against_model, _against_mode, _widths, _cases, _shares,
+                   _agreement)  # fmt: skip
+
+
 def mean_scores(means: pd.DataFrame) -> Iterator[Figure]:
     """Yield for each measure the mean scores of the runs under each labeling: columns of a score table."""
     order = {str(name): place for place, name in enumerate(dict.fromkeys(means["labeling"]))}
     runs = [str(run) for run in dict.fromkeys(means["run"])]
     for measure in dict.fromkeys(means["measure"]):
-        dots = [
-            Dot(r["labeling"], runs.index(r["run"]), r["value"], word=r["run"]) for r in _of(means, measure=measure)
-        ]
+        rows = records(where(means, measure=measure))
+        dots = [Dot(r["labeling"], runs.index(r["run"]), r["value"], word=r["run"]) for r in rows]
         if any(math.isfinite(dot.value) for dot in dots):
             caption = f"Mean {measure} over the questions, of each run under each labeling."
             yield _lines(slug(f"scores-{measure}"), f"Mean {measure} of the runs", caption, {"": dots}, order,

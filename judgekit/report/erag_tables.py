@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from judgekit.data.tables import ALL
 from judgekit.report.formatting import UNDEFINED, number
-from judgekit.report.grids import records
+from judgekit.report.grids import records, where
 from judgekit.report.model import Cost, Results
 
 __all__ = ["PerRun", "per_run", "per_run_rows", "speed_up", "table_1"]
@@ -83,14 +84,10 @@ def _text(value: float, reason: str) -> str:
 
 def per_run_rows(results: Results) -> pd.DataFrame:
     """Return the rows of Table 1: the primary depth, metric and model at query level, of single runs."""
-    frame, primary = results.comparison, results.primary
-    chosen = frame[
-        (frame["level"] == "query")
-        & (frame["run"] != "all")
-        & (frame["depth"] == primary.depth)
-        & (frame["quality_metric"] == primary.metric)
-    ]
-    return chosen if chosen.empty else chosen[chosen["model"] == (primary.model or chosen["model"].iloc[0])]
+    primary = results.primary
+    fixed = {"level": "query", "depth": primary.depth, "quality_metric": primary.metric, "model": primary.model}
+    rows = where(results.comparison, **fixed)
+    return rows[rows["run"] != ALL]
 
 
 def per_run(results: Results) -> PerRun | None:

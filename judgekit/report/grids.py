@@ -13,7 +13,7 @@ from judgekit.analysis.primary import Primary
 from judgekit.report.formatting import marks, meaning, split_flags
 from judgekit.report.model import Results
 
-__all__ = ["HEADLINE", "Cell", "Grid", "at_primary", "grids", "records"]
+__all__ = ["HEADLINE", "Cell", "Grid", "at_primary", "grids", "records", "where"]
 
 HEADLINE: Final = "concordance"
 """The coefficient up front in every cell."""
@@ -128,7 +128,7 @@ def grids(results: Results) -> list[Grid]:
     """
     primary = results.primary
     parts: dict[tuple[str, str], dict[tuple[str, str], list[dict[str, Any]]]] = {}
-    for row in at_primary(results.comparison, primary):
+    for row in records(at_primary(results.comparison, primary)):
         rows = parts.setdefault((row["level"], row["model"]), {})
         rows.setdefault((row["labeling"], row["measure"]), []).append(row)
     order = [info.name for info in results.labelings]
@@ -139,17 +139,22 @@ def grids(results: Results) -> list[Grid]:
         labelings = (*(n for n in order if n in present), *(n for n in present if n not in order))
         measures = tuple(sorted(dict.fromkeys(measure for _, measure in rows), key=lambda m: ranks.get(m, len(ranks))))
         cells = {key: _cell(key, row) for key, row in rows.items()}
-        verdict = level == primary.level and primary.model in ("", model)
+        verdict = (level, model) == (primary.level, primary.model)
         found.append(Grid(level, model, verdict, labelings, measures, cells))
     return sorted(found, key=lambda g: not g.primary)
 
 
-def at_primary(frame: pd.DataFrame, primary: Primary, **more: object) -> list[dict[str, Any]]:
-    """Return the rows of a comparison at the depth, metric and run of the primary cell, where ``more`` holds."""
-    fixed = {"depth": primary.depth, "quality_metric": primary.metric, "run": primary.run} | more
+def where(frame: pd.DataFrame, **fixed: object) -> pd.DataFrame:
+    """Return the rows of a table whose columns have these values."""
     for column, value in fixed.items():
         frame = frame[frame[column] == value]
-    return records(frame)
+    return frame
+
+
+def at_primary(frame: pd.DataFrame, primary: Primary, **more: object) -> pd.DataFrame:
+    """Return the rows of a comparison at the depth, metric and run of the primary cell, where ``more`` holds."""
+    fixed = {"depth": primary.depth, "quality_metric": primary.metric, "run": primary.run}
+    return where(frame, **fixed, **more)
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

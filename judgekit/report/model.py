@@ -311,8 +311,7 @@ class Results:
         comparison: a `COMPARISON` table.
         labelings: one entry per labeling, in the order in which they are shown.
         answers: one entry per answer model.
-        primary: the cell that the verdict is about; an empty measure stands for each labeling's best one, an empty
-            model for all.
+        primary: the cell that the verdict is about.
         verdict: the outcome in words: a headline, then further sentences.
         facts: data and circumstances.
         scores: `SCORES` rows with query_id ``all``: mean score per labeling, run and measure.

@@ -144,7 +144,7 @@ def _use(results: Results, use: Use) -> dict[str, Any]:
     """Return the verdict for a use in a sentence, and beside it a row per labeling, the best first."""
     primary, level = results.primary, USES.get(use.use)
     fixed = {"level": level, "model": use.model, "measure": primary.measure, "coefficient": HEADLINE}
-    found = [row for row in at_primary(results.comparison, primary, **fixed) if math.isfinite(row["value"])]
+    found = [row for row in records(at_primary(results.comparison, primary, **fixed)) if math.isfinite(row["value"])]
     gains = (
         {}
         if results.gains is None or use.use != CHOOSE_RUNS
@@ -284,15 +284,12 @@ def _ratio(results: Results) -> Callable[[Cost], str]:
 
 def _differences(results: Results) -> pd.DataFrame | None:
     """Return the paired differences of the primary cell in the headline coefficient."""
-    frame, primary = results.differences, results.primary
-    if frame is None:
+    primary = results.primary
+    if results.differences is None:
         return None
-    fixed = {"level": primary.level, "depth": primary.depth, "quality_metric": primary.metric}
-    fixed |= {"run": primary.run, "model": primary.model, "measure": primary.measure, "coefficient": HEADLINE}
-    fixed = {column: value for column, value in fixed.items() if value != ""}
-    for column, value in fixed.items():
-        frame = frame[frame[column] == value]
-    return None if frame.empty else frame.drop(columns=list(fixed))
+    fixed = {"level": primary.level, "model": primary.model, "measure": primary.measure, "coefficient": HEADLINE}
+    frame = at_primary(results.differences, primary, **fixed)
+    return None if frame.empty else frame.drop(columns=["depth", "quality_metric", "run", *fixed])
 
 
 def _generic(frame: pd.DataFrame, confidence: float) -> dict[str, Any]:

@@ -18,10 +18,12 @@ __all__ = [
     "Axis",
     "across",
     "bands",
+    "colour",
     "cut",
     "document",
     "join",
     "legend",
+    "line",
     "linear",
     "logarithmic",
     "mark",
@@ -36,6 +38,8 @@ SERIES = 8
 """How many series colours the style sheet has; more series repeat them with other markers."""
 
 WIDTH = 760.0
+
+Point = tuple[float, float]
 
 
 def tag(name: str, *children: str, **attributes: str | float | None) -> Markup:
@@ -91,46 +95,40 @@ def cut(text: str, cells: int) -> str:
     return set_cell_size(text, cells - 1 - end).rstrip() + "…" + set_cell_size(text[::-1], end).strip()[::-1]
 
 
-def marker(x: float, y: float, index: int, *, size: float = 4.5, extra: str = "") -> Markup:
+def colour(index: int) -> str:
+    """Return the class that colours series ``index``."""
+    return f"s{index % SERIES}"
+
+
+def marker(x: float, y: float, index: int, *, extra: str = "") -> Markup:
     """Return the point of series ``index``: colour and shape, so that colour is not the only difference."""
-    style = f"s{index % SERIES} point {extra}".strip()
+    style = f"{colour(index)} point{extra}"
     shape = (index + index // SERIES) % 4
     if shape == 0:
-        return tag("circle", cx=x, cy=y, r=size, class_=style)
+        return tag("circle", cx=x, cy=y, r=5, class_=style)
     if shape == 1:
-        side = size * 1.7
-        return tag("rect", x=x - side / 2, y=y - side / 2, width=side, height=side, class_=style)
-    corners = {
-        2: [(0, -1.25), (1.25, 0), (0, 1.25), (-1.25, 0)],
-        3: [(0, -1.2), (1.15, 0.9), (-1.15, 0.9)],
-    }[shape]
-    points = " ".join(f"{x + size * dx:.2f},{y + size * dy:.2f}" for dx, dy in corners)
+        return tag("rect", x=x - 4.25, y=y - 4.25, width=8.5, height=8.5, class_=style)
+    diamond, triangle = [(0, -6.25), (6.25, 0), (0, 6.25), (-6.25, 0)], [(0, -6), (5.75, 4.5), (-5.75, 4.5)]
+    points = " ".join(f"{x + dx:.2f},{y + dy:.2f}" for dx, dy in (diamond if shape == 2 else triangle))
     return tag("polygon", points=points, class_=style)
 
 
-def mark(
-    at: tuple[float, float],
-    ends: tuple[tuple[float, float], tuple[float, float]] | None,
-    index: int,
-    note: str,
-    *,
-    hollow: bool = False,
-) -> Markup:
-    """Return a point with its interval and, on hovering, its numbers.
+def mark(at: Point, ends: tuple[Point, Point], index: int, note: str, *, hollow: bool = False) -> Markup:
+    """Return the point of series ``index`` with its interval and, on hovering, its numbers in words.
 
-    Args:
-        at: of the point, in pixels.
-        ends: of the interval, where there is one.
-        index: of the series.
-        note: what it is, in words.
-        hollow: drawn as something that takes no part.
+    ``ends`` are those of the interval, NaN where there is none; a ``hollow`` point is drawn as one that does not count.
     """
-    extra = "off" if hollow else ""
+    extra = " off" if hollow else ""
     body = [tag("title", note)]
-    if ends:
-        (x1, y1), (x2, y2) = ends
-        body.append(tag("line", x1=x1, x2=x2, y1=y1, y2=y2, class_=f"whisker s{index % SERIES} {extra}".strip()))
-    return tag("g", *body, marker(*at, index, size=5, extra=extra))
+    (x1, y1), (x2, y2) = ends
+    if math.isfinite(x1 + y1 + x2 + y2):
+        body.append(tag("line", x1=x1, x2=x2, y1=y1, y2=y2, class_=f"whisker {colour(index)}{extra}"))
+    return tag("g", *body, marker(*at, index, extra=extra))
+
+
+def line(points: Sequence[Point], class_: str) -> Markup:
+    """Return a line through points."""
+    return tag("polyline", points=" ".join(f"{x:.2f},{y:.2f}" for x, y in points), class_=class_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +237,6 @@ def legend(series: Mapping[str, int], y: float) -> tuple[Markup, float]:
         wide = 46 + text_width(label)
         if x > 20 and x + wide > WIDTH:
             x, y = 20.0, y + 20
-        body += [marker(x, y, index, size=5), tag("text", label, x=x + 12, y=y + 4)]
+        body += [marker(x, y, index), tag("text", label, x=x + 12, y=y + 4)]
         x += wide
     return join(body), y + 14
