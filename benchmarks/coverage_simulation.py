@@ -29,9 +29,9 @@ import pandas as pd
 from scipy.special import ndtr, ndtri
 
 from judgekit.analysis.coefficients import COEFFICIENTS, coefficients
-from judgekit.analysis.differences import difference
+from judgekit.analysis.differences import differences
 from judgekit.analysis.inputs import Panel
-from judgekit.analysis.levels import TOP_HEAVY_RUNS, Estimate, Resamples, estimates, paired_draws
+from judgekit.analysis.levels import TOP_HEAVY_RUNS, Estimate, Resamples, estimates
 from judgekit.analysis.rankings import TOP_HEAVY, over_runs, within_queries
 from judgekit.analysis.resampling import resample_matrix
 
@@ -153,10 +153,7 @@ def judge(
             continue  # verdict_simulation.py looks at these
         ends = first.interval(name, level, 0.95, resamples)
         yield name, "single", ends.low - 1e-9 <= truth[0, i] <= ends.high + 1e-9, ends.high - ends.low
-    draws = paired_draws(first, second, resamples)
-    for i, name in enumerate(first.names):
-        value = float(first.values[i] - second.values[i])
-        gap = difference(value, draws[i], 0.95, min(first.units, second.units), level)
+    for i, (name, gap) in enumerate(differences(first, second, level, 0.95, resamples).items()):
         right = truth[0, i] - truth[1, i]
         yield name, "difference", gap.low - 1e-9 <= right <= gap.high + 1e-9, gap.high - gap.low
 

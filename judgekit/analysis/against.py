@@ -45,27 +45,24 @@ def against(evaluation: Evaluation, baseline: str, *, confidence: float = 0.95, 
     if len(evaluation.runs) < 2:
         raise UsageError(f"{baseline!r} is the only run: give another one to compare with it")
     base = evaluation.runs.index(baseline)
-    rows: list[dict[str, object]] = []
-    for k, labeling in enumerate(evaluation.labelings):
-        for i, measure in enumerate(evaluation.measures):
-            some = [
-                {"labeling": labeling, "measure": str(measure), "run": run}
-                | _compared(
-                    evaluation.values[i, k, j] - evaluation.values[i, k, base],
-                    evaluation.query_ids,
-                    confidence,
-                    seed,
-                    -1 if measure.lower_is_better else 1,
-                )
-                for j, run in enumerate(evaluation.runs)
-                if j != base
-            ]
-            for p in ("p_t", "p_random"):
-                for row, adjusted in zip(some, holm([float(str(row[p])) for row in some]), strict=True):
-                    row[f"{p}_holm"] = adjusted
-            rows += some
+    table = pd.DataFrame(
+        {"labeling": labeling, "measure": str(measure), "run": run}
+        | _compared(
+            evaluation.values[i, k, j] - evaluation.values[i, k, base],
+            evaluation.query_ids,
+            confidence,
+            seed,
+            -1 if measure.lower_is_better else 1,
+        )
+        for k, labeling in enumerate(evaluation.labelings)
+        for i, measure in enumerate(evaluation.measures)
+        for j, run in enumerate(evaluation.runs)
+        if j != base
+    )
+    tests = table.groupby(["labeling", "measure"])
+    table = table.assign(**{f"{p}_holm": tests[p].transform(holm) for p in ("p_t", "p_random")})
     order = ["labeling", "measure", "run", "difference", "ci_low", "ci_high", "p_t", "p_t_holm", "p_random"]
-    return pd.DataFrame(rows)[[*order, "p_random_holm", "wins", "ties", "losses", "queries", "most_changed"]]
+    return table[[*order, "p_random_holm", "wins", "ties", "losses", "queries", "most_changed"]]
 
 
 def _compared(gaps: Floats, query_ids: Sequence[str], confidence: float, seed: int, better: int) -> dict[str, object]:
@@ -77,7 +74,7 @@ def _compared(gaps: Floats, query_ids: Sequence[str], confidence: float, seed: i
     mean, reach, p_t = (float(gaps.mean()) if n else np.nan), np.nan, np.nan
     if n > 1:
         error = float(gaps.std(ddof=1)) / np.sqrt(n)
-        reach = float(t_quantile((1 + confidence) / 2, n)) * error
+        reach = t_quantile((1 + confidence) / 2, n) * error
         p_t = 2 * float(stdtr(n - 1, -abs(mean) / error)) if error > _EQUAL * abs(mean) else float(mean == 0)
     largest = sorted(np.flatnonzero(gaps).tolist(), key=lambda i: (-abs(gaps[i]), query_ids[defined[i]]))[:_CHANGED]
     return {

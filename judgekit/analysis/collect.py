@@ -13,11 +13,11 @@ import pandas as pd
 from judgekit.analysis.coefficients import Floats, coefficients
 from judgekit.analysis.controls import CLOSED_BOOK, CONTROL_COLUMNS, TWIN, closed_book_strata, question_only
 from judgekit.analysis.cost import cost_order
-from judgekit.analysis.differences import Difference, difference, holm, steiger, williams
+from judgekit.analysis.differences import differences, holm, steiger, williams
 from judgekit.analysis.fidelity import MIN_RUNS_TOP, significance_fidelity, top_runs
 from judgekit.analysis.flags import Flagger
 from judgekit.analysis.inputs import Inputs, Panel
-from judgekit.analysis.levels import Estimate, Resamples, estimates, paired_draws
+from judgekit.analysis.levels import Estimate, Resamples, estimates
 from judgekit.analysis.primary import CHOOSE_RUNS, USES, Primary
 from judgekit.analysis.uses import Found, Series, find, series_of
 from judgekit.analysis.verdict import Verdict, decide
@@ -126,18 +126,16 @@ class Collector:
     def _differences(self, panel: Panel, level: str, found: Sequence[Estimate]) -> None:
         """Compare all pairs of labelings with each other, run by run; Holm over the pairs of one coefficient."""
         for run in dict.fromkeys(e.run for e in found):
-            mine = [e for e in found if e.run == run and not e.reason]
-            names = mine[0].names if mine else ()
-            pairs = list(combinations(mine, 2))
-            found_gaps = [self._gaps(a, b, level) for a, b in pairs]
+            pairs = list(combinations([e for e in found if e.run == run and not e.reason], 2))
+            gaps = [differences(*pair, level, self.confidence, self.resamples) for pair in pairs]
             # Against the outcome itself there is nothing to test, and a family that held it would be too large.
             tested = [not any(self.flagger.is_outcome(panel, panel.labelings[e.labeling]) for e in p) for p in pairs]
             alone = level == "query" and run != ALL
             between = [self._between(panel, *pair) if alone else {} for pair in pairs]
-            for index, name in enumerate(names):
-                gaps = [each[index] for each in found_gaps]
-                family = holm([g.p if test else math.nan for g, test in zip(gaps, tested, strict=True)])
-                for (a, b), gap, adjusted, each in zip(pairs, gaps, family, between, strict=True):
+            for name in gaps[0] if gaps else ():
+                family = holm([gap[name].p if test else math.nan for gap, test in zip(gaps, tested, strict=True)])
+                for (a, b), found_gaps, adjusted, each in zip(pairs, gaps, family, between, strict=True):
+                    gap = found_gaps[name]
                     row = {
                         "first": panel.labelings[a.labeling],
                         "second": panel.labelings[b.labeling],
@@ -160,15 +158,6 @@ class Collector:
         row = panel.runs.index(one.run)
         where = panel.defined(one.labeling)[row]
         return coefficients(*(panel.scores[each.labeling, row, where] for each in (one, other)))
-
-    def _gaps(self, one: Estimate, other: Estimate, level: str) -> list[Difference]:
-        """Return the difference of two labelings in each coefficient."""
-        draws = paired_draws(one, other, self.resamples)
-        n = min(one.units, other.units)
-        return [
-            difference(float(value), drawn, self.confidence, n, level)
-            for value, drawn in zip(one.values - other.values, draws, strict=True)
-        ]
 
     def verdicts(
         self,

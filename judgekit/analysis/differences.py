@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.resampling import UNDEFINED_SHARE, interval, p_from_draws, spread, t_quantile
+from judgekit.analysis.levels import Estimate, Resamples, paired_draws
+from judgekit.analysis.resampling import interval, p_from_draws, spread
 
-__all__ = ["DIFFERENCE_COLUMNS", "Difference", "difference", "holm", "steiger", "williams"]
+__all__ = ["DIFFERENCE_COLUMNS", "Difference", "difference", "differences", "holm", "steiger", "williams"]
 
 DIFFERENCE_COLUMNS: Final[dict[str, str]] = {
     **dict.fromkeys(("first", "second", "measure", "run", "level"), "str"),
@@ -43,42 +44,57 @@ class Difference:
     method: str
 
 
-def difference(value: float, draws: Floats, confidence: float, n: int, level: str) -> Difference:
-    """Return what the paired resampled differences ``draws``, shape (B,), say of a difference.
-
-    At system level the percentiles of the draws are taken, elsewhere their standard error with Student's t.
+def differences(
+    first: Estimate, second: Estimate, level: str, confidence: float, resamples: Resamples | None
+) -> dict[str, Difference]:
+    """Return the difference of two estimates in each coefficient that both have.
 
     Args:
-        value: the difference of the estimates.
-        draws: the difference on every resample, NaN where undefined.
-        confidence: of the interval.
-        n: how many queries the estimates are over.
-        level: ``query``, ``within-query`` or ``system``.
+        first: of one labeling.
+        second: of another one, or of the same one against other answers.
+        level: of both.
+        confidence: of the intervals.
+        resamples: of the queries, where both are held against the same answers and share draws of these; else None.
+    """
+    both = second.names if len(second.names) < len(first.names) else first.names
+    size, n = len(both), min(first.units, second.units)
+    draws = first.draws[:size] - second.draws[:size] if resamples is None else paired_draws(first, second, resamples)
+    values = first.values[:size] - second.values[:size]
+    return {
+        name: difference(float(value), drawn, confidence, n, level)
+        for name, value, drawn in zip(both, values, draws, strict=True)
+    }
+
+
+def difference(value: float, draws: Floats, confidence: float, n: int, level: str) -> Difference:
+    """Return what the paired resampled differences ``draws``, shape (B,), say of a difference over n queries.
+
+    At system level the percentiles of the draws are taken, elsewhere their standard error with Student's t.
     """
     from scipy.special import stdtr
 
+    ends = interval(value, draws, confidence, "shrunken-percentile" if level == "system" else "t", n)
     defined = draws[np.isfinite(draws)]
-    if not np.isfinite(value) or len(defined) < (1 - UNDEFINED_SHARE) * len(draws):
-        return Difference(value, np.nan, np.nan, np.nan, "")
-    if level == "system":
-        ends = interval(value, defined, confidence, "shrunken-percentile", n)
-        return Difference(value, ends.low, ends.high, p_from_draws(defined), ends.method)
-    se = spread(defined, n)
-    if se == 0:
-        return Difference(value, value, value, 1.0 if value == 0 else 0.0, "t")
-    half = t_quantile((1 + confidence) / 2, n) * se
-    return Difference(value, value - half, value + half, 2 * float(stdtr(max(n - 1, 1), -abs(value) / se)), "t")
+    if not ends.method:
+        p = math.nan
+    elif level == "system":
+        p = p_from_draws(defined)
+    elif (error := spread(defined, n)) == 0:
+        p = float(value == 0)
+    else:
+        p = 2 * float(stdtr(max(n - 1, 1), -abs(value) / error))
+    return Difference(value, ends.low, ends.high, p, ends.method)
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Return Holm's adjusted p-values in the order given; NaN stays NaN and is not counted in the family."""
+def holm(p_values: npt.ArrayLike) -> Floats:
+    """Return Holm's adjusted p-values, the first axis being the family; NaN stays NaN and is not counted in it."""
     p = np.asarray(p_values, dtype=np.float64)
-    out = np.full(len(p), np.nan)
-    family = np.flatnonzero(np.isfinite(p))
-    order = family[np.argsort(p[family], kind="stable")]
-    steps = p[order] * np.arange(len(order), 0, -1)
-    out[order] = np.minimum(np.maximum.accumulate(steps), 1)
-    return [float(value) for value in out]
+    order = np.argsort(p, axis=0, kind="stable")
+    left = np.isfinite(p).sum(axis=0) - np.arange(len(p)).reshape(-1, *[1] * (p.ndim - 1))
+    steps = np.take_along_axis(p, order, axis=0) * left
+    out = np.empty_like(p)
+    np.put_along_axis(out, order, np.minimum(np.maximum.accumulate(steps, axis=0), 1), axis=0)
+    return out
 
 
 def williams(r_jk: float, r_jh: float, r_kh: float, n: int) -> tuple[float, float]:

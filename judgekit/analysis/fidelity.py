@@ -12,8 +12,10 @@ import numpy as np
 import pandas as pd
 
 from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.differences import holm
 from judgekit.analysis.gain import decision_gain
 from judgekit.analysis.rankings import gaps, over_runs
+from judgekit.analysis.resampling import t_quantile
 
 __all__ = ["MIN_RUNS_TOP", "significance_fidelity", "top_runs"]
 
@@ -40,8 +42,6 @@ def significance_fidelity(scores: Floats, quality: Floats, confidence: float, se
         does not make; ``opposite``, the share of its own that are significant in quality the other way round.
         ``pairs`` is what the share is of. Undefined shares are NaN.
     """
-    from scipy.special import stdtrit
-
     n = scores.shape[1]
     groups = min(_GROUPS, n)
     group = np.random.default_rng([seed, 2]).permutation(np.arange(n) % groups)
@@ -61,7 +61,7 @@ def significance_fidelity(scores: Floats, quality: Floats, confidence: float, se
             low = high = np.nan
             if np.isfinite(shares).all() and groups > 1:
                 spread = np.sqrt((groups - 1) / groups * ((shares[1:] - shares[1:].mean()) ** 2).sum())
-                reach = float(stdtrit(groups - 1, (1 + confidence) / 2)) * spread
+                reach = t_quantile((1 + confidence) / 2, groups) * spread
                 low, high = max(float(shares[0] - reach), 0.0), min(float(shares[0] + reach), 1.0)
             rows.append((correction, name, float(shares[0]), low, high, int(counts[0])))
     return pd.DataFrame(rows, columns=["correction", "statistic", "value", "ci_low", "ci_high", "pairs"])
@@ -82,11 +82,7 @@ def _signs(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
     steady = error <= 1e-14 * np.maximum(np.abs(gap).max(axis=1, keepdims=True), 1e-300)
     t = np.where(steady, np.where(np.abs(mean) > 1e-12, np.inf, 0), np.abs(mean) / np.where(steady, 1, error))
     p = 2 * stdtr(np.maximum(total - 1, 1), -t)
-    order = np.argsort(p, axis=0, kind="stable")
-    steps = np.take_along_axis(p, order, axis=0) * np.arange(len(p), 0, -1)[:, None]
-    adjusted = np.empty_like(p)
-    np.put_along_axis(adjusted, order, np.maximum.accumulate(steps, axis=0), axis=0)
-    return np.sign(mean) * (p <= _ALPHA), np.sign(mean) * (adjusted <= _ALPHA)
+    return np.sign(mean) * (p <= _ALPHA), np.sign(mean) * (holm(p) <= _ALPHA)
 
 
 def top_runs(scores: Floats, quality: Floats, weights: Floats, confidence: float) -> pd.DataFrame:

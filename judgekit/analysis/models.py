@@ -12,9 +12,9 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from judgekit.analysis.differences import difference, holm
+from judgekit.analysis.differences import differences, holm
 from judgekit.analysis.inputs import Inputs
-from judgekit.analysis.levels import METHOD, Estimate, Resamples, estimates, paired_draws
+from judgekit.analysis.levels import METHOD, Estimate, Resamples, estimates
 from judgekit.analysis.resampling import one_thread, resample_matrix
 from judgekit.data.tables import ALL
 from judgekit.errors import DataError, UsageError, not_among
@@ -94,7 +94,7 @@ def model_matrix(
     models = {name: (given,) if isinstance(given, str) else tuple(given) for name, given in label_models.items()}
     together = {name: " + ".join(dict.fromkeys(each)) for name, each in models.items()}
     members = {together[name]: set(each) for name, each in models.items()}
-    cells: dict[tuple[str, str, str], tuple[Estimate, int]] = {}
+    cells: dict[tuple[str, str, str], Estimate] = {}
     for answer_model, panel in panels.items():
         for found in estimates(replace(panel, asked=asked), level, sample):
             if found.run == run and coefficient in found.names:
@@ -104,42 +104,35 @@ def model_matrix(
                     raise UsageError(
                         f"two labelings are {key[0]!r} with labels of {key[1]!r}: name them apart in methods"
                     )
-                cells[key] = found, found.names.index(coefficient)
+                cells[key] = found
     rows = []
-    for (method, label_model, answer_model), (found, place) in cells.items():
+    for (method, label_model, answer_model), found in cells.items():
         ends = found.interval(coefficient, level, confidence, sample)
         names = (method, label_model, answer_model, answer_model in members[label_model])
-        value = (float(found.values[place]), ends.low, ends.high, ends.method)
+        value = (found.value(coefficient), ends.low, ends.high, ends.method)
         rows.append((*names, *value, found.n, found.reason))
     table = pd.DataFrame(rows, columns=list(_COLUMNS)).sort_values(
         ["labeling", "label_model", "answer_model"], ignore_index=True
     )
-    return ModelMatrix(table, _differences(cells, level, confidence, sample))
+    return ModelMatrix(table, _differences(cells, coefficient, level, confidence, sample))
 
 
 def _differences(
-    cells: Mapping[tuple[str, str, str], tuple[Estimate, int]], level: str, confidence: float, resamples: Resamples
+    cells: Mapping[tuple[str, str, str], Estimate], coefficient: str, level: str, confidence: float, sample: Resamples
 ) -> pd.DataFrame:
     rows: list[tuple[object, ...]] = []
     for one, other in combinations(sorted(cells), 2):
         same = [a == b for a, b in zip(one, other, strict=True)]
         if not same[0] or same[1] == same[2]:
             continue
-        (first, i), (second, j) = cells[one], cells[other]
-        value = float(first.values[i] - second.values[j])
         # Two labelings of one model's answers share the draws of its quality too, as in a comparison.
-        shared = one[2] == other[2] and not first.reason and not second.reason
-        draws = paired_draws(first, second, resamples)[i] if shared else first.draws[i] - second.draws[j]
-        gap = difference(value, draws, confidence, min(first.units, second.units), level)
+        gap = differences(cells[one], cells[other], level, confidence, sample if same[2] else None)[coefficient]
         varying, fixed = (2, 1) if same[1] else (1, 2)
         varies = "answer_model" if same[1] else "label_model"
-        rows.append((one[0], varies, one[fixed], one[varying], other[varying], value, gap.low, gap.high, gap.p))
+        rows.append((one[0], varies, one[fixed], one[varying], other[varying], gap.value, gap.low, gap.high, gap.p))
     columns = ["labeling", "varies", "fixed", "first", "second", "difference", "ci_low", "ci_high", "p"]
-    frame = pd.DataFrame(rows, columns=columns).assign(p_holm=np.nan)
-    for method in set(frame["labeling"]):
-        mine = frame["labeling"] == method
-        frame.loc[mine, "p_holm"] = holm(list(frame.loc[mine, "p"]))
-    return frame
+    frame = pd.DataFrame(rows, columns=columns)
+    return frame.assign(p_holm=frame.groupby("labeling")["p"].transform(holm))
 
 
 def _kind(labeling: str) -> str:

@@ -6,6 +6,7 @@ same way, on the questions that have a value in all of them, so that their numbe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -13,7 +14,7 @@ from typing import Final
 import pandas as pd
 
 from judgekit.analysis.collect import Collector
-from judgekit.analysis.differences import difference, holm
+from judgekit.analysis.differences import differences, holm
 from judgekit.analysis.levels import Estimate
 from judgekit.analysis.primary import Primary
 from judgekit.data.tables import ALL, COMPARISON, QUALITY
@@ -109,13 +110,8 @@ def _differences(found: dict[str, dict[str, Estimate]], cell: Primary, confidenc
     for mode, estimates in found.items():
         both = [name for name in estimates if mode != cell.mode and name in found[cell.mode]]
         for labeling in both:
-            one, other = estimates[labeling], found[cell.mode][labeling]
-            for at, name in enumerate(one.names):
-                draws, value = one.draws[at] - other.draws[at], float(one.values[at] - other.values[at])
-                gap = difference(value, draws, confidence, min(one.units, other.units), cell.level)
-                rows.append((mode, cell.mode, labeling, name, value, gap.low, gap.high, gap.p, float("nan"), one.n))
+            one = estimates[labeling]
+            for name, gap in differences(one, found[cell.mode][labeling], cell.level, confidence, None).items():
+                rows.append((mode, cell.mode, labeling, name, gap.value, gap.low, gap.high, gap.p, math.nan, one.n))
     table = pd.DataFrame(rows, columns=list(_DIFFERENCES))
-    for name in table["coefficient"].unique():
-        mine = table["coefficient"] == name
-        table.loc[mine, "p_holm"] = holm(list(table.loc[mine, "p"]))
-    return table
+    return table.assign(p_holm=table.groupby("coefficient")["p"].transform(holm))

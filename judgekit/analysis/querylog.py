@@ -236,7 +236,7 @@ def _clusters(
         ranked = ([texts[i] for i in each[np.argsort(-typical[each], kind="stable")]] for each in inside)
         own, others = (tuple(dict.fromkeys(side))[:3] for side in ranked)
         found.append((here[0] / total[0], here[1] / total[1], p, own, others))
-    adjusted = holm([row[2] for row in found])
+    adjusted = holm([row[2] for row in found]).tolist()
     made = [Cluster(row[0], row[1], p, *row[3:]) for row, p in zip(found, adjusted, strict=True)]
     return tuple(sorted(made, key=lambda one: (-abs(one.queries - one.log), one.p_holm)))
 

@@ -150,7 +150,7 @@ def interval(value: float, draws: Floats, level: float, method: str, n: int) -> 
     """Return the interval of an estimate over n queries from its resampled values, shape (B,), NaN where undefined."""
     defined = draws[np.isfinite(draws)]
     undefined = 1 - len(defined) / max(len(draws), 1)
-    if not np.isfinite(value) or undefined > UNDEFINED_SHARE:
+    if not np.isfinite(value) or len(defined) < (1 - UNDEFINED_SHARE) * len(draws):
         return Interval(np.nan, np.nan, "", undefined)
     low, high = _ends(value, defined, level, method, n)
     return Interval(min(float(low), value), max(float(high), value), method, undefined)

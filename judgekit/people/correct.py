@@ -253,7 +253,7 @@ Estimates = dict[tuple[str, str], tuple[Corrected, Corrected, float]]
 def _rows(estimates: Estimates, n: int, total: int) -> list[Row]:
     """Return a row for each estimate, with people's alone and the machine's; differences are tested together."""
     pairs = [key for key in estimates if key[1]]
-    adjusted = dict(zip(pairs, holm([estimates[key][0].p for key in pairs]), strict=True))
+    adjusted = dict(zip(pairs, holm([estimates[key][0].p for key in pairs]).tolist(), strict=True))
     out = []
     for (run, other), (made, alone, machine) in estimates.items():
         row: Row = {"run": run, "other": other, "value": made.value, "ci_low": made.low, "ci_high": made.high}

@@ -33,8 +33,8 @@ def test_two_copies_of_one_labeling_have_no_steiger_z():
 
 def test_holm_steps_down_and_keeps_the_order():
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert holm([0.5, 0.9]) == [1.0, 1.0]
-    assert holm([]) == []
+    assert holm([0.5, 0.9]).tolist() == [1.0, 1.0]
+    assert holm([]).tolist() == []
 
 
 def test_holm_leaves_undefined_p_values_out_of_the_family():
@@ -42,6 +42,11 @@ def test_holm_leaves_undefined_p_values_out_of_the_family():
     assert adjusted[0] == pytest.approx(0.02)
     assert adjusted[2] == pytest.approx(0.02)
     assert math.isnan(adjusted[1])
+
+
+def test_each_column_is_a_family_of_its_own():
+    table = np.array([[0.02, 0.5], [math.nan, 0.01], [0.01, 0.04]])
+    np.testing.assert_array_equal(holm(table), np.stack([holm(column) for column in table.T], axis=1))
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))

@@ -47,6 +47,13 @@ def test_an_undefined_value_and_many_undefined_draws_have_no_interval():
     assert np.isnan(interval(np.nan, np.zeros(100), 0.95, "t", 10).low)
 
 
+def test_an_interval_stands_up_to_a_share_of_exactly_five_percent_undefined():
+    draws = np.r_[np.full(50, np.nan), np.random.default_rng(0).normal(size=950)]
+    assert np.isfinite(interval(0.0, draws, 0.95, "t", 10).low)
+    draws[50] = np.nan
+    assert np.isnan(interval(0.0, draws, 0.95, "t", 10).low)
+
+
 def test_p_from_draws_counts_ties_for_no_difference():
     assert p_from_draws(np.zeros(99)) == 1
     assert p_from_draws(np.ones(99)) == pytest.approx(0.02)
