@@ -262,14 +262,13 @@ def decide_groups(
     """Decide on all queries and on each group; return the outcome of it all, of all queries, and of each group.
 
     It fails if a loss is shown anywhere (Holm over the groups and all queries), and passes only if every bound lies
-    below its margin; the bounds of the groups hold together.
+    below its margin; the bounds of the groups hold together. ``groups`` holds the group of each query, or nothing.
     """
     names, of = sorted(set(groups)), np.array(groups)
     found = {"": decide(low, high, margin, alpha=alpha, sequential=sequential)}
     for name in names:
         where = of == name
-        one = decide(low[where], high[where], group_margin, alpha=alpha / len(names), sequential=sequential)
-        found[name] = one
+        found[name] = decide(low[where], high[where], group_margin, alpha=alpha / len(names), sequential=sequential)
     rejected = True
     for place, name in enumerate(sorted(found, key=lambda name: found[name].p)):
         one = found[name]

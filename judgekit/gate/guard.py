@@ -28,7 +28,7 @@ from judgekit.data.readers import read_column
 from judgekit.data.runs import Run
 from judgekit.data.tables import ALL, RATINGS, Status
 from judgekit.errors import DataError, UsageError
-from judgekit.gate.decision import Decision, Outcome, Rules, Unjudged, decide, decide_groups
+from judgekit.gate.decision import Decision, Outcome, Rules, Unjudged, decide_groups
 from judgekit.gate.ladder import losses
 from judgekit.labelers.base import Labeler, build
 from judgekit.metrics import Measure, evaluate, parse_measures
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["Guarded", "Losses", "Moved", "by_answers", "by_labeler", "by_labels", "differing", "gate", "guard"]
 
 Floats = npt.NDArray[np.float64]
-Sides = tuple[Sequence[tuple[str, str]], Sequence[tuple[str, str]]]
+Sides = Sequence[Sequence[tuple[str, str]]]
 """The documents of the base version and of the new one, best first, each with its label or why it has none."""
 
 
@@ -157,10 +157,16 @@ def by_labels(
     """
     if unjudged == "bounds":
         labeling = _judged(labeling)
-    ids, nowhere = sorted(set(query_ids if query_ids is not None else labeling.row_queries)), 0
+    listed, notes = set(labeling.row_queries), []
+    ids = sorted(listed if query_ids is None else set(query_ids))
     if query_ids is None:
         shown = {q for run in versions for q in run.query_ids}
-        ids, nowhere = [q for q in ids if q in shown] or ids, sum(q not in shown for q in ids)
+        if nowhere := sum(q not in shown for q in ids):
+            notes.append(
+                f"neither version has results for {nowhere:,} questions of {labeling.name!r}, which are excluded; name"
+                " the queries to count these questions as unchanged."
+            )
+        ids = [q for q in ids if q in shown] or ids
     runs = [_named(run.only(ids), name) for run, name in zip(versions, ("base", "new"), strict=True)]
     for run in runs:
         if not len(run):
@@ -170,18 +176,12 @@ def by_labels(
     scored = evaluate(runs, [labeling], [measure], query_ids=ids, docs=docs)
     if scored.reasons:
         raise UsageError(f"{measure} is not defined here: {next(iter(scored.reasons.values()))}")
-    notes = list(scored.warnings)
-    if nowhere:
-        notes.append(
-            f"neither version has results for {nowhere:,} questions of {labeling.name!r}, which are excluded; name the"
-            " queries to count these questions as unchanged."
-        )
+    notes = [*scored.warnings, *notes]
     if any(mean.missing or (mean.unjudged and unjudged == "bounds") for mean in scored.summary):
         scored = evaluate(runs, [labeling], [measure], query_ids=ids, missing="bounds", unjudged=unjudged, docs=docs)
     changed = set(differing(runs, ids, measure.cutoff))
     same = np.array([q not in changed for q in ids])
     low, high = losses(scored, 0, 0, 0, 1, labeling.scale.kind)
-    listed = set(labeling.row_queries)
     there = np.isfinite(low) | (np.array([partly and q not in listed for q in ids]) & same)
     if not there.any():
         raise DataError(f"{labeling.name!r} defines {measure} on none of the {len(ids):,} questions")
@@ -195,10 +195,9 @@ def by_labels(
         if lacking:
             notes.append(f"{run.name} has no results for {lacking:,} of {len(ids):,} questions: it scores 0 there.")
     lists = _labelled(labeling, runs, changed & set(of), measure.cutoff)
-    without = {
-        (q, d): label for q, pair in lists.items() for side in pair for d, label in side if not _is_number(label)
-    }
-    taken = sum(label == _UNJUDGED and unjudged != "bounds" for label in without.values())
+    labels = {(q, d): label for q, sides in lists.items() for side in sides for d, label in side}
+    without = [label for label in labels.values() if not label[-1:].isdigit()]
+    taken = without.count(_UNJUDGED) if unjudged != "bounds" else 0
     for count, as_what in ((len(without) - taken, "can be anything on the scale"), (taken, "count as not relevant")):
         if count:
             notes.append(f"{count:,} documents in questions whose lists differ have no label: they {as_what}.")
@@ -209,10 +208,6 @@ def _named(run: Run, name: str) -> Run:
     named = copy.copy(run)
     named.name = name
     return named
-
-
-def _is_number(label: str) -> bool:
-    return label[-1:].isdigit()
 
 
 def _judged(labeling: Labeling) -> Labeling:
@@ -232,11 +227,10 @@ def _labelled(labeling: Labeling, runs: Sequence[Run], query_ids: Collection[str
         (q, d): f"{value:g}" if status == Status.OK.value else status
         for q, d, value, status in zip(rows["query_id"], rows["doc_id"], rows["relevance"], rows["status"], strict=True)
     }
-    return {q: (_side(runs[0].top(q, k), q, labels), _side(runs[1].top(q, k), q, labels)) for q in sorted(query_ids)}
-
-
-def _side(docs: Sequence[str], query_id: str, labels: Mapping[tuple[str, str], str]) -> tuple[tuple[str, str], ...]:
-    return tuple((doc_id, labels.get((query_id, doc_id), _UNJUDGED)) for doc_id in docs)
+    return {
+        q: tuple(tuple((d, labels.get((q, d), _UNJUDGED)) for d in run.top(q, k)) for run in runs)
+        for q in sorted(query_ids)
+    }
 
 
 def by_answers(
@@ -386,18 +380,15 @@ def gate(
     if state is not None:
         change, write = _look(state, losses, rules)
         alpha = rules.alpha / (change * (change + 1))
-    margin, sequential = rules.max_drop / 100, state is not None
-    found: Mapping[str, Decision] = {}
-    if groups is None:
-        overall = decide(low, high, margin, alpha=alpha, sequential=sequential)
-        outcome = overall.outcome
-    else:
+    of: list[str] = []
+    if groups is not None:
         without = [q for q in losses.query_ids if q not in groups]
         if without:
             raise DataError(f"question {without[0]!r} has no group ({len(without):,} questions have none)")
         of = [str(groups[q]) for q in losses.query_ids]
-        each = margin if rules.max_group_drop is None else rules.max_group_drop / 100
-        outcome, overall, found = decide_groups(low, high, of, margin, each, alpha=alpha, sequential=sequential)
+    margin = rules.max_drop / 100
+    each = margin if rules.max_group_drop is None else rules.max_group_drop / 100
+    outcome, overall, found = decide_groups(low, high, of, margin, each, alpha=alpha, sequential=state is not None)
     if losses.obstacle:
         outcome, overall = "inconclusive", replace(overall, outcome="inconclusive", needed=None)
         found = {name: replace(one, outcome="inconclusive", needed=None) for name, one in found.items()}
@@ -413,10 +404,10 @@ def gate(
 
 def _moved(losses: Losses, i: int, texts: Mapping[str, str]) -> Moved:
     query_id = losses.query_ids[i]
-    sides = losses.lists.get(query_id, ((), ()))
+    base, new = ([(rank, *one) for rank, one in enumerate(side, 1)] for side in losses.lists.get(query_id, ((), ())))
     gone, came = (
-        tuple((rank, d, label) for rank, (d, label) in enumerate(side, 1) if (rank, d) not in other)
-        for side, other in zip(sides, [set(enumerate((d for d, _ in s), 1)) for s in reversed(sides)], strict=True)
+        tuple(one for one in side if one[:2] not in {there[:2] for there in other})
+        for side, other in ((base, new), (new, base))
     )
     return Moved(query_id, texts.get(query_id, ""), float(losses.low[i]), float(losses.high[i]), gone, came)
 
@@ -514,8 +505,8 @@ def guard(
         StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
     """
     column = by if by is None or isinstance(by, str) else "the groups given"
-    path = None if sequential is None else str(sequential)
-    rules = Rules(measure, max_drop, max_group_drop, column, unjudged, alpha, strict, path, max_requests)
+    state = None if sequential is None else str(sequential)
+    rules = Rules(measure, max_drop, max_group_drop, column, unjudged, alpha, strict, state, max_requests)
     if sum(way is not None for way in (labels, labeler, quality)) != 1:
         raise UsageError(
             "give labels, a labeler, or the quality of both versions' answers: a gate sees a loss by one of them"

@@ -79,24 +79,19 @@ def _truncate(lists: Lists, _: str, docs: list[str], *, k: int) -> list[str]:
 
 
 def _distract(lists: Lists, query_id: str, docs: list[str], *, n: int, rank: int) -> list[str]:
-    others = docs[rank - 1 :] if rank else lists.run.top(_next(lists.query_ids, query_id), lists.depth)
-    return [*[d for d in others if rank or d not in docs][:n], *docs]
-
-
-def _next(query_ids: Sequence[str], query_id: str) -> str:
-    return query_ids[(query_ids.index(query_id) + 1) % len(query_ids)]
+    if rank:
+        return [*docs[rank - 1 :][:n], *docs]
+    following = lists.query_ids[(lists.query_ids.index(query_id) + 1) % len(lists.query_ids)]
+    return [*[d for d in lists.run.top(following, lists.depth) if d not in docs][:n], *docs]
 
 
 def _stale(lists: Lists, _: str, docs: list[str]) -> list[str]:
     if lists.earlier is None:
         raise UsageError("stale needs the documents of an earlier version: name their file (earlier)")
     there = [d for d in docs if d in lists.earlier]
-    same = {d.doc_id for d, e in zip(_get(lists.docs, there), lists.earlier.get(there), strict=False) if d == e}
-    return [_EARLIER + d if d in lists.earlier and d not in same else d for d in docs]
-
-
-def _get(docs: Docs | None, ids: list[str]) -> list[Doc]:
-    return [] if docs is None else docs.get(ids)
+    today = lists.docs.get(there) if lists.docs is not None else [None] * len(there)
+    changed = {old.doc_id for old, new in zip(lists.earlier.get(there), today, strict=True) if old != new}
+    return [_EARLIER + d if d in changed else d for d in docs]
 
 
 class Earlier:
