@@ -1,9 +1,9 @@
-"""What a pair takes in memory while it is labelled and written: the least and the most of two sizes, each in a process.
+"""What pairs take in memory while they are labelled and written, each size in a process of its own.
 
-    python -m benchmarks.label_memory [PAIRS PAIRS]
+    python -m benchmarks.label_memory [PAIRS ...]
 
 Containment labels queries of 100 documents each; memory is what the process holds of its own (``RssAnon``), the most of
-each stage. What a pair takes is the slope between the sizes.
+each stage.
 """
 
 from __future__ import annotations
@@ -86,18 +86,15 @@ def measure(pairs: int) -> dict[str, float]:
     return found
 
 
-def compare(few: int, many: int) -> dict[str, float]:
-    """Print the memory of each stage at two sizes; return the bytes that a further pair takes."""
-    small, large = measure(few), measure(many)
-    slope = {stage: (large[stage] - small[stage]) * 2**20 / (many - few) for stage in small}
-    for stage, of_pair in slope.items():
-        sizes = f"{few:,} pairs {small[stage]:5.0f} MiB, {many:,} pairs {large[stage]:5.0f} MiB"
-        print(f"{stage:6s}{sizes}, a further pair {of_pair:4.0f} bytes")
-    return slope
+def main(sizes: list[int]) -> None:
+    """Print the memory of each stage at each size."""
+    for pairs in sizes:
+        stages = ", ".join(f"{stage} {mib:,.0f} MiB" for stage, mib in measure(pairs).items())
+        print(f"{pairs:,} pairs: {stages}", flush=True)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["child"]:
         child(Path(sys.argv[2]))
     else:
-        compare(*map(int, sys.argv[1:3])) if sys.argv[1:] else compare(1_000_000, 3_000_000)
+        main(list(map(int, sys.argv[1:])) or [1_000_000, 3_000_000])

@@ -218,7 +218,7 @@ def compare(base_url: str, pairs: int, concurrency: int, store: Path) -> Compari
         return Speed(pairs, found["seconds"], found["cpu"]), found["sent"]
 
     raw, (cold, sent), (warm, again) = run("raw")[0], run("judgekit"), run("judgekit")
-    client = run("openai", min(pairs, 2500))[0]
+    client = run("openai", min(pairs, 500))[0]
     peer = ragas(min(pairs, 1000), concurrency)
     stored = sum(file.stat().st_size for file in store.iterdir()) / pairs
     return Comparison(concurrency, raw, cold, warm, client, peer, (sent, again), stored)
@@ -281,7 +281,7 @@ def memory_mib() -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=20_000)
+    parser.add_argument("--pairs", type=int, default=6_000)
     parser.add_argument("--concurrency", type=int, nargs="*", default=[64, 256])
     parser.add_argument("--memory", type=int, default=0, help="stream that many pairs, cold and warm, and show memory")
     parser.add_argument("--instant", action="store_true", help="stream them from a transport in this process")

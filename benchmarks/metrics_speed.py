@@ -3,13 +3,13 @@
     python -m benchmarks.metrics_speed [S] [L]
 
 ``S`` is 5 runs x 700 queries x 100 documents under 4 labelings, ``L`` one run of 6,980 queries x 1,000 documents
-(238 MB) under 4 sparse labelings; 16 measures, per query, from files to values, and for ``S`` also from DataFrames.
-Seconds are processor time, which other work on the machine disturbs least, the best of several repetitions.
+(222 MB) under 4 sparse labelings; 16 measures, per query, from files to values, and for ``S`` also from DataFrames.
+Each tool has imported and compiled what it needs before anything is timed, on files of two queries. Then it takes turns
+with judgekit, so that other work on the machine falls on both. Seconds are processor time, the median of the turns.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import subprocess
@@ -18,7 +18,8 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,9 +27,12 @@ OURS = "P@1 P@5 P@10 R@5 R@10 R@100 Success@1 Success@5 Success@10 RR AP AP@10 n
 TREC = {"P.1,5,10", "recall.5,10,100", "success.1,5,10", "recip_rank", "map", "map_cut.10", "ndcg", "ndcg_cut.5,10"}
 RANX = "precision@1 precision@5 precision@10 recall@5 recall@10 recall@100 hit_rate@1 hit_rate@5 hit_rate@10 mrr map"
 RANX += " map@10 ndcg ndcg@5 ndcg@10 r-precision"
-SIZES = {"S": (5, 700, 100, 40_000, 20), "L": (1, 6_980, 1_000, 8_841_823, 5)}
-SECONDS = 8.0
-"""Processor time that is spent on repeating each tool's work; the first time does not count."""
+SIZES = {"S": (5, 700, 100, 40_000, 20), "L": (1, 6_980, 1_000, 8_841_823, 5), "small": (2, 2, 10, 1_000, 5)}
+"""Runs, queries, documents of each, documents of the collection, top documents of each run that labelings list."""
+SECONDS = 4.0
+"""Processor time after which a peer gets no further turn."""
+TURNS = 5
+"""The most turns that a peer gets."""
 TOOLS = ("judgekit", "pytrec_eval", "ir_measures", "ranx")
 
 
@@ -175,31 +179,67 @@ def peak_memory() -> float:
 
 
 def child(tool: str, folder: Path) -> None:
-    """Measure one tool in this process and print what was found as JSON."""
+    """Do one tool's work in this process whenever a line asks for it, and answer with what it took."""
     import pyarrow
 
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     pyarrow.set_cpu_count(1)
-    runs, qrels = sorted(folder.glob("*.trec")), sorted(folder.glob("*.qrels"))
-    sources = frames(runs, qrels) if tool.endswith("_frames") else (runs, qrels)
-    work = globals()[tool](*sources)
-    seconds, peak = [], 0.0
-    while len(seconds) < 2 or sum(seconds[1:]) < SECONDS:
+
+    def work_on(files: Path) -> Callable[[], Any]:
+        runs, qrels = sorted(files.glob("*.trec")), sorted(files.glob("*.qrels"))
+        sources = frames(runs, qrels) if tool.endswith("_frames") else (runs, qrels)
+        made: Callable[[], Any] = globals()[tool](*sources)
+        return made
+
+    with tempfile.TemporaryDirectory() as scratch:
+        work_on(make("small", Path(scratch)))()
+    work = work_on(folder)
+    print("ready", flush=True)
+    for _ in sys.stdin:
         start = time.process_time()
         work()
-        seconds.append(time.process_time() - start)
+        print(time.process_time() - start, peak_memory(), flush=True)
+
+
+class Tool:
+    """A tool in a process of its own."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        command = [sys.executable, "-m", "benchmarks.metrics_speed", "child", name, str(folder)]
+        environment = os.environ | {"NUMBA_NUM_THREADS": "1"}
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=environment,
+        )
+        self._answer()
+        self.peak = 0.0
+
+    def _answer(self) -> str:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise ChildProcessError(f"{self._process.args} ended")
+        return line
+
+    def turn(self) -> float:
+        """Do the work once; return its seconds."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        seconds, peak = map(float, self._answer().split())
         # The peak is that of doing it once: allocators keep what later times could use.
-        peak = peak or peak_memory()
-    print(json.dumps({"first": seconds[0], "best": min(seconds[1:]), "peak": peak}))
+        self.peak = self.peak or peak
+        return seconds
 
+    def __enter__(self) -> Tool:
+        return self
 
-def measure(tool: str, folder: Path) -> dict[str, float]:
-    """Measure one tool in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.metrics_speed", "child", tool, str(folder)]
-    environment = os.environ | {"NUMBA_NUM_THREADS": "1"}
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    def __exit__(self, *_: object) -> None:
+        self._process.__exit__(None, None, None)
 
 
 def cpu(command: list[str]) -> float:
@@ -210,15 +250,39 @@ def cpu(command: list[str]) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def compare(size: str, folder: Path, tools: tuple[str, ...] = TOOLS) -> dict[str, dict[str, float]]:
-    """Measure all tools on one size, one after another, and print the table."""
-    make(size, folder)
-    found = {tool: measure(tool, folder) for tool in tools}
-    ours = found[tools[0]]
-    print(f"\n{size:24s}{'seconds':>9s}{'first':>9s}{'MiB':>8s}{'ratio':>8s}")
-    for tool, one in found.items():
-        ratio = one["best"] / ours["best"]
-        print(f"{tool:24s}{one['best']:9.3f}{one['first']:9.3f}{one['peak']:8.0f}{ratio:8.1f}")
+class Found(NamedTuple):
+    """What one tool took, beside the first of the tools, which took turns with it."""
+
+    seconds: float
+    ours: float
+    peak: float
+    """MiB."""
+
+    @property
+    def ratio(self) -> float:
+        """How many times our time it took."""
+        return self.seconds / self.ours
+
+    def __str__(self) -> str:
+        return f"{self.seconds:8.3f} s {self.peak:6.0f} MiB {self.ratio:6.1f} x"
+
+
+def compare(folder: Path, tools: tuple[str, ...] = TOOLS) -> dict[str, Found]:
+    """Measure the first tool and each of the others by turns."""
+    found, every = {}, []
+    with Tool(tools[0], folder) as us:
+        us.turn()
+        for name in tools[1:]:
+            theirs, ours = [], [us.turn()]
+            with Tool(name, folder) as peer:
+                while not theirs or (sum(theirs) < SECONDS and len(theirs) < TURNS):
+                    theirs.append(peer.turn())
+                    before = len(ours)
+                    while sum(ours[before:]) < theirs[-1] / 6:
+                        ours.append(us.turn())
+                found[name] = Found(median(theirs), median(ours), peer.peak)
+                every += ours
+        found[tools[0]] = Found(median(every), median(every), us.peak)
     return found
 
 
@@ -226,9 +290,10 @@ def main(sizes: list[str]) -> None:
     """Compare on the given sizes."""
     with tempfile.TemporaryDirectory() as scratch:
         for size in sizes or ["S", "L"]:
-            compare(size, Path(scratch) / size)
-            if size == "S":
-                compare(size, Path(scratch) / size, tuple(f"{tool}_frames" for tool in TOOLS))
+            folder = make(size, Path(scratch) / size)
+            for suffix in ("", "_frames") if size == "S" else ("",):
+                for tool, one in compare(folder, tuple(tool + suffix for tool in TOOLS)).items():
+                    print(f"{size} {tool:24s}{one}")
 
 
 if __name__ == "__main__":

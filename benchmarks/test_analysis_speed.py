@@ -9,10 +9,12 @@ r. The loop is timed on a sample of its 320,000 rounds. CPU time, so that other 
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 from judgekit.analysis.coefficients import Target
+from judgekit.analysis.comparison import compare
 from judgekit.analysis.resampling import resample_matrix
 
 SERIES, RESAMPLES, SAMPLE = 320, 1000, 60
@@ -46,10 +48,43 @@ def measure(n, score_values, quality_values, series):
 
 @pytest.mark.bench
 @pytest.mark.parametrize("case", CASES)
-def test_resampling_is_many_times_faster_than_a_loop_over_scipy(case):
+def test_resampling_is_many_times_faster_than_a_loop_over_scipy(case, say):
     score_values, quality_values, goal = CASES[case]
     for n, series in ((700, SERIES), (2800, 20)):
         own, tau, three = measure(n, score_values, quality_values, series)
-        print(f"\nn = {n:5}, {case}: {tau / own:5.0f} x a loop over kendalltau, {three / own:5.0f} x all three", end="")
+        say(f"resampling {n} queries, {case}: {tau / own:.0f} x kendalltau, {three / own:.0f} x all three")
         if n == 700:
             assert tau / own > goal
+
+
+@pytest.mark.bench
+def test_comparing_runs_takes_no_more_for_each_pair_of_them_where_they_are_many(say):
+    def seconds(runs):
+        rng = np.random.default_rng(3)
+        good = rng.normal(size=(runs, 200)) + np.linspace(0, 1, runs)[:, None]
+        ids = {
+            "run": np.repeat([f"run{i:02d}" for i in range(runs)], 200),
+            "query_id": [f"q{i}" for i in range(200)] * runs,
+        }
+        scores = pd.concat(
+            pd.DataFrame(
+                ids
+                | {
+                    "labeling": name,
+                    "measure": "nDCG@10",
+                    "value": (good + noise * rng.normal(size=good.shape)).ravel(),
+                }
+            )
+            for name, noise in (("near", 1), ("far", 3))
+        )
+        quality = pd.DataFrame(
+            ids | {"depth": 10, "model": "m", "metric": "correct", "value": (good > 0.5).ravel() * 1.0}
+        )
+        start = time.process_time()
+        compare(scores, quality, resamples=1000)
+        return time.process_time() - start
+
+    seconds(10)
+    spent = {runs: min(seconds(runs) for _ in range(2)) for runs in (30, 60)}
+    say(f"comparing 30 runs {spent[30]:.2f} s, 60 runs {spent[60]:.2f} s: {spent[60] / spent[30]:.1f} x")
+    assert spent[60] <= 60 * 59 / (30 * 29) * 1.25 * spent[30]
