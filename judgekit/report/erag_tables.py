@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby, product
+from operator import itemgetter
 
 import pandas as pd
 
@@ -19,7 +21,7 @@ COEFFICIENTS = {"tau_b": "τ", "rho": "ρ"}
 
 @dataclass(frozen=True, slots=True)
 class PerRun:
-    """Table 1: rows (labeling, measure), columns (data set, run, coefficient)."""
+    """Table 1: rows (labeling, measure), columns (data set, run, coefficient); a cell is its text and reason."""
 
     rows: tuple[tuple[str, str], ...]
     columns: tuple[tuple[str, str], ...]
@@ -38,14 +40,12 @@ class PerRun:
     @property
     def labelings(self) -> list[tuple[str, list[tuple[str, str]]]]:
         """The rows by labeling, for row groups."""
-        names = dict.fromkeys(name for name, _ in self.rows)
-        return [(name, [row for row in self.rows if row[0] == name]) for name in names]
+        return [(name, list(rows)) for name, rows in groupby(self.rows, itemgetter(0))]
 
     @property
     def datasets(self) -> list[tuple[str, int]]:
         """Each data set and how many runs it has, for column groups."""
-        names = dict.fromkeys(name for name, _ in self.columns)
-        return [(name, sum(1 for d, _ in self.columns if d == name)) for name in names]
+        return [(name, len(list(columns))) for name, columns in groupby(self.columns, itemgetter(0))]
 
 
 def table_1(frame: pd.DataFrame, labelings: Sequence[str] = (), measures: Sequence[str] = ()) -> PerRun:
@@ -57,18 +57,13 @@ def table_1(frame: pd.DataFrame, labelings: Sequence[str] = (), measures: Sequen
         labelings: their order; others follow in order of appearance.
         measures: likewise.
     """
-    if "dataset" not in frame.columns:
-        frame = frame.assign(dataset="")
-    if "undefined_reason" not in frame.columns:
-        frame = frame.assign(undefined_reason="")
     frame = frame[frame["coefficient"].isin(list(COEFFICIENTS))]
-    names = [*labelings, *(n for n in dict.fromkeys(frame["labeling"]) if n not in labelings)]
+    frame = frame.assign(**{c: "" for c in ("dataset", "undefined_reason") if c not in frame.columns})
+    order = [[*dict.fromkeys([*first, *frame[c]])] for c, first in (("labeling", labelings), ("measure", measures))]
     present = set(zip(frame["labeling"], frame["measure"], strict=True))
-    measures = list(dict.fromkeys([*measures, *frame["measure"]]))
-    rows = tuple((n, m) for n in names for m in measures if (n, m) in present)
+    rows = tuple(row for row in product(*order) if row in present)
     held = set(zip(frame["dataset"], frame["run"], strict=True))
-    runs = list(dict.fromkeys(frame["run"]))
-    columns = tuple((d, run) for d in dict.fromkeys(frame["dataset"]) for run in runs if (d, run) in held)
+    columns = tuple(c for c in product(dict.fromkeys(frame["dataset"]), dict.fromkeys(frame["run"])) if c in held)
     keys = ("labeling", "measure", "dataset", "run", "coefficient")
     cells = {
         tuple(row[k] for k in keys): (_text(row["value"], row["undefined_reason"]), row["undefined_reason"])
@@ -102,7 +97,7 @@ def speed_up(results: Results, cost: Cost) -> float | None:
     None where either is not known in full, or where nothing was asked for.
     """
     whole = [a.at_verdict for a in results.answers if a.at_verdict is not None]
-    parts = [cost, *whole]
-    if not whole or not cost.request_seconds or any(part.request_seconds is None or part.untimed for part in parts):
+    times = [None if one.untimed else one.request_seconds for one in (cost, *whole)]
+    if not whole or not times[0] or None in times:
         return None
-    return sum(part.request_seconds or 0.0 for part in whole) / cost.request_seconds
+    return sum(time or 0.0 for time in times[1:]) / times[0]

@@ -9,13 +9,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import types
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any, Final, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+from pydantic import TypeAdapter, ValidationError
 
 from judgekit.analysis.primary import USES
 from judgekit.data.files import read_table, write_atomic, write_table
@@ -76,7 +77,7 @@ def load(folder: str | Path) -> Results:
     """
     path = Path(folder) / REPORT_FILE
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"), object_hook=_frame)
     except FileNotFoundError:
         if is_results_folder(Path(folder)):
             raise DataError("the run was not finished: start it again, and it goes on", folder) from None
@@ -89,16 +90,37 @@ def load(folder: str | Path) -> Results:
         have = value.get("schema") if isinstance(value, dict) else None
         raise DataError(f"has schema {have}, this judgekit reads {SCHEMA}: run the experiment again", path)
     fields = _as_today({k: v for k, v in value.items() if k != "schema"})
-    frames: dict[str, pd.DataFrame] = {}
     for name, table in TABLES.items():
         file = Path(folder) / f"{name}.csv"
         if name == "comparison" or file.exists():
-            frames[name] = read_table(table, file)
+            fields[name] = read_table(table, file)
     try:
-        results: Results = _record(Results, fields, "", **frames)
-    except _Problem as problem:
-        raise DataError(str(problem), path) from None
-    return results
+        return _model().validate_python(fields)
+    except ValidationError as error:
+        problem = error.errors(include_input=False)[0]
+        where = ".".join(map(str, problem["loc"]))
+        raise DataError(f"{where}: {problem['msg'][:1].lower()}{problem['msg'][1:]}", path) from None
+
+
+@cache
+def _model() -> TypeAdapter[Results]:
+    return TypeAdapter(Results)
+
+
+def _frame(value: dict[str, Any]) -> Any:
+    """Return the table that a JSON object holds; any other object, and a table that cannot be read, as it is."""
+    if value.keys() != {"columns", "rows"}:
+        return value
+    dtypes: dict[str, Any] = {"bool": "bool", "int": "int64", "float": "float64", "str": "str"}
+    try:
+        return pd.DataFrame(
+            {
+                name: pd.Series([row[i] for row in value["rows"]], dtype="object").astype(dtypes[kind])
+                for i, (name, kind) in enumerate(value["columns"].items())
+            }
+        )
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError):
+        return value
 
 
 def _as_today(fields: dict[str, Any]) -> dict[str, Any]:
@@ -112,10 +134,6 @@ def _as_today(fields: dict[str, Any]) -> dict[str, Any]:
         words = [verdict["headline"], *verdict.get("details", [])]
         fields = fields | {"verdict": words, "leaders": verdict.get("best", []), "cheapest": verdict.get("cheapest")}
     return fields
-
-
-class _Problem(Exception):
-    """Something in the JSON that is not what the model says."""
 
 
 def _plain(value: Any) -> Any:
@@ -137,63 +155,4 @@ def _plain(value: Any) -> Any:
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
-    return value
-
-
-def _frame(value: Any, where: str) -> pd.DataFrame:
-    if not isinstance(value, dict) or set(value) != {"columns", "rows"}:
-        raise _Problem(f"{where} is not a table")
-    dtypes: dict[str, Any] = {"bool": "bool", "int": "int64", "float": "float64", "str": "str"}
-    try:
-        return pd.DataFrame(
-            {
-                name: pd.Series([row[i] for row in value["rows"]], dtype="object").astype(dtypes[kind])
-                for i, (name, kind) in enumerate(value["columns"].items())
-            }
-        )
-    except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
-        raise _Problem(f"the table {where} cannot be read: {error}") from error
-
-
-def _record(cls: type[Any], value: Any, where: str, **given: Any) -> Any:
-    """Build the dataclass ``cls`` from a JSON object."""
-    if not isinstance(value, dict):
-        raise _Problem(f"{where or 'the file'} is not an object")
-    hints = get_type_hints(cls)
-    unknown = sorted(set(value) - set(hints))
-    if unknown:
-        raise _Problem(f"{where}.{unknown[0]} is unknown".lstrip("."))
-    fields = {k: _typed(hints[k], v, f"{where}.{k}".lstrip(".")) for k, v in value.items()}
-    try:
-        return cls(**fields, **given)
-    except TypeError as error:
-        raise _Problem(f"{where or 'the file'}: {error}") from error
-
-
-def _typed(hint: Any, value: Any, where: str) -> Any:
-    """Return a JSON value as the type ``hint``, one of those that the model uses."""
-    origin, args = get_origin(hint), get_args(hint)
-    if origin in (Union, types.UnionType):
-        if value is None and type(None) in args:
-            return None
-        return _typed(next(a for a in args if a is not type(None)), value, where)
-    if dataclasses.is_dataclass(hint):
-        return _record(hint, value, where)  # type: ignore[arg-type]  # a hint that is a dataclass is a class
-    if hint is pd.DataFrame:
-        return _frame(value, where)
-    if origin is tuple:
-        items = args[:1] * len(value) if isinstance(value, list) and args[1:] == (Ellipsis,) else args
-        if not isinstance(value, list) or len(value) != len(items):
-            raise _Problem(f"{where} is not a list of the right length")
-        return tuple(_typed(a, v, f"{where}[{i}]") for i, (a, v) in enumerate(zip(items, value, strict=True)))
-    if origin is Mapping:
-        if not isinstance(value, dict):
-            raise _Problem(f"{where} is not an object")
-        return {k: _typed(args[1], v, f"{where}.{k}") for k, v in value.items()}
-    if hint is float and value is None:
-        return math.nan
-    if hint is float and (value in ("inf", "-inf") or type(value) is int):
-        return float(value)
-    if type(value) is not hint:
-        raise _Problem(f"{where} is {value!r}, expected {hint.__name__}")
     return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -75,22 +75,19 @@ class Grid:
         """The flags that occur in it, in order of first appearance."""
         return tuple(dict.fromkeys(f for cell in self.cells.values() for f in cell.flags))
 
-    def shared(self, labeling: str) -> tuple[str, ...]:
-        """Return the flags that all cells of a labeling have: they stand beside its name, not beside each number."""
-        cells = [cell for (name, _), cell in self.cells.items() if name == labeling]
-        common = [f for f in cells[0].flags if all(f in cell.flags for cell in cells)] if len(cells) > 1 else []
-        return tuple(f for f in common if f != "by_construction" and f not in self.everywhere)
-
     @property
     def everywhere(self) -> tuple[str, ...]:
         """The flags that all of several cells have: a note says so, and nothing is marked."""
-        cells = list(self.cells.values())
-        return tuple(f for f in self.flags if len(cells) > 1 and all(f in cell.flags for cell in cells))
+        return _common(self.cells.values())
+
+    def shared(self, labeling: str) -> tuple[str, ...]:
+        """Return the flags that all cells of a labeling have: they stand beside its name, not beside each number."""
+        common = _common(cell for cell in self.cells.values() if cell.labeling == labeling)
+        return tuple(f for f in common if f != "by_construction" and f not in self.everywhere)
 
     def own(self, cell: Cell) -> tuple[str, ...]:
         """Return the flags that stand beside a cell's number."""
-        shared = self.shared(cell.labeling)
-        return tuple(f for f in cell.flags if f not in shared and f not in self.everywhere)
+        return tuple(f for f in cell.flags if f not in (*self.shared(cell.labeling), *self.everywhere))
 
     @property
     def notes(self) -> tuple[tuple[str, str], ...]:
@@ -98,9 +95,8 @@ class Grid:
         found = []
         for flag in self.flags:
             names = dict.fromkeys(cell.labeling for cell in self.cells.values() if flag in cell.flags)
-            everywhere = flag in self.everywhere
-            where = "" if everywhere else f" ({', '.join(names)})"
-            found.append(("" if everywhere else marks([flag]), meaning(flag) + where))
+            marked = flag not in self.everywhere
+            found.append((marks([flag]) * marked, meaning(flag) + f" ({', '.join(names)})" * marked))
         return tuple(found)
 
     @property
@@ -118,6 +114,12 @@ class Grid:
     def methods(self) -> tuple[str, ...]:
         """The interval methods that occur in it."""
         return tuple(sorted({c.method for c in self.cells.values() if c.method}))
+
+
+def _common(cells: Iterable[Cell]) -> tuple[str, ...]:
+    """Return the flags that all of several cells have."""
+    first, *others = [cell.flags for cell in cells] or [()]
+    return tuple(f for f in first if others and all(f in flags for flags in others))
 
 
 def grids(results: Results) -> list[Grid]:
@@ -169,15 +171,5 @@ def _cell(key: tuple[str, str], rows: Sequence[dict[str, Any]]) -> Cell:
     remarks = {r["coefficient"]: tuple(f for f in split_flags(r["flags"]) if f not in flags) for r in rows}
     if main is None:
         return Cell(*key, reason="not computed", others=others, remarks=remarks)
-    return Cell(
-        *key,
-        value=main["value"],
-        low=main["ci_low"],
-        high=main["ci_high"],
-        method=main["ci_method"],
-        n=main["n"],
-        reason=main["undefined_reason"],
-        flags=flags,
-        others=others,
-        remarks=remarks,
-    )
+    ends, reason = (main["ci_low"], main["ci_high"]), main["undefined_reason"]
+    return Cell(*key, main["value"], *ends, main["ci_method"], main["n"], reason, flags, others, remarks)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import ClassVar, Final
 
 import pandas as pd
 
@@ -37,7 +37,7 @@ __all__ = [
 QUALITY_MEANS: Final = Table(
     "quality means",
     {"run": "str", "depth": "int", "model": "str", "metric": "str", "value": "float", "n": "int"},
-    {"mode": "str", "abstained": "int", "seems_abstained": "int", "missing": "int", "not_applicable": "int"},
+    {"mode": "str", **dict.fromkeys(("abstained", "seems_abstained", "missing", "not_applicable"), "int")},
 )
 """Mean answer quality per run, depth, model, mode of answering and metric: ``n`` queries have a value; how many answers
 abstained, only read as if they did, are missing (no usable reply), or have no value because the metric does not apply.
@@ -46,15 +46,10 @@ Closed book is depth 0, run ``all``."""
 DETAILS: Final = Table(
     "details",
     {
-        "labeling": "str",
-        "measure": "str",
-        "run": "str",
-        "level": "str",
+        **dict.fromkeys(("labeling", "measure", "run", "level"), "str"),
         "depth": "int",
-        "quality_metric": "str",
-        "model": "str",
-        "tau_b_max": "float",
-        "lacking": "float",
+        **dict.fromkeys(("quality_metric", "model"), "str"),
+        **dict.fromkeys(("tau_b_max", "lacking"), "float"),
     },
     {"queries": "int", "undefined_resamples": "float"},
 )
@@ -338,6 +333,9 @@ class Results:
         cheapest: the cheapest labeling that will do, if one was sought and found.
     """
 
+    # For those who read it from a file with pydantic: of all of its parts.
+    __pydantic_config__: ClassVar = {"extra": "forbid", "arbitrary_types_allowed": True}
+
     title: str
     comparison: pd.DataFrame
     labelings: tuple[LabelingInfo, ...]
@@ -379,10 +377,9 @@ class Results:
         object.__setattr__(self, "comparison", COMPARISON.check(self.comparison))
         object.__setattr__(self, "scores", SCORES.check(self.scores))
         object.__setattr__(self, "quality", QUALITY_MEANS.check(self.quality))
-        if self.differences is not None:
-            object.__setattr__(self, "differences", DIFFERENCES.check(self.differences))
-        if self.details is not None:
-            object.__setattr__(self, "details", DETAILS.check(self.details))
+        for name, table in (("differences", DIFFERENCES), ("details", DETAILS)):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, table.check(getattr(self, name)))
         for name in ("agreement", "models", "modes", "gains", "cases", "widths"):
             object.__setattr__(self, name, plain_columns(getattr(self, name)))
         runs = list(dict.fromkeys(self.comparison["run"]))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
@@ -26,7 +26,7 @@ from judgekit.data.files import write_atomic
 from judgekit.data.tables import ALL
 from judgekit.report import charts, erag_tables, formatting
 from judgekit.report.charts import tokens
-from judgekit.report.grids import HEADLINE, Cell, Grid, at_primary, grids, records
+from judgekit.report.grids import HEADLINE, Cell, Grid, at_primary, grids, records, where
 from judgekit.report.model import Answers, Cost, LabelingInfo, Results, Use
 from judgekit.report.queries import Backing, Packed, pack
 
@@ -49,15 +49,12 @@ def write_html(results: Results, path: str | Path, backing: Backing | None = Non
         (path.parent / "queries").mkdir(parents=True, exist_ok=True)
         for number, block in enumerate(packed.blocks):
             write_atomic(path.parent / "queries" / f"{number:04}.js", f'judgekit.rows({number}, "{block}");\n')
-    write_atomic(path, _render(results, packed))
+    write_atomic(path, shell("report.html", packed, r=results, **_context(results)))
 
 
 def render(results: Results, backing: Backing | None = None) -> str:
     """Return the page as text, without what it cannot hold."""
-    return _render(results, None if backing is None else pack(results, backing))
-
-
-def _render(results: Results, packed: Packed | None) -> str:
+    packed = None if backing is None else pack(results, backing)
     return shell("report.html", packed, r=results, **_context(results))
 
 
@@ -88,20 +85,10 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         finalize=_finalize,
     )
-    for function in (
-        formatting.count,
-        formatting.number,
-        formatting.interval,
-        formatting.money,
-        formatting.seconds,
-        formatting.marks,
-        formatting.meaning,
-        formatting.rewards,
-        formatting.times,
-    ):
-        environment.filters[function.__name__] = function
-    environment.filters |= {"percent": percent}
-    environment.filters |= {"spark": charts.spark, "spark_range": charts.spark_range}
+    shown = (formatting.count, formatting.number, formatting.interval, formatting.money, formatting.seconds,
+             formatting.marks, formatting.meaning, formatting.rewards, formatting.times, percent, charts.spark,
+             charts.spark_range)  # fmt: skip
+    environment.filters |= {function.__name__: function for function in shown}
     return environment
 
 
@@ -112,7 +99,9 @@ def _finalize(value: Any) -> Any:
 
 def _context(results: Results) -> dict[str, Any]:
     every = grids(results)
+    infos: list[LabelingInfo | Answers] = [*results.labelings, *results.answers]
     primary = [g for g in every if g.primary]
+    names = (str(m).rpartition("@")[0] or str(m) for m in results.comparison["measure"].unique())
     return {
         "uses": [_use(results, use) for use in results.uses or [_first(results)]],
         "main": primary,
@@ -122,13 +111,13 @@ def _context(results: Results) -> dict[str, Any]:
         "coefficients": _coefficients(results, primary),
         "differences": _differences(results),
         "per_run": erag_tables.per_run(results),
-        "measures": [m for m in _names(results.comparison["measure"]) if formatting.rewards(m)],
-        "statuses": _statuses([*results.labelings, *results.answers]),
+        "measures": [m for m in dict.fromkeys(names) if formatting.rewards(m)],
+        "statuses": list(dict.fromkeys(["ok", *(s for info in infos for s, n in info.counts.items() if n)])),
         "outside": any(info.outside_pool is not None for info in results.labelings),
         "quality": _quality(results.quality),
         "score_means": _scores(results.scores),
         "generic": partial(_generic, confidence=results.facts.confidence),
-        "ratio": _ratio(results),
+        "ratio": partial(_ratio, [a.at_verdict for a in results.answers if a.at_verdict is not None]),
         "speed_up": partial(erag_tables.speed_up, results),
         "timed": any(erag_tables.speed_up(results, info.spending.standalone) for info in results.labelings),
     }
@@ -142,40 +131,36 @@ def _first(results: Results) -> Use:
 
 def _use(results: Results, use: Use) -> dict[str, Any]:
     """Return the verdict for a use in a sentence, and beside it a row per labeling, the best first."""
-    primary, level = results.primary, USES.get(use.use)
-    fixed = {"level": level, "model": use.model, "measure": primary.measure, "coefficient": HEADLINE}
-    found = [row for row in records(at_primary(results.comparison, primary, **fixed)) if math.isfinite(row["value"])]
-    gains = (
-        {}
-        if results.gains is None or use.use != CHOOSE_RUNS
-        else {row["labeling"]: row for row in records(results.gains) if row["without"] == ""}
-    )
-    spent = {info.name: info.spending.standalone for info in results.labelings}
-    people = {info.name for info in results.labelings if info.people}
-    priced = any(cost.money for cost in spent.values())
+    primary = results.primary
+    fixed = {"level": USES.get(use.use), "model": use.model, "measure": primary.measure, "coefficient": HEADLINE}
+    frame = at_primary(results.comparison, primary, **fixed).dropna(subset="value")
+    found = records(frame.sort_values("value", ascending=False, kind="stable"))
+    found = [row for row in found if "by_construction" not in formatting.split_flags(row["flags"])]
+    gains: dict[str, dict[str, Any]] = {}
+    if results.gains is not None and use.use == CHOOSE_RUNS:
+        gains = {row["labeling"]: row | {"value": row["gain"]} for row in records(where(results.gains, without=""))}
+    known = {info.name: info for info in results.labelings}
+    priced = any(info.spending.standalone.money for info in results.labelings)
     rows: list[dict[str, Any]] = []
-    for row in sorted(found, key=lambda row: -row["value"]):
-        if "by_construction" in formatting.split_flags(row["flags"]):
-            continue
-        cost, gain = spent.get(row["labeling"], Cost()), gains.get(row["labeling"])
-        asked = tokens(cost)
+    for row in found:
+        info, gain = known.get(row["labeling"], LabelingInfo("", "")), gains.get(row["labeling"])
+        cost = info.spending.standalone
+        asked = formatting.money(cost.money, results.currency) if priced else formatting.count(tokens(cost))
         rows.append(
             {
                 "cell": Cell(row["labeling"], row["measure"], row["value"], row["ci_low"], row["ci_high"]),
                 "times": _points(row),
-                "gain": gain and _points(gain | {"value": gain["gain"]}, 1),
-                "cost": formatting.money(cost.money, results.currency) if priced else formatting.count(asked),
+                "gain": gain and _points(gain, 1),
+                "cost": "people" if info.people else asked,
             }
         )
-        if row["labeling"] in people:
-            rows[-1]["cost"] = "people"
     whose = f", by answers of {use.model}" if use.model != primary.model else ""
     return {
         "use": use,
         "title": charts.IN_WORDS.get(use.use, use.use) + whose,
         "advice": _advice(use, len(rows)),
         "does": _DOES.get(use.use, ""),
-        "rows": rows if use.found and len({row["cell"].labeling for row in rows}) == len(rows) else [],
+        "rows": rows if use.found else [],
         "gains": bool(gains),
         "unit": "money" if priced else "tokens",
     }
@@ -215,14 +200,12 @@ def _advice(use: Use, compared: int) -> str:
 
 def _coefficients(results: Results, main: list[Grid]) -> pd.DataFrame:
     """All coefficients of the primary slices, one row per labeling and measure, with what stands behind them."""
-    details = [] if results.details is None else records(results.details)
-    keys = ("labeling", "measure", "run", "level", "depth", "quality_metric", "model")
-    behind = {tuple(row[key] for key in keys): row for row in details}
+    primary, nothing = results.primary, {"tau_b_max": math.nan, "lacking": math.nan}
+    details = [] if results.details is None else records(at_primary(results.details, primary))
+    behind = {tuple(row[key] for key in ("labeling", "measure", "level", "model")): row for row in details}
     rows = []
-    primary = results.primary
     for part, c in ((g, c) for g in main for c in g.cells.values()):
-        cell = (c.labeling, c.measure, primary.run, part.level, primary.depth, primary.metric, part.model)
-        more = behind.get(cell, {"tau_b_max": math.nan, "lacking": math.nan})
+        more = behind.get((c.labeling, c.measure, part.level, part.model), nothing)
         notes = [*map(formatting.meaning, c.flags), c.reason]
         notes += [f"{name}: {formatting.meaning(flag)}" for name, flags in c.remarks.items() for flag in flags]
         rows.append(
@@ -234,11 +217,6 @@ def _coefficients(results: Results, main: list[Grid]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _statuses(infos: Sequence[LabelingInfo | Answers]) -> list[str]:
-    """Return the statuses that something has; ok at least."""
-    return list(dict.fromkeys(["ok", *(s for info in infos for s, n in info.counts.items() if n)]))
-
-
 def _quality(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Per model and metric: runs x depths."""
     out = []
@@ -248,8 +226,7 @@ def _quality(frame: pd.DataFrame) -> list[dict[str, Any]]:
         cells = {(r["run"], r["depth"]): r for r in records(rows)}
         closed = cells.pop((ALL, 0), None)
         depths, runs = sorted({depth for _, depth in cells}), list(dict.fromkeys(run for run, _ in cells))
-        shape = {"model": model, "metric": metric, "depths": depths, "runs": runs}
-        out.append({**shape, "cells": cells, "closed": closed})
+        out.append({"model": model, "metric": metric, "depths": depths, "runs": runs, "cells": cells, "closed": closed})
     return out
 
 
@@ -262,24 +239,12 @@ def _scores(frame: pd.DataFrame) -> pd.DataFrame | None:
     return pd.DataFrame([*rows.values()]) if rows else None
 
 
-def _names(measures: pd.Series) -> list[str]:
-    """Return the measures without their cutoffs, each once."""
-    return list(dict.fromkeys(str(m).rpartition("@")[0] or str(m) for m in measures))
-
-
-def _ratio(results: Results) -> Callable[[Cost], str]:
-    """Return a function that gives the tokens of a cost as a share of the answers that the verdict is about.
-
-    A cost of which only a part is known has no share.
-    """
-    whole = [a.at_verdict for a in results.answers if a.at_verdict is not None]
-
-    def ratio(cost: Cost) -> str:
-        mine, of = tokens(cost), sum(tokens(part) or 0 for part in whole)
-        known = mine is not None and of > 0 and not any(part.unreported for part in (cost, *whole))
-        return f"{mine / of:.0%}" if mine is not None and known else formatting.UNKNOWN
-
-    return ratio
+def _ratio(whole: Sequence[Cost], cost: Cost) -> str:
+    """Return the tokens of a cost as a share of the whole; one of which only a part is known has no share."""
+    mine, of = tokens(cost), sum(tokens(part) or 0 for part in whole)
+    if mine is None or of == 0 or any(part.unreported for part in (cost, *whole)):
+        return formatting.UNKNOWN
+    return f"{mine / of:.0%}"
 
 
 def _differences(results: Results) -> pd.DataFrame | None:

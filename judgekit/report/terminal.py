@@ -19,16 +19,7 @@ from rich.text import Text
 
 from judgekit.analysis.measures import WHOLE_RUN
 from judgekit.analysis.resampling import percent
-from judgekit.report.formatting import (
-    UNDEFINED,
-    clean,
-    count,
-    interval,
-    marks,
-    money,
-    number,
-    seconds,
-)
+from judgekit.report.formatting import UNDEFINED, clean, count, interval, marks, money, number, seconds
 from judgekit.report.grids import Cell, Grid, grids
 from judgekit.report.model import Cost, Results, Spending
 
@@ -92,14 +83,13 @@ def _grid(part: Grid, results: Results, width: int) -> Iterator[RenderableType]:
 
 
 def _cells(part: Grid, measures: Sequence[str], primary: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    table.add_column("labeling", overflow="fold")
+    table = _table("", "labeling")
     for measure in measures:
         style = "bold" if measure == primary else ""
-        table.add_column(Text(clean(measure) + ("*" if measure == primary else "")), justify="right", style=style)
+        table.add_column(_text(measure + "*" * (measure == primary)), justify="right", style=style)
     for labeling in part.labelings:
         shown = [_cell(part, part.cells.get((labeling, measure))) for measure in measures]
-        table.add_row(Text(f"{clean(labeling)} {marks(part.shared(labeling))}".rstrip()), *shown)
+        table.add_row(_text(f"{labeling} {marks(part.shared(labeling))}".rstrip()), *shown)
     return table
 
 
@@ -127,41 +117,46 @@ def _legend(part: Grid, results: Results) -> Iterator[Text]:
 
 
 def _needs(results: Results) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, title="What each labeling needs and gave")
-    table.title_justify, table.title_style = "left", "bold"
-    for name in ("labeling", "references", "LLM", "shares with the answers", "labels", "missing"):
-        table.add_column(name, overflow="fold", justify="right" if name in ("labels", "missing") else "left")
+    table = _table("What each labeling needs and gave", "labeling", "references", "LLM", "shares with the answers")
+    for name in ("labels", "missing"):
+        table.add_column(name, overflow="fold", justify="right")
     for info in results.labelings:
-        table.add_row(
-            *map(Text, map(clean, (info.name, "yes" if info.references else "no", info.model or "none", info.shares))),
-            count(sum(info.counts.values())),
-            count(info.missing),
-        )
+        needs = (info.name, "yes" if info.references else "no", info.model or "none", info.shares)
+        table.add_row(*map(_text, needs), count(sum(info.counts.values())), count(info.missing))
     return table
 
 
 def _costs(results: Results, width: int) -> Group:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, title="What it takes with nothing cached")
-    table.title_justify, table.title_style = "left", "bold"
-    table.add_column("", overflow="fold")
+    table = _table("What it takes with nothing cached", "")
     for name in ("requests", "prompt tokens", "completion tokens", "money", "request seconds", "sent now", "time now"):
         table.add_column(name.replace(" ", "\n"), justify="right", overflow="fold", no_wrap=width >= PLAIN)
     for info in results.labelings:
-        table.add_row(Text(clean(info.name)), *_standalone(info.spending, results.currency))
+        table.add_row(_text(info.name), *_spent(info.spending, results.currency))
     for answers in results.answers:
-        name = f"end to end: {clean(answers.name)}" if len(results.answers) > 1 and answers.name else "end to end"
+        name = f"end to end: {answers.name}" if len(results.answers) > 1 and answers.name else "end to end"
         if answers.at_verdict is not None:
-            row = f"{name}, top {results.primary.depth}"
-            table.add_row(Text(row), *_cost(answers.at_verdict, results.currency), "", "")
-        whole = answers.spending
-        table.add_row(Text(f"{name}, all depths"), *_standalone(whole, results.currency))
+            cells = _cost(answers.at_verdict, results.currency)
+            table.add_row(_text(f"{name}, top {results.primary.depth}"), *cells, "", "")
+        table.add_row(_text(f"{name}, all depths"), *_spent(answers.spending, results.currency))
     return Group(Text(), table, Text())
 
 
-def _standalone(spending: Spending, currency: str) -> tuple[str, ...]:
+def _table(title: str, *columns: str) -> Table:
+    table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, title=title or None)
+    table.title_justify, table.title_style = "left", "bold"
+    for column in table.columns:
+        column.overflow = "fold"
+    return table
+
+
+def _text(text: str) -> Text:
+    return Text(clean(text))
+
+
+def _spent(spending: Spending, currency: str) -> tuple[str, ...]:
     requests, *rest = _cost(spending.standalone, currency)
     again = f" ({count(spending.again)} again)" if spending.again else ""
-    return (requests + again, *rest, *_now(spending))
+    return (requests + again, *rest, count(spending.incurred.requests), seconds(spending.incurred.wall_s))
 
 
 def _cost(cost: Cost, currency: str) -> tuple[str, ...]:
@@ -172,7 +167,3 @@ def _cost(cost: Cost, currency: str) -> tuple[str, ...]:
         money(cost.money, currency, cost.unreported > 0),
         seconds(cost.request_seconds, cost.untimed > 0),
     )
-
-
-def _now(spending: Spending) -> tuple[str, ...]:
-    return count(spending.incurred.requests), seconds(spending.incurred.wall_s)

@@ -97,14 +97,17 @@ def test_a_folder_that_is_none_of_ours_is_an_error(tmp_path: Path):
     ("change", "message"),
     [
         (lambda value: value.update(schema=99), "schema 99"),
-        (lambda value: value.update(colour="red"), "colour is unknown"),
-        (lambda value: value.update(title=3), "title is 3, expected str"),
-        (lambda value: value["facts"].update(queries="many"), "facts.queries is 'many', expected int"),
-        (lambda value: value["primary"].pop("use"), "primary: .*'use'"),
-        (lambda value: value["labelings"][0].update(counts=[]), r"labelings\[0\].counts is not an object"),
-        (lambda value: value.update(quality={"columns": {}}), "quality is not a table"),
-        (lambda value: value["quality"]["rows"][0].pop(), "table quality cannot be read"),
-        (lambda value: value.update(warnings="none"), "warnings is not a list"),
+        (lambda value: value.update(colour="red"), "colour: unexpected"),
+        (lambda value: value.update(title=3), "title: input should be a valid string"),
+        (lambda value: value["facts"].update(queries="many"), "facts.queries: input should be a valid integer"),
+        (lambda value: value["primary"].pop("use"), "primary.use: field required"),
+        (
+            lambda value: value["labelings"][0].update(counts=[]),
+            "labelings.0.counts: .* valid dictionary",
+        ),
+        (lambda value: value.update(quality={"columns": {}}), "quality: input should be an instance of DataFrame"),
+        (lambda value: value["quality"]["rows"][0].pop(), "quality: input should be an instance of DataFrame"),
+        (lambda value: value.update(warnings="none"), "warnings: input should be a valid tuple"),
     ],
 )
 def test_a_damaged_file_is_named_with_the_place(make_results, tmp_path: Path, change, message: str):
