@@ -8,7 +8,6 @@ something is wrong with the settings, and the run stops.
 from __future__ import annotations
 
 import asyncio
-import random
 import re
 import time
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
+from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random_exponential
 
 from judgekit.client.limits import Patience, Watch
 from judgekit.client.routes import count_prompt, wait_ready
@@ -95,6 +95,7 @@ class Client:
         self._limiter = session.limiter(endpoint)
         self._negotiated = session.learned(endpoint)
         self._watch = Watch(endpoint, lambda text: session.note(self._secret.cut(text)), lambda: self._proven)
+        self._wait = wait_random_exponential(multiplier=session.backoff_s, max=_LONGEST * session.backoff_s)
         budget = session.spending.budget
         limited = (budget.max_tokens, budget.max_cost) != (None, None)
         self._estimates = limited or self._limiter.counts_tokens
@@ -148,22 +149,46 @@ class Client:
 
     async def _ask(self, request: Request) -> Outcome:
         patience = Patience(self.endpoint)
-        while isinstance(found := await self._attempt(request, patience), Retry):
+        found = await self._attempt(request, patience)
+        if not isinstance(found, Retry):
+            return found
+        first: list[Retry] = [found]
+
+        async def attempt() -> Outcome | Retry:
+            return first.pop() if first else await self._attempt(request, patience)
+
+        def asks_again(state: RetryCallState) -> Retry | None:
+            found = state.outcome.result() if state.outcome else None
+            return found if isinstance(found, Retry) else None
+
+        def seconds(state: RetryCallState) -> float:
+            again, wait = asks_again(state), min(self._wait(state), self._watch.left(patience))
+            return max((again and again.after) or 0.0, wait)  # some ask to wait 0 s, whatever comes
+
+        def over(state: RetryCallState) -> bool:
             if self._loop.error is not None:
                 raise self._loop.error
-            backoff = self._session.backoff_s * min(_LONGEST, 2 ** (patience.attempts - 1))
-            wait = min(random.uniform(0, backoff), self._watch.left(patience))
-            wait = max(found.after or 0.0, wait)  # some ask to wait 0 s, whatever comes
-            if patience.over(wait):
-                refused = Refused(found.reason + patience.told)
-                if self._proven:
-                    return self._fail(request, refused, found.reason, max(_LATER_ALIKE, 2 * self.endpoint.concurrency))
-                # Nothing was ever answered: whatever the server says each time, it does not answer.
-                return self._fail(request, refused, "", _FIRST_ALIKE)
-            if not found.elsewhere:
-                self._watch.tell_retry(found, patience)
-            await asyncio.sleep(wait)
-        return found
+            return patience.over(state.upcoming_sleep)
+
+        def tell(state: RetryCallState) -> None:
+            if (again := asks_again(state)) is not None and not again.elsewhere:
+                self._watch.tell_retry(again, patience)
+
+        # tenacity comes in after a first failure only: its machinery would be a fifth of the cost of a success
+        found = await AsyncRetrying(
+            retry=retry_if_result(lambda found: isinstance(found, Retry)),
+            wait=seconds,
+            stop=over,
+            before_sleep=tell,
+            retry_error_callback=asks_again,
+        )(attempt)
+        if not isinstance(found, Retry):
+            return found
+        refused = Refused(found.reason + patience.told)
+        if self._proven:
+            return self._fail(request, refused, found.reason, max(_LATER_ALIKE, 2 * self.endpoint.concurrency))
+        # Nothing was ever answered: whatever the server says each time, it does not answer.
+        return self._fail(request, refused, "", _FIRST_ALIKE)
 
     async def _attempt(self, request: Request, patience: Patience) -> Outcome | Retry:
         while True:
