@@ -20,7 +20,7 @@ from judgekit.data.documents import BYTES_PER_TOKEN, Doc, Fields, Unit, estimate
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.plugins import Context, option, read_options
-from judgekit.reading.asking import Asker, merge_waves
+from judgekit.reading.asking import Asker, merge_waves, next_wave
 from judgekit.reading.prompts import Output, Prompt, find_prompt, load_prompt, neutral
 from judgekit.spec import Spec, Value
 from judgekit.wire.jsontext import canonical
@@ -78,42 +78,27 @@ class Answerer:
 
     Attributes:
         endpoint: the downstream LLM.
-        prompt: an answer prompt with ``{passages}``; its closed-book sibling serves queries without documents.
+        prompt: an answer prompt with ``{passages}``.
         fields: how documents are rendered.
-        order: how they stand in the prompt.
-        seed: for ``order="shuffled"``. The order of two documents depends on nothing but seed, query and themselves.
-        context_tokens: the most tokens (by our estimate) that the documents may take, or None.
-        mode: ``together``, or per document and then merged by ``vote`` or by ``merge``, a further request.
-        merge_prompt: the prompt for ``mode="merge"``.
-        closed_prompt: the prompt where there is no document; that which the prompt names by default.
+        options: how they are shown. The order of two documents depends on nothing but seed, query and themselves.
+        closed_prompt: for queries without documents; by default the one that the prompt names.
+        merge_prompt: for ``mode="merge"``; by default the shipped one for answers of this type.
         params: further fields of the request body.
     """
 
     endpoint: Endpoint
     prompt: Prompt
     fields: Fields = "title+text"
-    order: Order = "ranked"
-    seed: int = 0
-    context_tokens: int | None = None
-    mode: Mode = "together"
-    merge_prompt: Prompt | None = None
+    options: Options = Options()
     closed_prompt: Prompt | None = None
+    merge_prompt: Prompt | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         prompt = self.prompt
         if prompt.kind != "answer" or "passages" not in prompt.placeholders:
             raise UsageError(f"the prompt {prompt.name!r} does not answer from passages, as answering needs")
-        if self.context_tokens is not None and self.context_tokens < 1:
-            raise UsageError(f"context_tokens must be at least 1, not {self.context_tokens}")
-        if self.closed_prompt is None:
-            object.__setattr__(self, "closed_prompt", load_prompt(prompt.closed_book))
-        if self.mode == "merge" and self.merge_prompt is None:
-            name = _MERGING.get(prompt.output.type)
-            if name is None:
-                raise UsageError(f"answers of type {prompt.output.type} are merged by mode=vote, not by a prompt")
-            object.__setattr__(self, "merge_prompt", load_prompt(name))
-        closed, merge = self._closed.prompt, self.merge_prompt
+        closed, merge = self._closed.prompt, self._merger.prompt if self._merger else None
         if closed.kind != "answer" or "passages" in closed.placeholders:
             raise UsageError(f"the prompt {closed.name!r} is not a closed-book prompt: it shows passages")
         if merge is not None and merge.kind != "merge":
@@ -131,38 +116,41 @@ class Answerer:
 
     @cached_property
     def _closed(self) -> Asker:
-        assert self.closed_prompt is not None  # filled in when built
-        return Asker(self.endpoint, self.closed_prompt, self.params)
+        return Asker(self.endpoint, self.closed_prompt or load_prompt(self.prompt.closed_book), self.params)
+
+    @cached_property
+    def _merger(self) -> Asker | None:
+        """What merges answers, where a prompt is given or needed."""
+        prompt = self.merge_prompt
+        if prompt is None and self.options.mode == "merge":
+            type_ = self.prompt.output.type
+            if type_ not in _MERGING:
+                raise UsageError(f"answers of type {type_} are merged by mode=vote, not by a prompt")
+            prompt = load_prompt(_MERGING[type_])
+        return None if prompt is None else Asker(self.endpoint, prompt, self.params)
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return the next wave: the question; again, once, what cannot be used; the merging of answers."""
         calls = self._calls(unit)
         askers = [self._asker(docs) for docs in calls]
-        if not replies:
-            return [a.request(self._values(unit, docs)) for a, docs in zip(askers, calls, strict=True)]
-        asked = list(zip(askers, calls, replies, strict=False))
-        if len(replies) == len(calls):
-            again = [a.again(self._values(unit, docs), r) for a, docs, r in asked if a.unsettled(r)]
-            if again:
-                return again
-        if self.mode != "merge" or len(calls) == 1:
-            return []
+        wave = next_wave(
+            [(asker, 0) for asker in askers], lambda: [self._values(unit, docs) for docs in calls], replies
+        )
+        if wave or self._merger is None or self.options.mode != "merge" or len(calls) == 1:
+            return wave
         answers, merging = self._answers(replies, askers)
-        if any(answer.status is not Status.OK for answer in answers):
-            return []  # the whole will be missing, whatever merging says: see `_merged`
         candidates = _candidates(answers)
-        if len(candidates) < 2 or len(merging) > 1:
+        # Where an answer is missing the whole will be, whatever merging says: see `_merged`.
+        if any(answer.status is not Status.OK for answer in answers) or len(candidates) < 2:
             return []
         listed = "\n".join(f"<answer>{neutral(text)}</answer>" for text in candidates)
         values = self._merger.prompt.values(unit.query) | {"answers": listed}
-        if not merging:
-            return [self._merger.request(values)]
-        return [self._merger.again(values, merging[0])] if self._merger.unsettled(merging[0]) else []
+        return next_wave([(self._merger, 0)], lambda: [values], merging)
 
     def most(self, unit: Unit, /) -> int:
         """Return the most requests that a unit takes."""
         calls = len(self._calls(unit))
-        return 2 * (calls + (self.mode == "merge" and calls > 1))
+        return 2 * (calls + (self.options.mode == "merge" and calls > 1))
 
     def asker(self, unit: Unit) -> Asker:
         """Return what asks a unit's one request, where all its documents stand in one prompt."""
@@ -177,29 +165,29 @@ class Answerer:
             if len(calls) == 1
             else self._merged(replies, askers)
         )
-        if self.context_tokens is None:
+        if self.options.context_tokens is None:
             return answer
-        cuts = [fit(docs, self.fields, self.context_tokens) for docs in calls]
+        cuts = [fit(docs, self.fields, self.options.context_tokens) for docs in calls]
         return replace(answer, cut_docs=sum(c.cut_docs for c in cuts), cut_tokens=sum(c.cut_tokens for c in cuts))
 
     def shown(self, unit: Unit) -> tuple[Doc, ...]:
         """Return the documents as one prompt shows them: cut to the budget, in the order asked for."""
-        docs = fit(unit.docs, self.fields, self.context_tokens).docs
-        if self.order == "reversed":
+        docs = fit(unit.docs, self.fields, self.options.context_tokens).docs
+        if self.options.order == "reversed":
             return docs[::-1]
-        if self.order == "shuffled":
+        if self.options.order == "shuffled":
             return tuple(sorted(docs, key=lambda doc: self._draw(unit.query.query_id, doc.doc_id)))
         return docs
 
     def _draw(self, query_id: str, doc_id: str) -> bytes:
-        return hashlib.sha256(f"{self.seed}\0{query_id}\0{doc_id}".encode()).digest()
+        return hashlib.sha256(f"{self.options.seed}\0{query_id}\0{doc_id}".encode()).digest()
 
     def _calls(self, unit: Unit) -> list[tuple[Doc, ...]]:
         """Return the documents of each request of the first wave; one document each where answers are merged."""
-        return [unit.docs] if self.mode == "together" or not unit.docs else [(doc,) for doc in unit.docs]
+        return [unit.docs] if self.options.mode == "together" or not unit.docs else [(doc,) for doc in unit.docs]
 
     def _asker(self, docs: tuple[Doc, ...]) -> Asker:
-        return self._open if docs and fit(docs, self.fields, self.context_tokens).docs else self._closed
+        return self._open if docs and fit(docs, self.fields, self.options.context_tokens).docs else self._closed
 
     def _values(self, unit: Unit, docs: tuple[Doc, ...]) -> dict[str, str]:
         return self._asker(docs).prompt.values(unit.query, self.shown(Unit(unit.query, docs)), self.fields)
@@ -213,11 +201,6 @@ class Answerer:
         outcomes, merging = merge_waves(replies, askers)
         return [self._read(outcome, asker) for outcome, asker in zip(outcomes, askers, strict=True)], merging
 
-    @cached_property
-    def _merger(self) -> Asker:
-        assert self.merge_prompt is not None  # filled in when built
-        return Asker(self.endpoint, self.merge_prompt, self.params)
-
     def _merged(self, replies: Sequence[Outcome], askers: Sequence[Asker]) -> Answer:
         """Merge the answers per document. A missing one makes the whole missing: it was asked for."""
         answers, merging = self._answers(replies, askers)
@@ -226,7 +209,7 @@ class Answerer:
         if missing:
             reason = f"{len(missing)} of {len(askers)} documents gave no answer: {missing[0].reason}"
             return Answer("", missing[0].status, raw, reason)
-        if merging:
+        if merging and self._merger is not None:
             return self._read(merge_waves(merging, [self._merger])[0][0], self._merger)
         votes = Counter(comparable(a.text) for a in answers if not a.abstained)
         if not votes:
@@ -294,24 +277,13 @@ def make_answerer(
         if odd or prompt != DEFAULT_PROMPT:
             what = odd[0] if odd else f"the prompt {prompt!r}"
             raise UsageError(f"endpoint {endpoint.name!r} is an application, which takes no prompt: leave out {what}")
-        return Application(
-            endpoint, fields=context.fields, order=given.order, seed=given.seed, context_tokens=given.context_tokens
-        )
+        return Application(endpoint, fields=context.fields, options=given)
     closed, merge = (
         find_prompt(name, context.path, context.prompts) if name else None
         for name in (given.closed_prompt, given.merge_prompt)
     )
-    return Answerer(
-        endpoint,
-        find_prompt(prompt, context.path, context.prompts),
-        context.fields,
-        given.order,
-        given.seed,
-        given.context_tokens,
-        given.mode,
-        merge,
-        closed,
-    )
+    found = find_prompt(prompt, context.path, context.prompts)
+    return Answerer(endpoint, found, context.fields, given, closed, merge)
 
 
 @dataclass(frozen=True, slots=True)

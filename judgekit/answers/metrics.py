@@ -22,7 +22,7 @@ from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.plugins import option
-from judgekit.reading.asking import Asker, merge_waves
+from judgekit.reading.asking import Asker, merge_waves, next_wave
 from judgekit.reading.prompts import find_prompt, neutral
 from judgekit.reading.verdict import Unread
 from judgekit.wire.types import Endpoint, Outcome, Request
@@ -245,12 +245,15 @@ class _Verdict(AnswerMetric, ABC):
 
     def requests(self, unit: Answered, replies: Sequence[Outcome], /) -> list[Request]:
         """Return the question about the answer; again, once, if the reply cannot be used."""
-        if self.known(unit) or len(replies) > 1 or (replies and not self._asker.unsettled(replies[0])):
+        if self.known(unit):
             return []
+        return next_wave([(self._asker, 0)], lambda: [self._values(unit)], replies)
+
+    def _values(self, unit: Answered) -> dict[str, str]:
         values = self._asker.prompt.values(unit.query, unit.docs) | {"answer": neutral(unit.answer.text)}
         if self.needs_references:
             values["references"] = "\n".join(neutral(" ".join(text.split())) for text in unit.query.answers)
-        return [self._asker.again(values, replies[0]) if replies else self._asker.request(values)]
+        return values
 
     def read(self, unit: Answered, replies: Sequence[Outcome], /) -> Score:
         """Return the verdict, or why there is none."""

@@ -16,7 +16,7 @@ from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.labelers.base import Label, Labeler, Needs, Unit
 from judgekit.plugins import option
-from judgekit.reading.asking import Asker, merge_waves
+from judgekit.reading.asking import Asker, merge_waves, next_wave
 from judgekit.reading.logprobs import distribution
 from judgekit.reading.prompts import Prompt, find_prompt
 from judgekit.reading.verdict import Unread
@@ -202,16 +202,9 @@ class Judge(Labeler):
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return one request per voice; then again those whose replies cannot be used, each once."""
-        if len(replies) > len(self._askers):
-            return []
         asked = self._askers
-        open_ = [(*one, r) for one, r in zip(asked, replies, strict=True) if one[0].unsettled(r)] if replies else []
-        if replies and not open_:
-            return []
-        values = self._prompt.values(unit.query, unit.docs, self.rendering)
-        if not replies:
-            return [asker.request(values, sample=sample) for asker, sample in asked]
-        return [asker.again(values, reply, sample=sample) for asker, sample, reply in open_]
+        shown = self._prompt.values
+        return next_wave(asked, lambda: [shown(unit.query, unit.docs, self.rendering)] * len(asked), replies)
 
     def most(self, unit: Unit, /) -> int:
         """Return the most requests that a unit takes."""

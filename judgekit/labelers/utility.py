@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal, Self
 
-from judgekit.answers.answerer import Answerer, make_answerer
+from judgekit.answers.answerer import Answerer, Options, make_answerer
 from judgekit.answers.quality import Answered, AnswerMetric, Score, metric
 from judgekit.answers.reading import Answer
 from judgekit.data.documents import Fields
@@ -113,10 +113,11 @@ class Utility(Labeler):
         """The downstream LLM with its prompt."""
         endpoint = self.context.endpoint(self.endpoint)
         if endpoint.application and self.read == "text":
-            options = {} if self.context_tokens is None else {"context_tokens": self.context_tokens}
-            return make_answerer(endpoint, self.prompt, self.context, options)
+            given = {} if self.context_tokens is None else {"context_tokens": self.context_tokens}
+            return make_answerer(endpoint, self.prompt, self.context, given)
         params = {"logprobs": True, "top_logprobs": _TOP_LOGPROBS} if self.read == "logprobs" else {}
-        return Answerer(endpoint.llm, self._prompt, self.rendering, context_tokens=self.context_tokens, params=params)
+        options = Options(context_tokens=self.context_tokens)
+        return Answerer(endpoint.llm, self._prompt, self.rendering, options, params=params)
 
     @cached_property
     def _metric(self) -> AnswerMetric | None:
@@ -162,20 +163,18 @@ class Utility(Labeler):
         if self._needs_references and not unit.query.answers:
             return []
         asked = self._asked(unit)
-        if not replies:
-            return [self._sampled(u, [], sample) for u, sample in asked]
-        if len(replies) == len(asked):
-            first = zip(asked, replies, strict=True)
-            again = [self._sampled(u, [r], sample) for (u, sample), r in first if self._answerer.asker(u).unsettled(r)]
-            if again:
-                return again
+        if len(replies) <= len(asked):
+            so_far = [[reply] for reply in replies] or [[]] * len(asked)
+            wave = [
+                replace(request, sample=sample) if sample else request
+                for (u, sample), said in zip(asked, so_far, strict=True)
+                for request in self._answerer.requests(u, said)
+            ]
+            if wave:
+                return wave
         if self._metric is None or self._metric.endpoint is None:
             return []
         return self._rated(self._metric, unit, replies)[0]
-
-    def _sampled(self, unit: Unit, replies: Sequence[Outcome], sample: int) -> Request:
-        request = self._answerer.requests(unit, replies)[0]
-        return replace(request, sample=sample) if sample else request
 
     def most(self, unit: Unit, /) -> int:
         """Return the most requests that a unit takes; a metric that asks an LLM asks at most twice about an answer."""

@@ -10,7 +10,7 @@ from typing import Final
 from judgekit.client.session import Session
 from judgekit.errors import UsageError
 from judgekit.people.tasks import Sample, Task
-from judgekit.reading.asking import Asker, merge_waves
+from judgekit.reading.asking import Asker, merge_waves, next_wave
 from judgekit.reading.prompts import neutral
 from judgekit.reading.verdict import Unread
 from judgekit.wire.types import Outcome, Request
@@ -49,13 +49,8 @@ class Preferring:
 
     def requests(self, task: Task, replies: Sequence[Outcome], /) -> list[Request]:
         """Return the question in both orders; then again, once, where a reply cannot be used."""
-        orders = [self._values(task, turned) for turned in (False, True)]
-        if not replies:
-            return [self.asker.request(values) for values in orders]
-        if len(replies) > len(orders):
-            return []
-        pairs = zip(orders, replies, strict=True)
-        return [self.asker.again(values, reply) for values, reply in pairs if self.asker.unsettled(reply)]
+        asked = [(self.asker, 0), (self.asker, 0)]
+        return next_wave(asked, lambda: [self._values(task, turned) for turned in (False, True)], replies)
 
     def most(self, task: Task, /) -> int:
         """Return the most requests about a task."""

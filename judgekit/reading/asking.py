@@ -10,7 +10,7 @@ verdict is not in the form that was asked for, as the next turn of the conversat
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, TypeVar
@@ -23,7 +23,7 @@ from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.shapes import shaped
 from judgekit.wire.types import Endpoint, Outcome, Program, Reply, Request
 
-__all__ = ["GROWTH", "Asker", "merge_waves", "play"]
+__all__ = ["GROWTH", "Asker", "merge_waves", "next_wave", "play"]
 
 U = TypeVar("U")
 
@@ -139,6 +139,25 @@ class Asker:
 
 def _named(pieces: list[bytes]) -> list[bytes | str]:
     return [piece.decode() if place % 2 else piece for place, piece in enumerate(pieces)]
+
+
+def next_wave(
+    asked: Sequence[tuple[Asker, int]], values: Callable[[], Sequence[Mapping[str, str]]], replies: Sequence[Outcome]
+) -> list[Request]:
+    """Return the first wave; then again, once, what cannot be used; then [].
+
+    Args:
+        asked: who asks, and as which sample: one entry per request.
+        values: returns text per placeholder for each of them; called only where something is asked.
+        replies: what became of the requests so far.
+    """
+    if not replies:
+        return [asker.request(text, sample=sample) for (asker, sample), text in zip(asked, values(), strict=True)]
+    if len(replies) > len(asked):
+        return []
+    unsettled = [place for place, (asker, _) in enumerate(asked) if asker.unsettled(replies[place])]
+    texts = values() if unsettled else ()
+    return [asked[i][0].again(texts[i], replies[i], sample=asked[i][1]) for i in unsettled]
 
 
 def merge_waves(replies: Sequence[Outcome], askers: Sequence[Asker]) -> tuple[list[Outcome], Sequence[Outcome]]:

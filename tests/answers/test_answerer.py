@@ -17,7 +17,6 @@ from judgekit.answers.reading import Answer
 from judgekit.data.documents import Doc, Query, Unit, estimate_tokens, render
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.reading.prompts import load_prompt
 from judgekit.wire.types import Failure, Outcome, Request
 from tests.labelers.scripted import CUT, REFUSED, Here, Says, outcome
 
@@ -291,11 +290,6 @@ def test_a_budget_too_small_for_any_document_is_closed_book_and_says_what_was_cu
 def test_mistakes_end_in_a_sentence(prompt: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         answerer(prompt, **options)
-
-
-def test_a_budget_must_be_positive_in_code_too() -> None:
-    with pytest.raises(UsageError, match="context_tokens must be at least 1"):
-        Answerer(Here().endpoint(None), load_prompt("answer-short"), context_tokens=0)
 
 
 def test_prompts_of_ones_own_are_found_beside_the_experiment(tmp_path: Path) -> None:
