@@ -223,17 +223,13 @@ class Watch:
         self._slowest_s = 0.0
         self._tell_from: dict[str, float] = {}
 
-    def idle(self) -> None:
-        """Note that nothing was asked for a while, so that what failed before says nothing of what comes."""
-        self._failing_since = None
-
     def heard(self, seconds: float) -> None:
         """Note that a response came, whatever it says, that many seconds after its request."""
         self._heard_at = self.now()
         self._slowest_s = max(self._slowest_s, seconds)
 
     def answered(self) -> None:
-        """Note something better than a passing failure."""
+        """Note something better than a passing failure, or that nothing was asked for a while."""
         self._failing_since = None
 
     def failed(self, again: Retry) -> str | None:

@@ -41,7 +41,6 @@ __all__ = [
     "openai_options",
 ]
 
-
 SAMPLE: Final[ContextVar[int]] = ContextVar("SAMPLE", default=0)
 """Which of several replies to one body the request that is being sent is for."""
 
@@ -95,6 +94,7 @@ class HttpTransport:
             ConfigError: see `api_key` and `proxy_for`.
         """
         key = api_key(endpoint) or key
+        self._endpoint = endpoint
         self._proxy = _proxy(endpoint, note)
         self._url = URL(endpoint.base_url if endpoint.kind == "route" else url_below(endpoint.base_url, endpoint.path))
         self._base = URL(url_below(endpoint.base_url, ""))
@@ -117,24 +117,7 @@ class HttpTransport:
             TooLargeError: the response, unpacked, has more bytes than a reply may have.
             ConnectionError: the connection broke before the whole response was there.
         """
-        client = self._client or self._open()
-        try:
-            async with client.post(self._url, data=body, headers=_of_sample(), allow_redirects=False) as response:
-                data = bytearray()
-                async for part in response.content.iter_any():
-                    data += part
-                    if len(data) > endpoint.max_reply_bytes:
-                        response.close()
-                        raise TooLargeError(endpoint)
-                return response.status, response.headers, bytes(data)
-        except aiohttp.ClientHttpProxyError as problem:
-            raise NotConnectedError(f"{self._through} answered {problem.status} {problem.message}") from None
-        except aiohttp.ClientConnectorError as problem:
-            raise NotConnectedError(_why(problem, self._through)) from None
-        except aiohttp.ConnectionTimeoutError:
-            raise NotConnectedError(f"{self._through}: no answer within {_CONNECT_S:g} s") from None
-        except aiohttp.ClientError as problem:
-            raise ConnectionError(f"the connection broke: {problem or type(problem).__name__}") from None
+        return await self._exchange("POST", self._url, body, _of_sample())
 
     async def fetch(self, path: str, body: bytes | None = None, *, beside: bool = False) -> tuple[int, bytes]:
         """GET a route of the server below its base URL, or beside the last part of that (``/v1``); POST a body to it.
@@ -143,15 +126,31 @@ class HttpTransport:
             The status and what was answered.
 
         Raises:
-            ConnectionError: no connection was made, or it broke.
+            OSError: see `send`.
         """
         address = ((self._base.parent if beside else self._base) / path).with_query(self._base.query)
+        status, _, data = await self._exchange("POST" if body else "GET", address, body)
+        return status, data
+
+    async def _exchange(
+        self, method: str, address: URL, body: bytes | None, headers: Mapping[str, str] | None = None
+    ) -> tuple[int, Mapping[str, str], bytes]:
         client = self._client or self._open()
         try:
-            async with client.request("POST" if body else "GET", address, data=body, allow_redirects=False) as response:
-                return response.status, await response.read()
+            async with client.request(method, address, data=body, headers=headers, allow_redirects=False) as response:
+                data = bytearray()
+                async for part in response.content.iter_any():
+                    data += part
+                    if len(data) > self._endpoint.max_reply_bytes:
+                        response.close()
+                        raise TooLargeError(self._endpoint)
+                return response.status, response.headers, bytes(data)
+        except aiohttp.ClientHttpProxyError as problem:
+            raise NotConnectedError(f"{self._through} answered {problem.status} {problem.message}") from None
         except aiohttp.ClientConnectorError as problem:
             raise NotConnectedError(_why(problem, self._through)) from None
+        except aiohttp.ConnectionTimeoutError:
+            raise NotConnectedError(f"{self._through}: no answer within {_CONNECT_S:g} s") from None
         except aiohttp.ClientError as problem:
             raise ConnectionError(f"the connection broke: {problem or type(problem).__name__}") from None
 

@@ -148,11 +148,10 @@ def test_the_last_attempt_of_a_run_that_waits_long_in_between_comes_when_patienc
 
 def test_any_answer_and_any_idle_time_begin_the_patience_anew(clock: Clock, told: list[str]) -> None:
     watch, _ = make(clock, told)
-    for begin in (watch.answered, watch.idle):
-        watch.failed(BUSY)
-        clock.now += 1000
-        begin()
-        assert watch.failed(BUSY) is None
+    watch.failed(BUSY)
+    clock.now += 1000
+    watch.answered()
+    assert watch.failed(BUSY) is None
 
 
 def test_a_request_is_tried_again_as_long_as_the_next_attempt_lies_within_its_patience(
