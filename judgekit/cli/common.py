@@ -83,8 +83,8 @@ def show_plan(plans: Mapping[str, Plan], prices: Prices, command: str = "", *, a
     counted = run_sync(bytes_per_token(plans["all"].lacking))
     rows: dict[str, dict[str, Any]] = {}
     for name, plan in plans.items():
-        plan.measure(counted)
-        money = plan.money(price, counted, GROWTH)
+        plan.bytes_per_token = counted
+        money = plan.money(price, GROWTH)
         limit = None if plan.up_to is None else plan.up_to - plan.cached
         rows[name] = {
             "units": plan.units,

@@ -9,13 +9,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Self
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, Self
 
 from judgekit.errors import BudgetError, UsageError
 from judgekit.wire.types import Endpoint
 
-__all__ = ["Amount", "Budget", "Price", "Prices", "Spending", "Usage"]
+__all__ = ["Amount", "Amounts", "Budget", "Price", "Prices", "Spending", "Usage"]
+
+Amounts = tuple[float, float, float]
+"""Requests, tokens, money."""
+
+_BEYOND: Final = (
+    "the budget of {most} requests is used up",
+    "the next request (about {one} tokens) would exceed the budget of {most} tokens: {spent} are used",
+    "the next request (about {one:.6g}) would exceed the budget of {most:g}: {spent:.6g} are spent",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +87,15 @@ class Amount:
         elif usage is not None and self.money is not None:
             self.money += price.of(*usage)
 
+    @property
+    def taken(self) -> Amounts:
+        """Requests, tokens and money, as far as they are known."""
+        return self.requests, self.prompt_tokens + self.completion_tokens, self.money or 0.0
+
     def __add__(self, other: Amount) -> Amount:
-        return Amount(
-            self.requests + other.requests,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            None if self.money is None or other.money is None else self.money + other.money,
-            self.unreported + other.unreported,
-            self.seconds + other.seconds,
-            self.untimed + other.untimed,
-        )
+        names = [one.name for one in fields(Amount) if one.name != "money"]
+        sums = {name: getattr(self, name) + getattr(other, name) for name in names}
+        return Amount(**sums, money=None if self.money is None or other.money is None else self.money + other.money)
 
 
 @dataclass(slots=True)
@@ -125,15 +133,7 @@ class Usage:
         return usage
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.standalone + other.standalone,
-            self.incurred + other.incurred,
-            self.wall_s + other.wall_s,
-            self.sent + other.sent,
-            self.cached + other.cached,
-            self.failed + other.failed,
-            self.again + other.again,
-        )
+        return Usage(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(Usage)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,46 +144,54 @@ class Budget:
     max_tokens: int | None = None
     max_cost: float | None = None
 
+    @property
+    def limits(self) -> tuple[int | None, int | None, float | None]:
+        """The most requests, tokens and money."""
+        return self.max_requests, self.max_tokens, self.max_cost
+
+    def plus(self, more: Amounts) -> Budget:
+        """Return it with so much more; it never falls below 0."""
+        grown: list[Any] = [
+            None if most is None else max(0, most + one) for most, one in zip(self.limits, more, strict=True)
+        ]
+        return Budget(*grown)
+
     def less(self, spent: Amount) -> Budget:
         """Return what is left of it."""
-        requests, tokens, cost = self.max_requests, self.max_tokens, self.max_cost
-        used = spent.prompt_tokens + spent.completion_tokens
-        return Budget(
-            None if requests is None else max(0, requests - spent.requests),
-            None if tokens is None else max(0, tokens - used),
-            None if cost is None else max(0.0, cost - (spent.money or 0.0)),
-        )
+        requests, tokens, money = spent.taken
+        return self.plus((-requests, -tokens, -money))
+
+    def __str__(self) -> str:
+        limits = zip(self.limits, ("requests", "tokens", "money"), strict=True)
+        return ", ".join(f"{most:g} {name}" for most, name in limits if most is not None)
 
     def __bool__(self) -> bool:
-        return (self.max_requests, self.max_tokens, self.max_cost) != (None, None, None)
+        return self.limits != (None, None, None)
 
 
 class Spending:
-    """Keeps to the budget of a session: what was spent, and what the requests in flight may yet cost."""
+    """Keeps to the budget of a session.
+
+    Attributes:
+        budget: the most that may be spent.
+        spent: requests, tokens and money so far.
+    """
 
     def __init__(self, budget: Budget, prices: Prices) -> None:
         self.budget = budget
+        self.spent: Amounts = (0, 0, 0.0)
         self._prices = prices
-        self._requests = 0
-        self._tokens, self._money = 0, 0.0
-        self._tokens_in_flight, self._money_in_flight = 0, 0.0
+        self._in_flight: Amounts = (0, 0, 0.0)
         self._waiting: list[asyncio.Future[None]] = []
-
-    @property
-    def spent(self) -> tuple[float, float, float]:
-        """Requests, tokens and money so far."""
-        return self._requests, self._tokens, self._money
 
     def count(self, amount: Amount) -> None:
         """Count what was spent elsewhere."""
-        self._requests += amount.requests
-        self._tokens += amount.prompt_tokens + amount.completion_tokens
-        self._money += amount.money or 0.0
+        self.spent = _sum(self.spent, amount.taken)
 
     @property
     def money(self) -> float | None:
         """The money so far; None where no price is known."""
-        return self._money if self._prices else None
+        return self.spent[2] if self._prices else None
 
     def price(self, endpoint: Endpoint) -> Price | None:
         """Return the price of an endpoint, if the user gave one."""
@@ -201,6 +209,11 @@ class Spending:
                 " and the price table has none"
             )
 
+    def needed(self, endpoint: Endpoint, estimate: tuple[int, int]) -> Amounts:
+        """Return what a request of that many (prompt, completion) tokens takes."""
+        price = self.price(endpoint)
+        return 1, sum(estimate), price.of(*estimate) if price else 0.0
+
     async def reserve(self, endpoint: Endpoint, estimate: tuple[int, int]) -> None:
         """Set aside what the next request may cost, (prompt, completion) tokens estimated.
 
@@ -210,46 +223,31 @@ class Spending:
         Raises:
             BudgetError: it would exceed the budget beside what is spent already.
         """
-        while not self._reserved(endpoint, estimate):
+        need = self.needed(endpoint, estimate)
+        while not self._reserved(need):
             settled = asyncio.get_running_loop().create_future()
             self._waiting.append(settled)
             await settled
 
-    def _reserved(self, endpoint: Endpoint, estimate: tuple[int, int]) -> bool:
-        budget = self.budget
-        price = self.price(endpoint)
-        money = price.of(*estimate) if price else 0.0
-        tokens = sum(estimate)
-        if budget.max_requests is not None and self._requests + 1 > budget.max_requests:
-            raise BudgetError(f"the budget of {budget.max_requests} requests is used up")
-        if budget.max_tokens is not None and self._tokens + tokens > budget.max_tokens:
-            raise BudgetError(
-                f"the next request (about {tokens} tokens) would exceed the budget of {budget.max_tokens} tokens:"
-                f" {self._tokens} are used"
-            )
-        if budget.max_cost is not None and self._money + money > budget.max_cost:
-            raise BudgetError(
-                f"the next request (about {money:.6g}) would exceed the budget of {budget.max_cost:g}:"
-                f" {self._money:.6g} are spent"
-            )
-        if budget.max_tokens is not None and self._tokens + self._tokens_in_flight + tokens > budget.max_tokens:
+    def _reserved(self, need: Amounts) -> bool:
+        limits = list(zip(self.budget.limits, self.spent, self._in_flight, need, _BEYOND, strict=True))
+        for most, spent, _, one, beyond in limits:
+            if most is not None and spent + one > most:
+                raise BudgetError(beyond.format(most=most, one=one, spent=spent))
+        if any(most is not None and spent + flying + one > most for most, spent, flying, one, _ in limits):
             return False
-        if budget.max_cost is not None and self._money + self._money_in_flight + money > budget.max_cost:
-            return False
-        self._requests += 1
-        self._tokens_in_flight += tokens
-        self._money_in_flight += money
+        self._in_flight = _sum(self._in_flight, need)
         return True
 
     def settle(self, endpoint: Endpoint, estimate: tuple[int, int], usage: tuple[int, int] | None) -> None:
         """Replace an estimate by what was used, as far as that is known; None is nothing."""
-        price = self.price(endpoint)
-        self._tokens_in_flight -= sum(estimate)
-        self._tokens += sum(usage or ())
-        if price:
-            self._money_in_flight -= price.of(*estimate)
-            self._money += price.of(*usage) if usage else 0.0
+        self._in_flight = _sum(self._in_flight, self.needed(endpoint, estimate), -1)
+        self.spent = _sum(self.spent, self.needed(endpoint, usage or (0, 0)))
         for settled in self._waiting:
             if not settled.done():
                 settled.set_result(None)
         self._waiting.clear()
+
+
+def _sum(some: Amounts, others: Amounts, times: int = 1) -> Amounts:
+    return some[0] + times * others[0], some[1] + times * others[1], some[2] + times * others[2]

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from judgekit.client.budget import Budget, Prices, Spending
+from judgekit.client.budget import Amounts, Budget, Prices, Spending
 from judgekit.client.limits import Limiter
 from judgekit.errors import BudgetError
 from judgekit.progress import Event
@@ -30,8 +30,8 @@ _DEAD_S: Final = 5.0
 _DRAWS: Final = 32
 """A draw is at most this part of what is left, divided by those who draw, so that little of it lies idle."""
 
-Amounts = tuple[float, float, float]
-"""Requests, tokens, money."""
+Told = tuple[str, dict[str, Event], list[str]]
+"""What a session works on, how far each of its stages is, and new messages for the user."""
 
 
 def shares(total: int, wants: Mapping[str, int]) -> dict[str, int]:
@@ -83,14 +83,14 @@ class Leases:
         self,
         who: str,
         needs: Mapping[str, tuple[int, int]],
-        told: tuple[str, dict[str, Event], list[str]],
+        told: Told,
     ) -> dict[str, tuple[int, float, float]] | None:
         """Return the slots and rates of a session by endpoint, or None if it has to stop.
 
         Args:
             who: the session.
             needs: by endpoint name, how many requests are in flight and how many wait.
-            told: what it works on, how far each of its stages is, and new messages for the user.
+            told: how far it is.
         """
         now = self._clock()
         for name in [name for name, holder in self._holders.items() if now - holder.seen > _DEAD_S]:
@@ -118,13 +118,13 @@ class Leases:
         held = sum(max(h.slots.get(name, 0), h.active.get(name, 0)) for h in others)
         mine.slots[name] = max(0, min(fair[who], most - held))
         part = fair[who] / max(1, sum(fair.values()))
-        mine.rates[name] = (0.0, 0.0)
+        given = []
         for at, rate in enumerate(rates):
             free = rate if math.isinf(rate) else rate - sum(h.rates.get(name, (0.0, 0.0))[at] for h in others)
             aim = rate if math.isinf(rate) else rate * part
             # Who began at a trickle would wait for its first moments long after others let go.
-            now = min(aim, free) if free >= aim / 2 else 0.0
-            mine.rates[name] = (now, 0.0) if at == 0 else (mine.rates[name][0], now)
+            given.append(min(aim, free) if free >= aim / 2 else 0.0)
+        mine.rates[name] = given[0], given[1]
 
     def draw(self, who: str, need: Amounts) -> Amounts | None:
         """Return a part of the budget, at least what is needed; None where so much is not left."""
@@ -138,7 +138,7 @@ class Leases:
         holder.drawn = (drawn[0], drawn[1], drawn[2])
         return given[0], given[1], given[2]
 
-    def leave(self, who: str, spent: Amounts, told: tuple[str, dict[str, Event], list[str]]) -> None:
+    def leave(self, who: str, spent: Amounts, told: Told) -> None:
         """Take back everything from a session that ended."""
         self.renew(who, {}, told)
         holder = self._holders.pop(who)
@@ -180,47 +180,29 @@ class _Drawn(Spending):
     """A budget of which everybody draws a little at a time."""
 
     def __init__(self, lease: Lease, prices: Prices) -> None:
-        whole = lease.budget
-        begin = [None if most is None else 0 for most in (whole.max_requests, whole.max_tokens, whole.max_cost)]
+        begin: list[Any] = [None if most is None else 0 for most in lease.budget.limits]
         super().__init__(Budget(*begin), prices)
         self._lease, self._one = lease, asyncio.Lock()
 
     async def reserve(self, endpoint: Endpoint, estimate: tuple[int, int]) -> None:
         """Set aside what the next request may cost, drawing more where what was drawn leaves no room."""
-        if not self.budget:
-            return
+        need = self.needed(endpoint, estimate)
         async with self._one:
-            while not self._fits(endpoint, estimate):
-                price = self.price(endpoint)
-                need = (1.0, float(sum(estimate)), price.of(*estimate) if price else 0.0)
+            while not self._fits(need):
                 more = await self._lease.owner("draw", self._lease.who, need)
                 if more is not None:
-                    self._grow(more)
-                else:
-                    try:
-                        await super().reserve(endpoint, estimate)  # waits for what those in flight really take
-                        return
-                    except BudgetError:
-                        raise BudgetError(f"the budget that all workers share is used up: {self._whole}") from None
+                    self.budget = self.budget.plus(more)
+                    continue
+                try:
+                    return await super().reserve(endpoint, estimate)  # waits for what those in flight really take
+                except BudgetError:
+                    raise BudgetError(f"the budget that all workers share is used up: {self._lease.budget}") from None
 
-    def _fits(self, endpoint: Endpoint, estimate: tuple[int, int]) -> bool:
+    def _fits(self, need: Amounts) -> bool:
         try:
-            return self._reserved(endpoint, estimate)
+            return self._reserved(need)
         except BudgetError:
             return False
-
-    def _grow(self, more: Amounts) -> None:
-        now = (self.budget.max_requests, self.budget.max_tokens, self.budget.max_cost)
-        grown = [None if most is None else most + one for most, one in zip(now, more, strict=True)]
-        self.budget = Budget(
-            None if grown[0] is None else int(grown[0]), None if grown[1] is None else int(grown[1]), grown[2]
-        )
-
-    @property
-    def _whole(self) -> str:
-        whole = self._lease.budget
-        parts = {"requests": whole.max_requests, "tokens": whole.max_tokens, "money": whole.max_cost}
-        return ", ".join(f"{most:g} {name}" for name, most in parts.items() if most is not None)
 
 
 class Lease:
@@ -248,7 +230,7 @@ class Lease:
         self.spending = _Drawn(self, prices)
         return self.spending
 
-    async def keep(self, told: tuple[str, dict[str, Event], list[str]]) -> None:
+    async def keep(self, told: Told) -> None:
         """Renew for ever, until everything has to stop; then wait for what is in flight, which is paid for."""
         while True:
             self._wake.clear()
@@ -273,6 +255,6 @@ class Lease:
         for endpoint, limiter in self.limiters.items():
             limiter.resize(*given.get(endpoint.name, (0, math.inf, math.inf)))
 
-    async def leave(self, told: tuple[str, dict[str, Event], list[str]]) -> None:
+    async def leave(self, told: Told) -> None:
         """Give everything back."""
         await self.owner("leave", self.who, self.spending.spent if self.spending else (0.0, 0.0, 0.0), told)

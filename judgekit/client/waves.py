@@ -7,14 +7,12 @@ a plan counts it, and a batch file holds it.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from judgekit.client.budget import Price
 from judgekit.wire.types import Endpoint, Outcome, Program, Reply, Request, most_requests
@@ -24,9 +22,6 @@ __all__ = ["CHUNK", "Distinct", "Job", "Lacking", "Plan", "begin", "follow", "mi
 CHUNK: Final = 64
 """Units that are looked up at once: more would live long enough to be work for the garbage collector, and would keep
 the requests in flight waiting."""
-
-_FEW: Final = 12
-"""Below that many keys, numpy's overhead is larger than that of looking them up one by one."""
 
 _BYTES: Final = 4
 """Of a request, for each token of its prompt, where no server counts."""
@@ -143,42 +138,40 @@ class Plan:
         units: how many.
         requests: distinct requests.
         cached: those that the store holds.
-        prompt_tokens: of those that it lacks, estimated at four bytes a token unless a server counted some (`measure`).
         further: the most requests that may follow them: replies that are not there yet may have to be asked for again,
             or lead to other questions; None where that is not known.
         lacking: those that the store lacks, by endpoint.
+        bytes_per_token: of their bodies, for endpoints whose servers counted some; four elsewhere.
     """
 
     units: int = 0
     requests: int = 0
     cached: int = 0
-    prompt_tokens: int = 0
     further: int | None = 0
     lacking: dict[Endpoint, Lacking] = field(default_factory=dict)
+    bytes_per_token: Mapping[Endpoint, float] = field(default_factory=dict)
 
-    def measure(self, bytes_per_token: Mapping[Endpoint, float]) -> None:
-        """Estimate tokens by what servers counted of some requests."""
-        self.prompt_tokens = sum(self._tokens(bytes_per_token).values())
+    @property
+    def prompt_tokens(self) -> int:
+        """Of the requests that the store lacks, by estimate."""
+        return sum(self._tokens(endpoint) for endpoint in self.lacking)
 
-    def _tokens(self, bytes_per_token: Mapping[Endpoint, float]) -> dict[Endpoint, int]:
-        return {e: round(one.size / bytes_per_token.get(e, _BYTES)) for e, one in self.lacking.items()}
+    def _tokens(self, endpoint: Endpoint) -> int:
+        return round(self.lacking[endpoint].size / self.bytes_per_token.get(endpoint, _BYTES))
 
-    def money(
-        self, price: Callable[[Endpoint], Price | None], bytes_per_token: Mapping[Endpoint, float], growth: int
-    ) -> tuple[float, float | None] | None:
+    def money(self, price: Callable[[Endpoint], Price | None], growth: int) -> tuple[float, float | None] | None:
         """Return the least and the most money that it takes; the least is that of the prompts.
 
         Args:
             price: of an endpoint, if there is one.
-            bytes_per_token: of endpoints whose servers counted.
             growth: how much more room a reply gets that has to be asked for again.
 
         Returns:
             None where a price is unknown; the most is None where a reply or the number of requests has no limit.
         """
         least, most, worst = 0.0, 0.0, 0.0
-        for endpoint, tokens in self._tokens(bytes_per_token).items():
-            paid, one = price(endpoint), self.lacking[endpoint]
+        for endpoint, one in self.lacking.items():
+            paid, tokens = price(endpoint), self._tokens(endpoint)
             if paid is None:
                 return None
             least += paid.of(tokens, 0)
@@ -217,7 +210,6 @@ def missing(units: Iterable[U], program: Program[U], lookup: Lookup, plan: Plan)
                 if key in stored:
                     plan.cached += 1
                 else:
-                    plan.prompt_tokens += len(request.body) // _BYTES
                     plan.lacking.setdefault(request.endpoint, Lacking()).add(request.body)
                     lacking.append(request)
 
@@ -238,49 +230,29 @@ class Distinct:
     """
 
     def __init__(self, recent: int = 1 << 12) -> None:
-        """Start empty; ``recent`` keys are kept in a Python set before they are packed."""
-        self._limit = recent
+        """Start empty; ``recent`` keys, or an eighth of all, are kept in a Python set before they are packed."""
+        self._least = recent
         self._recent: set[int] = set()
-        self._sorted: list[npt.NDArray[np.int64]] = []
+        self._packed = np.empty(0, dtype=np.int64)
 
     def add(self, keys: Collection[str]) -> list[bool]:
         """Add keys; return for each whether it is new."""
         numbers = list(map(hash, keys))
-        known = self._known(numbers)
-        fresh = []
-        recent = self._recent
+        known = [False] * len(numbers)
+        if len(self._packed):
+            places = np.searchsorted(self._packed, numbers)
+            places[places == len(self._packed)] = 0
+            known = (self._packed[places] == numbers).tolist()
+        fresh, recent = [], self._recent
         for number, old in zip(numbers, known, strict=True):
             new = not old and number not in recent
             fresh.append(new)
             if new:
                 recent.add(number)
-        if len(recent) >= self._limit:
-            self._settle()
+        if len(recent) >= max(self._least, len(self._packed) // 8):
+            self._packed = np.sort(np.concatenate([self._packed, np.fromiter(recent, np.int64, len(recent))]))
+            recent.clear()
         return fresh
 
-    def _known(self, numbers: list[int]) -> list[bool]:
-        if len(numbers) < _FEW:
-            return [any(_holds(run, number) for run in self._sorted) for number in numbers]
-        wanted = np.array(numbers, dtype=np.int64)
-        known = np.zeros(len(wanted), dtype=np.bool_)
-        for run in self._sorted:
-            places = np.searchsorted(run, wanted)
-            places[places == len(run)] = 0
-            known |= run[places] == wanted
-        found: list[bool] = known.tolist()
-        return found
-
-    def _settle(self) -> None:
-        run = np.sort(np.fromiter(self._recent, dtype=np.int64, count=len(self._recent)))
-        self._recent.clear()
-        while self._sorted and len(self._sorted[-1]) <= 2 * len(run):
-            run = np.sort(np.concatenate([self._sorted.pop(), run]))
-        self._sorted.append(run)
-
     def __len__(self) -> int:
-        return len(self._recent) + sum(map(len, self._sorted))
-
-
-def _holds(run: npt.NDArray[np.int64], number: int) -> bool:
-    place = bisect_left(run, number)
-    return place < len(run) and bool(run[place] == number)
+        return len(self._recent) + len(self._packed)
