@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, TypeVar
+from typing import Any, Final, Literal, Protocol, TypeVar, get_args
 
 from judgekit.data.outputs import note_read
 from judgekit.data.tables import UNDECLARED, Status
@@ -56,6 +56,10 @@ CONSTRAINTS = frozenset({"response_format", "structured_outputs", "regex", "ebnf
 _MANY = 2**53
 _ROOMS = frozenset({"max_tokens", "max_completion_tokens", "max_output_tokens"})
 _OURS = frozenset({"model", "stream", *SHOWN.values()})
+
+
+Kind = Literal["chat", "callable", "route"]
+Carrier = Literal["http", "openai"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,104 +119,99 @@ class Endpoint:
     tokens_per_minute: float | None = None
     params: Mapping[str, Any] = field(default_factory=dict, hash=False)
     complete: tuple[str, ...] = ()
-    transport: Literal["http", "openai"] = "http"
+    transport: Carrier = "http"
     headers: Mapping[str, str] = field(default_factory=dict, hash=False)
     client: Any = field(default=None, repr=False)
     api: Api = "chat"
-    kind: Literal["chat", "callable", "route"] = "chat"
+    kind: Kind = "chat"
     target: Any = field(default=None, hash=False)
     base_urls: tuple[str, ...] = ()
     identity: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        where = f"endpoints.{self.name}"
+        self._refuse(next(self._problems(), None))
+        code = ""
         if self.client is not None:
-            self._check_client()
-        if self.kind not in ("chat", "callable", "route"):
-            raise ConfigError(f"must be 'chat', 'callable' or 'route', not {self.kind!r}", key=f"{where}.kind")
-        if self.api not in APIS:
-            raise ConfigError(f"must be one of {', '.join(map(repr, APIS))}, not {self.api!r}", key=f"{where}.api")
-        if self.api != "chat" and self.kind != "chat":
-            raise ConfigError(f"is for LLMs: leave it out of an endpoint of kind {self.kind!r}", key=f"{where}.api")
-        if (self.target is None) == (self.kind == "callable"):
-            raise ConfigError(
-                'kind = "callable" and target = "my_app.py:answer" (or a function) belong together',
-                key=f"{where}.target",
-            )
-        if self.base_urls:
-            self._check_servers()
-        code = self._code() if self.target is not None else ""
+            object.__setattr__(self, "base_url", str(self.client.base_url))
+        elif self.base_urls:
+            object.__setattr__(self, "base_url", self.base_urls[0])
+            object.__setattr__(self, "base_urls", tuple(self.base_urls) if len(self.base_urls) > 1 else ())
+        elif self.target is not None:
+            code = self._code()
         if self.application and not self.model:
             object.__setattr__(self, "model", UNDECLARED)
         whom = self.namespace or self.base_url.rstrip("/")
         version = f"revision {self.revision}" if self.revision else code
         object.__setattr__(self, "identity", f"{whom} ({version})" if version else whom)
         if not self.base_url:
-            raise ConfigError("base_url is empty", key=f"{where}.base_url")
-        if not (self.built_in or self.kind == "callable"):
-            problem = address_problem(self.base_url)
-            if problem:
-                raise ConfigError(problem, key=f"{where}.base_url")
-        if self.transport not in ("http", "openai"):
-            raise ConfigError(f"must be 'http' or 'openai', not {self.transport!r}", key=f"{where}.transport")
+            self._refuse(("base_url", "base_url is empty"))
+        if not (self.built_in or self.kind == "callable") and (problem := address_problem(self.base_url)):
+            self._refuse(("base_url", problem))
+        if not self.model.strip():
+            self._refuse(("model", "model is empty"))
+
+    def _refuse(self, found: tuple[str, str] | None) -> None:
+        if found is not None:
+            raise ConfigError(found[1], key=f"endpoints.{self.name}.{found[0]}")
+
+    def _problems(self) -> Iterator[tuple[str, str]]:
+        """Yield what is wrong with the values that were given: the name of one, and why it cannot be used."""
+        for name, known in (("kind", get_args(Kind)), ("api", APIS), ("transport", get_args(Carrier))):
+            if getattr(self, name) not in known:
+                yield name, f"must be one of {', '.join(map(repr, known))}, not {getattr(self, name)!r}"
+        if self.api != "chat" and self.kind != "chat":
+            yield "api", f"is for LLMs: leave it out of an endpoint of kind {self.kind!r}"
+        if (self.target is None) == (self.kind == "callable"):
+            yield "target", 'kind = "callable" and target = "my_app.py:answer" (or a function) belong together'
+        if self.client is not None:
+            yield from self._problems_of_client()
+        if self.base_urls:
+            yield from (("base_urls", problem) for problem in self._problems_of_servers())
         for name, value in self.headers.items():
             if problem := header_problem(name, value):
-                raise ConfigError(problem, key=f"{where}.headers.{name}")
+                yield f"headers.{name}", problem
         if self.api_key_env is not None and (problem := variable_problem(self.api_key_env)):
-            raise ConfigError(problem, key=f"{where}.api_key_env")
-        if not self.model.strip():
-            raise ConfigError("model is empty", key=f"{where}.model")
+            yield "api_key_env", problem
         for name in sorted(_OURS & set(self.params)):
-            raise ConfigError(f"judgekit sets {name} itself; leave it out", key=f"{where}.params.{name}")
+            yield f"params.{name}", f"judgekit sets {name} itself; leave it out"
         for name in sorted(_ROOMS & set(self.params)):
             if type(room := self.params[name]) is not int or room < 1:
-                raise ConfigError(f"must be a whole number from 1 on, not {room!r}", key=f"{where}.params.{name}")
+                yield f"params.{name}", f"must be a whole number from 1 on, not {room!r}"
         if key := key_among(dict(self.params)):
-            raise ConfigError(
-                f"{key} looks like a key, and what is sent is stored: put it in a variable, see api_key_env",
-                key=f"{where}.params",
-            )
+            yield "params", f"{key} looks like a key, and what is sent is stored: put it in a variable, see api_key_env"
         try:
             canonical(dict(self.params))
         except (TypeError, ValueError) as problem:
-            raise ConfigError(f"cannot be sent as JSON: {problem}", key=f"{where}.params") from None
+            yield "params", f"cannot be sent as JSON: {problem}"
         if isinstance(self.complete, str) or not all(isinstance(word, str) for word in self.complete):
-            raise ConfigError(f"must be a list of texts, not {self.complete!r}", key=f"{where}.complete")
-        if self.concurrency < 1:
-            raise ConfigError(f"must be at least 1, not {self.concurrency}", key=f"{where}.concurrency")
+            yield "complete", f"must be a list of texts, not {self.complete!r}"
+        for name, least in (("concurrency", 1), ("max_retries", 0)):
+            if getattr(self, name) < least:
+                yield name, f"must be at least {least}, not {getattr(self, name)}"
         for name in ("timeout_s", "patience_s", "max_reply_mb"):
             if not getattr(self, name) > 0:
-                raise ConfigError(f"must be positive, not {getattr(self, name)}", key=f"{where}.{name}")
-        if self.max_retries < 0:
-            raise ConfigError(f"must be at least 0, not {self.max_retries}", key=f"{where}.max_retries")
+                yield name, f"must be positive, not {getattr(self, name)}"
 
-    def _check_servers(self) -> None:
-        where = f"endpoints.{self.name}.base_urls"
-        if isinstance(self.base_urls, str) or not all(isinstance(url, str) for url in self.base_urls):
-            raise ConfigError(f"must be a list of addresses, not {self.base_urls!r}", key=where)
-        urls = tuple(self.base_urls)
+    def _problems_of_servers(self) -> Iterator[str]:
+        urls = self.base_urls
+        if isinstance(urls, str) or not all(isinstance(url, str) for url in urls):
+            yield f"must be a list of addresses, not {urls!r}"
         plain = [url.rstrip("/") for url in urls]
-        if twice := next((url for url in plain if plain.count(url) > 1), None):
-            raise ConfigError(f"names {twice} twice", key=where)
+        yield from (f"names {url} twice" for url in plain if plain.count(url) > 1)
         if self.client is not None or self.target is not None:
-            raise ConfigError("several servers need addresses: leave out client and target", key=where)
+            yield "several servers need addresses: leave out client and target"
         if self.base_url not in ("", urls[0]):
-            raise ConfigError("give base_url, or base_urls, not both", key=where)
-        for problem in filter(None, map(address_problem, urls if len(urls) > 1 else ())):
-            raise ConfigError(problem, key=where)
-        object.__setattr__(self, "base_urls", urls if len(urls) > 1 else ())
-        object.__setattr__(self, "base_url", urls[0])
+            yield "give base_url, or base_urls, not both"
+        yield from filter(None, map(address_problem, urls if len(urls) > 1 else ()))
 
-    def _check_client(self) -> None:
-        where = f"endpoints.{self.name}"
+    def _problems_of_client(self) -> Iterator[tuple[str, str]]:
         address = getattr(self.client, "base_url", None)
         if address is None or not hasattr(self.client, "chat"):
-            raise ConfigError("must be an openai.AsyncOpenAI", key=f"{where}.client")
+            yield "client", "must be an openai.AsyncOpenAI"
         if self.base_url and self.base_url.rstrip("/") != str(address).rstrip("/"):
-            raise ConfigError("is not the address of the client, which holds: leave it out", key=f"{where}.base_url")
+            yield "base_url", "is not the address of the client, which holds: leave it out"
         if self.api_key_env is not None:
-            raise ConfigError("the client brings a key of its own: leave this out", key=f"{where}.api_key_env")
-        object.__setattr__(self, "base_url", str(address))
+            yield "api_key_env", "the client brings a key of its own: leave this out"
 
     def _code(self) -> str:
         """Name the callable's address, and return what tells its code from any other."""

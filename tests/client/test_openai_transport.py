@@ -124,7 +124,7 @@ def test_replies_had_by_a_client_of_ones_own_are_those_of_its_address(fault_serv
         ({"api_key_env": "MY_KEY"}, "a key of its own"),
         ({"client": "sk-mine-0123456789"}, "must be an openai.AsyncOpenAI"),
         ({"client": None}, "base_url is empty"),
-        ({"transport": "curl"}, "must be 'http' or 'openai'"),
+        ({"transport": "curl"}, "must be one of 'http', 'openai'"),
     ],
 )
 def test_settings_that_contradict_a_client_are_refused(settings: dict[str, Any], said: str) -> None:
