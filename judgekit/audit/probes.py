@@ -15,15 +15,16 @@ import inspect
 import random
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, make_dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
+from typing import Final, Literal, get_type_hints
 
 from judgekit.data.documents import Doc, Query
 from judgekit.errors import UsageError, not_among
+from judgekit.plugins import read_options
 from judgekit.reading.prompts import Prompt
-from judgekit.spec import Spec, Value, parse, run_file, split_file, user_code
+from judgekit.spec import Spec, parse, run_file, split_file, user_code
 
 __all__ = ["DEFAULT", "PROBES", "PROMPT_PROBES", "Base", "Probe", "probe"]
 
@@ -202,31 +203,15 @@ def _own(file: str, name: str, folder: Path) -> Callable[..., str]:
 
 def _read(name: str, function: Callable[..., str], spec: Spec) -> Probe:
     """Return a probe of passages with its options, which are the function's further parameters, and ``base``."""
-    options = dict(spec.params)
-    base = options.pop("base", "nonrelevant")
-    if base not in get_args(Base):
-        raise UsageError(f"{name}: base must be {' or '.join(get_args(Base))}, not {base!r}")
     parameters = list(inspect.signature(function).parameters.values())
     if len(parameters) < 2 or any(one.default is one.empty for one in parameters[2:]):
         raise UsageError(
             f"{name}: a probe is a function of a question and a passage; any further parameter needs a default"
         )
     hints = get_type_hints(function)
-    known = {one.name: hints.get(one.name, type(one.default)) for one in parameters[2:]}
-    for key, value in options.items():
-        if key not in known:
-            raise UsageError(f"{name}: {not_among('option', key, [*known, 'base'])}")
-        _check(name, key, value, known[key])
+    known = [(one.name, hints.get(one.name, type(one.default)), one.default) for one in parameters[2:]]
+    options = read_options(make_dataclass(spec.name, [*known, ("base", Base, "nonrelevant")]), spec)
+    base = options.pop("base", "nonrelevant")
     if function in PROBES.values():
         function("", "", **options)  # refuses odd numbers before anything is labelled
-    return Probe(name, base, partial(function, **options))  # type: ignore[arg-type]  # one of Base
-
-
-def _check(name: str, key: str, value: Value, kind: Any) -> None:
-    if get_origin(kind) is Literal:
-        if value not in get_args(kind):
-            raise UsageError(f"{name}: {key} must be {' or '.join(map(str, get_args(kind)))}, not {value!r}")
-    elif kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return
-    elif isinstance(kind, type) and (not isinstance(value, kind) or isinstance(value, bool) is not (kind is bool)):
-        raise UsageError(f"{name}: {key} must be a {kind.__name__}, not {value!r}")
+    return Probe(name, base, partial(function, **options))
