@@ -88,7 +88,7 @@ def explain(
     cache: Cache = None,
 ) -> None:
     """Say what the store knows of a request, or how it differs from the nearest one that is stored."""
-    from judgekit.store.explanation import explain as look
+    from judgekit.store.maintenance import explain as look
 
     with _store(cache, readonly=True) as store:
         found = look(store, request)
@@ -153,8 +153,8 @@ def forget(
     and results that you wrote are not touched.
     """
     from judgekit.reading.prompts import neutral
-    from judgekit.store.forgetting import find
-    from judgekit.store.forgetting import forget as delete
+    from judgekit.store.maintenance import find
+    from judgekit.store.maintenance import forget as delete
 
     if queries is not None:
         from judgekit.data.readers import read_queries

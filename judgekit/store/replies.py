@@ -236,17 +236,12 @@ class Store:
             )
         return StoreError(f"the store {self.path} cannot be used: {text}")
 
-    def _moved(self) -> bool:
-        try:
-            inode = self._database.stat().st_ino
-        except FileNotFoundError:
-            return True
-        return bool(inode != self._inode)
-
     def _follow(self) -> None:
         """Open anew if another process moved the file aside."""
-        if self._moved() and not self.readonly:
-            self._open()
+        with suppress(FileNotFoundError):
+            if self.readonly or self._database.stat().st_ino == self._inode:
+                return
+        self._open()
 
     def recover(self, reason: str) -> None:
         """Move the files aside, and begin anew with those of their rows that SQLite can read and that are whole.

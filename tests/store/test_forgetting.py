@@ -12,7 +12,7 @@ import pytest
 
 from judgekit.errors import UsageError
 from judgekit.reading.prompts import neutral
-from judgekit.store.forgetting import find, forget
+from judgekit.store.maintenance import find, forget
 from judgekit.store.records import Record
 from judgekit.store.replies import Store
 from judgekit.wire.jsontext import canonical

@@ -11,8 +11,7 @@ import pytest
 from judgekit.client.batch import export_batch
 from judgekit.client.session import Session, run_sync
 from judgekit.errors import DataError, StoreError, UsageError
-from judgekit.store.explanation import Difference, explain
-from judgekit.store.maintenance import export_store, import_store, stats, verify
+from judgekit.store.maintenance import Difference, explain, export_store, import_store, stats, verify
 from judgekit.store.replies import Store
 from judgekit.wire.types import Endpoint
 from tests.programs import Ask, collect

@@ -24,8 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.errors import StoreError, UsageError
-from judgekit.store.explanation import explain
-from judgekit.store.maintenance import export_store, stats, verify
+from judgekit.store.maintenance import explain, export_store, stats, verify
 from judgekit.store.records import Record, looked_up
 from judgekit.store.replies import Store, TextDisk, default_store_path
 from judgekit.wire.types import identity

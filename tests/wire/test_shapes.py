@@ -24,8 +24,7 @@ from judgekit.reading.check import check_endpoint
 from judgekit.reading.prompts import load_prompt
 from judgekit.report.queries import Backing, _Columns
 from judgekit.stages import Resources
-from judgekit.store.explanation import explain
-from judgekit.store.forgetting import find
+from judgekit.store.maintenance import explain, find
 from judgekit.store.replies import Store
 from judgekit.wire.responses import Accepted, Retry, Unsupported, read_response
 from judgekit.wire.shapes import APIS, ROUTES, SHOWN
