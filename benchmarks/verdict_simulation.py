@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from judgekit.analysis.gain import percentiles
+from judgekit.analysis.gain import Enough, percentiles
 from judgekit.analysis.inputs import Panel
 from judgekit.analysis.intervals import margins, mean_concordance_interval
 from judgekit.analysis.levels import Resamples, estimates
@@ -236,8 +236,8 @@ def experiment(
         found = [e for e in estimates(panel, level, resamples, ("concordance",)) if e.run == "all" and not e.reason]
         series = list(series_of(found, panel, level, CONFIDENCE, resamples, panel.extremes(level)))
         if len(series) == labelings:
-            kept = {"keep": world.keep, "margin": world.margin}
-            yield find(use, panel, series, [], resamples, order, CONFIDENCE, **kept), series
+            enough = Enough(world.keep, world.margin)
+            yield find(use, panel, series, [], resamples, order, CONFIDENCE, enough), series
 
 
 class Cell:
@@ -310,7 +310,7 @@ def figures(
     if len(series) > 1:
         other = won[series[1].name]
         gap = mine.value - other.value
-        low, high = percentiles(gap, mine.draws - other.draws, CONFIDENCE, mine.differing[0])
+        low, high = percentiles(gap, mine.draws - other.draws, int(mine.differing[0]), CONFIDENCE)
         yield "coverage gain difference", low <= right.gain[0] - right.gain[1] <= high
     assert found.gains is not None
     best_gain, tolerance = right.gain.max(), 3e-4

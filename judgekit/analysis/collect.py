@@ -16,6 +16,7 @@ from judgekit.analysis.cost import cost_order
 from judgekit.analysis.differences import differences, holm, steiger, williams
 from judgekit.analysis.fidelity import MIN_RUNS_TOP, significance_fidelity, top_runs
 from judgekit.analysis.flags import Flagger
+from judgekit.analysis.gain import Enough
 from judgekit.analysis.inputs import Inputs, Panel
 from judgekit.analysis.levels import Estimate, Resamples, estimates
 from judgekit.analysis.primary import CHOOSE_RUNS, USES, Primary
@@ -35,6 +36,7 @@ class Collector:
     levels: tuple[str, ...]
     resamples: Resamples
     confidence: float
+    enough: Enough
     flagger: Flagger
     controls: Collection[str] = ()
     twins: Mapping[str, Floats] = field(default_factory=dict)
@@ -160,38 +162,26 @@ class Collector:
         return coefficients(*(panel.scores[each.labeling, row, where] for each in (one, other)))
 
     def verdicts(
-        self,
-        costs: pd.DataFrame,
-        shares: Mapping[str, str],
-        *,
-        keep: float,
-        margin: float | None,
-        model: str | None = None,
-        obstacle: str = "",
-        incomparable: str = "",
+        self, costs: pd.DataFrame, shares: Mapping[str, str], model: str, *, obstacle: str, incomparable: str
     ) -> dict[str, Verdict]:
         """Return the verdict on the primary cell for each use, that of the cell first.
 
         Args:
             costs: a checked costs table.
             shares: by labeling what it shares with the outcome, in words.
-            keep: the share of the best's gain that a cheaper labeling must keep.
-            margin: what it may lose instead, in the unit of quality.
-            model: look at the answers of this model instead.
+            model: whose answers to look at.
             obstacle: why there can be no verdict, or "".
             incomparable: why the measure does not compare these runs, or "".
         """
-        cell = replace(self.cell, model=model or self.cell.model)
+        cell = replace(self.cell, model=model)
         # One run leaves nothing to choose between.
         uses = [cell.use, *(use for use in USES if use != cell.use and len(self.inputs.runs) > 1)]
         made: dict[str, Verdict] = {}
         for use in reversed(uses):
-            found, excluded = self._found(use, cell.model, costs, keep, margin)
+            found, excluded = self._found(use, model, costs)
             made[use] = decide(
                 found,
                 replace(cell, use=use),
-                keep=keep,
-                margin=margin,
                 excluded=excluded,
                 shares=shares,
                 other=made.get(uses[-1]) if use == uses[0] else None,
@@ -199,9 +189,7 @@ class Collector:
             )
         return {use: made[use] for use in uses}
 
-    def _found(
-        self, use: str, model: str, costs: pd.DataFrame, keep: float, margin: float | None
-    ) -> tuple[Found | None, dict[str, str]]:
+    def _found(self, use: str, model: str, costs: pd.DataFrame) -> tuple[Found | None, dict[str, str]]:
         """Return what was found for a use, and which labelings are left out and why."""
         if model not in self.primary:
             return None, {}
@@ -234,8 +222,7 @@ class Collector:
         order = cost_order(costs[costs["labeling"].isin([one.name for one in labelings])])
         if use != CHOOSE_RUNS:
             controls += self._twins(panel, labelings, filled)
-        known = (self.resamples, order, self.confidence)
-        found = find(use, panel, labelings, controls, *known, keep=keep, margin=margin)
+        found = find(use, panel, labelings, controls, self.resamples, order, self.confidence, self.enough)
         self._control_rows(found, panel, model)
         return found, excluded
 

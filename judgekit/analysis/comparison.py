@@ -18,6 +18,7 @@ from judgekit.analysis.controls import CONTROL_COLUMNS
 from judgekit.analysis.cost import check_costs, frontier
 from judgekit.analysis.differences import DIFFERENCE_COLUMNS
 from judgekit.analysis.flags import Flagger
+from judgekit.analysis.gain import Enough
 from judgekit.analysis.inputs import Inputs, Pairing, at_every_depth
 from judgekit.analysis.intervals import MIN_DIFFERING
 from judgekit.analysis.leakage import Answering, same_by_construction, shared
@@ -275,6 +276,7 @@ def compare(
             levels=("system",) if means_only else LEVELS if len(inputs.runs) > 1 else ("query",),
             resamples=Resamples(resample_matrix(len(inputs.queries), resamples, seed, grouped), seed, grouped),
             confidence=confidence,
+            enough=Enough(keep, None if margin_points is None else margin_points / 100),
             flagger=Flagger(inputs, by_construction=known, needs=needs, answering=answering, notes=notes),
             controls=controls,
             twins={
@@ -302,8 +304,6 @@ def compare(
     if cell.mode and side_by_side is None:
         choices.append(f"The modes {', '.join(several)} share no question with values, so they are not compared.")
     price = check_costs(costs)
-    margin = None if margin_points is None else margin_points / 100
-
     mix = mixed_answers(quality)
     accepted = [f"{mix}."] if mix and accept_mixed_models else []
     if mix and not accepted:
@@ -311,9 +311,7 @@ def compare(
 
     def verdicts(model: str) -> dict[str, Verdict]:
         shares = {n: shared(need, answering.get(model), cell.metric) for n, need in needs.items()}
-        made = work.verdicts(
-            price, shares, keep=keep, margin=margin, model=model, obstacle=obstacle, incomparable=incomparable
-        )
+        made = work.verdicts(price, shares, model, obstacle=obstacle, incomparable=incomparable)
         if model != UNDECLARED or (needs and not any(need.asked for need in needs.values())):
             return made
         return {use: replace(one, details=(*one.details, _UNDECLARED)) for use, one in made.items()}
@@ -386,7 +384,7 @@ def _gains(verdict: Verdict | None) -> pd.DataFrame:
             if one.gain is not None:
                 rows.append((one.labeling, "", one.gain.value, *one.gain.interval(worth.confidence)))
                 for run, name in enumerate(found.runs) if len(found.runs) > 2 else ():
-                    ends = one.gain.interval_without(run, worth.confidence)
+                    ends = one.gain.interval(worth.confidence, run)
                     rows.append((one.labeling, name, float(one.gain.without[run]), *ends))
         rows.append(("answers", "", worth.by_answers, np.nan, np.nan))
         rows.append(("any choice", "", worth.attainable, np.nan, np.nan))

@@ -12,7 +12,7 @@ Where D differs from 0 on few queries, all ways in which a half may hold them ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
 from typing import Final
@@ -22,8 +22,9 @@ import numpy.typing as npt
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.rankings import gaps
+from judgekit.analysis.resampling import t_quantile
 
-__all__ = ["Cheapest", "Gain", "attainable_gain", "cheapest", "decision_gain", "percentiles", "simultaneous_upper"]
+__all__ = ["Enough", "Gain", "attainable_gain", "cheapest", "decision_gain", "percentiles", "simultaneous_upper"]
 
 _FEW: Final = 10
 """On fewer differing queries the means over halves are not normal, and all of their splits are counted."""
@@ -61,32 +62,49 @@ class Gain:
         """The gain with the missing labels at their best."""
         return self.ends[1] if self.ends else self
 
-    def interval(self, confidence: float) -> tuple[float, float]:
-        """Return the interval, widened to hold the value and all that missing labels may be."""
-        low, _ = percentiles(self.worst.value, self.worst.draws, confidence, self.worst.differing[0])
-        _, high = percentiles(self.best.value, self.best.draws, confidence, self.best.differing[0])
-        return min(low, self.value), max(high, self.value)
+    def interval(self, confidence: float, without: int | None = None) -> tuple[float, float]:
+        """Return the interval, or that among the runs but one, widened to hold the value and all that labels may be."""
+        value, *_ = self._seen(without)
+        low, _ = percentiles(*self.worst._seen(without), confidence)
+        _, high = percentiles(*self.best._seen(without), confidence)
+        return min(low, value), max(high, value)
 
-    def interval_without(self, run: int, confidence: float) -> tuple[float, float]:
-        """Return the interval of the gain among the runs but one."""
-        (low, _), (_, high) = (
-            percentiles(float(end.without[run]), end.without_draws[run], confidence, end.differing[1 + run])
-            for end in (self.worst, self.best)
-        )
-        return min(low, float(self.without[run])), max(high, float(self.without[run]))
+    def _seen(self, without: int | None) -> tuple[float, Floats, int]:
+        """Return the gain among all runs or all but one, its draws, and the queries on which these runs differ."""
+        if without is None:
+            return self.value, self.draws, int(self.differing[0])
+        return float(self.without[without]), self.without_draws[without], int(self.differing[1 + without])
 
 
-def percentiles(value: float, draws: Floats, confidence: float, units: int) -> tuple[float, float]:
+@dataclass(frozen=True, slots=True)
+class Enough:
+    """How much a cheaper labeling must keep of what the best one wins.
+
+    Attributes:
+        keep: a share of it.
+        margin: what may be lost instead, in the unit of quality.
+    """
+
+    keep: float = 0.5
+    margin: float | None = None
+
+    def __str__(self) -> str:
+        if self.margin is None:
+            return f"keeps at least {self.keep:.0%} of what the best wins"
+        return f"is within {100 * self.margin:g} points of the best"
+
+
+def percentiles(value: float, draws: Floats, units: int, confidence: float) -> tuple[float, float]:
     """Return the interval of a gain, or of a difference of two, from its draws.
 
     Few queries tell: the percentiles lie as far out as Student's t does beyond the normal, with as many degrees of
     freedom as there are queries (or groups of them) on which runs differ, ``units``, less one.
     """
-    from scipy.special import ndtr, stdtrit
+    from scipy.special import ndtr
 
     if not np.isfinite(value):
         return np.nan, np.nan
-    level = float(ndtr(stdtrit(max(int(units) - 1, 1), (1 + confidence) / 2)))
+    level = float(ndtr(t_quantile((1 + confidence) / 2, units)))
     low, high = np.quantile(draws, [1 - level, level])
     return min(float(low), value), max(float(high), value)
 
@@ -223,33 +241,16 @@ def simultaneous_upper(values: Floats, draws: Floats, confidence: float, n: int)
     Returns:
         Shape (C,); at least the estimates.
     """
-    from scipy.special import ndtr, ndtri, stdtrit
+    from scipy.special import ndtr, ndtri
 
-    if not len(values):
-        return np.empty(0)
     size = draws.shape[1]
     ranks = np.argsort(np.argsort(draws, axis=1, kind="stable"), axis=1) + 1
     level = float(np.quantile(ranks.max(axis=0) / (size + 1), confidence))
-    level = float(ndtr(ndtri(level) * stdtrit(max(n - 1, 1), confidence) / ndtri(confidence)))
+    level = float(ndtr(ndtri(level) * t_quantile(confidence, n) / ndtri(confidence)))
     return np.maximum(np.quantile(draws, min(level, 1.0), axis=1), values)
 
 
-@dataclass(frozen=True, slots=True)
-class Cheapest:
-    """The cheapest labeling that will do.
-
-    Attributes:
-        labeling: its index; -1 where no labels are needed; None where it cannot be told.
-        loss: the most that it may lose against the best, in the unit of quality; NaN where none is named.
-    """
-
-    labeling: int | None
-    loss: float
-
-
-def cheapest(
-    gains: Sequence[Gain], n: int, *, keep: float = 0.5, margin: float | None = None, confidence: float = 0.95
-) -> Cheapest:
+def cheapest(gains: Mapping[str, Gain], n: int, enough: Enough, confidence: float = 0.95) -> tuple[str | None, float]:
     """Return the first labeling by cost that is shown to keep enough of what the best would win.
 
     One-sided multiple comparisons with the best: each labeling in turn is taken for the best, so that a false claim
@@ -258,19 +259,24 @@ def cheapest(
     Args:
         gains: of the labelings, the cheapest first.
         n: the number of queries.
-        keep: the share of the best's gain that has to be kept.
-        margin: what may be lost against the best, in the unit of quality; replaces ``keep``.
+        enough: what has to be kept.
         confidence: one-sided, of the claim.
+
+    Returns:
+        Its name, "" where no labels are needed, None where it cannot be told; and the most that it may lose against
+        the best, in the unit of quality, NaN where none is named.
     """
+    if not gains:
+        return None, np.nan
 
     def stacked(gains: Sequence[Gain]) -> tuple[Floats, Floats]:
         values = np.array([0.0, *(gain.value for gain in gains)])
-        return values, np.stack([np.zeros_like(gains[0].draws), *(g.draws for g in gains)]) if gains else values[None]
+        return values, np.stack([np.zeros_like(gains[0].draws), *(gain.draws for gain in gains)])
 
     # A candidate's missing labels are at their worst, those of what may be the best at their best.
-    values, draws = stacked([gain.worst for gain in gains])
-    tops, top_draws = stacked([gain.best for gain in gains])
-    share, limit = (keep, 0.0) if margin is None else (1.0, margin)
+    values, draws = stacked([gain.worst for gain in gains.values()])
+    tops, top_draws = stacked([gain.best for gain in gains.values()])
+    share, limit = (enough.keep, 0.0) if enough.margin is None else (1.0, enough.margin)
 
     def worst(share: float) -> Floats:
         """Return for each candidate the largest of its bounds against all that may be the best."""
@@ -284,12 +290,10 @@ def cheapest(
 
     lost = worst(share)
     least = -simultaneous_upper(-values[1:], -draws[1:], confidence, n)
-    if len(gains) and lost[0] <= limit:
-        return Cheapest(-1, max(float(lost[0]), 0.0))
-    floor = 0.0 if margin is None else margin
-    if not (least > floor).any():
-        return Cheapest(None, np.nan)
-    for candidate in range(1, len(values)):
-        if lost[candidate] <= limit and least[candidate - 1] > 0:
-            return Cheapest(candidate - 1, max(float(worst(1.0)[candidate]), 0.0))
-    return Cheapest(None, np.nan)
+    if lost[0] <= limit:
+        return "", max(float(lost[0]), 0.0)
+    if (least > (enough.margin or 0.0)).any():
+        for candidate, name in enumerate(gains, 1):
+            if lost[candidate] <= limit and least[candidate - 1] > 0:
+                return name, max(float(worst(1.0)[candidate]), 0.0)
+    return None, np.nan

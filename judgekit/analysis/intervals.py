@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.resampling import t_quantile
 
 __all__ = [
     "MIN_DIFFERING",
     "MIN_EACH_SIDE",
     "Margins",
-    "Outranked",
     "better_than",
     "margins",
     "mean_concordance_interval",
@@ -120,7 +120,7 @@ def mean_concordance_interval(
         confidence: two-sided.
         groups: the group of each query, by position; None where each stands alone.
     """
-    from scipy.special import ndtri, stdtrit
+    from scipy.special import ndtri
 
     z = float(ndtri((1 + confidence) / 2))
     found = [each for each, _ in runs]
@@ -137,7 +137,7 @@ def mean_concordance_interval(
         most = 1.0
         if groups is not None:
             there = np.unique(groups[np.unique(np.concatenate([where for _, where in runs]))])
-            z, most = float(stdtrit(max(len(there) - 1, 1), (1 + confidence) / 2)), np.inf
+            z, most = t_quantile((1 + confidence) / 2, len(there)), np.inf
             together = np.bincount(groups[:queries], together)
         shared = float((together**2).sum())
         n = float(np.mean([each.size for each in found]))
@@ -177,8 +177,6 @@ def within_query_interval(values: Floats, confidence: float, groups: Ints | None
         confidence: two-sided.
         groups: the group of each, where queries of a group go together, shape (n,).
     """
-    from scipy.special import stdtrit
-
     n = units = len(values)
     share, together = float(values.mean()), 1.0
     if groups is not None:
@@ -191,24 +189,11 @@ def within_query_interval(values: Floats, confidence: float, groups: Ints | None
     middle = (float(values.sum()) + weight) / (n + 2 * weight)
     spread = float(((values - middle) ** 2).sum()) + weight * (middle**2 + (1 - middle) ** 2)
     f = together * min(spread / (n + weight) / (middle * (1 - middle)), 1.0)
-    size, t = n / f, float(stdtrit(max(units - 1, 1), (1 + confidence) / 2))
+    size, t = n / f, t_quantile((1 + confidence) / 2, units)
     centre = (share + t * t / (2 * size)) / (1 + t * t / size)
     half = t * np.sqrt(share * (1 - share) / size + t * t / (4 * size * size)) / (1 + t * t / size)
     # At 0 and 1 one end is the value itself, but for rounding.
     return float(np.clip(centre - half, 0, share)), float(np.clip(centre + half, share, 1))
-
-
-@dataclass(frozen=True, slots=True)
-class Outranked:
-    """What can be said of every two labelings, all claims holding together.
-
-    Attributes:
-        better: ``better[a, b]``: a is shown to be better than b, shape (L, L).
-        same: a and b make the same decisions in every resample, shape (L, L).
-    """
-
-    better: npt.NDArray[np.bool_]
-    same: npt.NDArray[np.bool_]
 
 
 def better_than(
@@ -220,7 +205,7 @@ def better_than(
     freedom: npt.NDArray[np.int64],
     enough: npt.NDArray[np.bool_],
     best: tuple[Floats, Floats] | None = None,
-) -> Outranked:
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Say which labelings are better than which: one bound for all pairs, from the largest of their t (max-t).
 
     Args:
@@ -232,8 +217,12 @@ def better_than(
         enough: whether there are queries enough for a claim about a pair, shape (L, L).
         best: where labels are missing, the estimates and draws of a rival at its best; the others are then those at
             their worst.
+
+    Returns:
+        Whether the first of a pair is shown to be better than the second, all claims holding together, and whether
+        both make the same decisions in every resample; shape (L, L) each.
     """
-    from scipy.special import ndtr, stdtrit
+    from scipy.special import ndtr
 
     first, second = np.nonzero(~np.eye(len(values), dtype=np.bool_))
     rivals, moved_rivals = best or (values, draws)
@@ -244,7 +233,7 @@ def better_than(
     same = np.zeros((len(values), len(values)), np.bool_)
     better = same.copy()
     if not len(first) or not usable.any():
-        return Outranked(better, same)
+        return better, same
     error = moved.std(axis=1, ddof=1)
     still = error <= 1e-12
     same[first[still], second[still]] = True
@@ -254,7 +243,7 @@ def better_than(
         critical = float(np.quantile(largest, confidence))
         for pair in live.tolist():
             a, b = int(first[pair]), int(second[pair])
-            bound = float(stdtrit(max(int(freedom[a, b]), 1), ndtr(critical)))
+            bound = t_quantile(float(ndtr(critical)), int(freedom[a, b]) + 1)
             if enough[a, b] and gap[pair] / (error[pair] * np.sqrt(n / (n - 1))) > bound:
                 better[a, b] = True
-    return Outranked(better, same & same.T)
+    return better, same & same.T

@@ -80,6 +80,10 @@ class Resamples:
         """Return how many independent units some queries, shape (Q,), are: groups of queries, or queries."""
         return int(where.sum()) if self.groups is None else len(np.unique(self.groups[where]))
 
+    def groups_of(self, where: npt.NDArray[np.bool_] | Ints) -> Ints | None:
+        """Return the groups of some queries, by a mask of shape (Q,) or by position; None where each stands alone."""
+        return None if self.groups is None else self.groups[where]
+
     def rng(self) -> np.random.Generator:
         """Return the generator for further draws, the same at every call."""
         return np.random.default_rng([self.seed, 1])
@@ -128,13 +132,13 @@ class Estimate:
 
     def interval(self, name: str, level: str, confidence: float, resamples: Resamples) -> Interval:
         """Return the interval of one of its coefficients."""
-        index, groups = self.names.index(name), resamples.groups
+        index = self.names.index(name)
         if name == "concordance" and not self.reason and (self.margins or self.each):
             if self.each is None:
-                ends = mean_concordance_interval(self.margins, confidence, groups)
+                ends = mean_concordance_interval(self.margins, confidence, resamples.groups)
             else:
                 values, where = self.each
-                ends = within_query_interval(values, confidence, None if groups is None else groups[where])
+                ends = within_query_interval(values, confidence, resamples.groups_of(where))
             return Interval(*ends, METHOD[level][name], 0.0)
         return interval(float(self.values[index]), self.draws[index], confidence, METHOD[level][name], self.units)
 

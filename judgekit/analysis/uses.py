@@ -16,11 +16,12 @@ import numpy as np
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.controls import TWIN
-from judgekit.analysis.gain import Gain, attainable_gain, cheapest, decision_gain
+from judgekit.analysis.gain import Enough, Gain, attainable_gain, cheapest, decision_gain
 from judgekit.analysis.inputs import Bools, Panel
-from judgekit.analysis.intervals import MIN_DIFFERING, MIN_EACH_SIDE, Outranked, better_than
+from judgekit.analysis.intervals import MIN_DIFFERING, MIN_EACH_SIDE, better_than
 from judgekit.analysis.levels import Estimate, Resamples, estimates
 from judgekit.analysis.primary import CHOOSE_RUNS
+from judgekit.analysis.resampling import t_quantile
 
 __all__ = ["Found", "Gains", "Series", "Standing", "find", "series_of"]
 
@@ -68,6 +69,7 @@ class Gains:
         by_answers: what picking by the answers themselves wins over a coin flip, from half of the queries.
         attainable: the most that any choice could win.
         confidence: of the intervals.
+        enough: what a cheaper labeling must keep.
         cheapest: the cheapest labeling that will do, by name; "" where no labels are needed, None where it cannot be
             told.
         loss: the most that it may lose against the best.
@@ -76,8 +78,9 @@ class Gains:
     by_answers: float
     attainable: float
     confidence: float
-    cheapest: str | None = None
-    loss: float = float("nan")
+    enough: Enough
+    cheapest: str | None
+    loss: float
 
 
 @dataclass(frozen=True)
@@ -128,37 +131,28 @@ class Series:
         name: of the labeling or the control.
         estimate: its coefficients with their draws.
         low, high: the interval of the concordance.
-        ends: the estimate with the missing labels at their worst and at their best; None where none are missing.
+        worst, best: the estimate with the missing labels at their worst and at their best.
     """
 
     name: str
     estimate: Estimate
     low: float
     high: float
-    ends: tuple[Estimate, Estimate] | None = None
-
-    @property
-    def worst(self) -> Estimate:
-        """The estimate with the missing labels at their worst."""
-        return self.ends[0] if self.ends else self.estimate
-
-    @property
-    def best(self) -> Estimate:
-        """The estimate with the missing labels at their best."""
-        return self.ends[1] if self.ends else self.estimate
+    worst: Estimate
+    best: Estimate
 
 
-def _claims(series: Sequence[Series], confidence: float, minority: int | None) -> Outranked:
-    """Say which series is better than which, from the draws of their concordance."""
+def _claims(series: Sequence[Series], confidence: float, minority: int | None) -> tuple[Bools, Bools]:
+    """Say which series is better than which, and which are the same, from the draws of their concordance."""
     size = len(series)
     n = min(one.worst.units for one in series)
     grouped = n < min(one.worst.n for one in series)
     freedom, enough = np.full((size, size), n - 1), np.full((size, size), not grouped or n >= MIN_DIFFERING)
-    each = 1 - (1 - confidence) / (size * (size - 1))
     if minority is not None:
         freedom[:] = min(max(minority, 2), n) - 1
         enough &= minority >= MIN_EACH_SIDE
     else:
+        each = 1 - (1 - confidence) / max(size * (size - 1), 1)
         for a in range(size):
             for b in range(size):
                 one, other = series[a].worst.each, series[b].best.each
@@ -186,10 +180,8 @@ def _outweighs(gap: Floats, freedom: int, confidence: float) -> bool:
         freedom: degrees of freedom.
         confidence: one-sided, of this claim alone.
     """
-    from scipy.special import stdtrit
-
     more = np.append(gap, (-1.0, -1.0))
-    return bool(more.mean() > stdtrit(max(freedom, 1), confidence) * more.std(ddof=1) / np.sqrt(len(more)))
+    return bool(more.mean() > t_quantile(confidence, freedom + 1) * more.std(ddof=1) / np.sqrt(len(more)))
 
 
 def _needed(best: Series, other: Series, queries: int, confidence: float) -> tuple[int, int] | None:
@@ -234,9 +226,9 @@ def series_of(
     ]
     for one in found:
         name, value = panel.labelings[one.labeling], float(one.values[0])
-        worst, best = both = (ends[0][name], ends[1][name]) if ends and name in ends[0] else (one, one)
-        low, high = (each.interval("concordance", level, confidence, resamples) for each in both)
-        yield Series(name, one, min(low.low, value), max(high.high, value), None if worst is best else both)
+        worst, best = (end.get(name, one) for end in ends) if ends else (one, one)
+        low, high = (each.interval("concordance", level, confidence, resamples) for each in (worst, best))
+        yield Series(name, one, min(low.low, value), max(high.high, value), worst, best)
 
 
 def find(
@@ -247,9 +239,7 @@ def find(
     resamples: Resamples,
     order: Mapping[str, int],
     confidence: float,
-    *,
-    keep: float = 0.5,
-    margin: float | None = None,
+    enough: Enough,
 ) -> Found:
     """Return what the labelings are worth for a use.
 
@@ -261,8 +251,7 @@ def find(
         resamples: of the queries.
         order: place of each labeling by cost, where it is known.
         confidence: of everything.
-        keep: the share of the best's gain that a cheaper labeling must keep.
-        margin: what it may lose instead, in the unit of quality.
+        enough: what a cheaper labeling must keep.
     """
     ranked = sorted(series, key=lambda x: (-float(x.estimate.values[0]), x.name))
     differing = queries = min(one.estimate.n for one in series)
@@ -271,59 +260,48 @@ def find(
         where = np.all([panel.defined(one.estimate.labeling).all(axis=0) for one in series], axis=0)
         queries = int(where.sum())
         gains = {one.name: _gain(panel, one.estimate.labeling, where, resamples) for one in series}
-        worth = _worth(gains, order, panel.quality[:, where], where, resamples, confidence, keep, margin)
+        quality, weights = panel.quality[:, where], resamples.weights[where]
+        by_answers = decision_gain(quality, quality, weights, resamples.groups_of(where)).value
+        places = sorted((place, -gains[name].value, name) for name, place in order.items() if name in gains)
+        chosen = cheapest({name: gains[name] for *_, name in places}, resamples.units(where), enough, confidence)
+        worth = Gains(by_answers, attainable_gain(quality, weights), confidence, enough, *chosen)
     else:
         minority = _minority(panel, [one.estimate.labeling for one in series])
-    claims = _claims(ranked, confidence, minority) if len(ranked) > 1 else None
-    pairs = [(a, b) for a in range(len(ranked)) for b in range(len(ranked)) if a != b]
-    better = frozenset((ranked[a].name, ranked[b].name) for a, b in pairs if claims and claims.better[a, b])
-    same = frozenset((ranked[a].name, ranked[b].name) for a, b in pairs if claims and claims.same[a, b])
+    better, same = (
+        frozenset((ranked[a].name, ranked[b].name) for a, b in np.argwhere(pairs))
+        for pairs in _claims(ranked, confidence, minority)
+    )
     standings = []
     for one in ranked:
         # All controls are beside a labeling, but another labeling's twin.
         mine = [c for c in controls if not c.name.startswith(TWIN) or c.name == TWIN + one.name]
-        beats = {c.name: bool(_claims([one, c], confidence, minority).better[0, 1]) for c in mine}
+        beats = {c.name: bool(_claims([one, c], confidence, minority)[0][0, 1]) for c in mine}
         value, place = float(one.estimate.values[0]), order.get(one.name)
         tau_b, gain = one.estimate.value("tau_b"), gains.get(one.name)
         standings.append(Standing(one.name, value, one.low, one.high, tau_b, gain, place, beats))
     open_ = [other for other in ranked[1:] if (ranked[0].name, other.name) not in better]
-    needed = {other.name: _needed(ranked[0], other, queries, confidence) for other in open_}
-    shown = {c.name: (float(c.estimate.values[0]), c.low, c.high) for c in controls}
-    found = (use, queries, differing, panel.runs, tuple(standings), better, same, needed, worth, shown)
-    return Found(*found, panel.unknown)
-
-
-def _worth(
-    gains: Mapping[str, Gain],
-    order: Mapping[str, int],
-    quality: Floats,
-    where: Bools,
-    resamples: Resamples,
-    confidence: float,
-    keep: float,
-    margin: float | None,
-) -> Gains:
-    """Return what choosing between runs is worth, and which is the cheapest labeling that will do."""
-    weights, groups = resamples.weights[where], None if resamples.groups is None else resamples.groups[where]
-    by_answers = decision_gain(quality, quality, weights, groups).value
-    worth = Gains(by_answers, attainable_gain(quality, weights), confidence)
-    names = [name for _, _, name in sorted((o, -gains[n].value, n) for n, o in order.items() if n in gains)]
-    if not names:
-        return worth
-    known = [gains[name] for name in names]
-    chosen = cheapest(known, resamples.units(where), keep=keep, margin=margin, confidence=confidence)
-    name = None if chosen.labeling is None else "" if chosen.labeling < 0 else names[chosen.labeling]
-    return replace(worth, cheapest=name, loss=chosen.loss)
+    return Found(
+        use,
+        queries,
+        differing,
+        panel.runs,
+        tuple(standings),
+        better,
+        same,
+        needed={other.name: _needed(ranked[0], other, queries, confidence) for other in open_},
+        gains=worth,
+        controls={c.name: (float(c.estimate.values[0]), c.low, c.high) for c in controls},
+        unknown=panel.unknown,
+    )
 
 
 def _gain(panel: Panel, labeling: int, where: Bools, resamples: Resamples) -> Gain:
     """Return the decision gain of a labeling, with its worst and best case where labels are missing."""
 
     def of(scores: Floats, where: Bools, other: Floats | None = None) -> Gain:
-        groups = None if resamples.groups is None else resamples.groups[where]
         rest = None if other is None else other[labeling][:, where]
         given = scores[labeling][:, where], panel.quality[:, where], resamples.weights[where]
-        return decision_gain(*given, groups, other=rest)
+        return decision_gain(*given, resamples.groups_of(where), other=rest)
 
     found, bounds = of(panel.scores, where), panel.bounds
     if bounds is None:

@@ -80,8 +80,6 @@ def decide(
     found: Found | None,
     primary: Primary,
     *,
-    keep: float,
-    margin: float | None,
     excluded: Mapping[str, str],
     shares: Mapping[str, str],
     other: Verdict | None = None,
@@ -92,8 +90,6 @@ def decide(
     Args:
         found: the figures, None or without labelings where there are none.
         primary: the cell and the use.
-        keep: the share of the best's gain that a cheaper labeling must keep.
-        margin: what it may lose instead, in the unit of quality.
         excluded: labelings that are left out, with the reason.
         shares: by labeling what it shares with the outcome, in words.
         other: the verdict for the other use, which may have another leader.
@@ -106,15 +102,14 @@ def decide(
         return Verdict(headline, primary, (), left_out, None, dict(excluded))
     choose = primary.use == CHOOSE_RUNS
     details = [
-        *(_choosing(found, primary, keep, margin) if choose else _find(found)),
+        *(_choosing(found, primary) if choose else _find(found)),
         *_shared(found, shares),
         *_by_tau(found),
         f"This is about {primary}.",
     ]
     not_shown = [
         *_chance(found),
-        *(_costlier(found, keep, margin) if choose else ()),
-        *(_beside_controls(found) if choose else ()),
+        *([*_costlier(found), *_beside_controls(found)] if choose else ()),
         *_planned(found),
         *_unknown(found),
         *left_out,
@@ -167,7 +162,7 @@ def _order(verdict: Verdict) -> str:
     return f"; {is_behind}{', the rest cannot be told apart' if together else ''}"
 
 
-def _choosing(found: Found, primary: Primary, keep: float, margin: float | None) -> Iterator[str]:
+def _choosing(found: Found, primary: Primary) -> Iterator[str]:
     """Yield what choosing by the labels wins, what carries it, and the cheapest that will do."""
     gains = found.gains
     ranked = [(one.labeling, one.gain) for one in found.standings if one.gain is not None]
@@ -189,27 +184,22 @@ def _choosing(found: Found, primary: Primary, keep: float, margin: float | None)
     name = next(name for name, gain in ranked if gain is best)
     if len(found.runs) > 2 and best.interval(gains.confidence)[0] > 0:
         worst = min(range(len(found.runs)), key=lambda run: float(best.without[run]))
-        low, high = best.interval_without(worst, gains.confidence)
+        low, high = best.interval(gains.confidence, worst)
         alike = ": they are too alike" if low <= 0 else ""
         yield (
             f"Without {found.runs[worst]!r}, choosing between the other runs by {name!r} wins"
             f" {100 * float(best.without[worst]):.1f} ({100 * low:.1f} to {100 * high:.1f}){alike}."
         )
     if gains.cheapest == "":
-        yield f"The choice between these runs is worth less than {100 * (margin or 0):g} points: no labels are needed."
+        least = 100 * (gains.enough.margin or 0)
+        yield f"The choice between these runs is worth less than {least:g} points: no labels are needed."
     elif gains.cheapest is not None:
         loss = 100 * gains.loss
-        yield f"Cheapest that {_will_do(keep, margin)}: {gains.cheapest!r} (may lose at most {loss:.1f} points)."
+        yield f"Cheapest that {gains.enough}: {gains.cheapest!r} (may lose at most {loss:.1f} points)."
         cost = _orders(found)
         others = [name for name, order in cost.items() if order == cost[gains.cheapest] and name != gains.cheapest]
         if others:
             yield f"{names(others)} {'costs' if len(others) == 1 else 'cost'} as little as {gains.cheapest!r}."
-
-
-def _will_do(keep: float, margin: float | None) -> str:
-    if margin is None:
-        return f"keeps at least {keep:.0%} of what the best wins"
-    return f"is within {100 * margin:g} points of the best"
 
 
 def _orders(found: Found) -> dict[str, int]:
@@ -217,11 +207,11 @@ def _orders(found: Found) -> dict[str, int]:
     return {one.labeling: one.order for one in found.standings if one.order is not None}
 
 
-def _costlier(found: Found, keep: float, margin: float | None) -> Iterator[str]:
+def _costlier(found: Found) -> Iterator[str]:
     """Yield what is not shown of labelings that cost more than the cheapest that will do, or that none is shown to."""
     cost, chosen = _orders(found), found.gains and found.gains.cheapest
     if chosen is None and cost and found.gains:
-        yield f"These questions do not show which labeling is the cheapest that {_will_do(keep, margin)}."
+        yield f"These questions do not show which labeling is the cheapest that {found.gains.enough}."
     if not chosen:
         return
     costlier = [name for name, order in cost.items() if order > cost[chosen] and (name, chosen) not in found.better]

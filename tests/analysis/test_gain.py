@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.gain import Gain, attainable_gain, cheapest, decision_gain, simultaneous_upper
+from judgekit.analysis.gain import Enough, Gain, attainable_gain, cheapest, decision_gain, simultaneous_upper
 from judgekit.analysis.resampling import resample_matrix
 
 Ints = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -129,7 +129,7 @@ def test_leaving_a_run_out_is_the_gain_of_the_others() -> None:
         again = decision_gain(scores[others], quality[others], weights)
         assert gain.without[run] == pytest.approx(again.value)
         assert gain.without_draws[run] == pytest.approx(again.draws)
-        assert gain.interval_without(run, 0.9) == pytest.approx(again.interval(0.9))
+        assert gain.interval(0.9, run) == pytest.approx(again.interval(0.9))
 
 
 @pytest.mark.parametrize("groups", [None, np.arange(200) // 4])
@@ -177,34 +177,39 @@ def gain_of(value: float, spread: float, seed: int, shared: Floats | None = None
     return Gain(value, value + noise, np.array([]), np.array([]), np.array([200]))
 
 
+def chosen(*gains: Gain, margin: float | None = None) -> tuple[str | None, float]:
+    return cheapest({f"l{place}": gain for place, gain in enumerate(gains)}, 200, Enough(margin=margin))
+
+
 def test_a_free_labeling_that_keeps_what_the_dear_one_wins_is_named() -> None:
     shared = np.random.default_rng(9).normal(size=1000) * 0.01
-    found = cheapest([gain_of(0.055, 0.002, 1, shared), gain_of(0.06, 0.002, 2, shared)], 200)
-    assert found.labeling == 0
-    assert 0.005 <= found.loss < 0.02
+    name, loss = chosen(gain_of(0.055, 0.002, 1, shared), gain_of(0.06, 0.002, 2, shared))
+    assert name == "l0"
+    assert 0.005 <= loss < 0.02
 
 
 def test_a_labeling_that_loses_most_of_the_gain_is_passed_over() -> None:
     shared = np.random.default_rng(9).normal(size=1000) * 0.01
-    assert cheapest([gain_of(0.01, 0.002, 1, shared), gain_of(0.06, 0.002, 2, shared)], 200).labeling == 1
+    assert chosen(gain_of(0.01, 0.002, 1, shared), gain_of(0.06, 0.002, 2, shared))[0] == "l1"
 
 
 def test_where_nothing_is_shown_to_win_none_is_named() -> None:
-    found = cheapest([gain_of(0.01, 0.02, 1), gain_of(0.012, 0.02, 2)], 200)
-    assert found.labeling is None
+    name, loss = chosen(gain_of(0.01, 0.02, 1), gain_of(0.012, 0.02, 2))
+    assert name is None
+    assert np.isnan(loss)
 
 
 def test_where_the_choice_is_worth_less_than_the_margin_no_labels_are_needed() -> None:
-    assert cheapest([gain_of(0.001, 0.001, 1), gain_of(0.002, 0.001, 2)], 200, margin=0.01).labeling == -1
+    assert chosen(gain_of(0.001, 0.001, 1), gain_of(0.002, 0.001, 2), margin=0.01)[0] == ""
 
 
 def test_the_observed_best_is_tested_like_the_rest() -> None:
-    assert cheapest([gain_of(0.02, 0.03, 1)], 200).labeling is None
-    assert cheapest([gain_of(0.2, 0.03, 1)], 200).labeling == 0
+    assert chosen(gain_of(0.02, 0.03, 1))[0] is None
+    assert chosen(gain_of(0.2, 0.03, 1))[0] == "l0"
 
 
 def test_without_labelings_nothing_is_named() -> None:
-    assert cheapest([], 200).labeling is None
+    assert chosen()[0] is None
 
 
 def test_simultaneous_bounds_hold_together_as_often_as_asked() -> None:
