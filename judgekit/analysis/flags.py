@@ -175,7 +175,7 @@ class Flagger:
             success = by_key.get(("Success", of))
             if kind != "R" or success is None:
                 continue
-            one, other = self._inputs.scores(recall), self._inputs.scores(success)
+            one, other = self._inputs.scores[recall], self._inputs.scores[success]
             both = np.isfinite(one) & np.isfinite(other)
             same = ((one == other) | ~both).all(axis=2) & both.any(axis=2)
             for i, j in zip(*np.nonzero(same), strict=True):

@@ -7,7 +7,7 @@ runs and queries: the unit inside of which labelings are compared and resampled 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal
 
@@ -132,9 +132,11 @@ class Inputs:
 
     Attributes:
         labelings, runs, measures, queries: the names that both tables share, sorted.
+        scores: by measure, shape (L, R, Q), turned round where small ones are good, NaN where undefined.
+        asked: by measure, where any labeling has a row, shape (R, Q).
+        bounds: the lowest and the highest that the scores of a measure may be, where some are lower than others.
         quality: values per (metric, model, depth), shape (R, Q), NaN where undefined; depth 0 is closed book.
         closed_book: quality without documents per (metric, model), shape (Q,).
-        counts: cases per (metric, model, depth) by status.
         warnings: sentences for the user.
     """
 
@@ -142,13 +144,12 @@ class Inputs:
     runs: tuple[str, ...]
     measures: tuple[str, ...]
     queries: tuple[str, ...]
+    scores: dict[str, Floats]
+    asked: dict[str, Bools]
+    bounds: dict[str, tuple[Floats, Floats]]
     quality: dict[tuple[str, str, int], Floats]
     closed_book: dict[tuple[str, str], Floats]
-    counts: dict[tuple[str, str, int], dict[str, int]]
     warnings: list[str]
-    _scores: dict[str, tuple[npt.NDArray[np.intp], Floats]] = field(repr=False)
-    _lower: frozenset[str] = frozenset()
-    _bounds: dict[str, tuple[Floats, Floats]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def read(
@@ -162,7 +163,7 @@ class Inputs:
         metrics: Collection[str] | None = None,
         models: Collection[str] | None = None,
         depths: Collection[int] | None = None,
-        lower: Iterable[str] = (),
+        lower: Collection[str] = (),
     ) -> Inputs:
         """Check both tables, keep what was asked for, and code it.
 
@@ -180,7 +181,7 @@ class Inputs:
         score = SCORES.check(scores)
         means = [name for name, table in (("score", score), ("quality", quality)) if only_means(table)]
         score = _over_queries(score, ("labeling", "run", "measure")) if means else score[score["query_id"] != ALL]
-        _check_values(score, "score")
+        score = _some_rows(score, "score")
         score = score[score["run"] != ALL]
         spellings = set(score["measure"].unique())
         measures = None if measures is None else [spelled_as(measure, spellings) for measure in measures]
@@ -205,7 +206,7 @@ class Inputs:
             )
         else:
             answer = answer[answer["query_id"] != ALL]
-        _check_values(answer, "quality")
+        answer = _some_rows(answer, "quality")
         for column, wanted, option in (("metric", metrics, "metrics"), ("model", models, "models")):
             answer = _keep(answer, column, wanted, option, "quality")
         answer = _statuses(answer)
@@ -221,30 +222,30 @@ class Inputs:
         shared, queries = _shared(both, "run", warnings, runs), _shared(both, "query_id", warnings)
         score, answer = both["scores"], both["quality"]
         names = tuple(sorted(set(score["labeling"].unique())))
-        shape = (len(names), len(shared), len(queries))
-        coded: dict[str, tuple[npt.NDArray[np.intp], Floats]] = {}
-        bounds: dict[str, tuple[Floats, Floats]] = {}
         axes = (("labeling", names), ("run", shared), ("query_id", queries))
+        coded: dict[str, Floats] = {}
+        asked: dict[str, Bools] = {}
+        bounds: dict[str, tuple[Floats, Floats]] = {}
         for measure, rows in score.groupby("measure", sort=True):
-            coded[str(measure)] = _place(rows, shape, axes), _tie_rounding(_numbers(rows, "value"))
+            name, where = str(measure), _place(rows, axes)
+            turned = lower_is_better(name, lower)
+            values = _tie_rounding(_numbers(rows, "value"))
+            coded[name] = _fill(where, -values if turned else values, axes)
+            asked[name] = np.asarray(np.isfinite(_fill(where, np.ones(len(rows)), axes)).any(axis=0))
             if {"low", "high"} <= set(score.columns):
-                low, high = _numbers(rows, "low"), _numbers(rows, "high")
-                bounds |= {str(measure): (low, high)} if (low < high).any() else {}
-        settled: dict[tuple[str, str, int], Floats] = {}
-        counts: dict[tuple[str, str, int], dict[str, int]] = {}
-        for (metric, model, depth), rows in answer.groupby(["metric", "model", "depth"], sort=True):
-            key = (str(metric), str(model), int(str(depth)))
-            settled[key] = _fill(_place(rows, shape[1:], axes[1:]), _tie_rounding(_numbers(rows, "value")), shape[1:])
-            counts[key] = {str(s): int(c) for s, c in rows["status"].value_counts().sort_index().items()}
-        book: dict[tuple[str, str], Floats] = {}
+                low, high = (_fill(where, _numbers(rows, column), axes) for column in ("low", "high"))
+                bounds |= {name: (-high, -low) if turned else (low, high)} if (low < high).any() else {}
+        settled = {
+            (str(metric), str(model), int(str(depth))): _array(rows, axes[1:])
+            for (metric, model, depth), rows in answer.groupby(["metric", "model", "depth"], sort=True)
+        }
         closed = closed[closed["query_id"].isin(queries)]
-        for (metric, model), rows in closed.groupby(["metric", "model"], sort=True):
-            where = _place(rows, shape[2:], axes[2:])
-            book[str(metric), str(model)] = _fill(where, _tie_rounding(_numbers(rows, "value")), shape[2:])
-        return cls(
-            names, tuple(shared), tuple(sorted(coded, key=_natural)), tuple(queries), settled, book, counts, warnings,
-            coded, frozenset(lower), bounds,
-        )  # fmt: skip
+        book = {
+            (str(metric), str(model)): _array(rows, axes[2:])
+            for (metric, model), rows in closed.groupby(["metric", "model"], sort=True)
+        }
+        measured = tuple(sorted(coded, key=_natural))
+        return cls(names, tuple(shared), measured, tuple(queries), coded, asked, bounds, settled, book, warnings)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -261,27 +262,10 @@ class Inputs:
         """The answer depths above 0, ascending."""
         return tuple(sorted({depth for _, _, depth in self.quality if depth > 0}))
 
-    def scores(self, measure: str) -> Floats:
-        """Return the scores of a measure, shape (L, R, Q), turned round where small ones are good."""
-        where, values = self._scores[measure]
-        shape = (len(self.labelings), len(self.runs), len(self.queries))
-        return _fill(where, -values if lower_is_better(measure, self._lower) else values, shape)
-
-    def _ends(self, measure: str) -> tuple[Floats, Floats] | None:
-        """Return the bounds of the scores of a measure where there are any, turned round like the scores."""
-        if measure not in self._bounds:
-            return None
-        shape = (len(self.labelings), len(self.runs), len(self.queries))
-        low, high = (_fill(self._scores[measure][0], each, shape) for each in self._bounds[measure])
-        return (-high, -low) if lower_is_better(measure, self._lower) else (low, high)
-
     def panel(self, measure: str, metric: str, model: str, depth: int) -> Panel:
         """Return the panel of a measure and a kind of quality that both exist, on the runs that have both."""
-        scores = self.scores(measure)
-        present = np.zeros(scores.shape, dtype=np.bool_)
-        present.reshape(-1)[self._scores[measure][0]] = True
-        quality = self.quality[metric, model, depth]
-        asked = present.any(axis=0) & np.isfinite(quality)
+        scores, quality = self.scores[measure], self.quality[metric, model, depth]
+        asked = self.asked[measure] & np.isfinite(quality)
         # A run without any case would undo the mean over runs, and every query at the levels that compare runs.
         keep = np.asarray(asked.any(axis=1) | (not asked.any()))
         runs = tuple(run for run, kept in zip(self.runs, keep, strict=True) if kept)
@@ -290,11 +274,10 @@ class Inputs:
             for run in self.runs
             if run not in runs
         ]
-        scores, quality, asked = scores[:, keep], quality[keep], asked[keep]
-        low, high = (None, None) if (ends := self._ends(measure)) is None else (each[:, keep] for each in ends)
+        low, high = (each[:, keep] for each in self.bounds[measure]) if measure in self.bounds else (None, None)
         return Panel(
-            measure, depth, metric, model, self.labelings, runs, self.queries, scores, quality, asked,
-            cutoff_of(measure) in (None, depth), low, high,
+            measure, depth, metric, model, self.labelings, runs, self.queries, scores[:, keep], quality[keep],
+            asked[keep], cutoff_of(measure) in (None, depth), low, high,
         )  # fmt: skip
 
     def plan(
@@ -352,12 +335,10 @@ def _over_queries(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(table.groupby(list(keys), as_index=False)["value"].mean().assign(query_id=ALL))
 
 
-def _check_values(table: pd.DataFrame, name: str) -> None:
+def _some_rows(table: pd.DataFrame, name: str) -> pd.DataFrame:
     if table.empty:
         raise DataError(f"the {name} table has no rows to compare")
-    infinite = np.isinf(table["value"].to_numpy())
-    if infinite.any():
-        raise DataError(f"the {name} table holds an infinite value for query {table['query_id'][infinite].iloc[0]!r}")
+    return table
 
 
 def _keep(frame: pd.DataFrame, column: str, wanted: Collection[str] | None, option: str, name: str) -> pd.DataFrame:
@@ -413,14 +394,14 @@ def _shared(
     return common
 
 
-def _place(rows: pd.DataFrame, shape: Sequence[int], axes: Sequence[tuple[str, Sequence[str]]]) -> npt.NDArray[np.intp]:
-    """Return where each row belongs in an array of this shape, flattened.
+def _place(rows: pd.DataFrame, axes: Sequence[tuple[str, Sequence[str]]]) -> npt.NDArray[np.intp]:
+    """Return where each row belongs in an array over these axes, flattened.
 
     Raises:
         DataError: two rows belong in the same place.
     """
     codes = [pd.Index(names).get_indexer(pd.Index(rows[column])) for column, names in axes]
-    where = np.ravel_multi_index(codes, tuple(shape))
+    where = np.ravel_multi_index(codes, _shape(axes))
     order = np.argsort(where, kind="stable")
     twice = np.flatnonzero(where[order][1:] == where[order][:-1])
     if twice.size:
@@ -430,10 +411,18 @@ def _place(rows: pd.DataFrame, shape: Sequence[int], axes: Sequence[tuple[str, S
     return np.asarray(where, dtype=np.intp)
 
 
-def _fill(where: npt.NDArray[np.intp], values: Floats, shape: Sequence[int]) -> Floats:
-    out = np.full(int(np.prod(shape)), np.nan)
-    out[where] = values
-    return out.reshape(tuple(shape))
+def _shape(axes: Sequence[tuple[str, Sequence[str]]]) -> tuple[int, ...]:
+    return tuple(len(names) for _, names in axes)
+
+
+def _fill(where: npt.NDArray[np.intp], values: Floats, axes: Sequence[tuple[str, Sequence[str]]]) -> Floats:
+    out = np.full(_shape(axes), np.nan)
+    out.reshape(-1)[where] = values
+    return out
+
+
+def _array(rows: pd.DataFrame, axes: Sequence[tuple[str, Sequence[str]]]) -> Floats:
+    return _fill(_place(rows, axes), _tie_rounding(_numbers(rows, "value")), axes)
 
 
 def _tie_rounding(values: Floats) -> Floats:
