@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -42,10 +43,9 @@ class Preferring:
 
     def _values(self, task: Task, turned: bool) -> dict[str, str]:
         texts = [text for _, text in task.texts][:: -1 if turned else 1]
-        answers = [
-            f"Answer {name}:\n<answer>\n{neutral(text)}\n</answer>" for name, text in zip("AB", texts, strict=True)
-        ]
-        return {"question": neutral(task.question), "answers": "\n\n".join(answers)}
+        answers = zip("AB", map(neutral, texts), strict=True)
+        shown = "\n\n".join(f"Answer {name}:\n<answer>\n{text}\n</answer>" for name, text in answers)
+        return {"question": neutral(task.question), "answers": shown}
 
     def requests(self, task: Task, replies: Sequence[Outcome], /) -> list[Request]:
         """Return the question in both orders; then again, once, where a reply cannot be used."""
@@ -81,15 +81,11 @@ async def prefer(sample: Sample, asker: Asker, session: Session) -> tuple[str, d
         raise UsageError("this compares answers side by side; to judge passages, use a labeler (judgekit label)")
     program = Preferring(asker)
     tasks = [task for task in sample.tasks if not task.repeat_of]
-    rows, counts = [], dict[str, int]()
+    rows, counts = [], Counter[str]()
     async for task, replies in session.resolve(tasks, program, "prefer", len(tasks)):
         value, reason = program.verdict(task, replies)
-        shown = {"task": task.task, "query_id": task.query_id, "doc_ids": task.doc_ids, "repeat_of": ""}
-        said = {"value": value, "skipped": reason, "comment": "", "seconds": 0.0, "at": ""}
-        rows.append({**shown, "probability": task.probability, "content": task.content, **said})
-        counts[value or "nothing"] = counts.get(value or "nothing", 0) + 1
-    head = {"judgekit": "judgments", "sample": sample.name, "form": sample.form, "design": sample.design}
-    counted = {"queries": sample.queries, "pairs": sample.pairs, "tasks": len(rows)}
-    first = {**head, "scale": sample.scale, "assessor": asker.endpoint.model, **counted}
-    lines = [first, *rows, {"end": len(rows)}]
-    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), counts
+        rows.append({**task.brief(), "value": value, "skipped": reason, "comment": "", "seconds": 0.0, "at": ""})
+        counts[value or "nothing"] += 1
+    head = {"judgekit": "judgments", **sample.head(asker.endpoint.model), "tasks": len(rows)}
+    lines = [head, *rows, {"end": len(rows)}]
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), dict(counts)

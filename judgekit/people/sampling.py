@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -17,7 +18,7 @@ from judgekit.data.documents import Doc
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import UsageError, not_among
 from judgekit.metrics import Measure
-from judgekit.people.tasks import Form, Sample, Task, repeated
+from judgekit.people.tasks import Form, Sample, Task
 from judgekit.reading.prompts import find_prompt
 from judgekit.stages import Collection, score_pool
 
@@ -98,26 +99,18 @@ def draw(
         probability, at = _drawn(design, pairs, labelings or {}, by, n, random)
         wanted = {pairs[i]: float(probability[i]) for i in at}
     if form == "best":
-        tasks = _showings(collection, wanted, random)
+        shown = _showings(wanted, random)
         scale, grades, told = Scale("unit"), tuple[str, ...](), ""
     else:
+        shown = [(query_id, (doc_id,)) for query_id, doc_id in wanted]
         scale, grades, told = _rubric(prompt, prompts)
-        tasks = [
-            Task.of(f"t{number:05d}", collection.queries[query_id], collection.docs.get([doc_id]), probability)
-            for number, ((query_id, doc_id), probability) in enumerate(wanted.items(), 1)
-        ]
-    spelling = design + (f"(by={by})" if by else "")
-    return Sample(
-        form,
-        spelling,
-        str(scale),
-        grades,
-        guideline or told or _GUIDELINE[form],
-        len(queries),
-        len(pairs),
-        seed,
-        _assigned(tasks, assessors, overlap, duplicates, random),
-    )
+    tasks = [
+        Task.of(f"t{number:05d}", collection.queries[query], collection.docs.get(docs), wanted[query, docs[0]])
+        for number, (query, docs) in enumerate(shown, 1)
+    ]
+    assigned = _assigned(tasks, assessors, overlap, duplicates, random)
+    told, spelling = guideline or told or _GUIDELINE[form], design + (f"(by={by})" if by else "")
+    return Sample(form, spelling, str(scale), grades, told, len(queries), len(pairs), seed, assigned)
 
 
 def draw_answers(
@@ -160,17 +153,9 @@ def draw_answers(
         query = collection.queries[differ[at]]
         shown = [Doc(run, text[query.query_id]) for run, text in zip(runs, texts, strict=True)]
         tasks.append(Task.of(f"t{number:05d}", query, shown, n / len(differ)))
-    return Sample(
-        "answers",
-        f"answers(depth={depth},equal={len(both) - len(differ)})",
-        "signed",
-        (),
-        guideline or _GUIDELINE["answers"],
-        len(both),
-        len(both),
-        seed,
-        _assigned(tasks, assessors, overlap, duplicates, random),
-    )
+    assigned = _assigned(tasks, assessors, overlap, duplicates, random)
+    told, design = guideline or _GUIDELINE["answers"], f"answers(depth={depth},equal={len(both) - len(differ)})"
+    return Sample("answers", design, "signed", (), told, len(both), len(both), seed, assigned)
 
 
 def _check(n: int, assessors: Sequence[str], overlap: int, duplicates: float) -> None:
@@ -286,48 +271,41 @@ def systematic(weight: Floats, n: int, random: np.random.Generator) -> tuple[Flo
     return probability, np.sort(order[at])
 
 
-def _showings(collection: Collection, wanted: Mapping[Pair, float], random: np.random.Generator) -> list[Task]:
-    """Return tasks of three documents of a query (two where it has no more), each meeting others about equally often.
+def _showings(wanted: Iterable[Pair], random: np.random.Generator) -> list[tuple[str, tuple[str, ...]]]:
+    """Return three documents of a query at a time (two where it has no more), each meeting others about equally often.
 
     Every document is shown at least twice where there are more than three: greedily the three that met least so far.
     """
     pools: dict[str, list[str]] = {}
     for query_id, doc_id in wanted:
         pools.setdefault(query_id, []).append(doc_id)
-    tasks: list[Task] = []
-    for query_id, pool in pools.items():
-        docs = [pool[i] for i in random.permutation(len(pool))]
-        if len(docs) < 2:
-            raise UsageError(f"query {query_id!r} has a single document, and a choice needs two")
-        for shown in _balanced(docs):
-            number = f"t{len(tasks) + 1:05d}"
-            task = Task.of(number, collection.queries[query_id], collection.docs.get(shown), wanted[query_id, docs[0]])
-            tasks.append(task)
-    return tasks
+    alone = next((query_id for query_id, pool in pools.items() if len(pool) < 2), None)
+    if alone is not None:
+        raise UsageError(f"query {alone!r} has a single document, and a choice needs two")
+    return [
+        (query_id, shown)
+        for query_id, pool in pools.items()
+        for shown in _balanced([pool[i] for i in random.permutation(len(pool))])
+    ]
 
 
 def _balanced(docs: Sequence[str]) -> list[tuple[str, ...]]:
     if len(docs) <= 3:
         return [tuple(docs)]
-    met = {frozenset(pair): 0 for pair in combinations(docs, 2)}
-    times = dict.fromkeys(docs, 0)
+    times, met = Counter[str](), Counter[frozenset[str]]()
+
+    def before(three: tuple[str, ...]) -> tuple[int, int]:
+        """Return how often two of these met, and how often all of them were shown."""
+        return sum(met[frozenset(two)] for two in combinations(three, 2)), sum(times[doc] for doc in three)
+
     out: list[tuple[str, ...]] = []
-    while min(times.values()) < 2:
+    while min(times[doc] for doc in docs) < 2:
         first = min(docs, key=lambda doc: times[doc])
-        rest = [doc for doc in docs if doc != first]
-        pair = min(
-            combinations(rest, 2),
-            key=lambda two: (
-                sum(met[frozenset(both)] for both in combinations((first, *two), 2)),
-                sum(times[doc] for doc in two),
-            ),
-        )
-        shown = (first, *pair)
+        others = combinations([doc for doc in docs if doc != first], 2)
+        shown = min(((first, *two) for two in others), key=before)
         out.append(shown)
-        for doc in shown:
-            times[doc] += 1
-        for both in combinations(shown, 2):
-            met[frozenset(both)] += 1
+        times.update(shown)
+        met.update(map(frozenset, combinations(shown, 2)))
     return out
 
 
@@ -335,13 +313,12 @@ def _assigned(
     tasks: Sequence[Task], assessors: Sequence[str], overlap: int, duplicates: float, random: np.random.Generator
 ) -> tuple[Task, ...]:
     """Give each task to so many assessors, in turn, and let some be shown to the same ones once more."""
-    order = random.permutation(len(tasks))
-    out = list(tasks)
-    for turn, at in enumerate(order):
-        start = turn * overlap
-        out[at] = replace(tasks[at], assessors=tuple(assessors[(start + i) % len(assessors)] for i in range(overlap)))
+    out, turns = list(tasks), cycle(assessors)
+    for at in random.permutation(len(tasks)):
+        out[at] = replace(tasks[at], assessors=tuple(islice(turns, overlap)))
     again = random.choice(len(out), math.ceil(duplicates * len(out)), replace=False) if duplicates else ()
-    return tuple(repeated(out, sorted(map(int, again))))
+    chosen = (out[at] for at in sorted(map(int, again)))
+    return (*out, *(replace(task, task=f"{task.task}r", repeat_of=task.task) for task in chosen))
 
 
 def expected(
@@ -358,8 +335,9 @@ def expected(
     if not labelings:
         return {}
     labeling = labelings[by] if by else next(iter(labelings.values()))
-    n = len({task.query_id for task in sample.tasks}) if sample.design == "queries" else len(sample.tasks)
-    if sample.design == "queries" and n > 2 and sample.form == "grades":
+    whole = sample.design == "queries"
+    n = len({task.query_id for task in sample.tasks}) if whole else len(sample.tasks)
+    if whole and n > 2 and sample.form == "grades":
         values = score_pool(collection, [labeling], [Measure(primary)]).values[0][0]
         values = values[:, np.isfinite(values).all(axis=0)]
         reach = float(t.ppf(0.975, n - 1)) / np.sqrt(n)

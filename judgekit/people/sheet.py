@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -28,35 +27,13 @@ def page_of(sample: Sample, assessor: str) -> str:
         raise UsageError(not_among("assessor", assessor, sample.assessors))
     random = np.random.default_rng([sample.seed, *assessor.encode()])
     tasks = [task for task in sample.tasks if assessor in task.assessors]
-    rows: list[dict[str, Any]] = []
+    rows = []
     for at in random.permutation(len(tasks)):
         task = tasks[at]
-        rows.append(
-            {
-                "task": task.task,
-                "query_id": task.query_id,
-                "question": task.question,
-                "doc_ids": task.doc_ids,
-                "texts": task.texts,
-                "order": random.permutation(len(task.texts)).tolist(),
-                "probability": task.probability,
-                "content": task.content,
-                "repeat_of": task.repeat_of,
-            }
-        )
-    data = {
-        "sample": sample.name,
-        "form": sample.form,
-        "design": sample.design,
-        "scale": sample.scale,
-        "queries": sample.queries,
-        "pairs": sample.pairs,
-        "assessor": assessor,
-        "grades": sample.grades,
-        "low": Scale.parse(sample.scale).low,
-        "guideline": sample.guideline,
-        "tasks": rows,
-    }
+        order = random.permutation(len(task.texts)).tolist()
+        rows.append({**task.brief(), "question": task.question, "texts": task.texts, "order": order})
+    told = {"grades": sample.grades, "low": Scale.parse(sample.scale).low, "guideline": sample.guideline}
+    data = {**sample.head(assessor), **told, "tasks": rows}
     # In a script element "<" alone could end it; as an escape it is the same JSON.
     text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c").replace("\u2028", "\\u2028")
     return files("judgekit.people").joinpath("sheet.html").read_text(encoding="utf-8").replace("@DATA@", text)

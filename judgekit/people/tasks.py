@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Final, Literal, Self, get_args
+from typing import Any, Final, Literal, Self
 
 from judgekit.data.documents import Doc, Query
 from judgekit.data.records import parse_object
 from judgekit.data.streams import lines, write_atomic
 from judgekit.errors import DataError
 
-__all__ = ["FORMS", "Form", "Sample", "Task", "content_of"]
+__all__ = ["Form", "Sample", "Task", "content_of"]
 
 Form = Literal["grades", "best", "answers"]
 """Grade one passage; choose the best of two or three passages, or none; prefer one of two answers."""
-FORMS: Final[tuple[str, ...]] = get_args(Form)
 
 _MARK: Final = "judgekit"
 _EXPECTED: Final = "a sample that `judgekit annotate sample` wrote"
@@ -60,6 +59,11 @@ class Task:
         """Return the task that shows these documents, or these answers as documents that have the runs' names."""
         ids, texts = tuple(doc.doc_id for doc in shown), tuple((doc.title, doc.text) for doc in shown)
         return cls(task, query.query_id, query.text, ids, texts, probability, content=content_of(query.text, texts))
+
+    def brief(self) -> dict[str, Any]:
+        """Return what a judgment repeats of its task: all but the texts and who is asked."""
+        names = ("task", "query_id", "doc_ids", "repeat_of", "probability", "content")
+        return {name: getattr(self, name) for name in names}
 
 
 def content_of(question: str, texts: Sequence[tuple[str, str]]) -> str:
@@ -106,15 +110,19 @@ class Sample:
         """Everybody who is asked, in the order of their names."""
         return tuple(sorted({name for task in self.tasks for name in task.assessors}))
 
+    def head(self, assessor: str) -> dict[str, Any]:
+        """Return what the judgments of an assessor repeat of their sample."""
+        names = ("form", "design", "scale", "queries", "pairs")
+        return {"sample": self.name, **{name: getattr(self, name) for name in names}, "assessor": assessor}
+
     def write(self, path: Path) -> None:
         """Write the sample.
 
         Raises:
             DataError: it cannot be written.
         """
-        head = {_MARK: "sample", **asdict(replace(self, tasks=()))}
-        del head["tasks"]
-        rows = [head, *map(asdict, self.tasks)]
+        head = {_MARK: "sample", **asdict(self)}
+        rows = [head, *head.pop("tasks")]
         write_atomic(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
     @classmethod
@@ -129,10 +137,7 @@ class Sample:
         head = {} if first is None else parse_object(first, path)
         if head.pop(_MARK, None) != "sample":
             raise DataError(f"is not {_EXPECTED}", path, 1)
-        tasks = []
-        for line in found:
-            if line.text.strip():
-                tasks.append(_built(Task, parse_object(line, path), path, line.number))
+        tasks = [_built(Task, parse_object(line, path), path, line.number) for line in found if line.text.strip()]
         sample: Self = replace(_built(cls, head, path, 1), tasks=tuple(tasks))
         for number, task in enumerate(tasks, 2):
             if task.content != content_of(task.question, task.texts):
@@ -151,9 +156,3 @@ def _built(cls: type[Any], row: Mapping[str, Any], path: Path, line: int) -> Any
 
 def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
-
-
-def repeated(tasks: Sequence[Task], chosen: Iterable[int]) -> list[Task]:
-    """Return the tasks with some of them once more, each under an id of its own."""
-    again = [replace(tasks[at], task=f"{tasks[at].task}r", repeat_of=tasks[at].task) for at in chosen]
-    return [*tasks, *again]
