@@ -12,6 +12,7 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -110,96 +111,96 @@ def read_judgments(files: Iterable[Path], sample: Sample | None = None) -> Judgm
             not, or an assessor judges a task twice; with its line.
         UsageError: no file is given, or a sample is needed.
     """
-    found: Judgments | None = None
-    seen: dict[tuple[str, str], Path] = {}
-    rows: list[Judgment] = []
+    given, of = sample, None
+    rows: dict[tuple[str, str], tuple[Judgment, Path]] = {}
     for path in files:
-        one = _read(path, sample)
-        if sample is not None and one.sample.name != sample.name:
-            raise DataError(
-                "belongs to another sample than the one given: judgments of two samples cannot be mixed", path
+        of, judged = _read(path, given)
+        if given is not None and of.name != given.name:
+            other = (
+                "the one given: judgments of two samples cannot be mixed"
+                if sample
+                else ("the files before it: read each sample by itself")
             )
-        if found is not None and one.sample.name != found.sample.name:
-            raise DataError("belongs to another sample than the files before it: read each sample by itself", path)
-        for row in one.rows:
+            raise DataError(f"belongs to another sample than {other}", path)
+        given = given or of
+        for line, row in judged:
             key = row.task.task, row.assessor
-            if key in seen:
-                again = "twice in this file" if seen[key] == path else f"in {seen[key]} as well"
-                raise DataError(f"task {key[0]!r} is judged by assessor {key[1]!r} {again}", path)
-            seen[key] = path
-        rows += one.rows
-        found = one
-    if found is None:
+            if key in rows:
+                again = "twice in this file" if rows[key][1] == path else f"in {rows[key][1]} as well"
+                raise DataError(f"task {key[0]!r} is judged by assessor {key[1]!r} {again}", path, line)
+            rows[key] = row, path
+    if given is None or of is None:
         raise UsageError("name at least one file with judgments")
-    return Judgments(sample or found.sample, tuple(rows))
+    return Judgments(sample or of, tuple(row for row, _ in rows.values()))
 
 
-def _read(path: Path, sample: Sample | None) -> Judgments:
+Judged = Iterator[tuple[int | None, Judgment]]
+"""Judgments of a file, each with its line where lines tell."""
+
+
+def _read(path: Path, sample: Sample | None) -> tuple[Sample, Judged]:
     data = read_bytes(path, _EXPECTED)
     start = data.lstrip()[:1]
     if start == b"{":
         return _download(path)
     if sample is None:
         raise UsageError(f"{path}: a CSV file or a Label Studio export needs its sample: name it too")
-    tasks = {task.task: task for task in sample.tasks}
     rows = _label_studio(path, data, sample) if start == b"[" else _csv_rows(path, data, sample)
-    said: dict[tuple[str, str], Judgment] = {}
+    return sample, _judged(path, rows, sample)
+
+
+def _judged(path: Path, rows: Iterable[tuple[int | None, dict[str, str]]], sample: Sample) -> Judged:
+    tasks = {task.task: task for task in sample.tasks}
     for line, row in rows:
-        where = None if line == 0 else line
         if row["sample"] != sample.name:
-            raise DataError("belongs to another sample than the one given", path, where)
+            raise DataError("belongs to another sample than the one given", path, line)
         task = tasks.get(row["task"])
         if task is None:
-            raise DataError(f"task {row['task']!r} is not in the sample", path, where)
-        key = task.task, row["assessor"]
-        if key in said:
-            raise DataError(f"task {key[0]!r} is judged by assessor {key[1]!r} twice in this file", path, where)
-        value = _value(row["rating"], sample, task, path, where)
-        said[key] = Judgment(task, key[1], value, row["skipped"] if value is None else "", row["comment"])
-    return Judgments(sample, tuple(said.values()))
+            raise DataError(f"task {row['task']!r} is not in the sample", path, line)
+        value = _value(row["rating"], sample, task, path, line)
+        yield line, Judgment(task, row["assessor"], value, row["skipped"] * (value is None), row["comment"])
 
 
-def _download(path: Path) -> Judgments:
-    found = list(lines(path, _EXPECTED))
-    head = parse_object(found[0], path)
+def _download(path: Path) -> tuple[Sample, Judged]:
+    first, *body = lines(path, _EXPECTED)
+    head = parse_object(first, path)
     if head.get("judgekit") != "judgments":
         raise DataError(f"is not {_EXPECTED}", path, 1)
     try:
-        last = json.loads(found[-1].text)
-    except ValueError:
-        last = {}
-    body = found[1:-1]
-    if not isinstance(last, dict) or last.get("end") != len(body) or head.get("tasks") != len(body):
-        raise DataError("was cut off: download it again from the page, which still has everything", path, len(found))
+        last = json.loads(body[-1].text)["end"]
+    except (IndexError, KeyError, TypeError, ValueError):
+        last = None
+    if not last == head.get("tasks") == len(body) - 1:
+        raise DataError("was cut off: download it again from the page, which still has everything", path, len(body) + 1)
+    with _whole(path, 1):
+        drawn = head["form"], head["design"], str(Scale.parse(head["scale"]))
+        sample = Sample(*drawn, (), "", int(head["queries"]), int(head["pairs"]), 0, (), str(head["sample"]))
+
+    def judged() -> Judged:
+        for line in body[:-1]:
+            row = parse_object(line, path)
+            with _whole(path, line.number):
+                docs, chance = tuple(row["doc_ids"]), float(row["probability"])
+                who = str(head["assessor"])
+                task = Task(
+                    row["task"], row["query_id"], "", docs, (), chance, (who,), row["repeat_of"], row["content"]
+                )
+                value = _value(row["value"], sample, task, path, line.number)
+                said = str(row["skipped"]), str(row["comment"]), float(row["seconds"])
+            if not 0 < chance <= 1:
+                raise DataError(f"probability {chance:g} is not above 0 and at most 1", path, line.number)
+            yield line.number, Judgment(task, who, value, *said)
+
+    return sample, judged()
+
+
+@contextmanager
+def _whole(path: Path, line: int) -> Iterator[None]:
+    """Say of a line of a download that it lacks something that the page writes."""
     try:
-        asked = head["form"], head["design"], head["scale"], (), "", int(head["queries"]), int(head["pairs"]), 0, ()
-        sample = Sample(*asked, str(head["sample"]))
-        Scale.parse(sample.scale)
+        yield
     except (KeyError, TypeError, ValueError, UsageError) as error:
-        raise DataError(f"lacks a part of what the page writes ({error})", path, 1) from None
-    rows = []
-    for line in body:
-        row = parse_object(line, path)
-        try:
-            task = Task(
-                row["task"],
-                row["query_id"],
-                "",
-                tuple(row["doc_ids"]),
-                (),
-                float(row["probability"]),
-                (head["assessor"],),
-                row["repeat_of"],
-                row["content"],
-            )
-            value = _value(row["value"], sample, task, path, line.number)
-            said = str(row["skipped"]), str(row["comment"]), float(row["seconds"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise DataError(f"lacks a part of what the page writes ({error})", path, line.number) from None
-        if not 0 < task.probability <= 1:
-            raise DataError(f"probability {task.probability:g} is not above 0 and at most 1", path, line.number)
-        rows.append(Judgment(task, str(head["assessor"]), value, *said))
-    return Judgments(sample, tuple(rows))
+        raise DataError(f"lacks a part of what the page writes ({error})", path, line) from None
 
 
 def _value(said: Any, sample: Sample, task: Task, path: Path, line: int | None) -> float | str | None:
@@ -240,19 +241,15 @@ def write_csv(sample: Sample, judgments: Iterable[Judgment] = ()) -> str:
     for task in sample.tasks:
         ids, title, text = _texts_of(task)
         for assessor in task.assessors:
-            row = said.get((task.task, assessor))
-            rating = "" if row is None or row.value is None else _plain(row.value)
-            cells = [sample.name, task.task, assessor, task.query_id, ids, task.question, title, text, rating]
-            cells += ["", ""] if row is None else [row.skipped, row.comment]
+            row = said.get((task.task, assessor), Judgment(task, assessor, None))
+            rating = "" if row.value is None else row.value if isinstance(row.value, str) else f"{row.value:g}"
+            cells = [sample.name, task.task, assessor, task.query_id, ids, task.question, title, text]
+            cells += [rating, row.skipped, row.comment]
             writer.writerow([f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in cells])
     return out.getvalue()
 
 
-def _plain(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:g}"
-
-
-def _csv_rows(path: Path, data: bytes, sample: Sample) -> Iterator[tuple[int, dict[str, str]]]:
+def _csv_rows(path: Path, data: bytes, sample: Sample) -> Iterator[tuple[int | None, dict[str, str]]]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -294,6 +291,7 @@ def write_label_studio(sample: Sample, predictions: Labeling | None = None) -> t
     Raises:
         UsageError: one of these labels is none of the sample's grades.
     """
+    choices = _CHOICES.get(sample.form, sample.grades)
     graded = predictions if sample.form == "grades" else None
     pairs = [(task.query_id, task.doc_ids[0]) for task in sample.tasks]
     said = [math.nan] * len(pairs) if graded is None else graded.at(pairs).tolist()
@@ -301,20 +299,20 @@ def write_label_studio(sample: Sample, predictions: Labeling | None = None) -> t
     for task, label in zip(sample.tasks, said, strict=True):
         ids, title, text = _texts_of(task)
         shown = {"sample": sample.name, "task": task.task, "assessors": list(task.assessors), "query_id": task.query_id}
-        row: dict[str, Any] = {
-            "data": {**shown, "doc_id": ids, "question": task.question, "title": title, "text": text}
-        }
+        shown |= {"doc_id": ids, "question": task.question, "title": title, "text": text}
+        row: dict[str, Any] = {"data": shown}
         if graded is not None and not math.isnan(label):
-            choices, at = _choices(sample, task), label - Scale.parse(sample.scale).low
+            at = label - Scale.parse(sample.scale).low
             if at not in range(len(choices)):
                 raise UsageError(
                     f"predictions: query {task.query_id!r}, doc {ids!r} has the label {label:g}, which is not one of"
                     f" the sample's {len(choices)} grades (scale {sample.scale})"
                 )
-            choice = choices[int(at)]
-            row["predictions"] = [{"model_version": graded.name, "result": [_result(choice)]}]
+            value = {"choices": [choices[int(at)]]}
+            result = {"from_name": "rating", "to_name": "text", "type": "choices", "value": value}
+            row["predictions"] = [{"model_version": graded.name, "result": [result]}]
         rows.append(row)
-    shown_as = "".join(f"\n    <Choice value={json.dumps(choice)}/>" for choice in _choices(sample, None))
+    shown_as = "".join(f"\n    <Choice value={json.dumps(choice)}/>" for choice in choices)
     config = (
         '<View>\n  <Header value="$question"/>\n  <Header value="$title" size="5"/>\n'
         f'  <Text name="text" value="$text"/>\n  <Choices name="rating" toName="text" choice="single">{shown_as}\n'
@@ -323,18 +321,11 @@ def write_label_studio(sample: Sample, predictions: Labeling | None = None) -> t
     return json.dumps(rows, ensure_ascii=False, indent=1) + "\n", config
 
 
-def _result(choice: str) -> dict[str, Any]:
-    return {"from_name": "rating", "to_name": "text", "type": "choices", "value": {"choices": [choice]}}
+_CHOICES: Final = {"best": ("first", "second", "third", "none"), "answers": ("first", "second", "tie", "bad")}
+"""What can be chosen of documents and answers: by their place, so that one interface serves all tasks."""
 
 
-def _choices(sample: Sample, task: Task | None) -> tuple[str, ...]:
-    """Return what can be chosen; of documents and answers by their place, so that one interface serves all tasks."""
-    if sample.form == "grades":
-        return sample.grades
-    return ("first", "second", "third", "none") if sample.form == "best" else ("first", "second", "tie", "bad")
-
-
-def _label_studio(path: Path, data: bytes, sample: Sample) -> Iterator[tuple[int, dict[str, str]]]:
+def _label_studio(path: Path, data: bytes, sample: Sample) -> Iterator[tuple[int | None, dict[str, str]]]:
     try:
         rows = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -354,7 +345,7 @@ def _label_studio(path: Path, data: bytes, sample: Sample) -> Iterator[tuple[int
                     rating = dict(zip(("first", "second", "third"), task.doc_ids, strict=False)).get(rating, rating)
                 comment = " ".join(said.get("comment", {}).get("text", []))
                 skipped = "skipped" if made.get("was_cancelled") else ""
-                yield 0, {**base, "assessor": str(who), "rating": rating, "skipped": skipped, "comment": comment}
+                yield None, {**base, "assessor": str(who), "rating": rating, "skipped": skipped, "comment": comment}
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             reason = f"task {number} does not belong to a Label Studio export of this sample ({error!r})"
             raise DataError(reason, path) from None
@@ -402,38 +393,39 @@ def resolve(judgments: Judgments, rule: str = "majority", name: str = "people") 
         raise UsageError(f"{rule!r} is not a rule: expected majority, mean, adjudicated or best:NAME")
     if kind == "best" and who not in names:
         raise UsageError(not_among("assessor", who, sorted(names)))
-    said: dict[str, list[Judgment]] = defaultdict(list)
-    for row in rows:
-        said[row.task.task].append(row)
     if kind == "mean" and scale.integral:
         scale = Scale("unit") if scale.kind == "binary" else replace(scale, kind="means")
     out = []
-    for each in said.values():
+    for task, each in _by_task(rows):
         value, status = _one(each, kind, who)
-        task = each[0].task
         number = sum(row.value is not None for row in each)
         out.append((task.query_id, task.doc_ids[0], value, task.probability, task.content, status, number))
     return _people(out, scale, name)
 
 
+def _by_task(rows: Iterable[Judgment]) -> list[tuple[Task, list[Judgment]]]:
+    """Return the judgments of each task, in the order in which tasks appear."""
+    said: dict[str, list[Judgment]] = defaultdict(list)
+    for row in rows:
+        said[row.task.task].append(row)
+    return [(each[0].task, each) for each in said.values()]
+
+
 def _one(rows: Sequence[Judgment], kind: str, who: str) -> tuple[float | None, str]:
     """Return the label of a pair and ok, tie, skipped or open."""
-    of = {row.assessor: row for row in rows if row.value is not None}
+    of = {row.assessor: float(row.value) for row in rows if row.value is not None}
     if kind == "best":
-        of = {name: row for name, row in of.items() if name == who}
-    values = [float(row.value) for name, row in of.items() if name != ADJUDICATOR]  # type: ignore[arg-type]  # not None
-    if kind == "adjudicated" and ADJUDICATOR in of and len(set(values)) != 1:
-        return float(of[ADJUDICATOR].value), "ok"  # type: ignore[arg-type]  # grades are numbers
-    if not values:
+        of = {name: value for name, value in of.items() if name == who}
+    last = of.pop(ADJUDICATOR, None) if who != ADJUDICATOR else None
+    if kind == "adjudicated" and last is not None and len(set(of.values())) != 1:
+        return last, "ok"
+    if not of:
         return None, "skipped" if any(row.skipped for row in rows) else "open"
     if kind == "mean":
-        return sum(values) / len(values), "ok"
-    (first, count), *others = Counter(values).most_common()
-    if kind == "adjudicated" and others:
-        return None, "tie"
-    if others and others[0][1] == count:
-        return None, "tie"
-    return first, "ok"
+        return sum(of.values()) / len(of), "ok"
+    (first, count), *others = Counter(of.values()).most_common()
+    tied = bool(others) and (kind == "adjudicated" or others[0][1] == count)
+    return (None, "tie") if tied else (first, "ok")
 
 
 ADJUDICATOR: Final = "adjudicator"
@@ -443,35 +435,36 @@ ADJUDICATOR: Final = "adjudicator"
 def _chosen(rows: Sequence[Judgment], name: str) -> People:
     shown: Counter[tuple[str, str]] = Counter()
     chosen: Counter[tuple[str, str]] = Counter()
-    tasks: dict[tuple[str, str], Judgment] = {}
+    probability: dict[tuple[str, str], float] = {}
     for row in rows:
         for doc_id in row.task.doc_ids:
             pair = row.task.query_id, doc_id
-            tasks.setdefault(pair, row)
+            probability.setdefault(pair, row.task.probability)
             shown[pair] += row.value is not None
             chosen[pair] += row.value == doc_id
     out = []
-    for pair, row in tasks.items():
+    for pair, chance in probability.items():
         value, status = (chosen[pair] / shown[pair], "ok") if shown[pair] else (None, "open")
-        out.append((*pair, value, row.task.probability, "", status, shown[pair]))
+        out.append((*pair, value, chance, "", status, shown[pair]))
     return _people(out, Scale("unit"), name)
 
 
 def _people(rows: Sequence[tuple[Any, ...]], scale: Scale, name: str) -> People:
-    columns = ("query_id", "doc_id", "relevance", "probability", "content", "status", "judgments")
+    columns = ("query_id", "doc_id", "relevance", *_ASKED[2:])
     table = pd.DataFrame(rows, columns=list(columns)).sort_values(["query_id", "doc_id"], ignore_index=True)
     labels = table[["query_id", "doc_id", "relevance"]].astype({"relevance": "float64"})
     labels["status"] = [_MISSING.get(status, Status.OK).value for status in table["status"]]
-    return People(Labeling(name, scale, labels), table.drop(columns="relevance"))
+    return People(Labeling(name, scale, labels), table[list(_ASKED)])
+
+
+_ASKED: Final = ("query_id", "doc_id", "probability", "content", "status", "judgments")
 
 
 def asked_of(judgments: Judgments, people: People) -> Asked:
     """Return what stands beside the qrels: every pair that was asked about, and with which probability."""
     sample = judgments.sample
-    rows = people.asked[["query_id", "doc_id", "probability", "content", "status", "judgments"]]
-    table = tuple(
-        (str(q), str(d), float(p), str(c), str(s), int(j)) for q, d, p, c, s, j in rows.itertuples(index=False)
-    )
+    rows = people.asked[list(_ASKED)].astype({"judgments": "object", "probability": "object"})
+    table = tuple(rows.itertuples(index=False, name=None))
     return Asked(sample.name, sample.design, str(people.labeling.scale), sample.queries, sample.pairs, table)
 
 
@@ -486,9 +479,7 @@ def read_people(path: Path, collection: Collection) -> People:
         raise DataError("no such file; expected labels that `judgekit annotate read` wrote", path)
     if asked is None:
         raise DataError(f"{asked_path(path).name} is not beside it: people's labels come from `annotate read`", path)
-    table = pd.DataFrame(
-        asked.rows, columns=["query_id", "doc_id", "probability", "content", "status", "judgments"]
-    ).astype({"probability": "float64"})
+    table = pd.DataFrame(asked.rows, columns=list(_ASKED)).astype({"probability": "float64"})
     for query_id, doc_id, content in zip(table["query_id"], table["doc_id"], table["content"], strict=True):
         if query_id not in collection.queries:
             raise DataError(f"query {query_id!r} is not in this experiment: these labels belong to another", path)
@@ -590,13 +581,10 @@ def disputed(judgments: Judgments, sample: Sample) -> Sample:
 
     The sample keeps its name, so that the judgments are read together.
     """
-    said: dict[str, list[Judgment]] = defaultdict(list)
-    for row in judgments.rows:
-        said[row.task.task].append(row)
-    tasks = []
-    for task in sample.tasks:
-        values = {row.value for row in said[task.task] if row.value is not None}
-        skipped = any(row.skipped for row in said[task.task])
-        if not task.repeat_of and (len(values) > 1 or (not values and skipped)):
-            tasks.append(replace(task, assessors=(ADJUDICATOR,)))
+    apart = set()
+    for task, rows in _by_task(judgments.rows):
+        values = {row.value for row in rows if row.value is not None}
+        if not task.repeat_of and (len(values) > 1 or (not values and any(row.skipped for row in rows))):
+            apart.add(task.task)
+    tasks = (replace(task, assessors=(ADJUDICATOR,)) for task in sample.tasks if task.task in apart)
     return replace(sample, tasks=tuple(tasks))
