@@ -17,7 +17,7 @@ labels are worth, both are unbiased: a poor machine only makes them as wide as p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Final
@@ -200,8 +200,8 @@ def correct(
     parsed = parse_measures(measures)
     if not parsed:
         raise UsageError("name a measure, e.g. nDCG@5")
-    wanted, notes = set(collection.queries), list[str]()
-    asked = people.asked[people.asked["query_id"].isin(wanted)]
+    notes: list[str] = []
+    asked = people.asked[people.asked["query_id"].isin(set(collection.queries))]
     judged = asked[asked["status"] == "ok"]
     whole = whole_queries(collection, asked)
     if not whole:
@@ -211,30 +211,30 @@ def correct(
                 f"{sums[0]} is not a sum over pairs, and people judged only some of the pairs of a query: use P@k or"
                 " DCG@k, or sample whole queries (--design queries)"
             )
-    open_ = len(asked) - len(judged)
-    if open_:
+    if len(judged) < len(asked):
         notes.append(
-            f"{open_:,} of {len(asked):,} pairs have no human label (skipped, undecided or not reached); the estimates"
-            " hold only if that is unrelated to their relevance"
+            f"{len(asked) - len(judged):,} of {len(asked):,} pairs have no human label (skipped, undecided or not"
+            " reached); the estimates hold only if that is unrelated to their relevance"
         )
     rows: list[Row] = []
     for name, labeling in labelings.items():
         for measure in parsed:
-            found = (
-                _rows(*by_queries(collection, people, labeling, measure, confidence))
+            estimates, n, total = (
+                by_queries(collection, people, labeling, measure, confidence)
                 if whole
                 else _by_pairs(collection, judged, people.labeling, labeling, measure, confidence)
             )
+            found = _rows(estimates, n, total)
             rows += [{"labeling": name, "measure": str(measure), **row} for row in found]
-            shown, rest = asked["query_id"].nunique(), int(found[0]["judged"])
-            if whole and rest < shown:
+            shown = asked["query_id"].nunique()
+            if whole and n < shown:
                 notes.append(
-                    f"{measure} rests on {rest:,} of the {shown:,} queries that people were asked about; the others are"
+                    f"{measure} rests on {n:,} of the {shown:,} queries that people were asked about; the others are"
                     " excluded, since some of their pairs have no label. Have these judged or adjudicated first"
                 )
-            if np.mean([float(row["weight"]) for row in found]) < _USELESS:
+            if np.mean([row["weight"] for row in found]) < _USELESS:
                 notes.append(f"{name} tells next to nothing about people's {measure}: its labels are not worth using")
-            if whole and int(found[0]["judged"]) < _FEW and measure.name in _ONE_OR_NOTHING:
+            if whole and n < _FEW and measure.name in _ONE_OR_NOTHING:
                 notes.append(f"{measure} is nearly all or nothing and queries are few: judge {_FEW} or more")
     return Correction(pd.DataFrame(rows, columns=list(CORRECTED)), tuple(dict.fromkeys(notes)))
 
@@ -248,6 +248,13 @@ def whole_queries(collection: Collection, asked: pd.DataFrame) -> bool:
 Row = dict[str, Any]
 Estimates = dict[tuple[str, str], tuple[Corrected, Corrected, float]]
 """By run and what it is compared with ("" for its mean): corrected, people's alone, the machine's."""
+
+
+def _contrasts(collection: Collection, values: npt.NDArray[np.float64]) -> Iterator[tuple[tuple[str, str], Floats]]:
+    """Yield the values of each run, with "" behind its name, and the difference of every two, under both names."""
+    of = list(zip((run.name for run in collection.runs), values, strict=True))
+    yield from (((name, ""), row) for name, row in of)
+    yield from (((a, b), x - y) for (a, x), (b, y) in combinations(of, 2))
 
 
 def _rows(estimates: Estimates, n: int, total: int) -> list[Row]:
@@ -282,17 +289,14 @@ def by_queries(
     y = np.full_like(f, np.nan)
     y[:, [order[query] for query in human.query_ids]] = human.values[0][0]
     there = np.isfinite(f).all(axis=0)
-    y, f = y[:, there], f[:, there]
-    judged = np.isfinite(y).all(axis=0)
+    judged = np.isfinite(y).all(axis=0)[there]
+    n = int(judged.sum())
     estimates: Estimates = {}
-    runs = [run.name for run in collection.runs]
-    for first, second in [(i, -1) for i in range(len(runs))] + list(combinations(range(len(runs)), 2)):
-        a, b = (y[first], f[first]) if second < 0 else (y[first] - y[second], f[first] - f[second])
-        made = corrected_mean(a[judged], b[judged], b, confidence)
-        n = int(judged.sum())
-        alone = _interval(float(a[judged].mean()), float(a[judged].var(ddof=1)) / n, n - 1, confidence, 0.0)
-        estimates[runs[first], "" if second < 0 else runs[second]] = made, alone, float(b.mean())
-    return estimates, int(judged.sum()), int(there.sum())
+    for key, (a, b) in _contrasts(collection, np.stack([y, f], axis=1)[..., there]):
+        alone = a[judged]
+        interval = _interval(float(alone.mean()), float(alone.var(ddof=1)) / n, n - 1, confidence, 0.0)
+        estimates[key] = corrected_mean(alone, b[judged], b, confidence), interval, float(b.mean())
+    return estimates, n, int(there.sum())
 
 
 def _worth(labels: Floats, scale: Scale, measure: Measure) -> Floats:
@@ -306,14 +310,14 @@ def _worth(labels: Floats, scale: Scale, measure: Measure) -> Floats:
 def _by_pairs(
     collection: Collection, judged: pd.DataFrame, people: Labeling, machine: Labeling, measure: Measure,
     confidence: float,
-) -> list[Row]:  # fmt: skip
-    place = {query: at for at, query in enumerate(collection.queries)}
+) -> tuple[Estimates, int, int]:  # fmt: skip
+    """Return corrected sums and differences from single pairs, how many were judged, and of how many queries."""
+    places = {query: at for at, query in enumerate(collection.queries)}
     pairs = [(query, doc) for query, docs in collection.pairs.items() for doc in docs]
     row = {pair: at for at, pair in enumerate(pairs)}
-    query = np.array([place[q] for q, _ in pairs])
+    query, n = np.array([places[q] for q, _ in pairs]), len(places)
     probability = np.zeros(len(pairs))
-    for q, d, p in zip(judged["query_id"], judged["doc_id"], judged["probability"], strict=True):
-        probability[row[q, d]] = p
+    probability[[row[pair] for pair in zip(judged["query_id"], judged["doc_id"], strict=True)]] = judged["probability"]
     y, f = (_worth(labeling.at(pairs), labeling.scale, measure) for labeling in (people, machine))
     y[probability == 0] = np.nan
     f = np.where(np.isfinite(f), f, np.nanmean(f) if np.isfinite(f).any() else 0.0)
@@ -324,14 +328,10 @@ def _by_pairs(
             for rank, doc in enumerate(run.top(q, cutoff)):
                 counts[at, row[q, doc]] = 1 / cutoff if measure.name == "P" else 1 / np.log2(rank + 2)
     estimates: Estimates = {}
-    names = [run.name for run in collection.runs]
-    for first, second in [(i, -1) for i in range(len(names))] + list(combinations(range(len(names)), 2)):
-        c = counts[first] if second < 0 else counts[first] - counts[second]
-        made = corrected_sum(y, f, c, probability, query, len(place), confidence)
-        alone = corrected_sum(y, np.zeros(len(y)), c, probability, query, len(place), confidence)
-        machine_value = float(np.bincount(query, f * c, minlength=len(place)).mean())
-        estimates[names[first], "" if second < 0 else names[second]] = made, alone, machine_value
-    return _rows(estimates, len(judged), len(place))
+    for key, c in _contrasts(collection, counts):
+        made, alone = (corrected_sum(y, of, c, probability, query, n, confidence) for of in (f, np.zeros(len(f))))
+        estimates[key] = made, alone, float(np.bincount(query, f * c, minlength=n).mean())
+    return estimates, len(judged), n
 
 
 def as_quality(collection: Collection, people: People, measures: str | Sequence[object]) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -195,10 +195,7 @@ def plan(
         for measure in parse_measures(measures):
             estimates, n, total = by_queries(collection, people, labeling, measure)
             for (run, other), (made, _, _) in estimates.items():
-                key: dict[str, Any] = {"labeling": name, "measure": str(measure), "run": run, "other": other}
-                key["value"] = made.value
+                key = {"labeling": name, "measure": str(measure), "run": run, "other": other, "value": made.value}
                 table = expected(made, n, total, more)
-                for at, column in enumerate(key):
-                    table.insert(at, column, key[column])
-                parts.append(table)
+                parts.append(pd.DataFrame(key, table.index).join(table))
     return pd.concat(parts, ignore_index=True)

@@ -122,17 +122,13 @@ def validate(
         raise UsageError("these human labels are shares of choices, which do not say what is relevant")
     if not labelings:
         raise UsageError("give a labeling to validate")
-    said = people.labeling.table[["query_id", "doc_id", "relevance", "status"]]
-    said = said[said["status"] == Status.OK.value].merge(
-        people.asked[["query_id", "doc_id", "probability"]], on=["query_id", "doc_id"]
-    )
+    keys = ["query_id", "doc_id"]
+    said = _obtained(people.labeling).merge(people.asked[[*keys, "probability"]], on=keys)
     said = said.assign(part=[part_of(query, seed) for query in said["query_id"]])
     rows, joined = [], {}
     for name, labeling in labelings.items():
-        table = labeling.table.loc[labeling.table["status"] == Status.OK.value, ["query_id", "doc_id", "relevance"]]
-        both = said.merge(table, on=["query_id", "doc_id"], suffixes=("", "_machine"))
-        joined[name] = both
-        dev = both[both["part"] == "dev"]
+        joined[name] = said.merge(_obtained(labeling), on=keys, suffixes=("", "_machine"))
+        dev = joined[name][joined[name]["part"] == "dev"]
         for threshold in _thresholds(dev["relevance_machine"].to_numpy()):
             truth, guess = (dev["relevance"] >= cut).to_numpy(), (dev["relevance_machine"] >= threshold).to_numpy()
             if truth.all() or not truth.any():
@@ -146,12 +142,17 @@ def validate(
     grid = pd.DataFrame(rows, columns=columns)
     best = grid.iloc[int(grid["balanced"].to_numpy().argmax())]
     chosen = str(best["labeling"]), float(best["threshold"])
-    held = joined[chosen[0]][joined[chosen[0]]["part"] == part]
+    held = joined[chosen[0]].query("part == @part")
     if not len(held):
         raise UsageError(f"people and {chosen[0]} labelled no common pair in the part {part!r}")
     test, notes = _shares(held, cut, chosen, labelings[chosen[0]], confidence)
     grades = _per_grade(held, confidence) if people.labeling.scale == labelings[chosen[0]].scale else pd.DataFrame()
     return Validation(grid, chosen, test, grades, part, notes)
+
+
+def _obtained(labeling: Labeling) -> pd.DataFrame:
+    """Return the labels that there are."""
+    return labeling.table.loc[labeling.table["status"] == Status.OK.value, ["query_id", "doc_id", "relevance"]]
 
 
 def _thresholds(values: npt.NDArray[np.float64]) -> Sequence[float]:
@@ -168,39 +169,26 @@ def _shares(
     held: pd.DataFrame, cut: int, chosen: tuple[str, float], machine: Labeling, confidence: float
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     truth, guess = (held["relevance"] >= cut).to_numpy(), (held["relevance_machine"] >= chosen[1]).to_numpy()
+    right = int((guess & truth).sum())
     counts = {
-        "sensitivity": (int((guess & truth).sum()), int(truth.sum())),
+        "sensitivity": (right, int(truth.sum())),
         "specificity": (int((~guess & ~truth).sum()), int((~truth).sum())),
-        "precision": (int((guess & truth).sum()), int(guess.sum())),
+        "precision": (right, int(guess.sum())),
         "accuracy": (int((guess == truth).sum()), len(truth)),
         "accuracy of always choosing the commoner": (int(max(truth.sum(), (~truth).sum())), len(truth)),
     }
-    rows: list[tuple[object, ...]] = []
-    for what, (hits, n) in counts.items():
-        rows.append((what, hits / n if n else np.nan, *wilson(hits, n, confidence), n))
-    every = machine.table.loc[machine.table["status"] == Status.OK.value, "relevance"].to_numpy() >= chosen[1]
+    every = _obtained(machine)["relevance"].to_numpy() >= chosen[1]
     (a, n1), (b, n0) = counts["sensitivity"], counts["specificity"]
     shares = (a / n1 if n1 else 0.0, n1), (b / n0 if n0 else 0.0, n0)
-    rows.append(
-        (
-            "share of relevant pairs, by the judge",
-            float(every.mean()),
-            *wilson(int(every.sum()), len(every), confidence),
-            len(every),
-        )
-    )
-    rows.append(
-        (
-            "share of relevant pairs, corrected",
-            *rogan_gladen(float(every.mean()), len(every), *shares, confidence),
-            len(every),
-        )
-    )
+    corrected = rogan_gladen(float(every.mean()), len(every), *shares, confidence)
     notes = []
     if counts["accuracy"][0] <= counts["accuracy of always choosing the commoner"][0]:
         notes.append(f"{chosen[0]} is right no more often than always choosing the commoner label")
     if min(n1, n0) < 20:
         notes.append(f"only {n1} relevant and {n0} other pairs: intervals are wide, so judge more pairs")
+    counts["share of relevant pairs, by the judge"] = int(every.sum()), len(every)
+    rows = [(what, hits / n if n else np.nan, *wilson(hits, n, confidence), n) for what, (hits, n) in counts.items()]
+    rows.append(("share of relevant pairs, corrected", *corrected, len(every)))
     return pd.DataFrame(rows, columns=["what", "value", "ci_low", "ci_high", "pairs"]), tuple(notes)
 
 
@@ -219,14 +207,12 @@ def log_opening(path: Path, what: str) -> tuple[str, ...]:
         DataError: the file is not such a log, or cannot be written.
     """
     before: list[dict[str, str]] = []
-    if path.is_file():
-        try:
+    try:
+        if path.is_file():
             before = json.loads(path.read_bytes())["opened"]  # not as an input: it is written again below
-            earlier = tuple(f"{each['at']} for {each['what']}" for each in before)
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DataError("does not log when the test part was opened", path) from error
-    else:
-        earlier = ()
+        earlier = tuple(f"{each['at']} for {each['what']}" for each in before)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError("does not log when the test part was opened", path) from error
     now = datetime.now(UTC).isoformat(timespec="seconds")
     write_atomic(path, json.dumps({"opened": [*before, {"at": now, "what": what}]}, indent=1) + "\n")
     return earlier
