@@ -153,24 +153,23 @@ class Judge(Labeler):
             out.append((f"{asker.endpoint.name} {named[asker.endpoint.name]}", voice.relevance))
         return out
 
-    @property
-    def _voices(self) -> int:
-        return len(self._endpoints) * self.samples
+    @cached_property
+    def _as_unit(self) -> bool:
+        """Whether labels are expected values or means, taken to [0, 1]."""
+        return self.read == "logprobs" or (self.vote == "mean" and len(self._endpoints) * self.samples > 1)
 
     @cached_property
     def scale(self) -> Scale:
         """The prompt's; ``unit`` for expected values and means."""
         declared = self._prompt.output.scale
-        return Scale("unit") if self.read == "logprobs" or self._averaged or declared is None else declared
-
-    @cached_property
-    def _averaged(self) -> bool:
-        return self._voices > 1 and self.vote == "mean"
+        return Scale("unit") if self._as_unit or declared is None else declared
 
     @cached_property
     def _relevance(self) -> Mapping[int, float]:
-        """The relevance of each verdict of a text."""
-        return self._unit_scaled if self._averaged else {v: float(r) for v, r in self._prompt.output.relevance.items()}
+        """The relevance of each verdict."""
+        relevance = self._prompt.output.relevance
+        low, high = (min(relevance.values()), max(relevance.values())) if self._as_unit else (0, 1)
+        return {verdict: (value - low) / (high - low) for verdict, value in relevance.items()}
 
     @property
     def needs(self) -> Needs:
@@ -192,13 +191,6 @@ class Judge(Labeler):
             asker = Asker(endpoint, self._prompt, params)
             asked += [(asker, sample) for sample in range(self.samples * self.repeats)]
         return asked
-
-    @cached_property
-    def _unit_scaled(self) -> dict[int, float]:
-        """The relevance of each verdict, taken to [0, 1]."""
-        relevance = self._prompt.output.relevance
-        low, high = min(relevance.values()), max(relevance.values())
-        return {verdict: (value - low) / (high - low) for verdict, value in relevance.items()}
 
     def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return one request per voice; then again those whose replies cannot be used, each once."""
@@ -232,7 +224,7 @@ class Judge(Labeler):
             chances = distribution(outcome, self._prompt.output.form, asker.endpoint)
             if isinstance(chances, Unread):
                 return _Voice(None, said, chances)
-            return _Voice(min(1.0, max(0.0, chances.mean(self._unit_scaled))), said, mass=chances.mass)
+            return _Voice(min(1.0, max(0.0, chances.mean(self._relevance))), said, mass=chances.mass)
         verdict = asker.read(outcome)
         if isinstance(verdict, Unread):
             return _Voice(None, said, verdict)
@@ -253,7 +245,6 @@ class Judge(Labeler):
             return replace(label, relevance=None, status=unread.status, reason=reason)
         counts = Counter(votes)
         winner = min(counts, key=lambda value: (-counts[value], value))
-        mean = self.vote == "mean" or self.read == "logprobs"
         extra = {"votes": float(len(votes)), "agreement": counts[winner] / len(votes)}
-        relevance = math.fsum(votes) / len(votes) if mean else winner
+        relevance = math.fsum(votes) / len(votes) if self._as_unit else winner
         return replace(label, relevance=relevance, status=Status.OK, extra=extra)

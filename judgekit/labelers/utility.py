@@ -181,20 +181,20 @@ class Utility(Labeler):
         rated = 0 if self._metric is None or self._metric.endpoint is None else 1
         return 2 * (1 + rated) * len(self._asked(unit))
 
-    def _answer_outcomes(self, unit: Unit, replies: Sequence[Outcome]) -> tuple[list[Outcome], Sequence[Outcome]]:
-        """Return what became of each answer that was asked for, and the replies that follow: those of the metric."""
-        return merge_waves(replies, [self._answerer.asker(u) for u, _ in self._asked(unit)])
-
-    def _answers(self, unit: Unit, outcomes: Sequence[Outcome]) -> list[Answer]:
-        return [
-            self._answerer.answer(u, [outcome]) for (u, _), outcome in zip(self._asked(unit), outcomes, strict=True)
-        ]
+    def _answered(
+        self, unit: Unit, replies: Sequence[Outcome]
+    ) -> tuple[list[tuple[Unit, Answer, Outcome]], Sequence[Outcome]]:
+        """Return each answer that was asked for with what became of its request, and the metric's replies behind."""
+        asked = [unit for unit, _ in self._asked(unit)]
+        outcomes, later = merge_waves(replies, [self._answerer.asker(unit) for unit in asked])
+        found = [(u, self._answerer.answer(u, [outcome]), outcome) for u, outcome in zip(asked, outcomes, strict=True)]
+        return found, later
 
     def _rated(self, rate: AnswerMetric, unit: Unit, replies: Sequence[Outcome]) -> tuple[list[Request], list[Score]]:
         """Return the next wave of rating the answers, or, if it is [], their qualities."""
-        outcomes, replies = self._answer_outcomes(unit, replies)
+        answers, replies = self._answered(unit, replies)
         scores: list[Score] = []
-        for (asked, _), answer in zip(self._asked(unit), self._answers(unit, outcomes), strict=True):
+        for asked, answer, _ in answers:
             answered = Answered(unit.query, answer, asked.docs if rate.needs_docs else ())
             wave, count = play(rate, answered, replies)
             if wave:
@@ -213,11 +213,11 @@ class Utility(Labeler):
         if self._needs_references and not query.answers:
             reason = "the query has no reference answer"
             return [Label(query.query_id, doc.doc_id, None, Status.NOT_APPLICABLE, "", reason)]
-        outcomes, _ = self._answer_outcomes(unit, replies)
-        answers = self._answers(unit, outcomes)
+        found, _ = self._answered(unit, replies)
+        answers = [answer for _, answer, _ in found]
         extra: dict[str, float | str] = {"answer": answers[0].text}
         if self._metric is None:
-            scores = self._abstentions(answers, outcomes)
+            scores = [self._abstention(answer, outcome) for _, answer, outcome in found]
             extra["seems_abstained"] = sum(answer.seems_abstained for answer in answers)
         elif self._metric.endpoint is None:
             scores = [self._metric.score(answer, query) for answer in answers]
@@ -234,23 +234,17 @@ class Utility(Labeler):
         raw = json.dumps(said, ensure_ascii=False) if self.samples > 1 else answers[0].raw
         return [Label(query.query_id, doc.doc_id, score.value, score.status, raw, score.reason, extra)]
 
-    def _abstentions(self, answers: Sequence[Answer], outcomes: Sequence[Outcome]) -> list[Score]:
-        """Return how probable it is that the model abstains, or for ``attempt`` that it does not, per sample."""
-        phrase = self._answerer.prompt.output.abstain
-        scores: list[Score] = []
-        for answer, outcome in zip(answers, outcomes, strict=True):
-            if answer.status is not Status.OK:
-                scores.append(Score(None, answer.status, answer.reason))
-                continue
-            chance = float(answer.abstained)
-            if self.read == "logprobs" and isinstance(outcome, Reply):
-                try:
-                    chance = begins(outcome, phrase)
-                except MalformedLogprobsError as problem:
-                    scores.append(Score(None, Status.UNPARSED, str(problem)))
-                    continue
-            scores.append(Score(chance if self.variant == "abstention" else 1.0 - chance))
-        return scores
+    def _abstention(self, answer: Answer, outcome: Outcome) -> Score:
+        """Return how probable it is that the model abstains, or for ``attempt`` that it does not."""
+        if answer.status is not Status.OK:
+            return Score(None, answer.status, answer.reason)
+        chance = float(answer.abstained)
+        if self.read == "logprobs" and isinstance(outcome, Reply):
+            try:
+                chance = begins(outcome, self._answerer.prompt.output.abstain)
+            except MalformedLogprobsError as problem:
+                return Score(None, Status.UNPARSED, str(problem))
+        return Score(chance if self.variant == "abstention" else 1.0 - chance)
 
 
 def _mean(scores: Sequence[Score]) -> Score:

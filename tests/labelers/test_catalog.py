@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-
 import pytest
 
-import judgekit.answers
-import judgekit.labelers
 from judgekit.answers import quality
 from judgekit.errors import UsageError
 from judgekit.labelers import base
@@ -62,10 +58,3 @@ def test_what_says_nothing_of_itself_is_listed_by_its_docstring() -> None:
         """
 
     assert about(Mute) == About("It says this")
-
-
-@pytest.mark.parametrize("room", [judgekit.answers, judgekit.labelers])
-def test_what_a_room_exports_is_sorted_and_there(room: ModuleType) -> None:
-    assert room.__all__ == sorted(room.__all__)
-    for name in room.__all__:
-        assert getattr(room, name) is not None

@@ -263,9 +263,9 @@ def use(site: Path, code: str) -> subprocess.CompletedProcess[str]:
 
 def test_an_installed_package_adds_a_labeler_and_a_metric(site: Path) -> None:
     code = """
-from judgekit.answers import catalog, metric
+from judgekit.answers.quality import catalog, metric
 from judgekit.cli import main
-from judgekit.labelers import build, kinds
+from judgekit.labelers.base import build, kinds
 labeler = build("longest(least=3)", None)
 assert build(str(labeler.spec), None) == labeler
 assert metric("brief(times=3)").name == "brief(times=3.0)" and "brief" in catalog() and "longest" in kinds()
@@ -298,6 +298,6 @@ def test_an_entry_point_is_held_to_what_it_says(
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lengths\nVersion: 1\n")
     (info / "entry_points.txt").write_text(f"[judgekit.{group}]\n{name} = judgekit_lengths:{target}\n")
-    room = "labelers" if group == "labelers" else "answers"
+    room = "labelers.base" if group == "labelers" else "answers.quality"
     done = use(tmp_path, f"from judgekit.{room} import catalog; catalog()")
     assert message in done.stderr
