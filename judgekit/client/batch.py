@@ -67,64 +67,61 @@ class BatchExport:
     at_least: bool = False
 
 
-class _Names:
-    """Gives each file of an export a name of its own, beginning with the one that the user gave.
+@dataclass
+class _Part:
+    """The files for one endpoint and model, and the one that is being written."""
 
-    Further models go by the name of their endpoint, and by their own where an endpoint serves several.
+    endpoint: Endpoint
+    files: list[Path] = field(default_factory=list)
+    stream: BinaryIO | None = None
+    lines: int = 0
+    size: int = 0
+
+
+class _Files:
+    """Writes the lines of an export into files that stay below the limits, those of an endpoint and model together.
+
+    Each has a name of its own, beginning with the one that the user gave. Further models go by the name of their
+    endpoint, and by their own where an endpoint serves several.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, stack: ExitStack, most: int, size: int) -> None:
+        self.parts: dict[tuple[str, str, str], _Part] = {}
         self._path = path
-        self._taken: set[str] = set()
-        self._endpoints: set[str] = set()
-
-    def first(self, endpoint: Endpoint) -> Path:
-        """Return the name of the first file of an endpoint and model."""
-        several = endpoint.name in self._endpoints
-        self._endpoints.add(endpoint.name)
-        parts = [slug(endpoint.name), slug(endpoint.model)] if several else [slug(endpoint.name)]
-        return self.free(
-            self._path.with_name("-".join([self._path.stem, *parts]) + ".jsonl") if self._taken else self._path
-        )
-
-    def free(self, path: Path) -> Path:
-        """Return the name, or the first one with a number behind it that no other file of the export has."""
-        names = (path.with_name(f"{path.stem}-{n}.jsonl") if n > 1 else path for n in count(1))
-        found = next(name for name in names if name.name.casefold() not in self._taken)
-        self._taken.add(found.name.casefold())
-        return found
-
-
-class _Writer:
-    """Writes the lines of one endpoint and model into files that stay below the limits."""
-
-    def __init__(self, endpoint: Endpoint, names: _Names, stack: ExitStack, most: int, size: int) -> None:
-        self.files: list[Path] = []
-        self.endpoint = endpoint
-        self._path = names.first(endpoint)
-        self._names = names
         self._stack = stack
         self._most = most
         self._size = size
-        self._lines = self._bytes = 0
-        self._stream: BinaryIO | None = None
+        self._taken: set[str] = set()
 
     def write(self, request: Request) -> None:
+        endpoint = request.endpoint
         line = b'{"custom_id":"%b","method":"POST","url":"%b","body":%b}\n' % (
             request.key.encode(),
-            ROUTES[request.endpoint.api].encode(),
+            ROUTES[endpoint.api].encode(),
             request.body,
         )
-        full = self._lines >= self._most or self._bytes + len(line) > self._size
-        if self._stream is None or full:
-            number = f"-{len(self.files) + 1:03}.jsonl"
-            further = self._path.with_name(self._path.stem + number)
-            self.files.append(self._names.free(further) if self.files else self._path)
-            self._stream = self._stack.enter_context(open_atomic(self.files[-1]))
-            self._lines = self._bytes = 0
-        self._stream.write(line)
-        self._lines += 1
-        self._bytes += len(line)
+        part = self.parts.get((endpoint.name, endpoint.identity, endpoint.model))
+        if part is None:
+            names = [slug(endpoint.name)] if self.parts else []
+            names += [slug(endpoint.model)] if endpoint.name in [name for name, *_ in self.parts] else []
+            part = self.parts[endpoint.name, endpoint.identity, endpoint.model] = _Part(endpoint)
+            part.files.append(self._free("-".join([self._path.stem, *names])))
+        elif part.lines >= self._most or part.size + len(line) > self._size:
+            part.files.append(self._free(f"{part.files[0].stem}-{len(part.files) + 1:03}"))
+            part.stream = None
+        if part.stream is None:
+            part.stream = self._stack.enter_context(open_atomic(part.files[-1]))
+            part.lines = part.size = 0
+        part.stream.write(line)
+        part.lines += 1
+        part.size += len(line)
+
+    def _free(self, stem: str) -> Path:
+        """Return the file of that name, or of the first one with a number behind it that no other file has."""
+        names = (f"{stem}-{n}.jsonl" if n > 1 else f"{stem}.jsonl" for n in count(1))
+        found = next(name for name in names if name.casefold() not in self._taken)
+        self._taken.add(found.casefold())
+        return self._path.with_name(found)
 
 
 def export_batch(
@@ -161,29 +158,22 @@ def export_batch(
         raise UsageError(f"{path}: the name of a batch file ends in .jsonl")
     check_outputs(path)
     result, plan = BatchExport(), Plan()
-    writers: dict[tuple[str, str, str], _Writer] = {}
-    names = _Names(path)
     with ExitStack() as stack:
+        files = _Files(path, stack, most, size)
         for lacking in missing(units, program, store.get_many, plan):
             asked = [request for request in lacking if not request.endpoint.application]
             result.at_least |= len(asked) < len(lacking)  # no service asks a user's application: `run` does
             new = [request for request in asked if request.key not in under_way]
             result.under_way += len(asked) - len(new)
-            waiting = [_waiting(request) for request in new]
-            result.again += len(store.waiting([record.key for record in waiting]))
-            store.put_many(waiting, replace=True)
+            result.again += len(store.waiting([request.key for request in new]))
+            store.put_many([_waiting(request) for request in new], replace=True)
             result.requests += len(new)
             for request in new:
-                endpoint = request.endpoint
-                whom = (endpoint.name, endpoint.identity, endpoint.model)
-                writer = writers.get(whom)
-                if writer is None:
-                    writer = writers[whom] = _Writer(endpoint, names, stack, most, size)
-                writer.write(request)
+                files.write(request)
     result.units, result.cached, result.at_least = plan.units, plan.cached, result.at_least or plan.at_least
-    for writer in writers.values():
-        result.files += writer.files
-        result.endpoints += [writer.endpoint] * len(writer.files)
+    for part in files.parts.values():
+        result.files += part.files
+        result.endpoints += [part.endpoint] * len(part.files)
     return result
 
 
@@ -226,18 +216,19 @@ def import_batch(store: Store, path: str | Path) -> BatchImport:
         pass
     source = _results(path, result)
     while part := list(islice(source, _CHUNK)):
-        waiting = store.waiting([row.key for row in part])
-        stored = store.get_many([row.key for row in part])
+        waiting = store.waiting([key for _, key, _ in part])
+        stored = store.get_many([key for _, key, _ in part])
         records: dict[str, Record] = {}
-        for row in part:
-            if row.key in stored or row.key in records:
+        for line, key, verdict in part:
+            if key in stored or key in records:
                 result.there += 1
-            elif row.key not in waiting:
-                result.unknown.append((row.line, row.key))
-            elif isinstance(row.verdict, Accepted):
-                records[row.key] = _answered(waiting[row.key], row.verdict)
+            elif key not in waiting:
+                result.unknown.append((line, key))
+            elif isinstance(verdict, Accepted):
+                used = tokens_used(verdict.json)
+                records[key] = replace(waiting[key], reply=verdict.raw, usage=used, time=time.time())
             else:
-                result.failed.append((row.line, row.key, row.verdict.reason))
+                result.failed.append((line, key, verdict.reason))
         kept = store.put_many(list(records.values()))
         result.there += len(kept)
         result.imported += len(records) - len(kept)
@@ -245,18 +236,8 @@ def import_batch(store: Store, path: str | Path) -> BatchImport:
     return result
 
 
-def _answered(record: Record, accepted: Accepted) -> Record:
-    return replace(record, reply=accepted.raw, usage=tokens_used(accepted.json), time=time.time())
-
-
-@dataclass(frozen=True, slots=True)
-class _Result:
-    line: int
-    key: str
-    verdict: Response
-
-
-def _results(path: Path, result: BatchImport) -> Iterator[_Result]:
+def _results(path: Path, result: BatchImport) -> Iterator[tuple[int, str, Response]]:
+    """Yield the number of each line, the identity of its request, and what the response means."""
     for line in lines(path, "a batch result file", ends=True):
         if not line.text.strip():
             continue
@@ -276,7 +257,7 @@ def _results(path: Path, result: BatchImport) -> Iterator[_Result]:
                 path,
                 line.number,
             )
-        yield _Result(line.number, row["custom_id"], _verdict(row))
+        yield line.number, row["custom_id"], _verdict(row)
 
 
 def _verdict(row: dict[str, Any]) -> Response:

@@ -390,7 +390,7 @@ class _Resolve(Generic[U]):
         self._session = session
         self._loop = loop
         self._program = program
-        self._waiting: dict[str, list[tuple[Job[U], int]]] = {}
+        self._waiting: dict[str, list[Job[U]]] = {}
 
     def start(self, units: Iterable[U]) -> list[Job[U]]:
         """Begin with further units; return the jobs that ended at once."""
@@ -413,10 +413,9 @@ class _Resolve(Generic[U]):
         while self.arrived:
             request, outcome = self.arrived.popleft()
             self._session._answered(self.stage, request, outcome)
-            for job, index in self._waiting.pop(request.key):
-                job.got[index] = outcome
-                job.lacking -= 1
-                if not job.lacking:
+            for job in self._waiting.pop(request.key):
+                job.got[request.key] = outcome
+                if not job.lacking():
                     job.next_wave(self._program)
                     ready.append(job)
         return self._advance(ready)
@@ -428,10 +427,9 @@ class _Resolve(Generic[U]):
             jobs, self._program, session.lookup, lambda wanted, stored: session._replayed(self.stage, wanted, stored)
         )
         for job in lacking:
-            for index, (request, got) in enumerate(zip(job.wave, job.got, strict=True)):
-                if got is None:
-                    self._waiting.setdefault(request.key, []).append((job, index))
-                    self._loop.submit(request, self)
+            for key, request in job.lacking().items():
+                self._waiting.setdefault(key, []).append(job)
+                self._loop.submit(request, self)
         self.open -= len(ended)
         return ended
 

@@ -34,31 +34,23 @@ Lookup = Callable[[Sequence[str]], dict[str, Reply]]
 
 
 class Job(Generic[U]):
-    """A unit on its way: its outcomes so far, the wave that is being waited for, and what of it has come."""
+    """A unit on its way: its outcomes so far, the wave that is being waited for, and what of it has come, by key."""
 
-    __slots__ = ("got", "lacking", "outcomes", "unit", "wave")
+    __slots__ = ("got", "outcomes", "unit", "wave")
 
     def __init__(self, unit: U, wave: list[Request]) -> None:
         self.unit = unit
         self.wave = wave
         self.outcomes: list[Outcome] = []
-        self.got: list[Outcome | None] = []
-        self.lacking = 0
+        self.got: dict[str, Outcome] = {}
 
-    def take(self, replies: Mapping[str, Reply]) -> None:
-        """Take in what is stored of the wave."""
-        got: list[Outcome | None] = []
-        self.lacking = 0
-        for request in self.wave:
-            reply = replies.get(request.key)
-            got.append(reply)
-            if reply is None:
-                self.lacking += 1
-        self.got = got
+    def lacking(self) -> dict[str, Request]:
+        """Return those requests of the wave that have no outcome yet, by key."""
+        return {request.key: request for request in self.wave if request.key not in self.got}
 
     def next_wave(self, program: Program[U]) -> None:
         """Go on to the next wave, since nothing of this one is lacking any more."""
-        self.outcomes.extend(self.got)  # type: ignore[arg-type]  # all outcomes, since nothing is lacking
+        self.outcomes.extend([self.got[request.key] for request in self.wave])
         self.wave = program.requests(self.unit, self.outcomes)
 
 
@@ -89,8 +81,8 @@ def follow(
         looked(wanted, replies)
         going: list[Job[U]] = []
         for job in jobs:
-            job.take(replies)
-            if job.lacking:
+            job.got = {request.key: replies[request.key] for request in job.wave if request.key in replies}
+            if job.lacking():
                 waiting.append(job)
                 continue
             if job.wave:
