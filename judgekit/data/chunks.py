@@ -275,14 +275,11 @@ def carry(
         lost += sum(span.relevance > 0 and i not in used for i, span in enumerate(spans))
     columns = ["query_id", "doc_id", "relevance", "status", *SPAN, "evidence"]
     frame = pd.DataFrame(rows, columns=columns).astype({"relevance": "float64", "start": "float64", "end": "float64"})
-    declared = scale is not None
     if scale is None:
-        values = table["relevance"].dropna().to_numpy()
-        if (values != np.trunc(values)).any():
-            raise UsageError("these labels are not all whole numbers, so they need a scale: unit, means:5:2, …")
-        scale = Scale.of_grades(values)
-    scale = Scale.parse(scale) if isinstance(scale, str) else scale
-    return Carried(Labeling(name, scale, frame, declared=declared), lost, unjudged, unplaced)
+        made = Scale.of_grades(table["relevance"].dropna().to_numpy())
+    else:
+        made = Scale.parse(scale) if isinstance(scale, str) else scale
+    return Carried(Labeling(name, made, frame, declared=scale is not None), lost, unjudged, unplaced)
 
 
 def _common(doc: Doc, start: float, end: float) -> float:

@@ -21,14 +21,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.records import Record, as_number, kind_of
 from judgekit.data.tables import ALL, id_problem
 from judgekit.errors import DataError, nearest
 
-__all__ = ["DOC", "NAMES", "QUERY", "Names", "Rows", "Source", "doc_of", "docs_of", "queries_of", "query_of", "rows_of"]
+__all__ = ["DOC", "NAMES", "QUERY", "Names", "Source", "doc_of", "docs_of", "queries_of", "query_of", "rows_of"]
 
 Names = Mapping[str, tuple[str, ...]]
 """The names under which each field may be found; the first is judgekit's own."""
@@ -116,16 +116,20 @@ class Source:
     def need(self, record: Record, key: str) -> str:
         """Return the name under which a record holds a field that has to be there."""
         name = self.find(record, key)
-        if name is not None:
-            return name
+        if name is None:
+            raise self.lacks(record, key)
+        return name
+
+    def lacks(self, record: Record, key: str) -> DataError:
+        """Return the error for a record without a field."""
         names = self.names[key]
-        for candidate in names:
-            if candidate in record.fields:
-                raise self.error(record, f"{candidate!r} must be a string, not null")
+        null = next((name for name in names if name in record.fields), None)
+        if null is not None:
+            return self.error(record, f"{null!r} must be a string, not null")
         have = ", ".join(map(repr, record.fields)) or "none"
         others = f" (or {', '.join(map(repr, names[1:]))})" if len(names) > 1 else ""
         hint = nearest(names[0], map(str, record.fields))
-        raise self.error(record, f"this {self.what} lacks the field {names[0]!r}{others}; it has: {have}.{hint}")
+        return self.error(record, f"this {self.what} lacks the field {names[0]!r}{others}; it has: {have}.{hint}")
 
     def string(self, record: Record, name: str, value: Any) -> str:
         """Return a value that has to be a string which a UTF-8 file can hold."""
@@ -316,31 +320,23 @@ def docs_of(source: Source, records: Iterable[Record], *, again: bool = False) -
     return MemoryDocs(docs.values())
 
 
-class Rows(NamedTuple):
-    """The columns of a run or of qrels."""
-
-    queries: list[str]
-    docs: list[str]
-    values: list[float]
-    texts: list[str]
-    """The numbers as they are written."""
-
-
-def rows_of(source: Source, records: Iterable[Record], value: str, problem: Callable[[str], str | None]) -> Rows:
-    """Return the pairs of query and doc that records hold, each with its number.
+def rows_of(
+    source: Source, records: Iterable[Record], value: str, problem: Callable[[float], str | None]
+) -> tuple[list[str], list[str], list[float]]:
+    """Return the queries, docs and numbers that the records of a run or of qrels hold.
 
     Args:
         source: what they come from.
         records: the records.
         value: ``score`` or ``relevance``. Where no record has a score its rank counts, and in lists of passages their
             order.
-        problem: says what is wrong with a number as it is written, or None.
+        problem: says what is wrong with a number, or None.
 
     Raises:
         DataError: with the line: an id or a number is missing or none, a pair is there twice, or only some records
             have a score.
     """
-    rows = Rows([], [], [], [])
+    values: list[float] = []
     seen: dict[tuple[str, str], int] = {}
     scored: bool | None = None
     for record in records:
@@ -359,15 +355,9 @@ def rows_of(source: Source, records: Iterable[Record], value: str, problem: Call
             rank = source.number(record, "rank") if number is None else None
             number = -rank if rank is not None else number
         if number is None:
-            source.need(record, value)
-        text = str(record.fields.get(source.find(record, value) or "", number))
-        wrong = problem(text)
+            raise source.lacks(record, value)
+        wrong = problem(number)
         if wrong is not None:
             raise source.error(record, f"the {value} {wrong}")
-        rows.queries.append(pair[0])
-        rows.docs.append(pair[1])
-        rows.values.append(float(number or 0))
-        rows.texts.append(text)
-    if not rows.queries:
-        raise source.nothing("rows")
-    return rows
+        values.append(number)
+    return [query for query, _ in seen], [doc for _, doc in seen], values

@@ -7,14 +7,12 @@ their digits, NaN is an empty cell.
 from __future__ import annotations
 
 import csv
-import math
-import re
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from judgekit.data.records import kind_of, records, sniff
+from judgekit.data.records import records, sniff
 from judgekit.data.streams import (
     check_file,
     file_error,
@@ -25,7 +23,7 @@ from judgekit.data.streams import (
     read_bytes,
     write_atomic,
 )
-from judgekit.data.tables import CELLS, SCHEMA_VERSION, Table
+from judgekit.data.tables import NULLS, SCHEMA_VERSION, Table
 from judgekit.errors import DataError, UsageError
 from judgekit.spec import parse, split_form
 
@@ -40,10 +38,6 @@ _VERSION_KEY: Final = b"judgekit.schema_version"
 
 _ROW_GROUP: Final = 1 << 20
 """Rows that Arrow puts into a row group of Parquet: blocks of so many leave no trace in a file."""
-_NULLS: Final = ("", "nan", "NaN", "NA", "null")
-"""Spellings of an undefined number in a text file; never applied to ids."""
-
-_NUMBER: Final = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re.ASCII)
 
 
 def read_table(table: Table, path: str | Path, format: str = "auto") -> pd.DataFrame:
@@ -82,57 +76,30 @@ def read_table(table: Table, path: str | Path, format: str = "auto") -> pd.DataF
         if frame is not None:
             return frame
     columns: dict[str, list[Any]] = {}
-    known: dict[str, str] = {}
+    places: list[int] = []
     for record in records(path, spec, expected)[1]:
-        if mapped:
-            record = record._replace(fields={mapped.get(name, name): cell for name, cell in record.fields.items()})
-        if not columns:
-            columns = {c: [] for c in record.fields}
-            known = table.known(columns, path)
+        fields = {mapped.get(name, name): cell for name, cell in record.fields.items()}
+        if not places:
+            columns = {c: [] for c in fields}
+            table.known(columns, path)
+        places.append(record.line)
         for column, values in columns.items():
-            try:
-                values.append(_value(record.fields.get(column), known.get(column)))
-            except ValueError as error:
-                raise DataError(f"column {column!r}: {error}", path, record.line) from None
-        extra = [c for c in record.fields if c not in columns]
+            value = fields.get(column)
+            if isinstance(value, str) and not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
+                reason = f"column {column!r}: holds half of a surrogate pair, which is not a character"
+                raise DataError(reason, path, record.line)
+            values.append(value)
+        extra = [c for c in fields if c not in columns]
         if extra:
             raise DataError(f"has a field {extra[0]!r} that earlier records lack", path, record.line)
-    if not columns:
-        header = next(csv.reader([next(lines(path)).text], delimiter="\t" if name == "tsv" else ","))
-        columns = {c: [] for c in header}
-        return table.check(pd.DataFrame(columns, dtype="str"), path)
-    return table.check(pd.DataFrame(columns), path)
-
-
-def _value(value: Any, kind: str | None) -> Any:
-    """Return a cell as its kind; a ValueError says why it is none."""
-    if isinstance(value, str) and not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
-        raise ValueError("holds half of a surrogate pair, which is not a character")
-    if kind is None:
-        return value
-    or_word = " or a word such as up or down" if kind == "rating" else ""
-    if kind in CELLS:
-        plain, kind = CELLS[kind]
-        value = plain(value)
-    if kind in ("id", "str"):
-        if not (isinstance(value, str) or (value is None and kind == "str")):
-            raise ValueError(f"must be a string, not {kind_of(value)}")
-        if kind == "id" and not value:
-            raise ValueError("is empty")
-        return value or ""
-    if value is None or (isinstance(value, str) and value in _NULLS):
-        number = math.nan
-    elif isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"must be a number, not {kind_of(value)}")
-    elif isinstance(value, str) and not _NUMBER.fullmatch(value):
-        raise ValueError(f"{value!r} is not a number{or_word}")
-    else:
-        number = float(value)
-    if math.isinf(number):
-        raise ValueError(f"{value} is infinite")
-    if kind == "int" and number != math.trunc(0 if math.isnan(number) else number):
-        raise ValueError(f"{'an empty cell' if math.isnan(number) else value} is not a whole number")
-    return number
+    if not places:
+        first = next(lines(path), None)
+        if first is None:
+            raise DataError(f"is empty; expected {expected}", path)
+        columns = {c: [] for c in next(csv.reader([first.text], delimiter="\t" if name == "tsv" else ","))}
+    known = table.known(columns, path)
+    series = {c: pd.Series(values, dtype="object" if c in known else None) for c, values in columns.items()}
+    return table.check(pd.DataFrame(series), path, places)
 
 
 def _read_plain(table: Table, path: Path, delimiter: str, expected: str) -> pd.DataFrame | None:
@@ -162,7 +129,7 @@ def _read_plain(table: Table, path: Path, delimiter: str, expected: str) -> pd.D
             parse_options=arrow_csv.ParseOptions(delimiter=delimiter, quote_char=False, ignore_empty_lines=False),
             convert_options=arrow_csv.ConvertOptions(
                 column_types={c: pa.float64() if c in numeric else pa.string() for c in header},
-                null_values=list(_NULLS),
+                null_values=list(NULLS),
                 strings_can_be_null=False,
             ),
         )

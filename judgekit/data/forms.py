@@ -21,13 +21,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from judgekit.data.fields import DOC, NAMES, QUERY, Names, Source
-from judgekit.data.records import Record, as_number, kind_of, records
+from judgekit.data.records import EXPECTED, Record, as_number, kind_of, records, trec_records
 from judgekit.data.streams import given, head
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.spec import Spec, parse, split_form
 
 __all__ = [
-    "EXPECTED",
     "FORMS",
     "Located",
     "Opened",
@@ -43,17 +42,6 @@ __all__ = [
 ]
 
 _TABULAR: Final = ("csv", "tsv")
-_READABLE: Final = "JSON lines, JSON, CSV, TSV or Parquet"
-EXPECTED: Final = {
-    "query": f"query records ({_READABLE}; TREC topics; or files of BEIR, KILT, DPR/FiD, castorini, ragas or deepeval)",
-    "doc": f"doc records ({_READABLE}; or a file of BEIR, DPR/FiD, castorini, ragas or deepeval)",
-    "run": "a TREC run (query Q0 doc rank score tag), or a run as CSV, TSV, Parquet, MS MARCO TSV, JSON {query: {doc:"
-    " score}}, or in a file of DPR/FiD, castorini, KILT, ragas or deepeval",
-    "qrels": "a TREC qrels file (query 0 doc relevance), or qrels as CSV, TSV, Parquet, JSON {query: {doc: relevance}},"
-    " or in a file of BEIR, KILT, ragas or deepeval",
-    "answer": f"answers ({_READABLE} with query_id and answer; or a file of KILT, ragas or deepeval)",
-}
-"""What a file of each kind may be, for error messages."""
 _BEIR: Final = {"query": ("queries.jsonl",), "doc": ("corpus.jsonl",), "qrels": ("qrels/{split}.tsv",)}
 
 
@@ -403,6 +391,8 @@ def opened(source: str | Path, kind: str, format: str = "auto") -> Opened:
     names = {**names, **{key: (str(value),) for key, value in chosen.items()}}
     if spec.name == "ir_datasets":
         return Opened(Source(None, "frame", names, what), _ir_datasets(str(path), kind), "")
+    if spec.name == "trec" and kind in ("run", "qrels"):
+        return Opened(Source(path, "trec", names, what), trec_records(path, kind), "")
     form = spec.name if spec.name in FORMS else ""
     options = {key: value for key, value in spec.params if key in _OPTIONS}
     columns = [] if spec.name != "auto" or "header" in options else header(path, kind, names)

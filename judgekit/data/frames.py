@@ -246,23 +246,7 @@ def _labeling(source: object, name: str, scale: Scale | None) -> Labeling:
         return read_qrels(source, name, scale)
     if isinstance(source, Labeling):
         return source if source.name == name else Labeling(name, source.scale, source.table, declared=source.declared)
-    table = _rows(source, "relevance", _ONE_LABELING, f"labeling {name!r}")
-    if scale is not None or "relevance" not in table:  # which is then an error that names the columns
-        return Labeling(name, scale or Scale("binary"), table)
-    labels = Labeling(
-        name, Scale("means", *_ANY), table
-    )  # which checks the columns; what the numbers are is asked below
-    known = labels.row_relevance[~np.isnan(labels.row_relevance)]
-    if (known % 1 != 0).any():
-        raise UsageError(
-            f"the labels of {name!r} are not all whole numbers, so they need a scale: scales={{{name!r}: 'unit'}},"
-            " 'means:5:2', …"
-        )
-    return Labeling(name, Scale.of_grades(known), table, declared=False)
-
-
-_ANY: Final = (2**53, -(2**53))
-"""The ends of a scale that holds every label, before it is known which one is meant."""
+    return Labeling(name, scale, _rows(source, "relevance", _ONE_LABELING, f"labeling {name!r}"))
 
 
 def _rows(source: object, value: str, expected: str, whose: str) -> pd.DataFrame:
@@ -292,17 +276,7 @@ def _rows(source: object, value: str, expected: str, whose: str) -> pd.DataFrame
         raise UsageError(f"{expected}; got {_kind(source)}")
     if not rows:
         raise DataError(f"{whose}: expected rows with {', '.join(columns)}, got {_kind(source)}")
-    for row in rows:
-        for name, identifier in zip(columns, row[:2], strict=False):
-            if not isinstance(identifier, str):
-                raise DataError(
-                    f"{whose}: the {name} {identifier!r} is not a string; ids are strings, write {str(identifier)!r}"
-                )
-        if isinstance(row[2], bool) or not isinstance(row[2], Real):
-            raise DataError(
-                f"{whose}: the {value} of query {row[0]!r}, doc {row[1]!r} must be a number, not {row[2]!r}"
-            )
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=columns, dtype=object)
 
 
 def _kind(value: object) -> str:

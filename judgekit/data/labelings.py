@@ -40,7 +40,7 @@ from judgekit.notebook import Shown
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["STATUSES", "LabelFile", "Labeling", "Scale"]
+__all__ = ["STATUSES", "LabelFile", "Labeling", "Scale", "check_grades", "grade_problem"]
 
 Kind = Literal["binary", "grades", "means", "unit", "signed"]
 
@@ -54,6 +54,8 @@ _OBTAINED: Final = Table(LABELS.name, {c: k for c, k in LABELS.columns.items() i
 _SORTED: Final = 1 << 18
 """Rows that are sorted at a time."""
 _NOT_MISSING: Final = [_CODES[status] for status in NOT_MISSING]
+_LARGEST: Final = 2**53
+"""From here on a float is not the whole number that it was read from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,12 @@ class Scale:
 
     @classmethod
     def of_grades(cls, values: npt.NDArray[np.float64]) -> Self:
-        """Return the scale of undeclared whole numbers: grades up to the largest seen."""
+        """Return the scale of undeclared whole numbers: grades up to the largest seen.
+
+        Raises:
+            DataError: as for `check_grades`.
+        """
+        check_grades(values)
         low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
         return cls("grades", max(1, high), min(0, low))
 
@@ -131,6 +138,30 @@ class Scale:
         if not self.low <= value <= self.high:
             return f"{value:g} is outside the scale {self} ({self.low} to {self.high})"
         return None
+
+
+def check_grades(values: npt.NDArray[np.float64], path: str | Path | None = None) -> None:
+    """Refuse labels without a declared scale that are not whole numbers.
+
+    Raises:
+        DataError: it names the first.
+    """
+    odd = values[(np.abs(values) >= _LARGEST) | (values != np.trunc(values))]
+    if odd.size:
+        raise DataError(f"the relevance {grade_problem(float(odd[0]))}", path)
+
+
+def grade_problem(value: float) -> str | None:
+    """Return why a label without a declared scale is not a grade, or None."""
+    if abs(value) >= _LARGEST:
+        return f"{value:g} is too large for a grade"
+    if value.is_integer():
+        return None
+    return (
+        f"{value:g} is not a whole number: declare what decimals mean with a scale, unit for 0 to 1, or means:G:M for"
+        " means of grades up to G that are relevant from M on (--scale NAME=means:5:2; of a labeler scale='means:5:2';"
+        " in Python scales={'NAME': 'means:5:2'})"
+    )
 
 
 def _status_codes(name: str, texts: pa.StringArray) -> npt.NDArray[np.int8]:
@@ -215,17 +246,18 @@ class Labeling(Shown):
         row_status: index into `STATUSES` per row, shape (N,).
     """
 
-    def __init__(self, name: str, scale: Scale, frame: pd.DataFrame, *, declared: bool = True) -> None:
+    def __init__(self, name: str, scale: Scale | None, frame: pd.DataFrame, *, declared: bool = True) -> None:
         """Build a labeling from a labels table ``query_id, doc_id, relevance, status``.
 
-        A table without ``status`` has only obtained labels. Further columns are kept in `table`.
+        A table without ``status`` has only obtained labels. Further columns are kept in `table`. Without a scale whole
+        numbers are grades up to the largest seen, and `declared` is False.
 
         Raises:
             DataError: the name is empty, a pair is there twice, a value is off the scale, a status is unknown, an
-                obtained label has no value or a missing one has.
+                obtained label has no value or a missing one has, or there are fractions without a scale.
         """
         stated = "status" in frame.columns
-        columns = (LABELS if stated else _OBTAINED).checked(frame)
+        columns = (LABELS if stated else _OBTAINED).named(name).checked(frame)
         status = _status_codes(name, strings(columns["status"])) if stated else np.full(len(frame), _OK, np.int8)
         queries, docs = (strings(columns[c]) for c in ("query_id", "doc_id"))
         relevance = columns["relevance"].to_numpy(np.float64)
@@ -258,13 +290,11 @@ class Labeling(Shown):
     def from_columns(
         cls,
         name: str,
-        scale: Scale,
+        scale: Scale | None,
         queries: RunLengthIds,
         doc_ids: pa.StringArray,
         relevance: npt.NDArray[np.float64],
         status: npt.NDArray[np.int8] | None = None,
-        *,
-        declared: bool = True,
     ) -> Self:
         """Build a labeling from columns, one entry per label; ``status`` are codes (index into `STATUSES`).
 
@@ -273,14 +303,14 @@ class Labeling(Shown):
         """
         self = object.__new__(cls)
         status = np.full(len(relevance), _OK, np.int8) if status is None else status
-        self._fill(name, scale, declared, queries, doc_ids, relevance, status)
+        self._fill(name, scale, True, queries, doc_ids, relevance, status)
         self._columns = None
         return self
 
     def _fill(
         self,
         name: str,
-        scale: Scale,
+        scale: Scale | None,
         declared: bool,
         coded: RunLengthIds,
         doc_ids: pa.StringArray,
@@ -289,6 +319,12 @@ class Labeling(Shown):
     ) -> None:
         if not name.strip():
             raise DataError("the name of a labeling is empty")
+        obtained = status == _OK
+        if scale is None:
+            try:
+                scale, declared = Scale.of_grades(relevance[obtained & ~np.isnan(relevance)]), False
+            except DataError as error:
+                raise DataError(f"labeling {name!r}: {error.reason}") from None
         self.name, self.scale, self.declared = name, scale, declared
         self.row_queries = coded.ids
         self.row_codes: npt.NDArray[np.int32] = np.repeat(coded.codes, np.diff(coded.bounds))
@@ -306,7 +342,6 @@ class Labeling(Shown):
             twice = repeated(map(pair, rows.tolist()))
             if twice is not None:
                 raise DataError(f"{twice} is labelled twice")
-        obtained = status == _OK
         off = np.flatnonzero(~obtained & ~np.isnan(relevance))
         if off.size:
             row = int(off[0])

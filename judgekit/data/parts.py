@@ -20,13 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgekit.data.columns import numbers, run_lengths, strings
-from judgekit.data.labelings import Labeling, Scale
+from judgekit.data.labelings import Labeling, Scale, check_grades
 from judgekit.data.ordering import Ties
 from judgekit.data.outputs import note_read
 from judgekit.data.runs import Run
 from judgekit.data.streams import check_file, parquet_parts
 from judgekit.data.tables import LABELS
-from judgekit.data.trec import check_grades, read_qrels, read_run
+from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError
 
 __all__ = ["Parts", "count_rows"]

@@ -19,16 +19,37 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from judgekit.data.outputs import note_read
 from judgekit.data.streams import Line, given, head, lines, parquet_parts, read_bytes
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.spec import Spec, Value
 
-__all__ = ["SYNTAXES", "Record", "as_number", "kind_of", "parse_object", "records", "sniff"]
+__all__ = [
+    "EXPECTED",
+    "SYNTAXES",
+    "Record",
+    "as_number",
+    "kind_of",
+    "parse_object",
+    "records",
+    "sniff",
+    "trec_records",
+]
 
 ENTRY_POINTS = "judgekit.formats"
+_READABLE: Final = "JSON lines, JSON, CSV, TSV or Parquet"
+EXPECTED: Final = {
+    "query": f"query records ({_READABLE}; TREC topics; or files of BEIR, KILT, DPR/FiD, castorini, ragas or deepeval)",
+    "doc": f"doc records ({_READABLE}; or a file of BEIR, DPR/FiD, castorini, ragas or deepeval)",
+    "run": "a TREC run (query Q0 doc rank score tag), or a run as CSV, TSV, Parquet, MS MARCO TSV, JSON {query: {doc:"
+    " score}}, or in a file of DPR/FiD, castorini, KILT, ragas or deepeval",
+    "qrels": "a TREC qrels file (query 0 doc relevance), or qrels as CSV, TSV, Parquet, JSON {query: {doc: relevance}},"
+    " or in a file of BEIR, KILT, ragas or deepeval",
+    "answer": f"answers ({_READABLE} with query_id and answer; or a file of KILT, ragas or deepeval)",
+}
+"""What a file of each kind may be, for error messages."""
 
 
 class Record(NamedTuple):
@@ -173,6 +194,25 @@ def _json(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
         raise DataError(f"goes on after the end of the JSON {what}: {rest[:20]!r}", path, line)
 
 
+_TREC: Final = {
+    "run": ("query_id", "", "doc_id", "", "score", ""),
+    "qrels": ("query_id", "", "doc_id", "relevance"),
+}
+_WORD: Final = re.compile(r"[^ \t\r\f\v]+")
+
+
+def trec_records(path: Path, kind: str) -> Iterator[Record]:
+    """Read the lines of a TREC run or qrels file, with any white space between the columns."""
+    columns, expected = _TREC[kind], EXPECTED[kind]
+    for line in lines(path, expected):
+        words = _WORD.findall(line.text)
+        if words and len(words) != len(columns):
+            reason = f"has {len(words)} columns, expected {len(columns)}: {expected}; it reads {line.text[:80]!r}"
+            raise DataError(reason, path, line.number)
+        if words:
+            yield Record(line.number, {name: word for name, word in zip(columns, words, strict=True) if name})
+
+
 _TAG = re.compile(r"\s*<(/?)([A-Za-z]+)>\s*(.*)")
 _SAYS = re.compile(r"(?:Number|Topic|Description|Narrative)\s*:\s*", re.IGNORECASE)
 
@@ -291,10 +331,15 @@ SYNTAXES: Mapping[str, Callable[[Path, Mapping[str, Value]], Iterator[Record]]] 
 """The built-in syntaxes by name."""
 
 
+_NUMBER: Final = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re.ASCII)
+
+
 def as_number(value: Any) -> float:
     """Return a cell as a number, NaN where it is none; Python's ``1_0`` is a slip of the pen, not ten."""
+    if isinstance(value, str):
+        return float(value) if _NUMBER.fullmatch(value) else math.nan
     try:
-        return math.nan if "_" in str(value) else float(value)
+        return float(value)
     except (TypeError, ValueError):
         return math.nan
 

@@ -131,7 +131,7 @@ class Run:
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, name: str, *, ties: Ties = Ties.DOC_DESC) -> Run:
         """Build a run from a table ``query_id, doc_id, score``."""
-        columns = RUN.checked(frame)
+        columns = RUN.named(name).checked(frame)
         queries, docs = (strings(columns[c]) for c in ("query_id", "doc_id"))
         return cls.from_columns(name, run_lengths(queries), docs, columns["score"].to_numpy(), ties=Ties(ties))
 

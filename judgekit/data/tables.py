@@ -6,18 +6,20 @@ tool means the same everywhere. Column names are those of ir_measures.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from judgekit.data.columns import byte_lengths
+from judgekit.data.records import as_number, kind_of
 from judgekit.errors import DataError, nearest
 
 if TYPE_CHECKING:
@@ -26,11 +28,11 @@ if TYPE_CHECKING:
 __all__ = [
     "ALL",
     "ANSWERS",
-    "CELLS",
     "COMPARISON",
     "LABELS",
     "NOT_MISSING",
     "NO_FAILURE",
+    "NULLS",
     "QUALITY",
     "RATINGS",
     "RUN",
@@ -85,21 +87,41 @@ _THUMBS: Final = {
     **dict.fromkeys(("up", "yes", "true", "good", "right", "correct", "👍", "+"), 1.0),
     **dict.fromkeys(("down", "no", "false", "bad", "wrong", "incorrect", "👎", "-"), 0.0),
 }
+NULLS: Final = ("", "nan", "NaN", "NA", "null")
+"""Spellings of an undefined number in a text file; never applied to ids."""
+_TEXTS: Final = ("id", "str", "text")
 
 
-def _rating(cell: Any) -> Any:
-    if isinstance(cell, str):
-        return _THUMBS.get(cell.strip().casefold(), cell)
-    return float(cell) if isinstance(cell, bool) else cell
+def _string(value: Any, kind: str) -> str:
+    """Return a cell as a string; a ValueError says why it is not one."""
+    if kind == "text" and isinstance(value, Real):  # 0 is an answer
+        return str(value)
+    if not (isinstance(value, str) or (value is None and kind != "id")):
+        raise ValueError(f"must be a string, not {kind_of(value)}")
+    if not value and kind == "id":
+        raise ValueError("is empty")
+    # A reply that was cut off inside of an emoji ends in half of a surrogate pair, which no file can hold.
+    return (value or "").encode("utf-8", "replace").decode()
 
 
-def _text(cell: Any) -> Any:
-    """Return a number as text: 0 is an answer."""
-    return str(cell) if isinstance(cell, bool | int | float) and cell == cell else cell
+def _number(value: Any, kind: str) -> float:
+    """Return a cell as a number, NaN where it is absent; a ValueError says why it is not one."""
+    if kind == "rating" and isinstance(value, str):
+        value = _THUMBS.get(value.strip().casefold(), value)
+    if isinstance(value, bool) and kind != "rating":
+        raise ValueError(f"must be a number, not {kind_of(value)}")
+    if isinstance(value, Real):
+        return float(value)
+    if value is None or (isinstance(value, str) and value in NULLS):
+        return math.nan
+    if not isinstance(value, str):
+        raise ValueError(f"must be a number, not {kind_of(value)}")
+    number = as_number(value)
+    if math.isnan(number):
+        or_word = " or a word such as up or down" if kind == "rating" else ""
+        raise ValueError(f"{value!r} is not a number{or_word}")
+    return number
 
-
-CELLS: Final[Mapping[str, tuple[Callable[[Any], Any], str]]] = {"rating": (_rating, "float"), "text": (_text, "str")}
-"""Kinds of columns whose cells people write in several ways: what makes them a plain kind, and which."""
 
 NOT_MISSING: Final = (Status.OK.value, Status.NOT_APPLICABLE.value)
 """Statuses of what is there, or cannot be asked for: everything else is missing."""
@@ -119,6 +141,10 @@ class Table:
     columns: dict[str, str]
     optional: dict[str, str]
 
+    def named(self, name: str) -> Self:
+        """Return this table as a certain one, for messages."""
+        return replace(self, name=f"{self.name} {name!r}")
+
     def known(self, columns: Iterable[object], path: str | Path | None = None) -> dict[str, str]:
         """Return this table's columns and their kinds, with those optional ones that ``columns`` holds.
 
@@ -137,80 +163,80 @@ class Table:
             raise DataError(f"the {self.name} table has column {twice[0]!r} twice", path)
         return known
 
-    def check(self, frame: pd.DataFrame, path: str | Path | None = None) -> pd.DataFrame:
+    def check(
+        self, frame: pd.DataFrame, path: str | Path | None = None, lines: Sequence[int] | None = None
+    ) -> pd.DataFrame:
         """Return ``frame`` with this table's columns first, in order, with their dtypes.
 
         A column of ids that are numbers is refused ("007" may have been lost on the way). Further columns are
         kept behind the known ones. Optional columns that are absent stay absent.
 
+        Args:
+            frame: the rows.
+            path: the file that they come from.
+            lines: the line of each row there.
+
         Raises:
-            DataError: a column is missing or cannot be read as its kind; the message names column and row.
+            DataError: a column is missing or cannot be read as its kind; the message names column and row or line.
         """
         import pandas as pd
 
-        return pd.DataFrame(self.checked(frame, path))
+        return pd.DataFrame(self.checked(frame, path, lines))
 
-    def checked(self, frame: pd.DataFrame, path: str | Path | None = None) -> dict[str, pd.Series]:
+    def checked(
+        self, frame: pd.DataFrame, path: str | Path | None = None, lines: Sequence[int] | None = None
+    ) -> dict[str, pd.Series]:
         """Return the columns that `check` makes a table of, without the cost of a table.
 
         Raises:
             DataError: as for `check`.
         """
         known = self.known(frame.columns, path)
-        out = {c: self._column(frame[c], kind, path) for c, kind in known.items()}
+        out = {c: self._column(frame[c], kind, path, lines) for c, kind in known.items()}
         out.update({str(c): frame[c].copy() for c in frame.columns if c not in known})
         return out
 
-    def _column(self, column: pd.Series, kind: str, path: str | Path | None) -> pd.Series:
+    def _column(self, column: pd.Series, kind: str, path: str | Path | None, lines: Sequence[int] | None) -> pd.Series:
         import pandas as pd
 
         where = f"column {column.name!r} of the {self.name} table"
 
-        def fail(bad: npt.ArrayLike, reason: str) -> DataError:
-            return DataError(f"{where}, row {int(np.argmax(bad)) + 1}: {reason}", path)
+        def fail(row: int, reason: str) -> DataError:
+            if lines is not None:
+                return DataError(f"column {column.name!r}: {reason}", path, lines[row])
+            return DataError(f"{where}, row {row + 1}: {reason}", path)
 
-        if kind in CELLS:
-            plain, kind = CELLS[kind]
-            if kind == "str" or not pd.api.types.is_numeric_dtype(column.dtype):
-                column = column.map(plain)
-        if kind in ("id", "str"):
-            if _in_arrow(column):
-                empty = byte_lengths(pa.array(column)) == 0 if kind == "id" else np.zeros(0)
-                if empty.any():
-                    raise fail(empty, "is empty")
-                return column
-            kinds = column.cat.categories.dtype if isinstance(column.dtype, pd.CategoricalDtype) else column.dtype
-            if len(column) and pd.api.types.is_numeric_dtype(kinds) and not column.isna().all():
-                raise DataError(f"{where} holds numbers; ids and names are strings (read them with dtype=str)", path)
-            if str(kinds) not in ("str", "string"):
-                odd = np.array([not isinstance(v, str) and np.any(pd.notna(v)) for v in column], dtype=bool)
-                if odd.any():
-                    raise fail(odd, f"{column.iloc[int(np.argmax(odd))]!r} is not a string")
-            missing = column.isna()
-            if missing.any():
-                column = column.astype("object").mask(missing, "")
-            try:
-                texts = column.astype("str")
-                if texts.dtype == "object":  # pandas 2 keeps Python's strings, also those that cannot be encoded
-                    pa.array(texts, pa.string())
-            except UnicodeEncodeError:
-                # A reply that was cut off inside of an emoji ends in half of a surrogate pair, which no file can hold.
-                texts = column.map(_printable).astype("str")
-            if kind == "id" and (texts == "").any():
-                raise fail(texts == "", "is empty")
-            return texts
-        try:
+        if kind in _TEXTS and column.dtype == "str" and getattr(column.dtype, "storage", "") == "pyarrow":
+            column = column.fillna("") if column.hasnans else column
+            empty = byte_lengths(pa.array(column)) == 0 if kind == "id" else np.zeros(0)
+            if empty.any():
+                raise fail(int(np.argmax(empty)), "is empty")
+            return column
+        dtype = column.cat.categories.dtype if isinstance(column.dtype, pd.CategoricalDtype) else column.dtype
+        numeric = pd.api.types.is_numeric_dtype(dtype)
+        if numeric and kind in ("id", "str") and not column.isna().all():
+            raise DataError(f"{where} holds numbers; ids and names are strings (read them with dtype=str)", path)
+        if numeric and kind not in _TEXTS:
             # Copied: whoever changes the table later changes no run or labeling made of it.
-            numbers = column.copy() if column.dtype == np.float64 else pd.to_numeric(column).astype("float64")
-        except (ValueError, TypeError) as error:
-            raise DataError(f"{where} is not numeric: {error}", path) from error
+            numbers = column.astype("float64").copy()
+        else:
+            cells: list[str | float] = []
+            for row, value in enumerate(column.astype("object").mask(column.isna(), None)):
+                try:
+                    cells.append(_string(value, kind) if kind in _TEXTS else _number(value, kind))
+                except ValueError as error:
+                    raise fail(row, str(error)) from None
+            if kind in _TEXTS:
+                return pd.Series(cells, column.index, dtype="str")
+            numbers = pd.Series(cells, column.index, dtype="float64")
         infinite = np.isinf(numbers.to_numpy())
         if infinite.any():
-            raise fail(infinite, "is infinite")
+            raise fail(int(np.argmax(infinite)), "is infinite")
         if kind == "int":
             odd = (numbers != np.trunc(numbers)).to_numpy()
             if odd.any():
-                raise fail(odd, f"{numbers.iloc[int(np.argmax(odd))]} is not a whole number")
+                row = int(np.argmax(odd))
+                raise fail(row, f"{numbers.iloc[row]} is not a whole number")
             return numbers.astype("int64")
         return numbers
 
@@ -220,15 +246,6 @@ class Table:
 
         dtypes = {"id": "str", "str": "str", "text": "str", "int": "int64", "float": "float64", "rating": "float64"}
         return pd.DataFrame({c: pd.Series([], dtype=dtypes[k]) for c, k in self.columns.items()})
-
-
-def _in_arrow(column: pd.Series) -> bool:
-    """Return whether a column is a ``str`` column without nulls in Arrow memory, which is as it should be."""
-    return bool(column.dtype == "str") and getattr(column.dtype, "storage", "") == "pyarrow" and not column.hasnans
-
-
-def _printable(value: Any) -> Any:
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 RUN: Final = Table("run", {"query_id": "id", "doc_id": "id", "score": "float"}, {})

@@ -1,7 +1,7 @@
 """Runs and qrels: TREC files (``query Q0 doc rank score tag``, ``query 0 doc relevance``) and all other forms.
 
 A TREC, CSV or TSV file is read by a fast columnar parser. Whatever that one does not take, and whatever turns out to be
-wrong, goes through a slow reader that understands any white space (or any form) and knows the line to name.
+wrong, goes through the reader of records, which understands any form and knows the line to name.
 """
 
 from __future__ import annotations
@@ -26,29 +26,28 @@ from judgekit.data.columns import (
     strings,
     text_bytes,
 )
-from judgekit.data.labelings import STATUSES, Labeling, Scale
+from judgekit.data.labelings import STATUSES, Labeling, Scale, check_grades, grade_problem
 from judgekit.data.ordering import Ties
 from judgekit.data.outputs import check_outputs
+from judgekit.data.records import EXPECTED, as_number, records
 from judgekit.data.runs import Run
-from judgekit.data.streams import given, head, lines, open_atomic, packing, stem, write_atomic
-from judgekit.data.tables import ALL, Status, id_problem
+from judgekit.data.streams import given, head, open_atomic, packing, read_bytes, stem, write_atomic
+from judgekit.data.tables import LABELS, Status, id_problem
 from judgekit.errors import DataError, UsageError, nearest
+from judgekit.spec import Spec
 
 if TYPE_CHECKING:
-    from judgekit.data.fields import Source
+    from judgekit.data.fields import Names, Source
     from judgekit.data.records import Record
 
 Floats = npt.NDArray[np.float64]
 
-__all__ = ["check_grades", "missing_path", "read_qrels", "read_run", "stem", "write_qrels", "write_run"]
+__all__ = ["missing_path", "read_qrels", "read_run", "stem", "write_qrels", "write_run"]
 
 
-class _Form(NamedTuple):
-    """What the lines of a file look like."""
+class _Layout(NamedTuple):
+    """What the lines of a file look like that the fast parser takes."""
 
-    kind: str
-    value: str
-    """What the number of a line is called."""
     columns: int
     places: tuple[int, int, int]
     """The columns of query, doc and number."""
@@ -63,24 +62,21 @@ class _Form(NamedTuple):
 class _Columns(NamedTuple):
     queries: RunLengthIds
     docs: pa.StringArray
-    values: npt.NDArray[np.float64]
-    whole: bool
-    """Whether every value is a whole number."""
+    values: Floats
 
 
 _IDS: Final = {"0": pa.string(), "2": pa.string()}
 # What is not used is read to notice where it is empty: two spaces in a row would make a score of the rank.
-_RUN: Final = _Form("run", "score", 6, (0, 2, 4), _IDS | {"3": pa.string(), "4": pa.float64()})
-_QRELS: Final = _Form("qrels", "relevance", 4, (0, 2, 3), _IDS | {"1": pa.string(), "3": pa.string()})
-_EXPECTED: Final = {
-    "run": "a TREC run (query Q0 doc rank score tag)",
-    "qrels": "a TREC qrels file (query 0 doc relevance)",
+_TREC: Final = {
+    "run": _Layout(6, (0, 2, 4), _IDS | {"3": pa.string(), "4": pa.float64()}),
+    "qrels": _Layout(4, (0, 2, 3), _IDS | {"1": pa.string(), "3": pa.string()}),
 }
+_VALUES: Final = {"run": "score", "qrels": "relevance"}
 _LARGE: Final = 1 << 25
-_MISSING: Final = "a table of missing labels (query_id, doc_id, status, separated by tabs)"
-_MISSING_HEAD: Final = "query_id\tdoc_id\tstatus"
-_WORD: Final = re.compile(r"[^ \t\r\f\v]+")
-_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_MISSING: Final = ("query_id", "doc_id", "status")
+"""The columns of a table of missing labels."""
+_SPACE: Final = re.compile(rb"[ \t\r\f\v]+")
+_ENDS: Final = re.compile(rb" ?\n[ \n]*")
 
 
 def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DESC, format: str = "auto") -> Run:
@@ -98,11 +94,10 @@ def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DE
         DataError: the file is missing or empty; a line does not have six columns, its score is not a finite number,
             its document is there twice for its query (with file and line).
     """
-    found = _File.at(path, _RUN, format)
+    found = _File.at(path, "run", format)
     columns = found.columns()
     try:
-        name = name or stem(found.path)
-        return Run.from_columns(name, columns.queries, columns.docs, columns.values, ties=Ties(ties))
+        return Run.from_columns(name or stem(found.path), *columns, ties=Ties(ties))
     except DataError as error:
         found.slowly()
         raise DataError(error.reason, found.path) from None
@@ -129,38 +124,31 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
     labels = _labels(path, name, scale) if format == "auto" else None
     if labels is not None:
         return labels
-    found = _File.at(path, _QRELS, format)
+    found = _File.at(path, "qrels", format)
     side = missing_path(found.path)
-    missing = list(_read_missing(side)) if side.exists() else []
-    queries, docs, values, whole = found.columns(may_be_empty=bool(missing))
-    declared = scale is not None
-    if scale is None:
-        if not whole or max(values.max(initial=0), -values.min(initial=0)) >= _LARGEST:
-            found.slowly(_not_a_grade)
-        scale = Scale.of_grades(values)
+    missing = _read_missing(side) if side.exists() else []
+    queries, docs, values = found.columns(may_be_empty=bool(missing))
     status = np.full(len(values), STATUSES.index(Status.OK), np.int8)
     if missing:
-        queries = join_run_lengths([queries, run_lengths(strings([q for q, _, _ in missing]))])
-        docs = pa.concat_arrays([docs, strings([d for _, d, _ in missing])])
-        values = np.concatenate([values, np.full(len(missing), np.nan)])
-        status = np.concatenate([status, np.array([STATUSES.index(s) for _, _, s in missing], np.int8)])
-    name = name or stem(found.path)
+        queries = join_run_lengths([queries, run_lengths(strings([query for query, _, _ in missing]))])
+        docs = pa.concat_arrays([docs, strings([doc for _, doc, _ in missing])])
+        values = np.append(values, np.full(len(missing), np.nan))
+        status = np.append(status, np.array([STATUSES.index(s) for _, _, s in missing], np.int8))
     try:
-        return Labeling.from_columns(name, scale, queries, docs, values, status, declared=declared)
+        return Labeling.from_columns(name or stem(found.path), scale, queries, docs, values, status)
     except DataError as error:
-        found.slowly(lambda text: scale.problem(float(text)))
+        found.slowly(lambda value: grade_problem(value) if scale is None else scale.problem(value))
         raise DataError(error.reason, side if missing else found.path) from None
 
 
 def _labels(source: str | Path, name: str | None, scale: Scale | None) -> Labeling | None:
     """Return a table of labels that judgekit wrote; None of anything else."""
     path = given(source)
-    if not path.is_file() or head(path, _EXPECTED["qrels"], 4) != b"PAR1":
+    if not path.is_file() or head(path, EXPECTED["qrels"], 4) != b"PAR1":
         return None
     import pyarrow.parquet as pq
 
     from judgekit.data.files import read_table
-    from judgekit.data.tables import LABELS
 
     try:
         if not set(LABELS.columns) <= set(pq.read_schema(path).names):
@@ -168,60 +156,68 @@ def _labels(source: str | Path, name: str | None, scale: Scale | None) -> Labeli
     except pa.ArrowException:
         return None
     table = read_table(LABELS, path)
-    values = table["relevance"].dropna().to_numpy()
     if scale is None:
-        check_grades(values, path)
-    return Labeling(name or stem(path), scale or Scale.of_grades(values), table, declared=scale is not None)
+        check_grades(table["relevance"].dropna().to_numpy(), path)
+    return Labeling(name or stem(path), scale, table)
 
 
 class _File(NamedTuple):
     """A run or qrels in a file: read by the fast parser, else slowly by what knows the line of a mistake."""
 
     path: Path
-    form: _Form
-    trec: bool
+    kind: str
     source: str | Path
     format: str
+    layout: _Layout | None
+    """None where the fast parser does not take it."""
+    may_be_ranks: bool = False
+    """Whether it has three columns without names."""
 
     @classmethod
-    def at(cls, source: str | Path, form: _Form, format: str) -> _File:
+    def at(cls, source: str | Path, kind: str, format: str) -> _File:
         """Find out whether a file is TREC's; what else it may be is looked at only then, and imported."""
-        path = given(source)
+        path, trec = given(source), _TREC[kind]
         if format == "auto" and (path.is_file() or ":" not in str(source)) and not path.is_dir():
-            start = head(path, _EXPECTED[form.kind], 4096).lstrip()
-            words = start.split(b"\n", 1)[0].split()
-            number = words[form.places[2]].decode("ascii", "replace") if len(words) == form.columns else ""
-            as_trec = _NUMBER.fullmatch(number) is not None
-            table = b"\t" in start.split(b"\n", 1)[0] or (len(words) < 3 and b"," in start)
-            if as_trec or not (table or start[:1] in (b"{", b"[", b"<") or start[:4] == b"PAR1"):
-                return cls(path, form, True, source, format)
-        from judgekit.data.forms import located
+            start = head(path, EXPECTED[kind], 4096).lstrip()
+            row = start.split(b"\n", 1)[0]
+            words = row.split()
+            number = words[trec.places[2]].decode("ascii", "replace") if len(words) == trec.columns else ""
+            table = b"\t" in row or (len(words) < 3 and b"," in start)
+            if not math.isnan(as_number(number)) or not (table or _is_marked(start)):
+                return cls(path, kind, path, "trec", trec)
+        from judgekit.data.fields import NAMES
+        from judgekit.data.forms import header, located
 
-        path, spec = located(source, form.kind, format)
-        return cls(path, form, spec.name == "trec", source, format)
+        path, spec = located(source, kind, format)
+        if spec.name == "trec":
+            return cls(path, kind, path, "trec", trec)
+        if path.is_dir() or spec.params or spec.name not in ("auto", "csv", "tsv"):
+            return cls(path, kind, source, format, None)
+        columns = header(path, kind, NAMES[kind])
+        layout = _delimited(path, kind, NAMES[kind], columns)
+        return cls(path, kind, source, format, layout, bool(columns) and kind == "run")
 
     def columns(self, *, may_be_empty: bool = False) -> _Columns:
         """Read the columns the fast way, or the slow way, which knows what is wrong and where."""
-        form: _Form | None = self.form
-        if not self.trec:
-            form = _delimited(self.path, self.form, self.source, self.format)
-        columns = (_parse(self.path, form) if form else None) or self.slowly()
+        columns = (_parse(self.path, self.layout) if self.layout else None) or self.slowly()
         if not len(columns.values) and not may_be_empty:
-            raise DataError(f"is empty; expected {_EXPECTED[self.form.kind]}", self.path)
-        return _in_order_of_rank(self, columns)
+            raise DataError(f"is empty; expected {EXPECTED[self.kind]}", self.path)
+        return _in_order_of_rank(columns, self.path) if self.may_be_ranks else columns
 
-    def slowly(self, problem: Callable[[str], str | None] = lambda _: None) -> _Columns:
-        """Read record by record; ``problem`` looks at each number's text."""
-        if self.trec:
-            return _scan(self.path, self.form, problem)
+    def slowly(self, problem: Callable[[float], str | None] = lambda _: None) -> _Columns:
+        """Read record by record; ``problem`` looks at each number."""
         from judgekit.data.fields import rows_of
         from judgekit.data.forms import opened
 
-        source, found, _ = opened(self.source, self.form.kind, self.format)
-        found = _of_one_run(source, found) if self.form.kind == "run" else found
-        rows = rows_of(source, found, self.form.value, problem)
-        values = np.array(rows.values, np.float64)
-        return _Columns(run_lengths(strings(rows.queries)), strings(rows.docs), values, bool((values % 1 == 0).all()))
+        source, found, _ = opened(self.source, self.kind, self.format)
+        found = _of_one_run(source, found) if self.kind == "run" else found
+        queries, docs, values = rows_of(source, found, _VALUES[self.kind], problem)
+        return _Columns(run_lengths(strings(queries)), strings(docs), np.array(values, np.float64))
+
+
+def _is_marked(start: bytes) -> bool:
+    """Return whether a file begins as JSON, TREC topics or Parquet does."""
+    return start[:1] in (b"{", b"[", b"<") or start[:4] == b"PAR1"
 
 
 def _of_one_run(source: Source, records: Iterator[Record]) -> Iterator[Record]:
@@ -240,53 +236,31 @@ def _of_one_run(source: Source, records: Iterator[Record]) -> Iterator[Record]:
         yield record
 
 
-def _delimited(path: Path, form: _Form, source: str | Path, format: str) -> _Form | None:
-    """Return the layout of a plain CSV or TSV file; None for everything else, quotes and told names included."""
-    from judgekit.data.fields import NAMES
-    from judgekit.data.forms import header, located
-
-    spec = located(source, form.kind, format).format
-    if path.is_dir() or spec.params or spec.name not in ("auto", "csv", "tsv"):
-        return None
-    start = head(path, _EXPECTED[form.kind], 1 << 16)
+def _delimited(path: Path, kind: str, names: Names, columns: list[str]) -> _Layout | None:
+    """Return the layout of a CSV or TSV file, with these columns or a header; None for everything else."""
+    start = head(path, EXPECTED[kind], 1 << 16)
     row = start.split(b"\n", 1)[0].decode(errors="replace").rstrip("\r")
-    if start.lstrip()[:1] in (b"{", b"[", b"<") or start[:4] == b"PAR1" or '"' in row:
+    if _is_marked(start.lstrip()) or '"' in row:
         return None
-    names, delimiter = NAMES[form.kind], "\t" if "\t" in row else ","
-    columns = header(path, form.kind, names)
+    delimiter = "\t" if "\t" in row else ","
     cells = columns or row.split(delimiter)
-    places = [[cells.index(name) for name in names[key] if name in cells] for key in ("query", "doc", form.value)]
+    places = [[cells.index(name) for name in names[key] if name in cells] for key in ("query", "doc", _VALUES[kind])]
     if len(set(cells)) < len(cells) or any(len(found) != 1 for found in places):
         return None
-    if form.kind == "run" and "run" in cells:
+    if kind == "run" and "run" in cells:
         return None  # may name several runs
     query, doc, value = (found[0] for found in places)
-    number = pa.float64() if form.kind == "run" else pa.string()
+    number = pa.float64() if kind == "run" else pa.string()
     types = {str(query): pa.string(), str(doc): pa.string(), str(value): number}
-    return form._replace(
-        columns=len(cells), places=(query, doc, value), types=types, delimiter=delimiter, skip=int(not columns)
-    )
+    return _Layout(len(cells), (query, doc, value), types, delimiter, int(not columns))
 
 
-def _without_header(file: _File) -> bool:
-    """Return whether a run is a table of three columns without names."""
-    if file.trec or file.form.kind != "run":
-        return False
-    from judgekit.data.fields import NAMES
-    from judgekit.data.forms import header, located
-
-    path, spec = located(file.source, "run", file.format)
-    return spec.name in ("auto", "csv", "tsv") and not spec.params and bool(header(path, "run", NAMES["run"]))
-
-
-def _in_order_of_rank(file: _File, columns: _Columns) -> _Columns:
+def _in_order_of_rank(columns: _Columns, path: Path) -> _Columns:
     """Take the third column of a run without a header for ranks where it counts 1, 2, 3, … in each query.
 
     Raises:
         DataError: it holds 1 to n in another order, which may be ranks or scores.
     """
-    if not _without_header(file):
-        return columns
     starts = columns.queries.bounds
     lengths = np.diff(starts)
     counted = np.arange(len(columns.values)) - np.repeat(starts[:-1], lengths) + 1
@@ -296,7 +270,7 @@ def _in_order_of_rank(file: _File, columns: _Columns) -> _Columns:
     downwards = np.repeat(lengths, lengths) + 1 - counted
     if (columns.values[by_value] == counted).all() and not (columns.values == downwards).all():
         told = "tsv(header='query_id,doc_id,rank') or tsv(header='query_id,doc_id,score')"
-        raise DataError(f"has no header, and its third column may be ranks or scores: say format={told}", file.path)
+        raise DataError(f"has no header, and its third column may be ranks or scores: say format={told}", path)
     return columns
 
 
@@ -305,42 +279,47 @@ def missing_path(qrels: str | Path) -> Path:
     return Path(qrels).with_name(stem(qrels) + ".missing.tsv")
 
 
-def _parse(path: Path, form: _Form) -> _Columns | None:
-    """Parse a file whose columns stand one space (or one tab) apart; None where that is not so, or anything is odd."""
-    delimiter = form.delimiter
-    if not delimiter:
-        delimiter = "\t" if b"\t" in head(path, _EXPECTED[form.kind], 4096).split(b"\n", 1)[0] else " "
-    # Arrow's own stream, not a Python file: its reading thread may let go of the stream after this returns, and one
-    # that needs the interpreter for that aborts the process if the program ends just then. Nor is it closed here:
-    # where the file is not read to its end that thread may be reading still, and would read from whatever file is
-    # opened next under the number of this one. It is closed when the last of them lets go of it.
-    stream = pa.input_stream(str(path), compression=packing(path))
+def _parse(path: Path, layout: _Layout) -> _Columns | None:
+    """Parse a file whose columns stand one delimiter apart, in TREC files any white space; None if anything is odd."""
+    # Arrow's own streams, not Python's: its reading thread may let go of the stream after this returns, and one that
+    # needs the interpreter for that aborts the process if the program ends just then. Nor is it closed here: where the
+    # file is not read to its end that thread may be reading still, and would read from whatever file is opened next
+    # under the number of this one. It is closed when the last of them lets go of it.
+    delimiter = layout.delimiter or ("\t" if b"\t" in head(path, size=4096).split(b"\n", 1)[0] else " ")
+    columns = _parsed(pa.input_stream(str(path), compression=packing(path)), layout, delimiter)
+    if columns is not None or layout.delimiter:
+        return columns
+    copy = pa.BufferOutputStream()
+    copy.write(_ENDS.sub(b"\n", _SPACE.sub(b" ", read_bytes(path))).strip() + b"\n")
+    return _parsed(pa.BufferReader(copy.getvalue()), layout, " ")
+
+
+def _parsed(stream: pa.NativeFile, layout: _Layout, delimiter: str) -> _Columns | None:
     queries: list[RunLengthIds] = []
     docs: list[pa.StringArray] = []
     values: list[Floats] = []
-    query, doc, place = map(str, form.places)
-    whole = True
+    query, doc, place = map(str, layout.places)
     try:
         # Batch by batch: of a large file the text is never in memory as a whole.
         reader = pacsv.open_csv(
             stream,
             pacsv.ReadOptions(
-                column_names=[str(i) for i in range(form.columns)], block_size=1 << 22, skip_rows=form.skip
+                column_names=[str(i) for i in range(layout.columns)], block_size=1 << 22, skip_rows=layout.skip
             ),
             pacsv.ParseOptions(
-                delimiter=delimiter, quote_char=False, escape_char=False, ignore_empty_lines=not form.delimiter
+                delimiter=delimiter, quote_char=False, escape_char=False, ignore_empty_lines=not layout.delimiter
             ),
-            pacsv.ConvertOptions(column_types=form.types, include_columns=list(form.types), strings_can_be_null=False),
+            pacsv.ConvertOptions(
+                column_types=layout.types, include_columns=list(layout.types), strings_can_be_null=False
+            ),
         )
         for batch in reader:
             for column in batch.columns:
                 if column.null_count or (
-                    column.type == pa.string() and not _plain(column, quotes=bool(form.delimiter))
+                    column.type == pa.string() and not _plain(column, quotes=bool(layout.delimiter))
                 ):
                     return None
-            found, integers = _values(batch[place])
-            values.append(found)
-            whole = whole and integers
+            values.append(_floats(batch[place]))
             queries.append(run_lengths(batch[query]))
             docs.append(batch[doc])
         del reader
@@ -353,26 +332,24 @@ def _parse(path: Path, form: _Form) -> _Columns | None:
         # What the batches took would else stay with Arrow, while numpy needs as much again.
         del docs
         pa.default_memory_pool().release_unused()
-    return _Columns(join_run_lengths(queries), ids, scores, whole)
+    return _Columns(join_run_lengths(queries), ids, scores)
 
 
-def _values(column: pa.Array) -> tuple[Floats, bool]:
-    """Return a column of numbers, and whether all are whole (of floats nobody asks).
+def _floats(column: pa.Array) -> Floats:
+    """Return a column of numbers.
 
     Raises:
-        ValueError: one is none. Arrow's own parser of integers takes hexadecimal ones too.
+        ValueError: one is not a number. Arrow's own parser of integers takes hexadecimal ones too.
     """
     if column.type != pa.string():
-        return numbers(column, np.float64), False
-    data = text_bytes(column)
-    if (data - ord("0") < 10).all():
-        return numbers(column.cast(pa.int64()), np.int64).astype(np.float64), True
+        return numbers(column, np.float64)
+    if (text_bytes(column) - ord("0") < 10).all():
+        return numbers(column.cast(pa.int64()), np.int64).astype(np.float64)
     coded = column.dictionary_encode()
-    texts = coded.dictionary.to_pylist()
-    if not all(map(_NUMBER.fullmatch, texts)):
+    values = np.array([as_number(text) for text in coded.dictionary.to_pylist()], np.float64)
+    if np.isnan(values).any():
         raise ValueError("a text is not a number")
-    values = np.array([float(text) for text in texts], np.float64)
-    return values[numbers(coded.indices, np.int32)], bool((values % 1 == 0).all())
+    return values[numbers(coded.indices, np.int32)]
 
 
 def _plain(texts: pa.StringArray, *, quotes: bool) -> bool:
@@ -382,79 +359,22 @@ def _plain(texts: pa.StringArray, *, quotes: bool) -> bool:
     return bool(whole and not (quotes and (data == ord('"')).any()))
 
 
-def _scan(path: Path, form: _Form, problem: Callable[[str], str | None] = lambda _: None) -> _Columns:
-    """Read a file line by line, with any white space between columns; ``problem`` looks at each number's text."""
-    queries: list[str] = []
-    docs: list[str] = []
-    values: list[str] = []
-    seen: dict[tuple[str, str], int] = {}
-    for line in lines(path, _EXPECTED[form.kind]):
-        words = _WORD.findall(line.text)
-        if not words:
-            continue
-        if len(words) != form.columns:
-            expected = f"expected {form.columns}: {_EXPECTED[form.kind]}"
-            raise DataError(f"has {len(words)} columns, {expected}; it reads {line.text[:80]!r}", path, line.number)
-        query, doc, text = words[0], words[2], words[form.places[2]]
-        if not _NUMBER.fullmatch(text) or not math.isfinite(float(text)):
-            raise DataError(f"the {form.value} {text!r} is not a finite number", path, line.number)
-        if query == ALL:
-            raise DataError(f"the query id {ALL!r} is reserved for means over queries", path, line.number)
-        first = seen.setdefault((query, doc), line.number)
-        if first != line.number:
-            raise DataError(f"doc {doc!r} appears twice for query {query!r} (first on line {first})", path, line.number)
-        wrong = problem(text)
-        if wrong is not None:
-            raise DataError(f"the {form.value} {wrong}", path, line.number)
-        queries.append(query)
-        docs.append(doc)
-        values.append(text)
-    found = np.array([float(v) for v in values], np.float64)
-    return _Columns(run_lengths(strings(queries)), strings(docs), found, bool((found % 1 == 0).all()))
+def _read_missing(path: Path) -> list[tuple[str, str, Status]]:
+    """Read a table of missing labels."""
+    from judgekit.data.fields import Source
 
-
-_LARGEST: Final = 2**53
-"""From here on a float is not the whole number that it was read from."""
-
-
-def check_grades(values: Floats, path: Path) -> None:
-    """Refuse labels without a declared scale that are not whole numbers.
-
-    Raises:
-        DataError: it names the first.
-    """
-    odd = values[(np.abs(values) >= _LARGEST) | (values % 1 != 0)]
-    if odd.size:
-        raise DataError(f"the relevance {_not_a_grade(f'{odd[0]:g}')}", path)
-
-
-def _not_a_grade(text: str) -> str | None:
-    if abs(float(text)) >= _LARGEST:
-        return f"{text} is too large for a grade"
-    if float(text).is_integer():
-        return None
-    return (
-        f"{text} is not a whole number: declare what decimals mean with a scale, unit for 0 to 1, or means:G:M for"
-        " means of grades up to G that are relevant from M on (--scale NAME=means:5:2; of a labeler scale='means:5:2')"
-    )
-
-
-def _read_missing(path: Path) -> Iterator[tuple[str, str, Status]]:
-    found = lines(path, _MISSING)
-    first = next(found, None)
-    if first is None or first.text != _MISSING_HEAD:
-        raise DataError(f"expected {_MISSING}, with those names in the first line", path, 1)
+    source = Source(path, "tsv", {name: (name,) for name in _MISSING}, "row")
     known = [s.value for s in STATUSES if s is not Status.OK]
-    for line in found:
-        cells = line.text.split("\t")
-        if len(cells) != 3 or not all(cells):
-            raise DataError(f"expected {_MISSING}; it reads {line.text[:80]!r}", path, line.number)
-        if cells[2] not in known:
-            hint = nearest(cells[2], known)
-            raise DataError(
-                f"{cells[2]!r} is not a status of a missing label ({', '.join(known)}).{hint}", path, line.number
-            )
-        yield cells[0], cells[1], Status(cells[2])
+    rows: list[tuple[str, str, Status]] = []
+    for record in records(path, Spec("tsv", (("quote", "none"),)), "a table of missing labels")[1]:
+        query, doc, status = (source.id(record, name) for name in _MISSING)
+        if status not in known:
+            reason = f"{status!r} is not a status of a missing label ({', '.join(known)}).{nearest(status, known)}"
+            raise source.error(record, reason)
+        rows.append((query, doc, Status(status)))
+    if not rows:
+        raise source.nothing("missing labels")
+    return rows
 
 
 def write_run(run: Run, path: str | Path) -> None:
@@ -514,7 +434,7 @@ def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = 
     some_lost = bool((labeling.row_status != STATUSES.index(Status.OK)).any())
     if some_lost:
         with open_atomic(side) as stream:
-            stream.write(f"{_MISSING_HEAD}\n".encode())
+            stream.write("\t".join(_MISSING).encode() + b"\n")
             stream.writelines(rows(lost=True))
     with open_atomic(path) as stream:
         stream.writelines(rows(lost=False))

@@ -240,11 +240,11 @@ def test_a_bad_table_is_an_error_with_its_line(content: bytes, line: int | None,
     ("columns", "reason"),
     [
         ({"query_id": [1]}, "column 'query_id' of the quality table holds numbers; ids and names are strings"),
-        ({"query_id": [None]}, "column 'query_id' of the quality table, row 1: is empty"),
-        ({"query_id": [b"q"]}, "row 1: b'q' is not a string"),
+        ({"query_id": [None]}, "column 'query_id' of the quality table, row 1: must be a string, not null"),
+        ({"query_id": [b"q"]}, "row 1: must be a string, not a bytes"),
         ({"depth": [1.5]}, "column 'depth' of the quality table, row 1: 1.5 is not a whole number"),
         ({"depth": [None]}, "row 1: nan is not a whole number"),
-        ({"value": ["x"]}, "column 'value' of the quality table is not numeric"),
+        ({"value": ["x"]}, "column 'value' of the quality table, row 1: 'x' is not a number"),
         ({"value": [-math.inf]}, "row 1: is infinite"),
         ({"run": None}, "lacks column 'run'"),
     ],
@@ -359,3 +359,5 @@ def test_a_told_format_is_held_to(tmp_path: Path) -> None:
     path.write_bytes(b"query_id,text\nq1,who?\n")
     assert "not valid JSON" in str(fails(lambda p: read_queries(p, "jsonl"), path))
     assert "not a readable Parquet" in str(fails(lambda p: read_queries(p, "parquet"), path))
+    path.write_bytes(b"")
+    assert "is empty; expected a scores table" in str(fails(lambda p: read_table(SCORES, p, "csv"), path))

@@ -155,7 +155,7 @@ def test_labels_carried_to_the_same_cut_are_the_same_labels(made: dict[tuple[int
 def test_bad_input_to_carry_is_said() -> None:
     labels = pd.DataFrame({"query_id": ["q"], "page_id": ["p"], "start": [0], "end": [9], "relevance": [0.5]})
     docs = [Doc("d", "", "", "p", 0, 9)]
-    with pytest.raises(UsageError, match="they need a scale"):
+    with pytest.raises(DataError, match="5 is not a whole number: declare what decimals mean with a scale"):
         jk.carry(labels, docs)
     assert len(jk.carry(labels, docs, scale="unit").labeling) == 1
     with pytest.raises(UsageError, match="the documents lack their place on a page"):

@@ -225,10 +225,11 @@ def test_what_is_not_a_run_is_told_what_was_expected(given: Any) -> None:
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({"q": {7: 1.0}}, "run 'bm25': the doc_id 7 is not a string; ids are strings, write '7'"),
-        ({7: {"d": 1.0}}, "run 'bm25': the query_id 7 is not a string; ids are strings, write '7'"),
-        ([("q", "d", "1")], "the score of query 'q', doc 'd' must be a number, not '1'"),
-        ({"q": {"d": 1.0, "e": None}}, "the score of query 'q', doc 'e' must be a number, not None"),
+        ({"q": {7: 1.0}}, "column 'doc_id' of the run 'bm25' table, row 1: must be a string, not the number 7"),
+        ({7: {"d": 1.0}}, "column 'query_id' of the run 'bm25' table, row 1: must be a string, not the number 7"),
+        ([("q", "d", "high")], "column 'score' of the run 'bm25' table, row 1: 'high' is not a number"),
+        ([("q", "d", True)], "column 'score' of the run 'bm25' table, row 1: must be a number, not true"),
+        ({"q": {"d": 1.0, "e": None}}, "the score of query 'q', doc 'e' is nan; scores must be finite"),
         ({"q": {"d": float("nan")}}, "scores must be finite"),
         ([("q", "d", 1.0), ("q", "d", 2.0)], "lists doc 'd' twice for query 'q'"),
         ([], "run 'bm25': expected rows with query_id, doc_id, score, got an empty list"),
@@ -276,7 +277,9 @@ def test_labelings_come_as_objects_and_keep_what_they_are() -> None:
     "given", [{"q": {"d": 0.5}}, {"q": {"d": 1.0, "e": 0.5}}, table({"q": {"d": 0.5}}, "relevance")]
 )
 def test_labels_that_are_not_whole_numbers_need_a_scale(given: Any) -> None:
-    with pytest.raises(UsageError, match=r"so they need a scale: scales=\{'gold': 'unit'\}"):
+    with pytest.raises(
+        DataError, match=r"'gold': the relevance 0.5 is not a whole number: declare .*scales=\{'NAME': 'means:5:2'"
+    ):
         as_labelings({"gold": given})
     assert str(as_labelings({"gold": given}, {"gold": Scale("unit")})[0].scale) == "unit"
 

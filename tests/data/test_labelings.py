@@ -194,7 +194,7 @@ def test_what_is_made_of_a_table_stays_when_the_table_changes() -> None:
 def test_ids_that_are_numbers_are_refused_also_as_categories() -> None:
     frame = pd.DataFrame({"query_id": ["q", "q"], "doc_id": [7, 8], "relevance": [1, 0]})
     for kind in ("int64", "float64", "category"):
-        with pytest.raises(DataError, match="column 'doc_id' of the labels table holds numbers"):
+        with pytest.raises(DataError, match="column 'doc_id' of the labels 'x' table holds numbers"):
             Labeling("x", Scale.parse("binary"), frame.astype({"doc_id": kind}))
     texts = frame.assign(doc_id=pd.Categorical(["007", "008"]))
     assert Labeling("x", Scale.parse("binary"), texts).doc_ids.tolist() == ["007", "008"]
@@ -205,7 +205,7 @@ def test_a_table_put_together_of_several_is_one_labeling() -> None:
     together = Labeling("x", Scale.parse("binary"), pd.concat(parts))
     assert together.doc_ids.tolist() == ["a", "b"] * 3
     parts[1].loc[1, "doc_id"] = ""
-    with pytest.raises(DataError, match="column 'doc_id' of the labels table, row 4: is empty"):
+    with pytest.raises(DataError, match="column 'doc_id' of the labels 'x' table, row 4: is empty"):
         Labeling("x", Scale.parse("binary"), pd.concat(parts))
 
 
