@@ -16,29 +16,17 @@ if TYPE_CHECKING:
     from judgekit.api import agree, answer, label, score
     from judgekit.audit.flow import Audit, audit
     from judgekit.client.budget import Budget
-    from judgekit.data import (
-        Doc,
-        Docs,
-        Labeling,
-        MemoryDocs,
-        Query,
-        Run,
-        Scale,
-        Status,
-        read_docs,
-        read_dpr,
-        read_qrels,
-        read_queries,
-        read_run,
-        read_table,
-        write_qrels,
-        write_run,
-        write_table,
-    )
     from judgekit.data.chunks import carry, chunks
     from judgekit.data.converting import convert
+    from judgekit.data.documents import Doc, Docs, MemoryDocs, Query
+    from judgekit.data.files import read_table, write_table
+    from judgekit.data.labelings import Labeling, Scale
+    from judgekit.data.readers import read_docs, read_dpr, read_queries
     from judgekit.data.retrievers import run_from
+    from judgekit.data.runs import Run
+    from judgekit.data.tables import Status
     from judgekit.data.traces import read_traces
+    from judgekit.data.trec import read_qrels, read_run, write_qrels, write_run
     from judgekit.errors import JudgekitError
     from judgekit.experiment.run import plan, run
     from judgekit.gate.guard import Guarded, guard
@@ -54,19 +42,19 @@ _HOMES = {
     "Audit": "audit.flow",
     "Budget": "client.budget",
     "Comparison": "analysis",
-    "Doc": "data",
-    "Docs": "data",
+    "Doc": "data.documents",
+    "Docs": "data.documents",
     "Endpoint": "wire.types",
     "Guarded": "gate.guard",
     "JudgekitError": "errors",
     "Labeler": "labelers.base",
-    "Labeling": "data",
+    "Labeling": "data.labelings",
     "Measure": "metrics",
-    "MemoryDocs": "data",
-    "Query": "data",
-    "Run": "data",
-    "Scale": "data",
-    "Status": "data",
+    "MemoryDocs": "data.documents",
+    "Query": "data.documents",
+    "Run": "data.runs",
+    "Scale": "data.labelings",
+    "Status": "data.tables",
     "against": "analysis.against",
     "agree": "api",
     "agreement": "analysis.agreement",
@@ -83,19 +71,19 @@ _HOMES = {
     "model_matrix": "analysis",
     "plan": "experiment.run",
     "plan_queries": "analysis",
-    "read_docs": "data",
-    "read_dpr": "data",
-    "read_qrels": "data",
-    "read_queries": "data",
-    "read_run": "data",
-    "read_table": "data",
+    "read_docs": "data.readers",
+    "read_dpr": "data.readers",
+    "read_qrels": "data.trec",
+    "read_queries": "data.readers",
+    "read_run": "data.trec",
+    "read_table": "data.files",
     "read_traces": "data.traces",
     "run": "experiment.run",
     "run_from": "data.retrievers",
     "score": "api",
-    "write_qrels": "data",
-    "write_run": "data",
-    "write_table": "data",
+    "write_qrels": "data.trec",
+    "write_run": "data.trec",
+    "write_table": "data.files",
 }
 
 __all__ = [

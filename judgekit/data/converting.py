@@ -11,11 +11,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from judgekit.data.files import read_table, write_table
+from judgekit.data.files import check_target, read_table, write_table
 from judgekit.data.forms import opened
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.leaderboards import other_form
-from judgekit.data.readers import doc_fields, query_fields, read_docs, read_queries, write_docs, write_queries
+from judgekit.data.readers import doc_fields, query_fields, read_docs, read_queries, write_jsonl
 from judgekit.data.records import as_number
 from judgekit.data.streams import given, head, open_atomic, write_atomic
 from judgekit.data.tables import ANSWERS, SCORES, Status
@@ -91,14 +91,13 @@ def convert(
     if kind not in KINDS:
         raise UsageError(not_among("kind of data", kind, KINDS))
     target = _form_of(Path(out), kind, format_out)
+    if target in ("dpr", "castorini"):
+        return _nested(source, Path(out), format, target)
     if kind == "queries":
         queries = read_queries(source, format)
-        if target in ("dpr", "castorini"):
-            return _nested(source, Path(out), format, target)
-        if target == "jsonl":
-            write_queries(queries, out)
-        elif target == "topics":
-            _lines(out, (f"<top>\n<num> Number: {q.query_id}\n<title> {q.text}\n</top>\n" for q in queries.values()))
+        if target == "topics":
+            topics = (f"<top>\n<num> Number: {q.query_id}\n<title> {q.text}\n</top>\n" for q in queries.values())
+            write_atomic(out, "".join(topics))
         else:
             _rows(out, target, map(query_fields, queries.values()))
         return f"{len(queries):,} queries as {target}{_left_out(source, kind, format)}"
@@ -106,27 +105,22 @@ def convert(
         docs = read_docs(source, format)
         if not isinstance(docs, Iterable):
             raise UsageError(f"{source}: this collection can only be looked up, not written as a file")
-        if target == "jsonl":
-            write_docs(docs, out)
-        else:
-            _rows(out, target, map(doc_fields, docs))
+        _rows(out, target, map(doc_fields, docs))
         return f"{len(docs):,} docs as {target}{_left_out(source, kind, format)}"
     if kind == "run":
         run = read_run(source, format=format)
-        if target in ("dpr", "castorini"):
-            return _nested(source, Path(out), format, target)
         if target == "trec":
             write_run(run, out)
         else:
-            _pairs(out, target, run.frame(), "score")
+            _pairs(out, target, run.frame())
         return f"a run of {len(run):,} rows as {target}"
     if kind == "qrels":
         labeling = read_qrels(source, scale=Scale.parse(scale) if scale else None, format=format)
         if target == "trec":
             write_qrels(labeling, out, min_grade)
         else:
-            _pairs(out, target, _labels(labeling, min_grade), "relevance")
-        missing = sum(status != Status.OK.value for status in labeling.status)
+            _pairs(out, target, _labels(labeling, min_grade))
+        missing = len(labeling) - labeling.counts()[Status.OK]
         where = f"listed in {missing_path(out).name}" if target == "trec" else "left out"
         return f"{len(labeling) - missing:,} labels as {target}" + (
             f", {missing:,} missing ones {where}" if missing else ""
@@ -219,12 +213,6 @@ def _labels(labeling: Labeling, min_grade: float | None) -> pd.DataFrame:
     return table.astype({"relevance": "int64"}) if labeling.scale.integral else table
 
 
-def _lines(out: str | Path, texts: Iterable[str]) -> None:
-    with open_atomic(out) as stream:
-        for text in texts:
-            stream.write(text.encode())
-
-
 def _tabbed(out: str | Path, rows: Iterable[Iterable[object]]) -> None:
     """Write rows as TSV; an id that holds a quote is quoted, as readers of these forms expect."""
     with open_atomic(out) as stream:
@@ -233,7 +221,7 @@ def _tabbed(out: str | Path, rows: Iterable[Iterable[object]]) -> None:
         text.detach()
 
 
-def _pairs(out: str | Path, target: str, table: pd.DataFrame, value: str) -> None:
+def _pairs(out: str | Path, target: str, table: pd.DataFrame) -> None:
     """Write pairs of query and doc, each with its number."""
     if target == "json":
         by_query: dict[str, dict[str, float]] = {}
@@ -255,15 +243,13 @@ def _rows(out: str | Path, target: str, rows: Iterable[dict[Any, Any]]) -> None:
 
     if target in ("jsonl", "beir"):
         names = {"query_id": "_id", "doc_id": "_id"} if target == "beir" else {}
-        _lines(out, (json.dumps({names.get(k, k): v for k, v in r.items()}, ensure_ascii=False) + "\n" for r in rows))
+        write_jsonl(out, ({names.get(k, k): v for k, v in r.items()} for r in rows))
         return
     if target != "parquet":
         rows = [
             {k: json.dumps(v, ensure_ascii=False) if isinstance(v, list) else v for k, v in r.items()} for r in rows
         ]
-    name = Path(out).name
-    if not any(name.removesuffix(".gz").endswith(end) for end in (".csv", ".tsv", ".parquet")):
-        raise UsageError(f"{out}: the name of a table ends in .csv, .tsv or .parquet")
+    check_target(out, table=True)
     frame = pd.DataFrame(list(rows))
     whole = {name: "Int64" for name in ("start", "end") if name in frame.columns}
     write_table(frame.astype(whole), out)
@@ -286,5 +272,5 @@ def _nested(source: str | Path, out: Path, format: str, target: str) -> str:
                 ]
                 yield {"query": {"qid": query.query_id, "text": query.text}, "candidates": passages}
 
-    _lines(out, (json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries()))
+    write_jsonl(out, entries())
     return f"{len(queries):,} questions with their passages as {target}"

@@ -17,7 +17,16 @@ from judgekit.data.streams import is_json, open_atomic
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError, not_among
 
-__all__ = ["check_numbers", "read_column", "read_docs", "read_dpr", "read_queries", "write_docs", "write_queries"]
+__all__ = [
+    "check_numbers",
+    "read_column",
+    "read_docs",
+    "read_dpr",
+    "read_queries",
+    "write_docs",
+    "write_jsonl",
+    "write_queries",
+]
 
 Files = str | Path | Sequence[str | Path]
 
@@ -161,7 +170,8 @@ def check_numbers(file: str | Path, queries: Queries) -> None:
             )
 
 
-def _write_jsonl(path: str | Path, objects: Iterable[dict[str, Any]]) -> None:
+def write_jsonl(path: str | Path, objects: Iterable[dict[str, Any]]) -> None:
+    """Write objects as JSON lines; compressed if the name ends in ``.gz``."""
     with open_atomic(path) as stream:
         for fields in objects:
             stream.write(json.dumps(fields, ensure_ascii=False).encode() + b"\n")
@@ -184,9 +194,9 @@ def doc_fields(doc: Doc) -> dict[str, Any]:
 
 def write_queries(queries: Queries | Iterable[Query], path: str | Path) -> None:
     """Write queries as JSON lines that `read_queries` reads back; compressed if the name ends in ``.gz``."""
-    _write_jsonl(path, map(query_fields, queries.values() if isinstance(queries, Mapping) else queries))
+    write_jsonl(path, map(query_fields, queries.values() if isinstance(queries, Mapping) else queries))
 
 
 def write_docs(docs: Iterable[Doc], path: str | Path) -> None:
     """Write docs as JSON lines that `read_docs` reads back; compressed if the name ends in ``.gz``."""
-    _write_jsonl(path, map(doc_fields, docs))
+    write_jsonl(path, map(doc_fields, docs))

@@ -14,8 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.data import read_docs, read_dpr, read_qrels, read_queries, read_run, read_table
+from judgekit.data.files import read_table
+from judgekit.data.readers import read_docs, read_dpr, read_queries
 from judgekit.data.tables import SCORES
+from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError
 
 QUERIES = [{"query_id": "q1", "text": "whö?", "answers": ["me", "you"]}, {"query_id": "q2", "text": "x", "answers": []}]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from judgekit.data import check_runs, read_docs, read_qrels, read_queries, read_run
+from judgekit.data.checks import check_runs
+from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.runs import pool
+from judgekit.data.trec import read_qrels, read_run
 
 
 def test_a_real_collection_is_read_and_its_files_fit_together(shared: Path) -> None:
