@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # A busy machine is no failure.
 settings.register_profile("judgekit", deadline=None, max_examples=50)
+settings.register_profile("few", deadline=None, max_examples=10)
 settings.load_profile("judgekit")
 
 

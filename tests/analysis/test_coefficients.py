@@ -38,7 +38,6 @@ def test_coefficients_are_those_of_scipy_on_tied_data(pair):
     assert list(coefficients(x, y).values()) == pytest.approx(by_scipy(x, y), abs=1e-12)
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(4, 30).flatmap(lambda n: st.tuples(series(n), series(n))), st.integers(0, 10**6))
 def test_a_resample_has_the_coefficients_of_the_repeated_points(pair, seed):
     x, y = pair
@@ -59,7 +58,6 @@ def test_more_points_than_32_bit_sums_can_hold_are_still_exact():
     assert list(coefficients(x, y).values()) == pytest.approx(by_scipy(x, y), abs=1e-12)
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.integers(3, 5).flatmap(lambda n: st.tuples(series(n), series(n))))
 def test_attainable_tau_is_the_maximum_over_all_pairings(pair):
     from itertools import permutations

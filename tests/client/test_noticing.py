@@ -165,7 +165,6 @@ def test_passages_of_a_fixed_number_of_tokens_draw_no_warning(
     assert not suspicious(prompts)
 
 
-@settings(max_examples=60, deadline=None)
 @given(lengths=st.lists(st.integers(80, 120), min_size=5, max_size=60), seed=st.integers(0, 10**6))
 def test_passages_of_a_hundred_words_draw_no_warning_where_words_are_counted(lengths: list[int], seed: int) -> None:
     texts = [prose(500, seed + i) for i, _ in enumerate(lengths)]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import judgekit as jk
@@ -138,7 +138,6 @@ def test_what_cannot_be_carried_is_counted() -> None:
     assert values(carried([(0, 100, 1)], {"a": (0, 20)}, cover=0.2)) == {"a": 1}
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.dictionaries(st.tuples(st.integers(0, 30), st.integers(1, 30)), st.sampled_from([0, 1, 2, None]), min_size=1))
 def test_labels_carried_to_the_same_cut_are_the_same_labels(made: dict[tuple[int, int], int | None]) -> None:
     docs = MemoryDocs([Doc(f"{a}-{n}", "", "", "p", a, a + n) for a, n in made])

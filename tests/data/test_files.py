@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.data.files import read_table, write_table
@@ -61,7 +61,6 @@ def same(one: pd.DataFrame, other: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize("name", ["scores.csv", "scores.csv.gz", "scores.tsv", "scores.parquet"])
-@settings(max_examples=60)
 @given(rows=rows)
 def test_a_table_reads_back_as_it_was_written(name: str, rows: Rows, folder: Path) -> None:
     frame = scores(rows)
@@ -69,7 +68,6 @@ def test_a_table_reads_back_as_it_was_written(name: str, rows: Rows, folder: Pat
     same(read_table(SCORES, folder / name), frame)
 
 
-@settings(max_examples=60)
 @given(found=st.lists(st.tuples(values, st.integers(-(2**53), 2**53), text, ids), max_size=5))
 def test_all_kinds_of_columns_read_back(found: list[tuple[float, int, str, str]], folder: Path) -> None:
     table = Table("mixed", {"number": "float", "count": "int", "words": "str", "name": "id"}, {"more": "str"})

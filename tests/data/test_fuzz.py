@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.data.files import read_table
@@ -100,7 +100,6 @@ def error_of(read: Callable[[Path], object], path: Path) -> DataError | None:
 
 
 @pytest.mark.parametrize("kind", GOOD)
-@settings(max_examples=50)
 @given(edits=edits)
 def test_a_damaged_file_is_data_or_an_error_that_names_it(
     kind: str, edits: list[tuple[float, int, bytes]], path: Path

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.data import records
@@ -182,7 +182,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", ["queries.jsonl", "queries.jsonl.gz"])
-@settings(max_examples=40)
 @given(found=st.lists(queries, min_size=1, unique_by=lambda q: q.query_id))
 def test_queries_read_back_as_they_were_written(name: str, found: list[Query], folder: Path) -> None:
     write_queries(found, folder / name)
@@ -193,7 +192,6 @@ def test_queries_read_back_as_they_were_written(name: str, found: list[Query], f
 
 @either_way
 @pytest.mark.parametrize("name", ["docs.jsonl", "docs.jsonl.gz"])
-@settings(max_examples=40)
 @given(found=st.lists(docs, min_size=1, unique_by=lambda d: d.doc_id))
 def test_docs_read_back_as_they_were_written(name: str, memory_limit: int, found: list[Doc], folder: Path) -> None:
     write_docs(found, folder / name)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.data.columns import run_lengths, strings
@@ -251,7 +251,6 @@ rows = st.dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(rows, st.sampled_from([t for t in Ties if t is not Ties.DOC_DESC_32]), st.sampled_from([".trec", ".trec.gz"]))
 def test_a_run_comes_back_unchanged(
     tmp_path_factory, pairs: dict[tuple[str, str], float], ties: Ties, end: str
@@ -266,7 +265,6 @@ def test_a_run_comes_back_unchanged(
     np.testing.assert_array_equal(again.scores, run.scores)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.dictionaries(st.tuples(words, words), st.floats(0, 1), min_size=1, max_size=20))
 def test_a_labeling_comes_back_unchanged(tmp_path_factory, labels: dict[tuple[str, str], float]) -> None:
     path = tmp_path_factory.mktemp("trec") / "x.qrels"

@@ -28,7 +28,6 @@ ENDS = {
 }
 
 
-@settings(max_examples=60, deadline=None)
 @given(cases(most=6, scales=tuple(ENDS)), st.data())
 def test_bounds_contain_every_completion_and_are_exact_where_they_can_be(case: Case, data: st.DataObject) -> None:
     docs = sorted({*case.scores, *case.labels, "hole"})
@@ -57,7 +56,6 @@ def test_bounds_contain_every_completion_and_are_exact_where_they_can_be(case: C
         assert isnan(value) or value == low == high
 
 
-@settings(max_examples=40, deadline=None)
 @given(cases(most=5, scales=("unit", "signed")), st.data())
 def test_bounds_on_floats_contain_completions(case: Case, data: st.DataObject) -> None:
     hole = data.draw(st.sampled_from(sorted({*case.scores, "hole"})))
@@ -73,7 +71,6 @@ def test_bounds_on_floats_contain_completions(case: Case, data: st.DataObject) -
                 assert isnan(one) or found.low[i] - 1e-12 <= one <= found.high[i] + 1e-12, str(measure)
 
 
-@settings(max_examples=40, deadline=None)
 @given(cases(most=4, scales=("binary",), least_labels=1))
 def test_unjudged_documents_can_be_holes_too(case: Case) -> None:
     found = evaluate([case.run(Ties.DOC_ASC)], [case.labeling()], MEASURES, query_ids=["q"], unjudged="bounds")

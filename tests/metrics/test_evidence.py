@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.data.documents import Doc, MemoryDocs
@@ -114,7 +114,6 @@ def score(case: Case, measures: str | list[str], docs: MemoryDocs | None, scores
     return evaluate([run], [case.labeling()], measures, query_ids=["q"], docs=docs).values.ravel()
 
 
-@settings(max_examples=60, deadline=None)
 @given(placed_cases())
 def test_units_agree_with_a_slow_account_of_them(made: tuple[Case, MemoryDocs]) -> None:
     case, docs = made
@@ -160,7 +159,6 @@ def _share(one: Doc, other: Doc) -> bool:
     return one.page_id == other.page_id and common >= shorter / 2
 
 
-@settings(max_examples=60, deadline=None)
 @given(placed_cases(), st.data())
 def test_a_second_showing_earns_nothing_and_at_the_end_changes_nothing(
     made: tuple[Case, MemoryDocs], data: st.DataObject
@@ -184,7 +182,6 @@ def test_a_second_showing_earns_nothing_and_at_the_end_changes_nothing(
         np.testing.assert_array_equal(score(labelled, measures, twin), score(case, measures, docs))
 
 
-@settings(max_examples=60, deadline=None)
 @given(cases(least_labels=1, tied=False))
 def test_without_overlap_the_values_are_those_of_documents_bit_for_bit(case: Case) -> None:
     ids = sorted({*case.scores, *case.labels})
@@ -195,7 +192,6 @@ def test_without_overlap_the_values_are_those_of_documents_bit_for_bit(case: Cas
     np.testing.assert_array_equal(score(case, units, docs), score(case, whole, None))
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_evidence_recall_at_a_budget_does_not_depend_on_where_a_page_is_cut(data: st.DataObject) -> None:
     length = data.draw(st.integers(20, 80))

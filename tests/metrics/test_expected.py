@@ -7,7 +7,7 @@ from math import isnan
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from judgekit.data.labelings import Scale
 from judgekit.data.ordering import Ties
@@ -26,7 +26,6 @@ def every_order(case: Case) -> list[list[str]]:
     return [[d for block in order for d in block] for order in product(*(list(permutations(b)) for b in blocks))]
 
 
-@settings(max_examples=80, deadline=None)
 @given(cases(least_labels=1, most=5))
 def test_the_expected_value_is_the_mean_over_all_orders(case: Case) -> None:
     found = evaluate([case.run(Ties.EXPECTED)], [case.labeling()], MEASURES, query_ids=["q"])
@@ -39,7 +38,6 @@ def test_the_expected_value_is_the_mean_over_all_orders(case: Case) -> None:
         assert found.values[i, 0, 0, 0] == pytest.approx(wanted, rel=1e-10, abs=1e-12, nan_ok=True), str(measure)
 
 
-@settings(max_examples=60, deadline=None)
 @given(cases(least_labels=1, most=6))
 def test_the_expected_value_over_condensed_lists(case: Case) -> None:
     found = evaluate([case.run(Ties.EXPECTED)], [case.labeling()], MEASURES, query_ids=["q"], unjudged="condense")
@@ -51,7 +49,6 @@ def test_the_expected_value_over_condensed_lists(case: Case) -> None:
             assert found.values[i, 0, 0, 0] == pytest.approx(wanted, rel=1e-10, abs=1e-12, nan_ok=True), str(measure)
 
 
-@settings(max_examples=40, deadline=None)
 @given(cases(least_labels=1), cases(least_labels=1))
 def test_a_run_with_a_tie_rule_scores_the_same_beside_one_that_averages(one: Case, two: Case) -> None:
     runs = [scored_run("ruled", q=one.scores), scored_run("averaged", ties=Ties.EXPECTED, q=two.scores)]
@@ -62,7 +59,6 @@ def test_a_run_with_a_tie_rule_scores_the_same_beside_one_that_averages(one: Cas
             np.testing.assert_allclose(together.values[i, :, 0], alone.values[i, :, 0], rtol=1e-12, atol=1e-14)
 
 
-@settings(max_examples=60, deadline=None)
 @given(cases(least_labels=1, tied=False))
 def test_without_ties_averaging_changes_nothing(case: Case) -> None:
     ruled = evaluate([case.run()], [case.labeling()], MEASURES, query_ids=["q"])

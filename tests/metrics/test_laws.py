@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.data.labelings import Labeling
@@ -22,7 +22,6 @@ def value(case: Case, measure: str, scores: dict[str, float] | None = None) -> f
     return float(evaluate([run], [case.labeling()], [measure], query_ids=["q"]).values.item())
 
 
-@settings(max_examples=60, deadline=None)
 @given(cases(least_labels=1))
 def test_values_stay_within_the_range_that_the_catalog_gives(case: Case) -> None:
     found = evaluate([case.run()], [case.labeling()], MEASURES, query_ids=["q"])
@@ -32,7 +31,6 @@ def test_values_stay_within_the_range_that_the_catalog_gives(case: Case) -> None
         assert np.isnan(one) or ((-1 if signed else low) <= one <= (np.inf if high is None else high + 1e-12))
 
 
-@settings(max_examples=40, deadline=None)
 @given(cases(least_labels=1), cases(least_labels=1), st.randoms(use_true_random=False))
 def test_the_order_of_rows_runs_labelings_and_queries_does_not_matter(one: Case, two: Case, random) -> None:
     lists, labels = {"q1": one.scores, "q2": two.scores}, {"q1": one.labels, "q2": two.labels}
@@ -49,7 +47,6 @@ def test_the_order_of_rows_runs_labelings_and_queries_does_not_matter(one: Case,
     assert first.query_ids == second.query_ids
 
 
-@settings(max_examples=60, deadline=None)
 @given(cases(scales=("binary", "grades:3", "grades:-2..3"), least_labels=1))
 def test_a_perfect_ranking_scores_one(case: Case) -> None:
     if max(case.labels.values()) < 1:
@@ -62,7 +59,6 @@ def test_a_perfect_ranking_scores_one(case: Case) -> None:
     assert np.isnan(auc) or auc == 1
 
 
-@settings(max_examples=60, deadline=None)
 @given(cases(scales=("binary", "grades:3", "unit"), least_labels=1, tied=False), st.data())
 def test_swapping_a_worse_document_down_never_lowers_ndcg(case: Case, data: st.DataObject) -> None:
     ranked = case.ranked()
@@ -77,7 +73,6 @@ def test_swapping_a_worse_document_down_never_lowers_ndcg(case: Case, data: st.D
         assert value(case, measure, swapped) >= value(case, measure) - 1e-12
 
 
-@settings(max_examples=60, deadline=None)
 @given(cases(scales=("binary", "grades:3"), least_labels=1))
 def test_a_document_without_gain_at_the_end_changes_nothing(case: Case) -> None:
     longer = case.scores | {"nothing": min(case.scores.values(), default=0.0) - 1}
@@ -85,7 +80,6 @@ def test_a_document_without_gain_at_the_end_changes_nothing(case: Case) -> None:
         assert value(case, measure, longer) == value(case, measure)
 
 
-@settings(max_examples=40, deadline=None)
 @given(cases(least_labels=1))
 def test_cutting_the_lists_first_changes_no_measure_that_looks_no_deeper(case: Case) -> None:
     measures = [m for m in MEASURES if m.cutoff is not None and not m.option("judged_only")]
@@ -96,7 +90,6 @@ def test_cutting_the_lists_first_changes_no_measure_that_looks_no_deeper(case: C
     np.testing.assert_array_equal(whole.values, beside.values[:-1])
 
 
-@settings(max_examples=40, deadline=None)
 @given(cases(least_labels=1))
 def test_tie_rules_only_matter_where_scores_tie(case: Case) -> None:
     distinct = {d: float(i) for i, d in enumerate(case.scores)}

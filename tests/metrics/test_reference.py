@@ -37,7 +37,6 @@ def test_the_engine_agrees_with_the_textbook(case: Case) -> None:
         assert found.values[i, 0, 0, 0] == pytest.approx(wanted, rel=1e-12, abs=1e-14, nan_ok=True), str(measure)
 
 
-@settings(max_examples=60, deadline=None)
 @given(cases(least_labels=1))
 def test_condensed_lists_are_the_lists_without_unjudged_documents(case: Case) -> None:
     found = evaluate([case.run()], [case.labeling()], MEASURES, query_ids=["q"], unjudged="condense")
@@ -49,7 +48,6 @@ def test_condensed_lists_are_the_lists_without_unjudged_documents(case: Case) ->
             assert found.values[i, 0, 0, 0] == pytest.approx(wanted, rel=1e-12, abs=1e-14, nan_ok=True), str(measure)
 
 
-@settings(max_examples=60, deadline=None)
 @given(cases(least_labels=1))
 def test_a_missing_label_can_leave_its_document_out_of_the_lists(case: Case) -> None:
     lost = {d: "refused" for d in case.scores if d not in case.labels and d < "a"}
@@ -62,7 +60,6 @@ def test_a_missing_label_can_leave_its_document_out_of_the_lists(case: Case) -> 
             assert found.values[i, 0, 0, 0] == pytest.approx(wanted, rel=1e-12, abs=1e-14, nan_ok=True), str(measure)
 
 
-@settings(max_examples=25, deadline=None)
 @given(cases(least_labels=1), cases(least_labels=1), cases(least_labels=1))
 def test_many_runs_labelings_and_queries_together_score_as_each_alone(one: Case, two: Case, three: Case) -> None:
     every = [one, two, three]

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.data.labelings import Labeling, Scale
@@ -48,7 +48,6 @@ def test_strata_get_their_share_and_none_is_left_out(collection, machine):
 
 
 @given(sizes=st.lists(st.integers(1, 40), min_size=1, max_size=6), share=st.floats(0.05, 1))
-@settings(max_examples=60, deadline=None)
 def test_the_probabilities_of_strata_add_up_to_what_is_drawn(sizes, share):
     strata = np.repeat(np.arange(len(sizes)), sizes)
     n = max(len(sizes), round(share * len(strata)))
@@ -60,7 +59,6 @@ def test_the_probabilities_of_strata_add_up_to_what_is_drawn(sizes, share):
 
 
 @given(weights=st.lists(st.floats(0.05, 0.5), min_size=4, max_size=30), share=st.floats(0.1, 1))
-@settings(max_examples=60, deadline=None)
 def test_a_doubtful_draw_has_exactly_n_pairs_and_probabilities_that_add_up_to_it(weights, share):
     n = max(1, int(share * len(weights)))
     probability, drawn = systematic(np.array(weights), n, np.random.default_rng(2))
