@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -16,7 +17,7 @@ import regex
 
 from judgekit.answers.text import apart, fold
 
-__all__ = ["Phrase", "TokenText", "WordText", "token_phrase", "word_phrase"]
+__all__ = ["Phrase", "PreparedText", "TokenText", "WordText"]
 
 _SEP: Final = "\x1f"
 """Stands between words; a control character, which is part of no word."""
@@ -62,59 +63,21 @@ class Phrase:
     size: int = 1
 
 
-def token_phrase(answer: str) -> Phrase | None:
-    """Prepare an answer for `TokenText`; None if it has no token."""
-    return _phrase(_tokens(_decomposed(answer)))
-
-
-def word_phrase(answer: str) -> Phrase | None:
-    """Prepare an answer for `WordText`; None if nothing of it is left."""
-    words, marks = _words(_composed(answer))
-    return _phrase(words, marks.get(len(words) - 1, "")[:1])
-
-
-def _phrase(words: list[str], mark: str = "") -> Phrase | None:
-    if not words:
-        return None
-    # A sign may stand apart from its number in a text (-$5).
-    return Phrase(max(words, key=len).lstrip("-."), _SEP + _SEP.join(words) + _SEP, mark, len(words))
-
-
-class TokenText:
-    """A text in which answers are found as sequences of tokens, as DPR evaluates.
-
-    Case-folded and in Unicode's decomposed form (NFD), other scripts than Latin as `judgekit.answers.text` reads
-    them. ``5`` is not in ``25``, and ``C++`` is not in ``C + +b`` only because of its last token.
-    """
+class PreparedText:
+    """A text in which answers are found; both are cut into words by the same rule."""
 
     def __init__(self, text: str) -> None:
-        self._folded = _decomposed(text)
+        self._folded = self._fold(text)
 
-    @cached_property
-    def _marked(self) -> str:
-        return _SEP + _SEP.join(_tokens(self._folded)) + _SEP
-
-    def holds(self, phrase: Phrase) -> bool:
-        """Whether the answer's tokens stand in the text, one behind the other."""
-        return phrase.probe in self._folded and phrase.marked in self._marked
-
-
-class WordText:
-    """A text in which answers are found as whole words under a normalisation that is SQuAD's but for symbols.
-
-    Lower case (folded), articles dropped, punctuation dropped before a word and, where it is a sentence's, behind
-    it. Symbols inside or at the end of a word are kept, unlike in SQuAD: ``N/A`` is not ``n a``, ``C++`` is not
-    ``c``, ``2.5`` is not ``25``, ``-5`` and ``.5`` are not ``5``, ``10²`` is not ``102``. An answer that ends in
-    ``!`` or ``?`` wants it in the text.
-    """
-
-    def __init__(self, text: str) -> None:
-        self._folded = _composed(text)
-
-    @cached_property
-    def _words(self) -> tuple[str, dict[int, str]]:
-        words, marks = _words(self._folded)
-        return _SEP + _SEP.join(words) + _SEP, marks
+    @classmethod
+    def phrase(cls, answer: str) -> Phrase | None:
+        """Prepare an answer to be looked for; None if nothing of it is left."""
+        words, marks = cls._cut(cls._fold(answer))
+        if not words:
+            return None
+        mark = marks.get(len(words) - 1, "")[:1]
+        # A sign may stand apart from its number in a text (-$5).
+        return Phrase(max(words, key=len).lstrip("-."), _SEP + _SEP.join(words) + _SEP, mark, len(words))
 
     def holds(self, phrase: Phrase) -> bool:
         """Whether the answer's words stand in the text, one behind the other."""
@@ -129,52 +92,84 @@ class WordText:
             start = text.find(phrase.marked, start + 1)
         return start >= 0
 
+    @cached_property
+    def _words(self) -> tuple[str, Mapping[int, str]]:
+        words, marks = self._cut(self._folded)
+        return _SEP + _SEP.join(words) + _SEP, marks
 
-def _tokens(folded: str) -> list[str]:
-    found: list[str] = _ASCII_TOKEN.findall(folded) if folded.isascii() else _TOKEN.findall(apart(folded, whole=True))
-    return found
+    @staticmethod
+    def _fold(text: str) -> str:
+        raise NotImplementedError
 
-
-def _decomposed(text: str) -> str:
-    """Return ``text`` case-folded in NFD."""
-    if text.isascii():
-        return text.lower()
-    return unicodedata.normalize("NFD", unicodedata.normalize("NFD", fold(text)).casefold())
-
-
-def _composed(text: str) -> str:
-    """Return ``text`` case-folded in NFKC, with plain apostrophes and hyphens; ``10²`` does not become ``102``."""
-    if text.isascii():
-        return text.lower()
-    text = fold(text)
-    # Every second part stays as it is. Few texts have any, and a plain set of characters is looked for much faster.
-    parts = _APART.split(text) if _SPECIAL.search(text) else [text]
-    parts[::2] = (unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", p).casefold()) for p in parts[::2])
-    return "".join(parts).translate(_PLAIN)
+    @staticmethod
+    def _cut(folded: str) -> tuple[list[str], Mapping[int, str]]:
+        """Return the words of a folded text, and by place the ``!`` and ``?`` behind a word that count."""
+        raise NotImplementedError
 
 
-def _words(folded: str) -> tuple[list[str], dict[int, str]]:
-    """Return the words of a folded text, articles left out, and by place the ``!`` and ``?`` behind a word."""
-    words: list[str] = []
-    marks: dict[int, str] = {}
-    for found in folded.split():
-        spaceless = () if found.isascii() else apart(found, whole=True).split()
-        if len(spaceless) > 1:  # one by one, and with no article among them: the A of ビタミンA is none
-            words += [part for piece in spaceless if (part := _begun(piece.rstrip(_TRAILING)))]
-            continue
-        word = found
-        if not found.isalnum():
-            word = found.rstrip(_TRAILING)
-            kept = "".join(c for c in found[len(word) :] if c in _KEPT)
-            if kept:
-                marks[len(words)] = kept
-            if word and not word[0].isalnum():
-                word = _begun(word)
-        if word and word not in _ARTICLES:
-            words.append(word)
-        else:
-            marks.pop(len(words), None)
-    return words, marks
+class TokenText(PreparedText):
+    """A text in which answers are found as sequences of tokens, as DPR evaluates.
+
+    Case-folded and in Unicode's decomposed form (NFD), other scripts than Latin as `judgekit.answers.text` reads
+    them. ``5`` is not in ``25``, and ``C++`` is not in ``C + +b`` only because of its last token.
+    """
+
+    @staticmethod
+    def _fold(text: str) -> str:
+        if text.isascii():
+            return text.lower()
+        return unicodedata.normalize("NFD", unicodedata.normalize("NFD", fold(text)).casefold())
+
+    @staticmethod
+    def _cut(folded: str) -> tuple[list[str], Mapping[int, str]]:
+        tokens: list[str] = (
+            _ASCII_TOKEN.findall(folded) if folded.isascii() else _TOKEN.findall(apart(folded, whole=True))
+        )
+        return tokens, {}
+
+
+class WordText(PreparedText):
+    """A text in which answers are found as whole words under a normalisation that is SQuAD's but for symbols.
+
+    Lower case (folded), articles dropped, punctuation dropped before a word and, where it is a sentence's, behind
+    it. Symbols inside or at the end of a word are kept, unlike in SQuAD: ``N/A`` is not ``n a``, ``C++`` is not
+    ``c``, ``2.5`` is not ``25``, ``-5`` and ``.5`` are not ``5``, ``10²`` is not ``102``. An answer that ends in
+    ``!`` or ``?`` wants it in the text.
+    """
+
+    @staticmethod
+    def _fold(text: str) -> str:
+        """Return ``text`` case-folded in NFKC, with plain apostrophes and hyphens; ``10²`` does not become ``102``."""
+        if text.isascii():
+            return text.lower()
+        text = fold(text)
+        # Every second part stays as it is. Few texts have any, and a set of characters is looked for much faster.
+        parts = _APART.split(text) if _SPECIAL.search(text) else [text]
+        parts[::2] = (unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", p).casefold()) for p in parts[::2])
+        return "".join(parts).translate(_PLAIN)
+
+    @staticmethod
+    def _cut(folded: str) -> tuple[list[str], Mapping[int, str]]:
+        words: list[str] = []
+        marks: dict[int, str] = {}
+        for found in folded.split():
+            spaceless = () if found.isascii() else apart(found, whole=True).split()
+            if len(spaceless) > 1:  # one by one, and with no article among them: the A of ビタミンA is none
+                words += [part for piece in spaceless if (part := _begun(piece.rstrip(_TRAILING)))]
+                continue
+            word = found
+            if not found.isalnum():
+                word = found.rstrip(_TRAILING)
+                kept = "".join(c for c in found[len(word) :] if c in _KEPT)
+                if kept:
+                    marks[len(words)] = kept
+                if word and not word[0].isalnum():
+                    word = _begun(word)
+            if word and word not in _ARTICLES:
+                words.append(word)
+            else:
+                marks.pop(len(words), None)
+        return words, marks
 
 
 def _begun(word: str) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from judgekit.analysis.coefficients import Floats
-from judgekit.answers.matching import Phrase, TokenText, token_phrase
+from judgekit.answers.matching import Phrase, TokenText
 from judgekit.audit.material import Material
 from judgekit.audit.numbers import Bools, Ints, Number, jackknife, mean_of, untold
 from judgekit.errors import UsageError, nearest
@@ -29,7 +29,7 @@ def surface(material: Material) -> dict[str, Floats]:
     collection = material.prepared.collection
     docs = {doc.doc_id: doc for doc in collection.docs.get(sorted({doc_id for _, doc_id in material.pairs}))}
     asked = {query_id: _words(query.text) for query_id, query in collection.queries.items()}
-    phrases = {q.query_id: [p for a in q.answers if (p := token_phrase(a))] for q in collection.queries.values()}
+    phrases = {q.query_id: [p for a in q.answers if (p := TokenText.phrase(a))] for q in collection.queries.values()}
     rows = [
         (
             math.log1p(len(docs[d].text.split())),

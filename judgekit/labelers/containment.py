@@ -6,11 +6,11 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 import regex
 
-from judgekit.answers.matching import Phrase, TokenText, WordText, token_phrase, word_phrase
+from judgekit.answers.matching import Phrase, PreparedText, TokenText, WordText
 from judgekit.answers.text import apart, fold, inflected
 from judgekit.data.documents import Doc, Fields, Query, render
 from judgekit.data.labelings import Scale
@@ -31,10 +31,6 @@ _CACHED_DOCS: Final = 1 << 14
 _PATTERN_SECONDS: Final = 1.0
 _SPLIT: Final = 2
 """Words that an answer may have more in a text, where it is written with spaces."""
-
-
-class _Text(Protocol):
-    def holds(self, phrase: Phrase, /) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -76,11 +72,14 @@ class Containment(Labeler):
     fields: Fields | None = None
     language: str = ""
 
+    @property
+    def _text(self) -> type[PreparedText]:
+        return WordText if self.match == "normalized" else TokenText
+
     @cached_property
-    def _prepared(self) -> Callable[[str], _Text]:
+    def _prepared(self) -> Callable[[str], PreparedText]:
         """A memo of a pure function, so that a document of many queries is prepared once: no state that shows."""
-        text: Callable[[str], _Text] = WordText if self.match == "normalized" else TokenText
-        return lru_cache(maxsize=_CACHED_DOCS)(text)
+        return lru_cache(maxsize=_CACHED_DOCS)(self._text)
 
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
         """Return one label per doc; ``raw`` is the answer that was found.
@@ -90,18 +89,18 @@ class Containment(Labeler):
         """
         query = unit.query
         answers, reason = self._answers(query)
-        if not answers:
-            return [Label(query.query_id, d.doc_id, None, Status.NOT_APPLICABLE, "", reason) for d in unit.docs]
         if self.match == "regex":
-            return self._search(unit, answers)
-        prepare = word_phrase if self.match == "normalized" else token_phrase
-        phrases = [(p, a) for a in answers if (p := prepare(a)) is not None]
-        if not phrases:
-            reason = "nothing of the reference answers is left to look for"
-            return [Label(query.query_id, d.doc_id, None, Status.NOT_APPLICABLE, "", reason) for d in unit.docs]
-        doubt = self._doubt(query, answers)
-        rendering = self.rendering
-        return [self._find(query, doc, render(doc, rendering), phrases, doubt) for doc in unit.docs]
+            patterns = self._patterns(query, answers)
+            if patterns:
+                return [self._search(query, doc, patterns) for doc in unit.docs]
+            reason = reason or "the reference answers are patterns that match anything"
+        else:
+            phrases = [(phrase, answer) for answer in answers if (phrase := self._text.phrase(answer))]
+            if phrases:
+                doubt, rendering = self._doubt(query, answers), self.rendering
+                return [self._find(query, doc, render(doc, rendering), phrases, doubt) for doc in unit.docs]
+            reason = reason or "nothing of the reference answers is left to look for"
+        return [Label(query.query_id, d.doc_id, None, Status.NOT_APPLICABLE, "", reason) for d in unit.docs]
 
     def _doubt(self, query: Query, answers: Sequence[str]) -> str:
         """Return why an answer that is not found may stand there all the same; "" where nothing speaks for it."""
@@ -118,7 +117,7 @@ class Containment(Labeler):
 
     def _evidence(self, doc: Doc, phrases: Sequence[tuple[Phrase, str]]) -> dict[str, str]:
         """Return where on its page a document holds the answers, which two documents of that page may share."""
-        text: Callable[[str], _Text] = WordText if self.match == "normalized" else TokenText
+        text = self._text
         shown = doc if self.rendering == "title+text" else replace(doc, title="")
         most = max(len(answer.split()) for _, answer in phrases) + _SPLIT
         found = evidence_in(shown, lambda words: any(map(text(words).holds, (p for p, _ in phrases))), most)
@@ -146,8 +145,9 @@ class Containment(Labeler):
         answer = _ANCHORS.sub("", answer) if self.match == "regex" else answer
         return " ".join(answer.casefold().split()).strip(" .!")
 
-    def _search(self, unit: Unit, answers: Sequence[str]) -> list[Label]:
-        query = unit.query
+    @staticmethod
+    def _patterns(query: Query, answers: Sequence[str]) -> list[regex.Pattern[str]]:
+        """Return the answers as regular expressions, but for those that match anything."""
         patterns = []
         for answer in answers:
             try:
@@ -156,12 +156,9 @@ class Containment(Labeler):
                 raise DataError(f"query {query.query_id!r}: {answer!r} is not a regular expression: {error}") from None
             if not pattern.fullmatch("", timeout=_PATTERN_SECONDS):
                 patterns.append(pattern)
-        if not patterns:
-            reason = "the reference answers are patterns that match anything"
-            return [Label(query.query_id, d.doc_id, None, Status.NOT_APPLICABLE, "", reason) for d in unit.docs]
-        return [self._search_one(query, doc, patterns) for doc in unit.docs]
+        return patterns
 
-    def _search_one(self, query: Query, doc: Doc, patterns: Sequence[regex.Pattern[str]]) -> Label:
+    def _search(self, query: Query, doc: Doc, patterns: Sequence[regex.Pattern[str]]) -> Label:
         text = _nfc(render(doc, self.rendering))
         for pattern in patterns:
             try:

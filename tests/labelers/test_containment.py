@@ -10,7 +10,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.answers.matching import TokenText, WordText, token_phrase, word_phrase
+from judgekit.answers.matching import TokenText, WordText
 from judgekit.answers.text import normalize
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.tables import Status
@@ -205,7 +205,7 @@ texts = st.text(st.sampled_from("aAbB1 2.!?'é e\u0301ß-—−$²₂⁻①½()\
 
 @given(texts, texts)
 def test_tokens_are_found_exactly_where_dpr_finds_them(answer: str, text: str) -> None:
-    phrase = token_phrase(answer)
+    phrase = TokenText.phrase(answer)
     if phrase is not None:
         assert TokenText(text).holds(phrase) == dpr(answer, text)
 
@@ -215,14 +215,14 @@ def test_tokens_are_found_exactly_where_dpr_finds_them(answer: str, text: str) -
     st.sampled_from(["b1", "C x", "2", "x 25"]),
 )
 def test_on_plain_words_whole_words_are_those_of_squad(text: str, answer: str) -> None:
-    phrase = word_phrase(answer)
+    phrase = WordText.phrase(answer)
     assert phrase is not None
     assert WordText(text).holds(phrase) == (f" {normalize(answer)} " in f" {normalize(text)} ")
 
 
 @given(texts, texts, texts)
 def test_an_answer_is_found_in_a_text_made_around_it(before: str, answer: str, after: str) -> None:
-    for text, prepare in ((TokenText, token_phrase), (WordText, word_phrase)):
-        phrase = prepare(answer)
+    for text in (TokenText, WordText):
+        phrase = text.phrase(answer)
         if phrase is not None:
             assert text(f"{before} {answer} {after}").holds(phrase)
