@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -30,11 +31,23 @@ LabelingNames = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class Tasks:
+    """How many tasks there are, and who gets which."""
+
+    n: Annotated[int, typer.Option("--n", min=1, help="Number of queries (design queries), else of pairs.")] = 100
+    guideline: Annotated[str, typer.Option(help="Text for the top of the page.")] = ""
+    assessors: Annotated[str, typer.Option(help="Names, separated by commas.")] = "1"
+    overlap: Annotated[int, typer.Option(min=1, help="Number of assessors for each pair.")] = 1
+    duplicates: Annotated[float, typer.Option(help="Share of the tasks to show twice, unmarked.")] = 0.0
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 1
+
+
 @annotate.command()
+@expanded
 def sample(
     source: Source,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="SAMPLE", help="File to write (JSON lines).")],
-    n: Annotated[int, typer.Option("--n", min=1, help="Number of queries (design queries), else of pairs.")] = 100,
     design: Annotated[
         Literal["queries", "pairs", "stratified", "doubtful"],
         typer.Option(help="Whole queries; any pairs; by label or disagreement; or where a judge is unsure."),
@@ -48,11 +61,8 @@ def sample(
     ] = None,
     depth: Annotated[int | None, typer.Option(min=1, help="With --answers: answers from the top DEPTH.")] = None,
     prompt: Annotated[str, typer.Option(help="Judge prompt whose grades people give.")] = "graded",
-    guideline: Annotated[str, typer.Option(help="Text for the top of the page.")] = "",
-    assessors: Annotated[str, typer.Option(help="Names, separated by commas.")] = "1",
-    overlap: Annotated[int, typer.Option(min=1, help="Number of assessors for each pair.")] = 1,
-    duplicates: Annotated[float, typer.Option(help="Share of the tasks to show twice, unmarked.")] = 0.0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 1,
+    *,
+    tasks: Tasks,
 ) -> None:
     """Choose what people judge, each pair with a known probability."""
     from judgekit.experiment.finished import opened as open_results
@@ -60,7 +70,7 @@ def sample(
 
     opened = open_results(source)
     collection = opened.prepared.collection
-    names = [name.strip() for name in assessors.split(",")]
+    drawn = vars(tasks) | {"assessors": [name.strip() for name in tasks.assessors.split(",")]}
     if answers is not None:
         runs = [name.strip() for name in answers.split(",")]
         if len(runs) != 2 or opened.quality is None:
@@ -71,30 +81,20 @@ def sample(
             opened.quality[opened.quality["metric"] == config.analysis.primary_metric],
             runs=(runs[0], runs[1]),
             depth=depth or max(config.answers.depths),
-            n=n,
-            guideline=guideline,
-            assessors=names,
-            overlap=overlap,
-            duplicates=duplicates,
-            seed=seed,
+            **drawn,
         )
     else:
         if depth is not None:
             raise UsageError("--depth goes with --answers: documents are sampled down to the experiment's own depth")
         made = draw(
             collection,
-            n=n,
             design=design,
             form=form,
             labelings=opened.labelings,
             by=by,
             prompt=prompt,
             prompts=opened.prepared.config.prompt_folder(),
-            guideline=guideline,
-            assessors=names,
-            overlap=overlap,
-            duplicates=duplicates,
-            seed=seed,
+            **drawn,
         )
     made.write(out)
     queries = len({task.query_id for task in made.tasks})
@@ -187,9 +187,7 @@ def ask(
     resources = Resources(server.endpoints())
     asker = Asker(resources.endpoint(None).llm, find_prompt(prompt, Path, own_prompts(prompts)))
     with progress(quiet) as draw:
-        text, counts = with_session(
-            lambda session: prefer(made, asker, session), cache=replies.cache, mode=replies.cache_mode, progress=draw
-        )
+        text, counts = with_session(lambda session: prefer(made, asker, session), **replies.kept(), progress=draw)
     write_atomic(out, text)
     told = ", ".join(f"{name} {n:,}" for name, n in sorted(counts.items()))
     say(f"{told}: {out}")

@@ -82,8 +82,7 @@ def audit(
             run_families=families,
             docs_family=docs_family,
             dry_run=dry_run,
-            cache=replies.cache,
-            mode=replies.cache_mode,
+            **replies.kept(),
             budget=money.budget(),
             progress=draw,
         )

@@ -99,9 +99,8 @@ def run(
         outcome = experiments.run(
             config,
             out=out,
-            cache=flow.cache,
+            **flow.kept(),
             overwrite=overwrite,
-            mode=flow.cache_mode,
             budget=flow.budget(),
             canary=canary,
             progress=draw,

@@ -2,16 +2,46 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from judgekit.cli.drawing import progress
-from judgekit.cli.options import Prompts, Quiet, Replies, Server, expanded, named
+from judgekit.cli.options import Prompts, Quiet, Replies, Server, by_role, expanded, named
 from judgekit.errors import UsageError
 
 __all__ = ["guard"]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The rules of the gate, by their names in `judgekit.gate.decision.Rules`; None leaves one as it is elsewhere."""
+
+    measure: Annotated[str | None, typer.Option("--measure", "-m", help="Measure (default: nDCG@10).")] = None
+    max_drop: Annotated[
+        float | None, typer.Option(help="Largest loss to accept, in hundredths of the measure's range (default: 1).")
+    ] = None
+    by: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the queries: guard each group too.")] = (
+        None
+    )
+    max_group_drop: Annotated[float | None, typer.Option(help="Largest loss to accept in a group.")] = None
+    unjudged: Annotated[
+        Literal["bounds", "nonrelevant"] | None,
+        typer.Option(help="Documents without a label: bounds (anything on the scale, the default) or nonrelevant."),
+    ] = None
+    alpha: Annotated[float | None, typer.Option(help="How often each claim may be false (default: .05).")] = None
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if inconclusive, too.")] = False
+    sequential: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STATE", help="JSON file that keeps errors rare over all looks and changes; widens the bounds."
+        ),
+    ] = None
+    max_requests: Annotated[
+        int | None, typer.Option(min=0, help="Requests for new labels; documents beyond it get none (default: 1000).")
+    ] = None
 
 
 @expanded
@@ -35,7 +65,6 @@ def guard(
         typer.Option(help="Labeler for what the versions show, e.g. containment; with folders, a labeling's name."),
     ] = None,
     run: Annotated[str | None, typer.Option(metavar="NAME", help="Run to compare in two results folders.")] = None,
-    measure: Annotated[str | None, typer.Option("--measure", "-m", help="Measure (default: nDCG@10).")] = None,
     quality: Annotated[
         list[str] | None,
         typer.Option(metavar="base=FILE, new=FILE", help="Guard answer quality, by the ratings of both versions."),
@@ -47,35 +76,14 @@ def guard(
     answer_mode: Annotated[
         str | None, typer.Option("--mode", help="Mode of answering of the ratings, if there are several.")
     ] = None,
-    max_drop: Annotated[
-        float | None, typer.Option(help="Largest loss to accept, in hundredths of the measure's range (default: 1).")
-    ] = None,
-    by: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of the queries: guard each group too.")
-    ] = None,
-    max_group_drop: Annotated[float | None, typer.Option(help="Largest loss to accept in a group.")] = None,
-    unjudged: Annotated[
-        Literal["bounds", "nonrelevant"] | None,
-        typer.Option(help="Documents without a label: bounds (anything on the scale, the default) or nonrelevant."),
-    ] = None,
-    alpha: Annotated[float | None, typer.Option(help="How often each claim may be false (default: .05).")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if inconclusive, too.")] = False,
-    sequential: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="STATE", help="JSON file that keeps errors rare over all looks and changes; widens the bounds."
-        ),
-    ] = None,
+    *,
+    bounds: Bounds,
     json: Annotated[Path | None, typer.Option(help="Write everything as JSON.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write Markdown, for a comment on a pull request.")] = None,
     prompts: Prompts = None,
-    *,
     server: Server,
     replies: Replies,
-    max_requests: Annotated[
-        int | None, typer.Option(min=0, help="Requests for new labels; documents beyond it get none (default: 1000).")
-    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Say whether a new version loses: exit code 0 pass, 1 fail, 5 inconclusive. See docs/guard.md."""
@@ -86,50 +94,37 @@ def guard(
     from judgekit.gate.decision import Rules
     from judgekit.gate.guard import guard as guard_files
 
-    rules = {
-        "max_drop": max_drop,
-        "max_group_drop": max_group_drop,
-        "measure": measure,
-        "by": by,
-        "unjudged": unjudged,
-        "alpha": alpha,
-        "max_requests": max_requests,
-        "strict": strict or None,
-        "sequential": None if sequential is None else str(sequential),
-    }
-    given: dict[str, Any] = {key: value for key, value in rules.items() if value is not None}
-    used: dict[str, Any] = {"cache": replies.cache, "mode": replies.cache_mode}
+    rules = {key: value for key, value in vars(bounds).items() if value is not None and value is not False}
     here = {"queries": queries, "docs": docs, "qrels": qrels, "quality": quality, "scale": scale, "prompts": prompts}
     outputs = {formatting.as_json: json, formatting.junit: junit, formatting.markdown: markdown}
-    written = [path.absolute() for path in (*outputs.values(), sequential) if path is not None]
-    if len(set(written)) < len(written):
+    written = {write: path for write, path in outputs.items() if path is not None}
+    own = [Path(path).absolute() for path in (*written.values(), bounds.sequential) if path is not None]
+    if len(set(own)) < len(own):
         raise UsageError("--json, --junit, --markdown and --sequential each need a file of their own")
-    folders = base is not None and base.is_dir()
+    whole = base is not None and (base.is_dir() or base.suffix == ".toml")
+    odd = next((name for name, value in here.items() if whole and value), None)
+    if odd is not None:
+        raise UsageError(f"--{odd} does not go with {base}, which names its own inputs")
     with noting_reads(), progress(quiet) as draw:
-        used["progress"] = draw
-        if folders or (base is not None and base.suffix == ".toml"):
-            odd = next((name for name, value in here.items() if value), None)
-            if odd is not None:
-                raise UsageError(f"--{odd} does not go with {base}, which names its own inputs")
         if base is not None and base.suffix == ".toml":
             if new is not None or run is not None:
                 raise UsageError(f"{base} names both runs under [guard]: leave out the second version and --run")
-            given |= {"labeler": labeler} if labeler else {}
-            found = guarding.guard_experiment(base, given, **used)
+            rules |= {"labeler": labeler} if labeler else {}
+            found = guarding.guard_experiment(base, rules, **replies.kept(), progress=draw)
         elif base is not None and base.is_dir():
             if new is None or not new.is_dir():
                 raise UsageError(f"{base} is a results folder: give a results folder as the new version, too")
-            found = guarding.guard_results(base, new, run, labeler, Rules(**given))
+            found = guarding.guard_results(base, new, run, labeler, Rules(**rules))
         else:
             if run is not None:
                 raise UsageError("--run goes with two results folders")
-            read = {f"docs {i}" if i > 1 else "docs": path for i, path in enumerate(docs or (), 1)}
-            read |= {} if queries is None else {"queries": queries}
-            guarding.refuse_mixed(read | (named([qrels], "--qrels") if qrels else {}))
+            labels = named([qrels], "--qrels") if qrels else {}
+            read = by_role(queries, docs)
+            guarding.refuse_mixed(read | labels)
             found = guard_files(
                 base,
                 new,
-                labels=named([qrels], "--qrels") if qrels else None,
+                labels=labels or None,
                 labeler=labeler,
                 queries=queries,
                 docs=docs or None,
@@ -140,14 +135,14 @@ def guard(
                 scale=scale,
                 prompts=prompts,
                 endpoints=list(server.endpoints().values()),
-                **used,
-                **given,
+                **replies.kept(),
+                progress=draw,
+                **rules,
             )
-    check_outputs(*(path for path in outputs.values() if path is not None))
+    check_outputs(*written.values())
     typer.echo(str(found))
-    for write, path in outputs.items():
-        if path is not None:
-            write_atomic(path, write(found))
+    for write, path in written.items():
+        write_atomic(path, write(found))
     raise typer.Exit(found.exit_code)
 
 

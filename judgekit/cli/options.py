@@ -50,6 +50,7 @@ __all__ = [
     "Server",
     "Transport",
     "Wait",
+    "by_role",
     "expanded",
     "in_forms",
     "inputs_of",
@@ -192,6 +193,10 @@ class Replies:
         typer.Option(help="Reply cache: on, off, read-only or refresh (ask everything again)."),
     ] = "on"
 
+    def kept(self) -> dict[str, Any]:
+        """Return the options as the stages call them."""
+        return {"cache": self.cache, "mode": self.cache_mode}
+
 
 @dataclass(frozen=True)
 class Money:
@@ -279,8 +284,7 @@ class Asked(Flow, Priced, Server):
         with progress(self.quiet) as draw:
             return with_session(
                 inside,
-                cache=self.cache,
-                mode=self.cache_mode,
+                **self.kept(),
                 budget=self.budget(),
                 prices=self.prices(),
                 progress=draw,
@@ -329,6 +333,12 @@ def named(items: list[str] | None, what: str) -> dict[str, Path]:
     return out
 
 
+def by_role(queries: Path | None, docs: list[Path] | None) -> dict[str, Path]:
+    """Return queries and documents by role, as a manifest names them: ``queries``, ``docs``, ``docs 2``."""
+    files = {} if queries is None else {"queries": queries}
+    return files | {f"docs {number}" if number > 1 else "docs": path for number, path in enumerate(docs or (), 1)}
+
+
 def in_forms(forms: list[str] | None, files: Mapping[str, Path]) -> dict[str, Path]:
     """Return inputs by role (``queries``, ``docs``, ``run NAME``, …), each with the form that ``--format-in`` names.
 
@@ -353,8 +363,7 @@ def inputs_of(
 ) -> tuple[Path, list[Path], dict[str, Path], dict[str, Path]]:
     """Return queries, docs, runs by name, and all of them by role, in the forms that the user names."""
     runs = named(run, "--run")
-    files = {"queries": queries} | {f"docs {i}" if i > 1 else "docs": path for i, path in enumerate(docs or (), 1)}
-    files = in_forms(forms, files | {f"run {name}": path for name, path in runs.items()})
+    files = in_forms(forms, by_role(queries, docs) | {f"run {name}": path for name, path in runs.items()})
     found = [path for role, path in files.items() if role.split()[0] == "docs"]
     return files["queries"], found, {name: files[f"run {name}"] for name in runs}, files
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -43,7 +44,6 @@ __all__ = ["agree", "answer", "compare", "label", "score", "traces"]
 
 TieRule = Literal["doc-desc", "doc-desc-32", "doc-asc", "run-order", "expected"]
 Missing = Literal["undefined", "zero", "condense", "bounds"]
-Unjudged = Literal["nonrelevant", "condense", "bounds"]
 Skip = Literal["zero", "skip"]
 
 
@@ -240,6 +240,19 @@ def traces(
     typer.echo("\n".join(lines))
 
 
+@dataclass(frozen=True)
+class Rules:
+    """What is missing counts as, by the names in `judgekit.score`."""
+
+    missing: Annotated[Missing, typer.Option(help="Effect of a missing label on its query.")] = "undefined"
+    unjudged: Annotated[
+        Literal["nonrelevant", "condense", "bounds"], typer.Option(help="Treatment of documents without a label.")
+    ] = "nonrelevant"
+    no_relevant: Annotated[Skip, typer.Option(help="Score for queries without relevant documents.")] = "zero"
+    not_in_run: Annotated[Skip, typer.Option(help="Score for queries missing from a run.")] = "zero"
+
+
+@expanded
 def score(
     run: Runs,
     qrels: Annotated[list[str], typer.Option("--qrels", metavar="[NAME=]FILE", help="TREC qrels; repeat for several.")],
@@ -259,10 +272,8 @@ def score(
     format_in: FormatIn = None,
     per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Show the value of every query too.")] = False,
     ties: Annotated[TieRule, typer.Option(help="Order of documents with equal scores.")] = "doc-desc",
-    missing: Annotated[Missing, typer.Option(help="Effect of a missing label on its query.")] = "undefined",
-    unjudged: Annotated[Unjudged, typer.Option(help="Treatment of documents without a label.")] = "nonrelevant",
-    no_relevant: Annotated[Skip, typer.Option(help="Score for queries without relevant documents.")] = "zero",
-    not_in_run: Annotated[Skip, typer.Option(help="Score for queries missing from a run.")] = "zero",
+    *,
+    rules: Rules,
     partitions: Annotated[
         int | None,
         typer.Option(
@@ -296,21 +307,18 @@ def score(
     roles = {f"qrels {name}": path for name, path in files.items()}
     roles = in_forms(format_in, roles | {f"run {name}": path for name, path in ranked.items()})
     files, ranked = {n: roles[f"qrels {n}"] for n in files}, {n: roles[f"run {n}"] for n in ranked}
-    rules: dict[str, Any] = {
-        "missing": missing, "unjudged": unjudged, "no_relevant": no_relevant, "not_in_run": not_in_run,
-    }  # fmt: skip
     with noting_reads() as read:
         count = partitions or (1 if docs is not None else parts_for(ranked))
         if count > 1:
             if docs is not None:
                 raise UsageError("--docs needs all queries at once: leave --partitions out")
-            evaluation = evaluate_parts(ranked, files, wanted, count, scales=scales, ties=Ties(ties), **rules)
+            evaluation = evaluate_parts(ranked, files, wanted, count, scales=scales, ties=Ties(ties), **vars(rules))
         else:
             labelings = [read_qrels(path, name, scales.get(name)) for name, path in files.items()]
             runs = [read_run(path, name, Ties(ties)) for name, path in ranked.items()]
             collection = None if docs is None else read_docs(docs)
             wanted = wanted if collection is None else suited(wanted, runs, collection)
-            evaluation = evaluate(runs, labelings, wanted, docs=collection, **rules)
+            evaluation = evaluate(runs, labelings, wanted, docs=collection, **vars(rules))
     if out is not None or any(map(has_manifest, files.values())):
         inputs = made_from(roles, read)
     changes = None
@@ -318,7 +326,7 @@ def score(
         from judgekit.analysis.against import against
 
         changes = against(evaluation, baseline, confidence=confidence)
-    warnings = list(dict.fromkeys([*evaluation.warnings, *_remarks(evaluation, missing)]))
+    warnings = list(dict.fromkeys([*evaluation.warnings, *_remarks(evaluation, rules.missing)]))
     if per_query or out is not None or format != "table" or as_json:
         import pandas as pd
 
@@ -396,6 +404,36 @@ def _one_form(format: Format, as_json: bool) -> None:
         raise UsageError(f"--json prints one object for machines, --format {format} the table alone: use one of them")
 
 
+@dataclass(frozen=True)
+class About:
+    """What verdicts are about, and how sure they are, by their names in `judgekit.compare`."""
+
+    use: Annotated[
+        str | None,
+        typer.Option(help="choose-runs (default with two or more runs) or find-questions: which verdict leads."),
+    ] = None
+    primary: Annotated[str | None, typer.Option(help="Measure that the verdict is about.")] = None
+    primary_metric: Annotated[str | None, typer.Option(help="Answer metric that the verdict is about.")] = None
+    mode: Annotated[
+        str | None, typer.Option(help="Mode of answering that everything is about, where the table has several.")
+    ] = None
+    accept_mixed_models: Annotated[
+        bool, typer.Option("--accept-mixed-models", help="Give a verdict on answers of several models under one name.")
+    ] = False
+    keep: Annotated[
+        float, typer.Option(min=0.01, max=1, help="Share of the best labeling's gain that a cheaper one must keep.")
+    ] = 0.5
+    margin_points: Annotated[
+        float | None, typer.Option(min=0, help="Points of quality that a cheaper labeling may lose instead.")
+    ] = None
+    confidence: Annotated[
+        float, typer.Option(help="Confidence of the intervals and of every claim: from 0.5, below 1.")
+    ] = 0.95
+    resamples: Annotated[int, typer.Option(min=100, max=100_000, help="Number of bootstrap resamples.")] = 1000
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 1
+
+
+@expanded
 def compare(
     scores: Annotated[
         list[str],
@@ -413,21 +451,12 @@ def compare(
             " leaderboard; repeat.",
         ),
     ],
-    use: Annotated[
-        str | None,
-        typer.Option(help="choose-runs (default with two or more runs) or find-questions: which verdict leads."),
-    ] = None,
     level: Annotated[
         list[str] | None, typer.Option(help="Show only this level: query, within-query or system; repeat.")
     ] = None,
     measure: Annotated[list[str] | None, typer.Option(help="Compare only these measures; repeat.")] = None,
     metric: Annotated[list[str] | None, typer.Option(help="Compare only these answer metrics; repeat.")] = None,
     depth: Annotated[list[int] | None, typer.Option(help="Compare only these answer depths; repeat.")] = None,
-    primary: Annotated[str | None, typer.Option(help="Measure that the verdict is about.")] = None,
-    primary_metric: Annotated[str | None, typer.Option(help="Answer metric that the verdict is about.")] = None,
-    mode: Annotated[
-        str | None, typer.Option(help="Mode of answering that everything is about, where the table has several.")
-    ] = None,
     by_construction: Annotated[
         list[str] | None,
         typer.Option(
@@ -435,20 +464,8 @@ def compare(
             help="Labeling that is the answers' METRIC from one document: no verdict uses it at depth 1; repeat.",
         ),
     ] = None,
-    accept_mixed_models: Annotated[
-        bool, typer.Option("--accept-mixed-models", help="Give a verdict on answers of several models under one name.")
-    ] = False,
-    keep: Annotated[
-        float, typer.Option(min=0.01, max=1, help="Share of the best labeling's gain that a cheaper one must keep.")
-    ] = 0.5,
-    margin_points: Annotated[
-        float | None, typer.Option(min=0, help="Points of quality that a cheaper labeling may lose instead.")
-    ] = None,
-    confidence: Annotated[
-        float, typer.Option(help="Confidence of the intervals and of every claim: from 0.5, below 1.")
-    ] = 0.95,
-    resamples: Annotated[int, typer.Option(min=100, max=100_000, help="Number of bootstrap resamples.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 1,
+    *,
+    about: About,
     format: FormatOption = "table",
     as_json: AsJson = False,
     out: Annotated[
@@ -488,20 +505,11 @@ def compare(
     comparison = compare_tables(
         found,
         answers,
-        use=use,
         measures=measure,
         metrics=metric,
         depths=depth,
-        primary=primary,
-        primary_metric=primary_metric,
-        mode=mode,
-        keep=keep,
-        margin_points=margin_points,
-        confidence=confidence,
         by_construction=_outcomes(by_construction or [], found, answers),
-        accept_mixed_models=accept_mixed_models,
-        resamples=resamples,
-        seed=seed,
+        **vars(about),
     )
     if out is not None:
         save_table(comparison.table, out, inputs)
