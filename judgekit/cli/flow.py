@@ -80,15 +80,17 @@ def run(
 
     config = experiments.load(experiment)
     if flow.limit is not None:
-        config = config.limited(flow.limit)
+        config = config.but(data={"limit": flow.limit})
     if query_log is not None:
-        config = config.with_query_log(query_log.absolute())
+        config = config.but(data={"query_log": str(query_log.absolute())})
     if no_texts:
-        config = config.without_texts()
-    if executor is not None or address is not None:
-        config = config.executed(executor or config.executor.kind, address)
-        if address is not None and config.executor.kind != "ray":
+        config = config.but(report={"texts": False})
+    if executor is not None:
+        config = config.but(executor={"kind": executor})
+    if address is not None:
+        if config.executor.kind != "ray":
             raise UsageError("--address is that of a Ray cluster: add --executor ray")
+        config = config.but(executor={"address": address})
     if canary is not None and flow.dry_run:
         raise UsageError("--canary sends requests, which --dry-run does not: use one of them")
     if flow.dry_run:

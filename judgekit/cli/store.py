@@ -17,6 +17,7 @@ from judgekit.errors import UsageError
 if TYPE_CHECKING:
     from judgekit.client.batch import BatchImport
     from judgekit.client.submission import Fetched
+    from judgekit.experiment.file import Config
     from judgekit.store.replies import Store
 
 __all__ = ["batch", "cache"]
@@ -181,18 +182,27 @@ def forget(
         say("Nothing was deleted: add --yes to delete it")
 
 
+Experiment = Annotated[Path, typer.Argument(help="The experiment file (TOML).")]
+
+
+def _limited(experiment: Path, limit: int | None) -> Config:
+    from judgekit.experiment.file import load
+
+    config = load(experiment)
+    return config if limit is None else config.but(data={"limit": limit})
+
+
 @batch.command("export")
 def batch_export(
-    experiment: Annotated[Path, typer.Argument(help="The experiment file (TOML).")],
+    experiment: Experiment,
     out: Annotated[Path, typer.Option("--out", "-o", help="First batch file to write, .jsonl.")] = Path("batch.jsonl"),
     limit: Limit = None,
     cache: Cache = None,
 ) -> None:
     """Write what the store lacks for an experiment as OpenAI batch files; nothing is sent."""
-    from judgekit.experiment import run as experiments
+    from judgekit.experiment.run import export_requests
 
-    config = experiments.load(experiment)
-    found = experiments.export_requests(config if limit is None else config.limited(limit), out, cache)
+    found = export_requests(_limited(experiment, limit), out, cache)
     say(f"{found.requests:,} requests written, {found.cached:,} are in the store", *(f"  {f}" for f in found.files))
     if found.again:
         say(f"{found.again:,} of them were exported before and have no reply yet: do not send both files")
@@ -202,7 +212,7 @@ def batch_export(
 
 @batch.command("submit")
 def batch_submit(
-    experiment: Annotated[Path, typer.Argument(help="The experiment file (TOML).")],
+    experiment: Experiment,
     limit: Limit = None,
     cache: Cache = None,
 ) -> None:
@@ -211,11 +221,9 @@ def batch_submit(
     This costs money. What was submitted before and not fetched yet is not submitted again, but a run in the meantime
     asks for it, too.
     """
-    from judgekit.experiment.file import load
     from judgekit.experiment.run import submit_requests
 
-    config = load(experiment)
-    found = submit_requests(config if limit is None else config.limited(limit), cache)
+    found = submit_requests(_limited(experiment, limit), cache)
     say(
         f"{found.requests:,} requests submitted in {len(found.files):,} batches, {found.cached:,} are in the store,"
         f" {found.under_way:,} were submitted before"
@@ -225,9 +233,7 @@ def batch_submit(
 
 
 @batch.command("status")
-def batch_status(
-    experiment: Annotated[Path, typer.Argument(help="The experiment file (TOML).")], cache: Cache = None
-) -> None:
+def batch_status(experiment: Experiment, cache: Cache = None) -> None:
     """Say how far the batches are that were submitted and not fetched yet."""
     from judgekit.experiment.run import submitted
 
@@ -236,9 +242,7 @@ def batch_status(
 
 
 @batch.command("fetch")
-def batch_fetch(
-    experiment: Annotated[Path, typer.Argument(help="The experiment file (TOML).")], cache: Cache = None
-) -> None:
+def batch_fetch(experiment: Experiment, cache: Cache = None) -> None:
     """Import the replies of all batches that have ended. Fetch again for the others."""
     from judgekit.experiment.run import submitted
 

@@ -7,7 +7,7 @@ file. Nothing here runs anything: see `judgekit.experiment.run`.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -451,27 +451,10 @@ class Config(_Section):
         docs = [path for role, path in files.items() if role.split()[0] == "docs"]
         return files["queries"], docs, {name: files[f"run {name}"] for name in self.runs}
 
-    def limited(self, limit: int) -> Config:
-        """Return the experiment on the first ``limit`` queries."""
-        return self.model_copy(update={"data": self.data.model_copy(update={"limit": limit})})
-
-    def without_texts(self) -> Config:
-        """Return the experiment with a report that quotes nothing."""
-        return self.model_copy(update={"report": self.report.model_copy(update={"texts": False})})
-
-    def executed(self, kind: str, address: str | None = None) -> Config:
-        """Return the experiment with another executor, and another cluster if an address is given."""
-        given = {"kind": kind} | ({} if address is None else {"address": address})
-        return self.model_copy(update={"executor": self.executor.model_copy(update=given)})
-
-    def with_confidence(self, confidence: float) -> Config:
-        """Return the experiment with intervals and claims of another confidence."""
-        analysis = self.analysis.model_copy(update={"confidence": confidence})
-        return self.model_copy(update={"analysis": analysis})
-
-    def with_query_log(self, path: Path) -> Config:
-        """Return the experiment with another query log."""
-        return self.model_copy(update={"data": self.data.model_copy(update={"query_log": str(path)})})
+    def but(self, **sections: Mapping[str, Any]) -> Config:
+        """Return the experiment with other values of some keys, by section: ``config.but(data={"limit": 10})``."""
+        changed = {name: getattr(self, name).model_copy(update=dict(keys)) for name, keys in sections.items()}
+        return self.model_copy(update=changed)
 
     def toml(self) -> str:
         """Return the file with every default written out."""

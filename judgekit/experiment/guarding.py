@@ -24,12 +24,12 @@ from judgekit.data.runs import Run
 from judgekit.data.tables import LABELS
 from judgekit.data.trec import read_run
 from judgekit.errors import ConfigError, DataError, UsageError, not_among
-from judgekit.experiment.file import Config, GuardConfig, config_of, load
-from judgekit.experiment.prepare import Prepared
+from judgekit.experiment.file import GuardConfig, config_of, load
+from judgekit.experiment.prepare import Prepared, labelers_of
 from judgekit.gate.decision import Rules
 from judgekit.gate.guard import Guarded, by_labeler, by_labels, differing, gate
 from judgekit.gate.ladder import Earlier, Ladder, Lists, degraded, make_ladder, parse_steps
-from judgekit.labelers.base import Labeler, build
+from judgekit.labelers.base import Labeler
 from judgekit.metrics import Measure, parse_measures
 from judgekit.progress import Progress, silent
 from judgekit.report.model import Section
@@ -72,13 +72,6 @@ def _choose(what: str, given: str | None, have: Mapping[str, Any], where: str) -
     return given
 
 
-def _labelers(config: Config, docs: Any = None) -> dict[str, Labeler]:
-    prompts = stages.own_prompts(config.prompt_folder())
-    resources = stages.Resources(config.servers(), config.path.parent, config.data.fields, docs, prompts)
-    built = [(entry.name, build(entry.spec, resources)) for entry in config.labelers]
-    return {name or str(labeler.spec): labeler for name, labeler in built}
-
-
 def guard_experiment(
     experiment: Path,
     given: Mapping[str, Any] | None = None,
@@ -114,7 +107,7 @@ def guard_experiment(
     one = parse_measures([rules.measure or config.analysis.primary or "nDCG@10"], config.path.parent)[0]
     k = one.cutoff or config.data.depth
     collection = stages.Collection.make(queries, docs, files, k, config.data.limit, cache=cache)
-    labelers = _labelers(config, collection.docs)
+    labelers, _ = labelers_of(config, collection.docs)
     name = _choose("labeler", name, labelers, f"{config.path}: [guard]")
     labeler = labelers[name]
     for endpoint in labeler.needs.asked:
@@ -161,7 +154,7 @@ def guard_results(
     runs: list[Run] = []
     tables, scales, spellings, labels = [], [], [], dict[str, Path]()
     for folder, config in zip((base, new), configs, strict=True):
-        built = _labelers(config)
+        built, _ = labelers_of(config)
         chosen = _choose("labeling", labeler, built, str(folder))
         labels[f"labels of {folder}"] = path = folder / "labels" / f"{slug(chosen)}.parquet"
         file = config.resolve(config.runs[name])

@@ -13,6 +13,7 @@ from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS
 from judgekit.analysis.querylog import check_sizes
 from judgekit.answers.imported import Imported
 from judgekit.client.applications import function_of
+from judgekit.data.documents import Docs
 from judgekit.data.readers import read_column, read_queries
 from judgekit.data.streams import is_json, lines
 from judgekit.data.tables import UNDECLARED
@@ -24,7 +25,7 @@ from judgekit.spec import slug
 from judgekit.wire.access import Secret
 from judgekit.wire.types import Endpoint
 
-__all__ = ["Prepared", "prepare", "programs"]
+__all__ = ["Prepared", "labelers_of", "prepare", "programs"]
 
 
 @dataclass(frozen=True)
@@ -119,9 +120,20 @@ def programs(
     Raises:
         ConfigError, DataError, UsageError: as for `prepare`.
     """
+    labelers, resources = labelers_of(config, collection.docs)
+    with located(config.path, "answers"):
+        return labelers, _answering(config, resources, collection) if answers else {}
+
+
+def labelers_of(config: Config, docs: Docs | None = None) -> tuple[dict[str, Labeler], stages.Resources]:
+    """Build the labelers, by name, and return what they were built from, too.
+
+    Raises:
+        ConfigError, DataError, UsageError: as for `prepare`.
+    """
     with located(config.path, "prompts.folder"):
         prompts = stages.own_prompts(config.prompt_folder())
-    resources = stages.Resources(config.servers(), config.path.parent, config.data.fields, collection.docs, prompts)
+    resources = stages.Resources(config.servers(), config.path.parent, config.data.fields, docs, prompts)
     labelers: dict[str, Labeler] = {}
     for position, entry in enumerate(config.labelers):
         with located(config.path, f"labelers.{position}"):
@@ -134,8 +146,7 @@ def programs(
             reason = f"the names {alike!r} and {name!r} are one file on disks that ignore case: give one another name"
             raise ConfigError(reason, config.path, "labelers")
         labelers[name] = labeler
-    with located(config.path, "answers"):
-        return labelers, _answering(config, resources, collection) if answers else {}
+    return labelers, resources
 
 
 def _answering(
@@ -269,8 +280,7 @@ def _with_primary(
         reason = f"use {CHOOSE_RUNS!r} compares runs, and only one has answers"
         raise ConfigError(reason, config.path, "analysis.use")
     use = analysis.use or (CHOOSE_RUNS if answered > 1 else FIND_QUESTIONS)
-    fixed = analysis.model_copy(update={"primary": primary, "primary_metric": metric, "use": use})
-    return config.model_copy(update={"analysis": fixed})
+    return config.but(analysis={"primary": primary, "primary_metric": metric, "use": use})
 
 
 def _rated_runs(ratings: pd.DataFrame, metric: str) -> int:

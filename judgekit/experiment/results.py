@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from judgekit.metrics import Evaluation
     from judgekit.stages import Collection
 
-__all__ = ["answering", "backing", "costs", "missing", "models", "quality_means", "summarise"]
+__all__ = ["Made", "answering", "backing", "costs", "missing", "models", "quality_means", "summarise"]
 
 _EXAMPLES = 5
 _LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "openai", "diskcache")
@@ -67,6 +67,35 @@ _NOTES = {
     " the replay's.",
 }
 """What the report says first, where judgekit answered itself."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What the stages of an experiment made, and what was worked out from it."""
+
+    prepared: Prepared
+    labelings: Mapping[str, Labeling]
+    quality: pd.DataFrame
+    evaluation: Evaluation
+    comparison: Comparison
+    agreed: Agreement
+    session: Session
+    matrix: ModelMatrix | None = None
+    log: QueryLogCheck | None = None
+
+    @property
+    def cell(self) -> Primary:
+        """What the verdict is about."""
+        return self.comparison.verdict.primary
+
+    def answered(self) -> pd.DataFrame:
+        """Return the quality that the verdict is about, of every run and mode."""
+        cell, rows = self.cell, self.quality
+        return rows[(rows["model"] == cell.model) & (rows["metric"] == cell.metric) & (rows["depth"] == cell.depth)]
+
+    def taken(self, stage: str) -> Amount:
+        """Return what the answers of a stage that the verdict is about take."""
+        return self.session.usage(stages.at_depth(stage, self.cell.depth)).standalone
 
 
 def answering(prepared: Prepared) -> dict[str, Answering]:
@@ -145,8 +174,8 @@ def _spending(usage: Usage, people: bool = False) -> Spending:
     return Spending(standalone, _cost(usage.incurred, usage.wall_s), usage.cached, usage.failed, usage.again)
 
 
-def _labeling(name: str, prepared: Prepared, labeling: Labeling, usage: Usage) -> LabelingInfo:
-    labeler = prepared.labelers[name]
+def _labeling(name: str, made: Made) -> LabelingInfo:
+    labeler, labeling = made.prepared.labelers[name], made.labelings[name]
     needs, table, scale = labeler.needs, labeling.table, labeling.scale
     ok = table["status"] == Status.OK.value
     lost = table[~table["status"].isin(NO_FAILURE)].head(_EXAMPLES)
@@ -161,7 +190,7 @@ def _labeling(name: str, prepared: Prepared, labeling: Labeling, usage: Usage) -
         endpoint=_together(endpoint.name for endpoint in needs.asked),
         model=_together(endpoint.model for endpoint in needs.asked),
         prompt=needs.prompt,
-        kinship=_kinship(needs, answering(prepared)),
+        kinship=_kinship(needs, answering(made.prepared)),
         outcome_metric=needs.outcome_metric or "",
         outcome_prompt=needs.outcome_prompt or "",
         counts=labeling.counts(),
@@ -169,8 +198,8 @@ def _labeling(name: str, prepared: Prepared, labeling: Labeling, usage: Usage) -
         mean=float(table["relevance"][ok].mean()) if ok.any() else None,
         labels=labeling.shares(),
         examples=_examples(lost["query_id"], lost["doc_id"], lost["status"], lost["reason"], lost["raw"]),
-        spending=_spending(usage, needs.people),
-        outside_pool=_outside(labeler, labeling, prepared.collection),
+        spending=_spending(made.session.usage(f"label {name}"), needs.people),
+        outside_pool=_outside(labeler, labeling, made.prepared.collection),
     )
 
 
@@ -208,44 +237,32 @@ def _examples(*columns: pd.Series) -> tuple[Example, ...]:
 
 def quality_means(quality: pd.DataFrame) -> pd.DataFrame:
     """Return mean answer quality per run, depth, model and metric, with the counts behind it."""
-    rows = []
     modes = ["mode"] if modes_of(quality) else []
-    for (run, depth, model, metric, *mode), part in quality.fillna(dict.fromkeys(modes, "")).groupby(
-        ["run", "depth", "model", "metric", *modes], sort=True
-    ):
-        defined = part["value"].notna()
-        rows.append(
-            {
-                "run": run,
-                "depth": depth,
-                "model": model,
-                "metric": metric,
-                **dict(zip(modes, mode, strict=True)),
-                "value": part["value"][defined].mean(),
-                "n": int(defined.sum()),
-                # Of answers that were rated elsewhere nobody knows it.
-                **{c: int(part[c].sum()) if c in part else 0 for c in ("abstained", "seems_abstained")},
-                "missing": int((~part["status"].isin(NOT_MISSING)).sum()),
-                "not_applicable": int((part["status"] == Status.NOT_APPLICABLE.value).sum()),
-            }
-        )
-    return QUALITY_MEANS.check(pd.DataFrame(rows))
+    # Of answers that were rated elsewhere nobody knows whether they abstain.
+    unknown = {name: 0 for name in ("abstained", "seems_abstained") if name not in quality}
+    rows = quality.fillna(dict.fromkeys(modes, "")).assign(
+        missing=~quality["status"].isin(NOT_MISSING),
+        not_applicable=quality["status"] == Status.NOT_APPLICABLE.value,
+        **unknown,
+    )
+    groups = rows.groupby(["run", "depth", "model", "metric", *modes])
+    means = groups["value"].agg(value=lambda values: values.dropna().mean(), n="count")
+    counts = groups[["abstained", "seems_abstained", "missing", "not_applicable"]].sum().astype("int64")
+    return QUALITY_MEANS.check(means.join(counts).reset_index())
 
 
-def _answers(
-    stage: str, answering: stages.Answering, quality: pd.DataFrame, session: Session, cell: Primary
-) -> Answers:
+def _answers(stage: str, made: Made) -> Answers:
+    answering, cell, session = made.prepared.answering[stage], made.cell, made.session
     answerer, model = answering.answerer, answering.model
-    rated = {metric.name: stages.rating_stage(stage, metric) for metric in answering.metrics if metric.endpoint}
+    rated = {metric.name: stages.rating_stage(stage, metric) for metric in answering.asking}
     usage = sum(map(session.usage, rated.values()), session.usage(stage))
-    at_verdict = None
     imported = isinstance(answerer, Imported)  # what answering took is not known
     about = (cell.model, cell.mode or answering.mode) == (model, answering.mode)
+    at_verdict = None
     if not imported and about and cell.metric in [metric.name for metric in answering.metrics]:
-        parts = [stage, *(name for metric, name in rated.items() if metric == cell.metric)]
-        taken = [session.usage(stages.at_depth(part, cell.depth)).standalone for part in parts]
-        at_verdict = _cost(sum(taken, Amount()))
-    quality = quality[quality["model"] == model]
+        parts = [stage, *([rated[cell.metric]] if cell.metric in rated else [])]
+        at_verdict = _cost(sum(map(made.taken, parts), Amount()))
+    quality = made.quality[made.quality["model"] == model]
     quality = quality[quality["mode"] == answering.mode] if answering.mode else quality
     single = quality[quality["metric"] == quality["metric"].iloc[0]] if len(quality) else quality
     lost = single[~single["status"].isin(NO_FAILURE)].head(_EXAMPLES)
@@ -342,8 +359,11 @@ def _kappas(agreed: Agreement) -> pd.DataFrame | None:
     return rows.drop(columns=["on", "coefficient"]).rename(columns={"value": "kappa"}) if len(rows) else None
 
 
-def _sections(comparison: Comparison, matrix: ModelMatrix | None, log: QueryLogCheck | None) -> Iterator[Section]:
+def _sections(made: Made) -> Iterator[Section]:
     """Yield the further sections of the page."""
+    yield from _modes(made)
+    yield from _cuts(made)
+    comparison, matrix, log = made.comparison, made.matrix, made.log
     if matrix is not None:
         yield Section(
             "Differences between models",
@@ -383,67 +403,54 @@ def _sections(comparison: Comparison, matrix: ModelMatrix | None, log: QueryLogC
             yield Section(title, text, table)
 
 
-def _modes(prepared: Prepared, comparison: Comparison, quality: pd.DataFrame, session: Session) -> Iterator[Section]:
+def _modes(made: Made) -> Iterator[Section]:
     """Yield the modes of answering beside each other: their answers, what these take, and how labels follow them."""
-    modes, cell = comparison.modes, comparison.verdict.primary
+    modes, cell = made.comparison.modes, made.cell
     if modes is None:
         return
-    fixed = {"measure": cell.measure, "level": cell.level, "run": cell.run, "coefficient": "concordance"}
-    table, apart = modes.table, modes.differences
-    for column, value in fixed.items():
-        table = table[table[column] == value]
-    of = (quality["model"] == cell.model) & (quality["metric"] == cell.metric) & (quality["depth"] == cell.depth)
-    means = quality[of].groupby("mode")["value"].mean()
-    stage_of = {one.mode: stage for stage, one in reversed([*prepared.answering.items()]) if one.model == cell.model}
-    taken = {m: session.usage(stages.at_depth(stage_of[m], cell.depth)).standalone for m in modes_of(quality)}
-    gaps = apart[apart["coefficient"] == "concordance"].set_index(["mode", "labeling"])
-    rows = [
-        {
-            "mode": row["mode"],
-            "labeling": row["labeling"],
-            "concordance": row["value"],
-            **{name: row[name] for name in ("ci_low", "ci_high", "n")},
-            **{
-                title: gaps[name].get((row["mode"], row["labeling"]), np.nan)
-                for title, name in (("difference", "difference"), ("p_holm", "p_holm"))
-            },
-            cell.metric: means[row["mode"]],
-            "requests": taken[row["mode"]].requests,
-            "prompt tokens": np.nan if taken[row["mode"]].unreported else taken[row["mode"]].prompt_tokens,
-        }
-        for row in table.to_dict("records")
-    ]
+    rows, gaps = modes.table, modes.differences
+    of = {"measure": cell.measure, "level": cell.level, "run": cell.run, "coefficient": "concordance"}
+    for column, value in of.items():
+        rows = rows[rows[column] == value]
+    gaps = gaps.loc[gaps["coefficient"] == "concordance", ["mode", "labeling", "difference", "p_holm"]]
+    table = rows[["mode", "labeling", "value", "ci_low", "ci_high", "n"]].rename(columns={"value": "concordance"})
+    table = table.merge(gaps, "left", ["mode", "labeling"])
+    stage_of = {
+        one.mode: stage for stage, one in reversed([*made.prepared.answering.items()]) if one.model == cell.model
+    }
+    taken = {mode: made.taken(stage_of[mode]) for mode in modes_of(made.quality)}
+    tokens = {mode: np.nan if amount.unreported else amount.prompt_tokens for mode, amount in taken.items()}
+    table[cell.metric] = table["mode"].map(made.answered().groupby("mode")["value"].mean())
+    table["requests"] = table["mode"].map({mode: amount.requests for mode, amount in taken.items()})
+    table["prompt tokens"] = table["mode"].map(tokens)
     yield Section(
         "Modes of answering",
         f"The verdict is about the mode {cell.mode!r}. For each mode: how {cell.measure} follows {cell.metric} from the"
         f" top {cell.depth}, on the questions that have a value in all modes; the difference from {cell.mode!r}, with p"
         " by Holm; the mean of the answers, and what they take.",
-        pd.DataFrame(rows),
+        table,
     )
 
 
-def _cuts(
-    prepared: Prepared, labelings: Mapping[str, Labeling], quality: pd.DataFrame, session: Session, primary: Primary
-) -> Iterator[Section]:
+def _cuts(made: Made) -> Iterator[Section]:
     """Yield a table by run where documents say where they stand: what a cut of the pages finds, and what it takes."""
-    collection, k = prepared.collection, primary.depth
+    collection, cell, k = made.prepared.collection, made.cell, made.cell.depth
     shown = {run.name: [run.top(q, k) for q in collection.queries] for run in collection.runs}
     docs = {name: collection.docs.get([d for ids in lists for d in ids]) for name, lists in shown.items()}
     if k < 1 or not any(map(where, chain.from_iterable(docs.values()))):
         return
     measures = {"evidence nDCG": f"nDCG(unit=evidence)@{k}", "evidence recall": f"R(unit=evidence)@{k}"}
     try:
-        found = stages.score_pool(collection, list(labelings.values()), list(map(Measure, measures.values())))
+        found = stages.score_pool(collection, list(made.labelings.values()), list(map(Measure, measures.values())))
     except UsageError:  # no relevant document says it
         return
     means = found.means().set_index(["labeling", "run", "measure"])["value"]
-    of = (quality["model"] == primary.model) & (quality["metric"] == primary.metric) & (quality["depth"] == k)
-    answered = quality[of].groupby("run")["value"].mean()
-    stages_of = {one.model: stage for stage, one in reversed([*prepared.answering.items()])}  # the first mode's
+    answered = of_mode(made.answered()).groupby("run")["value"].mean()
+    stage_of = {one.model: stage for stage, one in reversed([*made.prepared.answering.items()])}  # the first mode's
     rows = []
-    for labeling in labelings:
+    for labeling in made.labelings:
         for run in shown:
-            spent = session.usage(stages.at_depth(f"{stages_of.get(primary.model)} {run}", k)).standalone
+            spent = made.taken(f"{stage_of.get(cell.model)} {run}")
             told = spent.requests - spent.unreported
             rows.append(
                 {
@@ -451,7 +458,7 @@ def _cuts(
                     "run": run,
                     "characters per document": sum(len(doc.text) for doc in docs[run]) / max(len(docs[run]), 1),
                     **{title: means[labeling, run, name] for title, name in measures.items()},
-                    primary.metric: answered.get(run, np.nan),
+                    cell.metric: answered.get(run, np.nan),
                     "tokens per prompt": spent.prompt_tokens / told if told else np.nan,
                     "cost": np.nan if spent.money is None or not spent.requests else spent.money,
                 }
@@ -486,69 +493,46 @@ def backing(prepared: Prepared, labelings: Mapping[str, Labeling], quality: pd.D
     )
 
 
-def summarise(
-    prepared: Prepared,
-    labelings: Mapping[str, Labeling],
-    quality: pd.DataFrame,
-    evaluation: Evaluation,
-    comparison: Comparison,
-    agreed: Agreement,
-    session: Session,
-    *,
-    matrix: ModelMatrix | None = None,
-    log: QueryLogCheck | None = None,
-) -> Results:
+def summarise(made: Made) -> Results:
     """Return everything that the report shows."""
-    config, verdict = prepared.config, comparison.verdict
+    prepared, comparison, session, log = made.prepared, made.comparison, made.session, made.log
+    config, verdict, matrix, modes = prepared.config, comparison.verdict, made.matrix, comparison.modes
     urls = {endpoint.base_url for endpoint in prepared.endpoints}
-    primary = verdict.primary
     independent = [next(iter(others.values())) for others in comparison.independent.values()]
-    verdicts = [*comparison.verdicts.values(), *independent]
+    warnings = (
+        *([log.sentence] if log and log.separated else []),
+        *([log.hint] if log and log.hint else []),
+        *_lacking(prepared),
+        *(remark for labeling in made.labelings.values() for remark in remarks(labeling)),
+        *made.evaluation.warnings,
+        *comparison.warnings,
+        *session.doubts,
+    )
     return Results(
         title=config.title or config.path.stem,
         comparison=comparison.table,
-        labelings=tuple(
-            _labeling(name, prepared, labeling, session.usage(f"label {name}")) for name, labeling in labelings.items()
-        ),
-        answers=tuple(
-            _answers(stage, answering, quality, session, primary) for stage, answering in prepared.answering.items()
-        ),
-        primary=primary,
+        labelings=tuple(_labeling(name, made) for name in made.labelings),
+        answers=tuple(_answers(stage, made) for stage in prepared.answering),
+        primary=made.cell,
         verdict=verdict.sentences,
-        uses=tuple(map(_use, verdicts)),
+        uses=tuple(map(_use, (*comparison.verdicts.values(), *independent))),
         leaders=_use(verdict).leaders,
         cheapest=verdict.cheapest,
-        facts=_facts(prepared, evaluation),
-        scores=SCORES.check(evaluation.means()),
-        quality=quality_means(quality),
-        agreement=_kappas(agreed),
+        facts=_facts(prepared, made.evaluation),
+        scores=SCORES.check(made.evaluation.means()),
+        quality=quality_means(made.quality),
+        agreement=_kappas(made.agreed),
         models=None if matrix is None else matrix.table,
-        modes=None if comparison.modes is None else comparison.modes.table,
+        modes=None if modes is None else modes.table,
         gains=comparison.gains if len(comparison.gains) else None,
         cases=comparison.cases,
-        widths=None if comparison.verdict.found is None else plan_queries(comparison),
-        sections=(
-            *_modes(prepared, comparison, quality, session),
-            *_cuts(prepared, labelings, of_mode(quality), session, primary),
-            *_sections(comparison, matrix, log),
-        ),
+        widths=None if verdict.found is None else plan_queries(comparison),
+        sections=tuple(_sections(made)),
         differences=comparison.differences,
         details=comparison.details,
         settings=config.toml(),
         note=" ".join(note for url, note in _NOTES.items() if url in urls),
-        warnings=tuple(
-            dict.fromkeys(
-                [
-                    *([log.sentence] if log and log.separated else []),
-                    *([log.hint] if log and log.hint else []),
-                    *_lacking(prepared),
-                    *(remark for labeling in labelings.values() for remark in remarks(labeling)),
-                    *evaluation.warnings,
-                    *comparison.warnings,
-                    *session.doubts,
-                ]
-            )
-        ),
+        warnings=tuple(dict.fromkeys(warnings)),
         notices=tuple(dict.fromkeys(note for note in session.notes if note not in session.doubts)),
         retries=tuple(session.retries.items()),
     )

@@ -14,8 +14,8 @@ written, so a run that was stopped is finished by running it again.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -144,25 +144,20 @@ class Everything:
 
 def stage_units(prepared: Prepared) -> Mapping[str, Callable[[], Iterator[Asked]]]:
     """Return the stages that may ask an LLM, by name, with a function that yields what each asks."""
+    collection, answers = prepared.collection, prepared.config.answers
 
     def labels(labeler: Labeler) -> Iterator[Asked]:
         return ((labeler, unit) for unit in stages.label_units(labeler, collection))
 
-    collection, config = prepared.collection, prepared.config
-    answers = partial(
-        answers_asked, collection=collection, depths=config.answers.depths, closed_book=config.answers.closed_book
-    )
-
     def ladder(labeler: Labeler) -> Iterator[Asked]:
         return ((labeler, unit) for unit in ladder_units(prepared, labeler))
 
-    more = prepared.labelers.items() if check_ladder(prepared) else ()
-    further = {f"label {name}, ladder": partial(ladder, labeler) for name, labeler in more if labeler.needs.asked}
-    return (
-        {f"label {name}": partial(labels, labeler) for name, labeler in prepared.labelers.items()}
-        | further
-        | {name: partial(answers, answering) for name, answering in prepared.answering.items()}
-    )
+    found = {f"label {name}": partial(labels, labeler) for name, labeler in prepared.labelers.items()}
+    for name, labeler in prepared.labelers.items() if check_ladder(prepared) else ():
+        if labeler.needs.asked:
+            found[f"label {name}, ladder"] = partial(ladder, labeler)
+    about = partial(answers_asked, collection=collection, depths=answers.depths, closed_book=answers.closed_book)
+    return found | {name: partial(about, one) for name, one in prepared.answering.items()}
 
 
 def answers_asked(
@@ -222,13 +217,22 @@ def count(
     return plans
 
 
-def export_requests(experiment: Config | str | Path, path: str | Path, cache: str | Path | None = None) -> BatchExport:
-    """Write what the store lacks for an experiment as OpenAI batch files; see `judgekit.client.batch.export_batch`."""
+@contextmanager
+def _everything(
+    experiment: Config | str | Path, cache: str | Path | None, *, keys: bool
+) -> Iterator[tuple[Prepared, Iterator[Asked], Store]]:
+    """Yield a prepared experiment, what all its stages ask, and the store."""
     with noting_reads():
-        prepared = prepare(experiment, keys=False, cache=cache)
+        prepared = prepare(experiment, keys=keys, cache=cache)
         units = chain.from_iterable(units() for units in stage_units(prepared).values())
         with closing(Store(default_store_path() if cache is None else cache)) as store:
-            return export_batch(store, units, Everything(), path)
+            yield prepared, units, store
+
+
+def export_requests(experiment: Config | str | Path, path: str | Path, cache: str | Path | None = None) -> BatchExport:
+    """Write what the store lacks for an experiment as OpenAI batch files; see `judgekit.client.batch.export_batch`."""
+    with _everything(experiment, cache, keys=False) as (_, units, store):
+        return export_batch(store, units, Everything(), path)
 
 
 def submit_requests(
@@ -241,12 +245,8 @@ def submit_requests(
         cache: the folder of the store.
         clients: makes the client of an endpoint: `openai.OpenAI`, `openai.AzureOpenAI` or one of your own.
     """
-    with noting_reads():
-        prepared = prepare(experiment, keys=clients is open_client, cache=cache)
-        units = chain.from_iterable(units() for units in stage_units(prepared).values())
-        endpoints = prepared.config.servers().values()
-        with closing(Store(default_store_path() if cache is None else cache)) as store:
-            return submit(store, units, Everything(), endpoints, clients)
+    with _everything(experiment, cache, keys=clients is open_client) as (prepared, units, store):
+        return submit(store, units, Everything(), prepared.config.servers().values(), clients)
 
 
 def submitted(
@@ -261,9 +261,8 @@ def submitted(
     See `judgekit.client.submission.status` and `judgekit.client.submission.fetch`.
     """
     config = experiment if isinstance(experiment, Config) else load(experiment)
-    endpoints = config.servers().values()
     with closing(Store(default_store_path() if cache is None else cache)) as store:
-        return (fetch if take else status)(store, endpoints, clients)
+        return (fetch if take else status)(store, config.servers().values(), clients)
 
 
 def result_files(prepared: Prepared) -> list[str]:
@@ -395,12 +394,12 @@ async def run_async(
         prepared = prepare(experiment, cache=cache)
         wanted = check_ladder(prepared)
         check_folder(folder, result_files(prepared), overwrite=overwrite)
-    config = prepared.config
+    config, answers = prepared.config, prepared.config.answers
     if config.executor.kind == "ray":
         check_spread(config, mode, canary)
     inputs = sources(config.files(), read)
-    mixed = mismatches(inputs)
-    for line in mixed:
+    said = mismatches(inputs)
+    for line in said:
         progress(Event("inputs", len(inputs), len(inputs), note=line))
     store = default_store_path() if cache is None else Path(cache)
     asked_again: tuple[str, ...] = ()
@@ -409,73 +408,49 @@ async def run_async(
         asked_again, budget = tuple(map(str, found.flips)), budget and budget.less(found.spent)
         for line in asked_again:
             progress(Event("canary", len(found.flips), len(found.flips), note=line))
-    session = Session(
-        store,
-        mode=mode,
-        budget=budget,
-        prices=config.price_list(),
-        progress=progress,
-        wait_s=wait_s,
-    )
-    async with session:
+    async with Session(store, mode, budget, config.price_list(), progress, wait_s=wait_s) as session:
         write_manifest(folder / MANIFEST, inputs)  # first: it makes the folder ours, also if we are killed
         write_atomic(folder / "resolved.toml", f"{ANCHOR}{config.path.parent.absolute()}\n{config.toml()}")
         progress(Event("run", 0, None, ahead=_ahead(prepared)))
-        made: tuple[dict[str, Labeling], dict[str, pd.DataFrame]] = {}, {}
+        there: tuple[Mapping[str, Labeling], Mapping[str, pd.DataFrame]] = {}, {}
         if config.executor.kind == "ray":
             hashes = [source.sha256 for role, source in inputs.items() if role not in config.files()]
-            made = await spread(prepared, session, folder, hashes, budget, progress, wait_s)
-        parts = blocks(prepared)
-        found_labels: dict[str, list[Labeling]] = {name: [] for name in prepared.labelers}
-        answers: list[pd.DataFrame] = []
+            there = await spread(prepared, session, folder, hashes, budget, progress, wait_s)
+        parts, labelings, tables = blocks(prepared), dict[str, Labeling](), list[pd.DataFrame]()
         for look, part in enumerate(parts, 1):
-            # Those that ask nobody come first: what looks wrong with a file is said before anything is paid for.
-            for name, labeler in sorted(prepared.labelers.items(), key=lambda item: bool(item[1].needs.asked)):
-                labeling = made[0].get(name)
-                if labeling is None:
-                    labeling = await stages.label_pool(labeler, part, session, name)
-                for remark in remarks(labeling):
-                    progress(Event(f"label {name}", len(labeling), len(labeling), note=remark))
-                found_labels[name].append(labeling)
-                labeling = joined(found_labels[name])
-                write_qrels(labeling, folder / "labels" / f"{slug(name)}.qrels")
-                write_labels(labeling, folder / "labels" / f"{slug(name)}.parquet")
-            for stage, answering in prepared.answering.items():
-                if stage in made[1]:
-                    answers.append(made[1][stage])
-                    continue
-                options = {"closed_book": config.answers.closed_book, "stage": stage}
-                answers.append(
-                    await stages.answer_runs(answering, part, config.answers.depths, session, **options)  # type: ignore[arg-type]  # as declared
+            async for name, labeling in _labels(prepared, part, session, there[0], progress):
+                labelings[name] = joined([labelings[name], labeling] if name in labelings else [labeling])
+                write_qrels(labelings[name], folder / "labels" / f"{slug(name)}.qrels")
+                write_labels(labelings[name], folder / "labels" / f"{slug(name)}.parquet")
+            for stage, one in prepared.answering.items():
+                tables.append(
+                    there[1][stage]
+                    if stage in there[1]
+                    else await stages.answer_runs(
+                        one, part, answers.depths, session, closed_book=answers.closed_book, stage=stage
+                    )
                 )
-            labelings = {name: joined(each) for name, each in found_labels.items()}
-            collection = part if len(parts) == 1 else together(prepared.collection, parts[:look])
-            rated = [] if prepared.ratings is None else [prepared.ratings]
-            quality = pd.concat([*answers, *rated], ignore_index=True)
-            level = confidence_at(look, len(parts), config.analysis.confidence)
-            seen = replace(prepared, collection=collection, config=config.with_confidence(level))
+            quality = pd.concat([*tables, *([] if prepared.ratings is None else [prepared.ratings])], ignore_index=True)
             write_table(quality, folder / _quality_file(prepared))
+            collection = part if len(parts) == 1 else together(prepared.collection, parts[:look])
+            level = confidence_at(look, len(parts), config.analysis.confidence)
+            seen = replace(prepared, collection=collection, config=config.but(analysis={"confidence": level}))
             if look < len(parts):
                 primary = tuple(measure for measure in prepared.measures if str(measure) == config.analysis.primary)
-                rated_now = of_mode(quality)
-                if _compared(replace(seen, measures=primary), labelings, rated_now, session, silent)[2].verdict.winner:
+                now = replace(seen, measures=primary)
+                if _compared(now, labelings, of_mode(quality), session, silent)[2].verdict.winner:
                     break
         if len(parts) > 1:
-            counts = len(collection.queries), len(prepared.collection.queries)
-            stopped = _stopped(look, len(parts), *counts, level)
-            progress(Event("blocks", look, look, note=stopped))
-            mixed = [*mixed, stopped]
+            said.append(_stopped(look, len(parts), len(collection.queries), len(prepared.collection.queries), level))
+            progress(Event("blocks", look, look, note=said[-1]))
         prepared, config = seen, seen.config
         ladder = await climb(prepared, labelings, session) if wanted else None
     evaluation, scores, comparison = _compared(prepared, labelings, quality, session, progress)
-    write_table(scores, folder / "scores.parquet")
     analysis, mix = config.analysis, _mix(prepared, session)
     if ladder is not None:
         guards = ladder_verdict(ladder, comparison.verdict.primary, shown.costs(prepared.labelers, session))
-        others = dict(comparison.verdicts)
-        first_one = {GUARD: guards} if analysis.use == GUARD else {}
-        comparison = replace(comparison, verdicts={**first_one, **others, GUARD: guards})
-        write_table(ladder.table, folder / "ladder.csv")
+        first = {GUARD: guards} if analysis.use == GUARD else {}
+        comparison = replace(comparison, verdicts={**first, **comparison.verdicts, GUARD: guards})
     agreed = agreement(
         list(labelings.values()),
         people=[name for name, labeler in prepared.labelers.items() if labeler.needs.people],
@@ -483,32 +458,35 @@ async def run_async(
         seed=analysis.seed,
         confidence=analysis.confidence,
     )
-    for name in ("controls", "gains", "fidelity", "top"):
-        write_table(getattr(comparison, name), folder / f"{name}.csv")
-    write_table(agreed.table, folder / "agreement.csv")
-    write_table(agreed.confusion, folder / "confusion.csv")
-    matrix = shown.models(prepared, scores, of_mode(quality), comparison.verdict.primary)
-    modes = comparison.modes
-    for name, further in (
-        ("models.csv", None if matrix is None else matrix.table),
-        ("modes.csv", None if modes is None else modes.table),
-        ("mode_differences.csv", None if modes is None else modes.differences),
-    ):
-        if further is None:
+    matrix, modes = shown.models(prepared, scores, of_mode(quality), comparison.verdict.primary), comparison.modes
+    written = {
+        "scores.parquet": scores,
+        **{f"{name}.csv": getattr(comparison, name) for name in ("controls", "gains", "fidelity", "top")},
+        "agreement.csv": agreed.table,
+        "confusion.csv": agreed.confusion,
+        "ladder.csv": ladder and ladder.table,
+        "models.csv": matrix and matrix.table,
+        "modes.csv": modes and modes.table,
+        "mode_differences.csv": modes and modes.differences,
+    }
+    for name, table in written.items():
+        if table is None:
             (folder / name).unlink(missing_ok=True)
         else:
-            write_table(further, folder / name)
+            write_table(table, folder / name)
     progress(Event("report", 0, None))
-    results = shown.summarise(
-        prepared, labelings, quality, evaluation, comparison, agreed, session, matrix=matrix, log=_query_log(prepared)
-    )
+    log = _query_log(prepared)
+    made = shown.Made(prepared, labelings, quality, evaluation, comparison, agreed, session, matrix, log)
+    results = shown.summarise(made)
     read_files = tuple((role, source.file, source.sha256) for role, source in inputs.items())
     limit = [] if config.data.limit is None else ["--limit", str(config.data.limit)]
     command = ("Command", shlex.join(["judgekit", "run", str(config.path), *limit, "--out", str(folder)]))
-    facts = replace(results.facts, inputs=read_files, more=(*results.facts.more, command))
-    results = replace(results, warnings=(*mixed, *asked_again, *results.warnings), facts=facts)
-    if ladder is not None:
-        results = replace(results, sections=(*results.sections, ladder_section(ladder)))
+    results = replace(
+        results,
+        warnings=(*said, *asked_again, *results.warnings),
+        facts=replace(results.facts, inputs=read_files, more=(*results.facts.more, command)),
+        sections=(*results.sections, *([] if ladder is None else [ladder_section(ladder)])),
+    )
     if not config.report.texts:
         results = results.without_texts()
     save_results(results, folder)
@@ -521,6 +499,18 @@ async def run_async(
     withheld = mix or ("" if verdict.found or verdict.primary.use == GUARD else verdict.headline)
     missing = (*([f"the verdict: {withheld}"] if withheld else []), *shown.missing(labelings, quality))
     return Finished(folder, results, labelings, quality, scores, comparison, missing, asked_again)
+
+
+async def _labels(
+    prepared: Prepared, part: stages.Collection, session: Session, there: Mapping[str, Labeling], progress: Progress
+) -> AsyncIterator[tuple[str, Labeling]]:
+    """Yield what each labeler says of a part of the pool, as soon as it is there."""
+    # Those that ask nobody come first: what looks wrong with a file is said before anything is paid for.
+    for name, labeler in sorted(prepared.labelers.items(), key=lambda item: bool(item[1].needs.asked)):
+        labeling = there[name] if name in there else await stages.label_pool(labeler, part, session, name)
+        for remark in remarks(labeling):
+            progress(Event(f"label {name}", len(labeling), len(labeling), note=remark))
+        yield name, labeling
 
 
 run = synchronous(run_async)
