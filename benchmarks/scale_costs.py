@@ -56,7 +56,7 @@ def label(folder: Path) -> Callable[[], object]:
 def gather(folder: Path) -> Callable[[], object]:
     prepared, job = job_of(folder)
     partitions = split(prepared, job, 10**9)
-    assert finished(Folder(job.folder), partitions[0])
+    assert finished(Folder(job.folder), partitions[0].name, partitions[0].digest)
     return lambda: gathered(prepared, job, partitions, folder)
 
 

@@ -26,9 +26,8 @@ from judgekit.data.files import write_atomic, write_table
 from judgekit.data.manifest import manifest_path, sources, write_manifest
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.experiment import run as experiments
-from judgekit.experiment.drawing import draw
 from judgekit.experiment.file import config_of
-from judgekit.experiment.finished import label_files
+from judgekit.experiment.finished import draw, label_files
 from judgekit.progress import Progress, silent
 from judgekit.report.model import Section
 from judgekit.spec import slug

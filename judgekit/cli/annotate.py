@@ -15,7 +15,7 @@ from judgekit.errors import UsageError, not_among
 
 if TYPE_CHECKING:
     from judgekit.data.labelings import Labeling
-    from judgekit.experiment.finished import Finished
+    from judgekit.experiment.finished import Opened
     from judgekit.people.reading import People
     from judgekit.people.tasks import Sample
 
@@ -103,7 +103,7 @@ def sample(
     say(_precision(made, opened, by))
 
 
-def _precision(made: Sample, opened: Finished, by: str | None) -> str:
+def _precision(made: Sample, opened: Opened, by: str | None) -> str:
     """Return what intervals to expect of people's labels alone: from a pilot's labels where there are some."""
     from judgekit.labelers.human import wilson
     from judgekit.people.sampling import expected
@@ -260,7 +260,7 @@ _WHO = {
 }
 
 
-def _opened(people: Path, results: Path, names: list[str] | None) -> tuple[Finished, People, dict[str, Labeling]]:
+def _opened(people: Path, results: Path, names: list[str] | None) -> tuple[Opened, People, dict[str, Labeling]]:
     """Read people's labels, the results that they were sampled from, and the machine labelings that are asked for.
 
     The texts are checked to be the same. Without names these are all labelings that are not people's.

@@ -126,7 +126,7 @@ def report(
 ) -> None:
     """Draw report.html and the tables again from a results folder, or a page with several side by side."""
     from judgekit import report as reports
-    from judgekit.experiment.drawing import draw
+    from judgekit.experiment.finished import draw
     from judgekit.report.charts import figures as drawn
 
     if pdf and figures is None:

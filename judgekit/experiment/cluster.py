@@ -159,7 +159,7 @@ async def spread(
     job = Job.of(prepared, executor.folder or str((folder / "partitions").absolute()), hashes, wait_s)
     partitions = split(prepared, job, executor.pairs)
     place = Folder(job.folder)
-    earlier = {one.name: done for one in partitions if (done := finished(place, one))}
+    earlier = {one.name: done for one in partitions if (done := finished(place, one.name, one.digest))}
     totals = {f"label {name}": sum(one.pairs for one in partitions) for name in prepared.labelers}
     totals |= dict.fromkeys(job.stages, sum(one.answers for one in partitions))
     asked = {endpoint.name: endpoint for endpoint in prepared.endpoints}
@@ -185,7 +185,7 @@ async def spread(
         since = time.perf_counter()
         with _connected(executor) as ray:
             await _run(ray, job, todo, prepared, budget or Budget(), tell)
-        took = [finished(place, one, whole=False) or {} for one in partitions if one.name in todo]
+        took = [finished(place, one.name, one.digest, whole=False) or {} for one in partitions if one.name in todo]
         _share_time(took, time.perf_counter() - since)
         for done in took:
             session.absorb(done["account"], asked)

@@ -27,7 +27,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import orjson
 import pandas as pd
@@ -44,7 +44,7 @@ from judgekit.data.streams import temporary
 from judgekit.data.tables import LABELS, QUALITY, Status, Table
 from judgekit.errors import StoreError
 from judgekit.experiment.blocks import only
-from judgekit.experiment.file import Config, parse_config
+from judgekit.experiment.file import Config
 from judgekit.experiment.prepare import Prepared, programs
 from judgekit.metrics import parse_measures
 from judgekit.progress import Event
@@ -55,8 +55,6 @@ from judgekit.store.replies import Store
 from judgekit.wire.types import Reply
 
 __all__ = ["Folder", "Job", "Partition", "finished", "gathered", "split", "work"]
-
-_TABLES: Final = ("labels", "answers", "scores")
 
 
 class Folder:
@@ -94,6 +92,11 @@ class Folder:
             return sorted(name for name in found if not name.startswith("."))
         return []
 
+    def everything(self) -> list[str]:
+        """Return the names of all files, in folders too."""
+        self.files.invalidate_cache(self.root)
+        return [str(path).removeprefix(f"{self.root}/") for path in self.files.find(self.root)]
+
     def remove(self, name: str) -> None:
         """Remove a file, if it is there."""
         with suppress(FileNotFoundError):
@@ -119,24 +122,21 @@ class Partition:
 
 @dataclass(frozen=True)
 class Job:
-    """What is done with every partition: plain values, which any worker can be told.
+    """What is done with every partition, as any worker can be told.
 
     Attributes:
         folder: the address of the folder.
-        config: the experiment file, resolved; ``path`` anchors its relative paths.
+        config: the experiment, without answers that were imported; its path is absolute.
         measures: the spellings of the measures.
         stages: the names of the stages that answer.
-        flush_s: seconds between two segments.
         wait_s: how long a server that is not ready is waited for.
         digest: of all that decides what the tables are, but for the partitions themselves.
     """
 
     folder: str
-    config: str
-    path: str
+    config: Config
     measures: tuple[str, ...]
     stages: tuple[str, ...]
-    flush_s: float
     wait_s: float
     digest: str
 
@@ -144,23 +144,16 @@ class Job:
     def of(cls, prepared: Prepared, folder: str, hashes: Sequence[str], wait_s: float = 0.0) -> Job:
         """Return the job of an experiment; ``hashes`` are those of the files that it reads."""
         # What was imported is there already, and is rated where the partitions come together.
-        config, all_asked = prepared.config, prepared.answering.items()
+        config, all_asked = prepared.config.but(answers={"imported": None}), prepared.answering.items()
         asked = tuple(name for name, one in all_asked if not isinstance(one.answerer, Imported))
-        answers = config.answers.model_copy(update={"imported": None})
         servers = [
             (e.name, e.identity, e.model, e.api, sorted(e.params.items()), e.complete) for e in prepared.endpoints
         ]
         measures = tuple(map(str, prepared.measures))
-        parts = (config.data, config.labelers, answers, config.metrics, servers, measures, sorted(hashes))
+        parts = (config.data, config.labelers, config.answers, config.metrics, servers, measures, sorted(hashes))
         digest = hashlib.sha256(repr((__version__, parts)).encode()).hexdigest()
-        told, path = config.model_copy(update={"answers": answers}).toml(), str(config.path.absolute())
-        return cls(folder, told, path, measures, asked, config.executor.flush_s, wait_s, digest)
-
-    def experiment(self) -> Config:
-        """Return the experiment file."""
-        import tomllib
-
-        return parse_config(tomllib.loads(self.config), Path(self.path))
+        config = config.model_copy(update={"path": config.path.absolute()})
+        return cls(folder, config, measures, asked, wait_s, digest)
 
 
 def _place(query: Query, of: int) -> int:
@@ -185,16 +178,14 @@ def split(prepared: Prepared, job: Job, pairs: int) -> list[Partition]:
         one = Partition(name, part.n_pairs, len(asked), f"{job.digest}-{hashlib.sha256(content).hexdigest()}")
         out.append(one)
         path = f"partitions/{name}.parquet"
-        if not finished(folder, one) or folder.read(path) is None:
+        if not finished(folder, name, one.digest) or folder.read(path) is None:
             folder.remove(f"done/{name}.json")
             row = pd.DataFrame({"name": [name], "digest": [one.digest], "content": [content]})
             folder.write(path, row.to_parquet(compression="zstd"))
     known = {one.name for one in out}
-    for table in (*_TABLES, "partitions", "done"):
-        for inside in ("", *(f"/{name}" for name in folder.names(table) if table in ("labels", "answers"))):
-            for name in folder.names(f"{table}{inside}"):
-                if name.startswith("part-") and name.split(".")[0] not in known:
-                    folder.remove(f"{table}{inside}/{name}")
+    for path in folder.everything():
+        if path.startswith("part-", path.rfind("/") + 1) and path.rpartition("/")[2].split(".")[0] not in known:
+            folder.remove(path)
     return out
 
 
@@ -221,11 +212,11 @@ def _collection(content: bytes, config: Config) -> stages.Collection:
     return stages.Collection(by_id, docs, tuple(runs), config.data.depth, config.data.fields)
 
 
-def finished(folder: Folder, partition: Partition, *, whole: bool = True) -> dict[str, Any] | None:
+def finished(folder: Folder, name: str, digest: str, *, whole: bool = True) -> dict[str, Any] | None:
     """Return what a finished partition took, else None; to be ``whole`` it may not lack a reply either."""
-    text = folder.read(f"done/{partition.name}.json")
+    text = folder.read(f"done/{name}.json")
     found: dict[str, Any] = {} if text is None else json.loads(text)
-    return found if found.get("digest") == partition.digest and not (whole and found["failed"]) else None
+    return found if found.get("digest") == digest and not (whole and found["failed"]) else None
 
 
 class _Segments(Store):
@@ -294,9 +285,9 @@ async def work(job: Job, name: str, lease: Lease) -> None:
     """
     folder = Folder(job.folder)
     row = pd.read_parquet(io.BytesIO(folder.read(f"partitions/{name}.parquet") or b"")).iloc[0]
-    if finished(folder, Partition(name, 0, 0, row["digest"])):
+    if finished(folder, name, row["digest"]):
         return
-    config = job.experiment()
+    config = job.config
     collection = _collection(row["content"], config)
     told: tuple[str, dict[str, Event], list[str]] = (name, {}, [])
 
@@ -309,12 +300,12 @@ async def work(job: Job, name: str, lease: Lease) -> None:
 
         async def flush() -> None:
             while True:
-                await asyncio.sleep(job.flush_s)
+                await asyncio.sleep(config.executor.flush_s)
                 await asyncio.to_thread(store.flush)
 
         try:
             async with Session(store, "on", None, config.price_list(), tell, wait_s=job.wait_s, lease=lease) as session:
-                main = asyncio.create_task(_tables(job, config, collection, session, folder, name))
+                main = asyncio.create_task(_tables(job, collection, session, folder, name))
                 beside: set[asyncio.Task[None]] = {asyncio.create_task(flush()), asyncio.create_task(lease.keep(told))}
                 try:
                     await asyncio.wait({main, *beside}, return_when=asyncio.FIRST_COMPLETED)
@@ -337,10 +328,9 @@ async def work(job: Job, name: str, lease: Lease) -> None:
     folder.write(f"done/{name}.json", orjson.dumps({"digest": row["digest"], "failed": failed, "account": account}))
 
 
-async def _tables(
-    job: Job, config: Config, collection: stages.Collection, session: Session, folder: Folder, name: str
-) -> int:
+async def _tables(job: Job, collection: stages.Collection, session: Session, folder: Folder, name: str) -> int:
     """Write the tables of a partition; return how many labels and answers have no reply."""
+    config = job.config
     labelers, built = programs(config, collection, answers=bool(job.stages))
     answering = dict(zip(job.stages, built.values(), strict=True))
     labelings = []

@@ -422,6 +422,7 @@ async def run_async(
                 labelings[name] = joined([labelings[name], labeling] if name in labelings else [labeling])
                 write_qrels(labelings[name], folder / "labels" / f"{slug(name)}.qrels")
                 write_labels(labelings[name], folder / "labels" / f"{slug(name)}.parquet")
+            labelings = {name: labelings[name] for name in prepared.labelers}  # in the order of the file again
             for stage, one in prepared.answering.items():
                 tables.append(
                     there[1][stage]

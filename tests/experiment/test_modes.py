@@ -14,8 +14,7 @@ from judgekit.analysis.modes import of_mode
 from judgekit.data.files import read_table
 from judgekit.data.tables import COMPARISON
 from judgekit.errors import ConfigError, UsageError
-from judgekit.experiment.drawing import _left_behind
-from judgekit.experiment.finished import finished
+from judgekit.experiment.finished import _left_behind, finished
 from judgekit.report.files import load
 from judgekit.sample import EXPERIMENT
 

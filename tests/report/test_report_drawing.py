@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from judgekit.experiment import run as experiments
-from judgekit.experiment.drawing import draw
+from judgekit.experiment.finished import draw
 from judgekit.sample import EXPERIMENT
 
 
