@@ -42,11 +42,17 @@ MAX_CUTOFF = 1_000_000_000
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_+-]*")
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
-_MAPPING = re.compile(r"\{[^{}]*\}")
-"""A mapping such as ``{0:0,1:1}``, as ir_measures writes gains; it is kept as text."""
-_LOOSE = re.compile(r"[^,()'\"\s=][^,()'\"=]*")
-_DIGITS = re.compile(r"\d+")
-_OF = re.compile(r"[tc]")
+_VALUE = re.compile(
+    r"(?P<quoted>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
+    r"|\{[^{}]*\}"  # a mapping, {0:0,1:1}, as ir_measures writes gains: it is kept as text
+    r"|[^,()'\"\s=](?:[^,()'\"=]*[^,()'\"=\s])?",
+    re.S,
+)
+_OPEN, _CLOSE = re.compile(r"\(\s*"), re.compile(r"\)")
+_KEY = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*=\s*")
+_NEXT = re.compile(r"\s*(?:,\s*|(?=\)))")
+_CUTOFF = re.compile(r"(\d{1,12})([tc]?)(?!\d)")
+_GAP = re.compile(r"[\s,]+")
 _WORDS: dict[str, bool] = {"True": True, "true": True, "False": False, "false": False}
 _PREFIX = re.compile(r"([a-z_]+(?:\((?:[^()'\"]|'[^']*'|\"[^\"]*\")*\))?):(?=.)")
 _ESCAPES = {"n": "\n", "t": "\t"}
@@ -99,6 +105,8 @@ def _write(value: Value) -> str:
 
 
 class _Reader:
+    """Reads spellings off a text, from left to right."""
+
     def __init__(self, text: str) -> None:
         self.text = text
         self.pos = 0
@@ -109,86 +117,46 @@ class _Reader:
             " The form is name(key=value, ...)@cutoff, e.g. nDCG@10 or P(rel=2)@5."
         )
 
-    def skip(self) -> None:
-        while self.pos < len(self.text) and self.text[self.pos].isspace():
-            self.pos += 1
-
-    def take(self, pattern: re.Pattern[str]) -> str | None:
+    def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         match = pattern.match(self.text, self.pos)
-        if match is None:
-            return None
-        self.pos = match.end()
-        return match[0]
+        self.pos = self.pos if match is None else match.end()
+        return match
 
-    def literal(self, char: str) -> bool:
-        if self.text.startswith(char, self.pos):
-            self.pos += 1
-            return True
-        return False
+    def need(self, pattern: re.Pattern[str], expected: str) -> re.Match[str]:
+        match = self.take(pattern)
+        if match is None:
+            raise self.fail(expected)
+        return match
 
     def spec(self) -> Spec:
-        name = self.take(_NAME)
-        if name is None:
-            raise self.fail("a name")
+        name = self.need(_NAME, "a name")[0]
         params: dict[str, Value] = {}
-        if self.literal("("):
-            self.skip()
-            while not self.literal(")"):
-                key = self.take(_BARE)
-                self.skip()
-                if key is None or not self.literal("="):
-                    raise self.fail("key=value or ')'")
+        if self.take(_OPEN):
+            while not self.take(_CLOSE):
+                key = self.need(_KEY, "key=value or ')'")[1]
                 if key in params:
                     raise UsageError(f"cannot read {self.text!r}: {key!r} is given twice")
-                self.skip()
                 params[key] = self.value()
-                self.skip()
-                if self.literal(","):
-                    self.skip()
-                elif not self.text.startswith(")", self.pos):
-                    raise self.fail("',' or ')'")
-        cutoff, of = None, ""
-        if self.literal("@"):
-            digits = self.take(_DIGITS)
-            if digits is None or len(digits) > 12 or not 1 <= int(digits) <= MAX_CUTOFF:
-                raise self.fail(f"a cutoff from 1 to {MAX_CUTOFF:,}")
-            cutoff, of = int(digits), self.take(_OF) or ""
-        return Spec(name, tuple(params.items()), cutoff, of)
+                self.need(_NEXT, "',' or ')'")
+        if not self.text.startswith("@", self.pos):
+            return Spec(name, tuple(params.items()))
+        self.pos += 1
+        cutoff = self.take(_CUTOFF)
+        if cutoff is None or not 1 <= int(cutoff[1]) <= MAX_CUTOFF:
+            raise self.fail(f"a cutoff from 1 to {MAX_CUTOFF:,}")
+        return Spec(name, tuple(params.items()), int(cutoff[1]), cutoff[2])
 
     def value(self) -> Value:
-        quote = self.text[self.pos : self.pos + 1]
-        if quote in ("'", '"'):
-            return self.quoted(quote)
-        mapping = self.take(_MAPPING)
-        if mapping is not None:
-            return mapping
-        start = self.pos
-        loose = self.take(_LOOSE)
-        if loose is None:
-            raise self.fail("a value")
-        loose = loose.rstrip()
-        self.pos = start + len(loose)
-        if loose in _WORDS:
-            return _WORDS[loose]
-        if _NUMBER.fullmatch(loose):
-            return int(loose) if re.fullmatch(r"[+-]?\d+", loose) else float(loose)
-        return loose
-
-    def quoted(self, quote: str) -> str:
-        out: list[str] = []
-        self.pos += 1
-        while self.pos < len(self.text):
-            char = self.text[self.pos]
-            self.pos += 1
-            if char == quote:
-                return "".join(out)
-            if char == "\\" and self.pos < len(self.text):
-                char = self.text[self.pos]
-                self.pos += 1
-                out.append(_ESCAPES.get(char, char))
-            else:
-                out.append(char)
-        raise self.fail(f"the closing {quote}")
+        start = self.text[self.pos : self.pos + 1]
+        match = self.need(_VALUE, f"the closing {start}" if start in ("'", '"') else "a value")
+        text = match[0]
+        if match["quoted"]:
+            return re.sub(r"\\(.)", lambda escaped: _ESCAPES.get(escaped[1], escaped[1]), text[1:-1], flags=re.S)
+        if text in _WORDS:
+            return _WORDS[text]
+        if _NUMBER.fullmatch(text):
+            return int(text) if re.fullmatch(r"[+-]?\d+", text) else float(text)
+        return text
 
 
 def parse(text: str) -> Spec:
@@ -209,13 +177,12 @@ def parse_many(text: str) -> list[Spec]:
     reader = _Reader(text)
     specs: list[Spec] = []
     while True:
-        while reader.pos < len(text) and (text[reader.pos].isspace() or text[reader.pos] == ","):
-            reader.pos += 1
+        gap = reader.take(_GAP)
         if reader.pos == len(text):
             return specs
-        specs.append(reader.spec())
-        if reader.pos < len(text) and not (text[reader.pos].isspace() or text[reader.pos] == ","):
+        if specs and not gap:
             raise reader.fail("a space or ','")
+        specs.append(reader.spec())
 
 
 def slug(text: str) -> str:

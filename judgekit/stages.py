@@ -58,7 +58,6 @@ __all__ = [
     "import_answers",
     "label_pool",
     "label_units",
-    "own_prompts",
     "rate_imported",
     "rating_stage",
     "read_ratings_of",
@@ -78,13 +77,21 @@ _KEPT: Final = 1 << 16
 
 @dataclass(frozen=True)
 class Resources:
-    """What labelers may ask for while they are built: endpoints by name, files, prompts, the rendering of documents."""
+    """What labelers may ask for while they are built: endpoints by name, files, prompts, the rendering of documents.
+
+    Raises:
+        ConfigError: a prompt of the user's folder makes no sense, or there is none.
+    """
 
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
     base: Path = Path()
     fields: Fields = "title+text"
     docs: Docs | None = None
     prompts: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.prompts is not None:
+            list_prompts(self.prompts)
 
     def endpoint(self, name: str | None) -> Endpoint:
         """Return the endpoint of that name, or the only one if ``name`` is None.
@@ -663,16 +670,4 @@ def resources_of(
     odd = next((one for one in given if not isinstance(one, Endpoint)), None)
     if odd is not None:
         raise UsageError(f"endpoints must be a jk.Endpoint or a list of them; got {odd!r}")
-    return Resources({e.name: e for e in given}, Path(), fields, docs, own_prompts(prompts))
-
-
-def own_prompts(folder: str | Path | None) -> Path | None:
-    """Return the folder of a user's prompts, all of them checked.
-
-    Raises:
-        ConfigError: one of them makes no sense, or there is none.
-    """
-    if folder is None:
-        return None
-    list_prompts(Path(folder))
-    return Path(folder)
+    return Resources({e.name: e for e in given}, Path(), fields, docs, None if prompts is None else Path(prompts))

@@ -181,11 +181,11 @@ def ask(
     from judgekit.people.tasks import Sample
     from judgekit.reading.asking import Asker
     from judgekit.reading.prompts import find_prompt
-    from judgekit.stages import Resources, own_prompts, with_session
+    from judgekit.stages import Resources, with_session
 
     made = Sample.read(sample)
-    resources = Resources(server.endpoints())
-    asker = Asker(resources.endpoint(None).llm, find_prompt(prompt, Path, own_prompts(prompts)))
+    resources = Resources(server.endpoints(), prompts=prompts)
+    asker = Asker(resources.endpoint(None).llm, find_prompt(prompt, Path, prompts))
     with progress(quiet) as draw:
         text, counts = with_session(lambda session: prefer(made, asker, session), **replies.kept(), progress=draw)
     write_atomic(out, text)

@@ -81,7 +81,7 @@ def label(
     queries, docs, runs, files = inputs_of(format_in, queries, docs, run)
     with noting_reads() as read:
         collection = stages.Collection.make(queries, docs, runs, depth, asked.limit, cache=asked.cache)
-        resources = stages.Resources(endpoints, docs=collection.docs, prompts=stages.own_prompts(prompts))
+        resources = stages.Resources(endpoints, docs=collection.docs, prompts=prompts)
         labeler = build(wanted, resources)
     table = out.with_name(f"{out.name}.parquet")
     check_outputs(out, table, missing_path(out), manifest_path(out))
@@ -161,7 +161,7 @@ def answer(
     if imported is not None and mode:
         raise UsageError("--mode is how an LLM is asked: of imported answers a column 'mode' says it")
     asked.prices()
-    resources = stages.Resources(asked.endpoints(), prompts=stages.own_prompts(prompts))
+    resources = stages.Resources(asked.endpoints(), prompts=prompts)
     metrics, depths = metric or ["em", "f1"], sorted(set(depth or ()))
     with noting_reads() as read:
         if imported is not None:

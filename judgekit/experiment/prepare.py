@@ -132,8 +132,8 @@ def labelers_of(config: Config, docs: Docs | None = None) -> tuple[dict[str, Lab
         ConfigError, DataError, UsageError: as for `prepare`.
     """
     with located(config.path, "prompts.folder"):
-        prompts = stages.own_prompts(config.prompt_folder())
-    resources = stages.Resources(config.servers(), config.path.parent, config.data.fields, docs, prompts)
+        folder = config.prompt_folder()
+        resources = stages.Resources(config.servers(), config.path.parent, config.data.fields, docs, folder)
     labelers: dict[str, Labeler] = {}
     for position, entry in enumerate(config.labelers):
         with located(config.path, f"labelers.{position}"):
