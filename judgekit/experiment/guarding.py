@@ -15,7 +15,7 @@ from scipy.special import stdtrit
 from judgekit import stages
 from judgekit.analysis import GUARD, Primary, Verdict
 from judgekit.client.session import Mode, Session
-from judgekit.data.documents import Unit
+from judgekit.data.documents import Queries, Unit
 from judgekit.data.files import read_table
 from judgekit.data.labelings import Labeling
 from judgekit.data.manifest import mismatches, sources
@@ -24,10 +24,10 @@ from judgekit.data.runs import Run
 from judgekit.data.tables import LABELS
 from judgekit.data.trec import read_run
 from judgekit.errors import ConfigError, DataError, UsageError, not_among
-from judgekit.experiment.file import GuardConfig, config_of, load
+from judgekit.experiment.file import Config, GuardConfig, config_of, load
 from judgekit.experiment.prepare import Prepared, labelers_of
 from judgekit.gate.decision import Rules
-from judgekit.gate.guard import Guarded, by_labeler, by_labels, differing, gate
+from judgekit.gate.guard import Guarded, Losses, by_labeler, by_labels, differing, gate
 from judgekit.gate.ladder import Earlier, Ladder, Lists, degraded, make_ladder, parse_steps
 from judgekit.labelers.base import Labeler
 from judgekit.metrics import Measure, parse_measures
@@ -94,39 +94,43 @@ def guard_experiment(
         StoppedError: the endpoint ended it.
     """
     config = load(experiment)
-    wanted = config.guard or GuardConfig()
-    given = dict(given or {})
+    wanted, given = config.guard or GuardConfig(), dict(given or {})
     name = given.pop("labeler", wanted.labeler)
-    rules = replace(wanted.rules(), **given)
+    rules = wanted.rules()
+    if rules.sequential is not None:
+        rules = replace(rules, sequential=str(config.resolve(rules.sequential)))
+    rules = replace(rules, **given)
     names = [name for name in (wanted.base, wanted.new) if name is not None]
     if len(names) < 2 or not set(names) <= config.runs.keys():
         have = ", ".join(config.runs)
         raise ConfigError(f"name two of the runs as base and new (there are: {have})", config.path, "guard")
     queries, docs, runs = config.collection()
-    files = {name: runs[name] for name in names}
-    one = parse_measures([rules.measure or config.analysis.primary or "nDCG@10"], config.path.parent)[0]
-    k = one.cutoff or config.data.depth
-    collection = stages.Collection.make(queries, docs, files, k, config.data.limit, cache=cache)
+    data, measure = config.data, _measure(rules, config)
+    both = {name: runs[name] for name in names}
+    k = measure.cutoff or data.depth
+    collection = stages.Collection.make(queries, docs, both, k, data.limit, data.fields, cache)
     labelers, _ = labelers_of(config, collection.docs)
     name = _choose("labeler", name, labelers, f"{config.path}: [guard]")
     labeler = labelers[name]
     for endpoint in labeler.needs.asked:
         Secret.of(endpoint)
     found = stages.with_session(
-        lambda session: by_labeler(labeler, name, collection, one, session, rules, progress),
+        lambda session: by_labeler(labeler, name, collection, measure, session, rules, progress),
         cache=cache,
         mode=mode,
         prices=config.price_list(),
         progress=progress,
     )
-    return gate(
-        found,
-        rules,
-        (names[0], names[1]),
-        groups=read_column(queries, rules.by) if rules.by else None,
-        texts={q: query.text for q, query in collection.queries.items()},
-        folder=config.path.parent,
-    )
+    return _gate(found, rules, (names[0], names[1]), queries, collection.queries)
+
+
+def _measure(rules: Rules, config: Config) -> Measure:
+    return parse_measures([rules.measure or config.analysis.primary or "nDCG@10"], config.path.parent)[0]
+
+
+def _gate(found: Losses, rules: Rules, names: tuple[str, str], file: Path, queries: Queries) -> Guarded:
+    groups = read_column(file, rules.by) if rules.by else None
+    return gate(found, rules, names, groups=groups, texts={q: query.text for q, query in queries.items()})
 
 
 def guard_results(
@@ -177,16 +181,10 @@ def guard_results(
         )
     queries = configs[0].collection()[0]
     asked = read_queries(queries)
-    one = parse_measures([rules.measure or configs[0].analysis.primary or "nDCG@10"], configs[0].path.parent)[0]
     labeling = Labeling(chosen, scales[0], together.drop_duplicates(keys))
-    found = by_labels(runs, labeling, one, list(asked)[: configs[0].data.limit], unjudged=rules.unjudged)
-    return gate(
-        found,
-        rules,
-        (str(base), str(new)),
-        groups=read_column(queries, rules.by) if rules.by else None,
-        texts={q: query.text for q, query in asked.items()},
-    )
+    ids = list(asked)[: configs[0].data.limit]
+    found = by_labels(runs, labeling, _measure(rules, configs[0]), ids, unjudged=rules.unjudged)
+    return _gate(found, rules, (str(base), str(new)), queries, asked)
 
 
 def check_ladder(prepared: Prepared) -> bool:
@@ -337,17 +335,9 @@ def ladder_section(ladder: Ladder) -> Section:
 def ladder_verdict(ladder: Ladder, primary: Primary, costs: pd.DataFrame) -> Verdict:
     """Return what the ladder says, as the verdict for the use ``guard``."""
     said = {}
-    for row in costs.to_dict("records"):
-        money, requests = row["money"], row["requests"]
-        said[str(row["labeling"])] = (
-            ""
-            if not requests >= 0
-            else ", at no cost"
-            if requests == 0
-            else f", for {money:.2f}"
-            if money >= 0
-            else f", for {requests:,.0f} requests"
-        )
+    for name, requests, money in zip(costs["labeling"], costs["requests"], costs["money"], strict=True):
+        price = f"{money:.2f}" if money >= 0 else f"{requests:,.0f} requests"
+        said[str(name)] = "" if math.isnan(requests) else f", for {price}" if requests else ", at no cost"
     measure = str(ladder.table["measure"].iloc[0])
     sentences = ladder.sentences(measure, said)
     head = f"To guard ({measure}): {sentences[0]}"

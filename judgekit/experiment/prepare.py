@@ -73,15 +73,8 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | 
     """
     config = experiment if isinstance(experiment, Config) else load(experiment)
     queries, docs, runs = config.collection()
-    collection = stages.Collection.make(
-        queries,
-        docs,
-        runs,
-        config.data.depth,
-        config.data.limit,
-        config.data.fields,
-        cache,
-    )
+    data = config.data
+    collection = stages.Collection.make(queries, docs, runs, data.depth, data.limit, data.fields, cache)
     labelers, answering = programs(config, collection)
     with located(config.path, "metrics.measures"):
         given = parse_measures(config.metrics.measures, config.path.parent)

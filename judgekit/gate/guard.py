@@ -360,7 +360,6 @@ def gate(
     *,
     groups: Mapping[str, str] | None = None,
     texts: Mapping[str, str] | None = None,
-    folder: Path = Path(),
 ) -> Guarded:
     """Return what the rules say of losses.
 
@@ -370,13 +369,12 @@ def gate(
         names: of the base version and the new one.
         groups: the group of each question, if each group is to be guarded.
         texts: of the questions, for the regressed ones.
-        folder: where the state of a sequential gate is.
 
     Raises:
         DataError: a question has no group, or the state is another gate's.
     """
     low, high, change, alpha = losses.low, losses.high, None, rules.alpha
-    state = None if rules.sequential is None else folder / rules.sequential
+    state = None if rules.sequential is None else Path(rules.sequential)
     if state is not None:
         change, write = _look(state, losses, rules)
         alpha = rules.alpha / (change * (change + 1))

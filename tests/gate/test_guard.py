@@ -102,6 +102,19 @@ max_drop = 5
     assert "max_drop must be above 0 and at most 100 (hundredths of the measure's range), not 0" in refused.err
 
 
+def test_a_state_that_the_command_line_names_lies_where_the_command_runs(judgekit: Judgekit, repository: Path) -> None:
+    (repository / "elsewhere").mkdir()
+    (repository / "elsewhere" / "gate.toml").write_text(
+        '[data]\nqueries = "../queries.jsonl"\ndocs = "../docs.jsonl"\ndepth = 5\n'
+        '[runs]\nold = "../base.trec"\nnew = "../harmless.trec"\n[[labelers]]\nkind = "containment"\n'
+        '[guard]\nbase = "old"\nnew = "new"\nsequential = "own.json"\nmax_drop = 10\n'
+    )
+    assert judgekit("guard", "elsewhere/gate.toml").code == 0
+    assert judgekit("guard", "elsewhere/gate.toml", "--sequential", "given.json").code == 0
+    assert (repository / "elsewhere" / "own.json").is_file()
+    assert (repository / "given.json").is_file()
+
+
 def test_documents_without_a_label_are_never_zero_in_silence(judgekit: Judgekit, repository: Path) -> None:
     gold = (repository / "gold.qrels").read_text().splitlines(keepends=True)
     (repository / "sparse.qrels").write_text("".join(line for line in gold if line.endswith(" 1\n")))
