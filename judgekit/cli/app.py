@@ -35,28 +35,15 @@ def _root(
     """Choose how to label retrieval results: which labeling's metrics predict the quality of the answers?"""
 
 
-app.command()(flow.demo)
-app.command()(flow.run)
-app.command()(stages.label)
-app.command()(stages.answer)
-app.command()(stages.traces)
-app.command()(stages.score)
-app.command()(stages.compare)
-app.command()(stages.agree)
+for command in (
+    *(flow.demo, flow.run),
+    *(stages.label, stages.answer, stages.traces, stages.score, stages.compare, stages.agree),
+    *(guard.guard, flow.report, audit.audit, audit.card, chunks.chunks, chunks.carry, convert.convert),
+    *(info.measures, info.labelers, info.answer_metrics, info.check_endpoint, serve.serve),
+):
+    app.command()(command)
 app.add_typer(annotate, name="annotate")
-app.command()(guard.guard)
-app.command()(flow.report)
-app.command()(audit.audit)
-app.command()(audit.card)
-app.command()(chunks.chunks)
-app.command()(chunks.carry)
-app.command()(convert.convert)
-app.command()(info.measures)
-app.command()(info.labelers)
-app.command("answer-metrics")(info.answer_metrics)
 app.add_typer(info.prompts, name="prompts")
-app.command("check-endpoint")(info.check_endpoint)
-app.command()(serve.serve)
 app.add_typer(store.cache, name="cache")
 app.add_typer(store.batch, name="batch")
 
