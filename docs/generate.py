@@ -20,7 +20,7 @@ from pydantic_core import PydanticUndefined
 from judgekit.analysis.flags import FLAGS
 from judgekit.answers.answerer import MODES, Options
 from judgekit.answers.quality import catalog as answer_metrics
-from judgekit.cli.app import app
+from judgekit.cli.app import app_for
 from judgekit.experiment.file import SECTIONS, Config
 from judgekit.gate.decision import Rules
 from judgekit.labelers.base import catalog as labelers
@@ -226,7 +226,7 @@ def command_line() -> str:
             ("130", "interrupted; what came is kept"),
         ),
     )
-    return "\n".join([head, *_commands(typer.main.get_command(app), "judgekit")])
+    return "\n".join([head, *_commands(typer.main.get_command(app_for()), "judgekit")])
 
 
 def main() -> None:

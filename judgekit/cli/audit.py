@@ -9,7 +9,7 @@ import typer
 
 from judgekit.cli.common import console, note, say, show_plan
 from judgekit.cli.drawing import progress
-from judgekit.cli.options import DryRun, Money, Quiet, Replies, expanded
+from judgekit.cli.options import DryRun, Money, Quiet, Replies
 from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["audit", "card"]
 
 
-@expanded
 def audit(
     target: Annotated[Path, typer.Argument(help="Results folder of `judgekit run`, or an experiment file (TOML).")],
     checks: Annotated[

@@ -10,7 +10,7 @@ import typer
 
 from judgekit.cli.common import advice, console, emit, say, show_plan, verdicts_of
 from judgekit.cli.drawing import progress
-from judgekit.cli.options import Flow, Quiet, expanded
+from judgekit.cli.options import Flow, Quiet
 from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ def demo(
     _show(outcome)
 
 
-@expanded
 def run(
     experiment: Annotated[Path, typer.Argument(help="Experiment file (TOML).")],
     out: Out = None,

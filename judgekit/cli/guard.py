@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from judgekit.cli.drawing import progress
-from judgekit.cli.options import Prompts, Quiet, Replies, Server, by_role, expanded, named
+from judgekit.cli.options import Prompts, Quiet, Replies, Server, by_role, named
 from judgekit.errors import UsageError
 
 __all__ = ["guard"]
@@ -44,7 +44,6 @@ class Bounds:
     ] = None
 
 
-@expanded
 def guard(
     base: Annotated[
         Path | None, typer.Argument(help="Old version: a TREC run, a results folder, or an experiment file.")

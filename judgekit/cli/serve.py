@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from judgekit.cli.common import store_path
-from judgekit.cli.options import Priced, Replies, Server, expanded
+from judgekit.cli.options import Priced, Replies, Server
 from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["serve"]
 
 
-@expanded
 def serve(
     experiment: Annotated[
         Path | None, typer.Argument(help="Experiment file: its endpoints and prices are used.")

@@ -24,7 +24,6 @@ from judgekit.cli.options import (
     QueriesFile,
     Runs,
     ScaleOption,
-    expanded,
     in_forms,
     inputs_of,
     named,
@@ -47,7 +46,6 @@ Missing = Literal["undefined", "zero", "condense", "bounds"]
 Skip = Literal["zero", "skip"]
 
 
-@expanded
 def label(
     spec: Annotated[str, typer.Argument(help="Labeler, e.g. containment or 'judge(prompt=graded)'.")],
     queries: QueriesFile,
@@ -104,7 +102,6 @@ def label(
     leave(counts, "labels", table, asked=bool(labeler.needs.asked))
 
 
-@expanded
 def answer(
     queries: QueriesFile,
     out: Annotated[Path, typer.Option("--out", "-o", help="Quality table to write (.parquet or .csv).")],
@@ -252,7 +249,6 @@ class Rules:
     not_in_run: Annotated[Skip, typer.Option(help="Score for queries missing from a run.")] = "zero"
 
 
-@expanded
 def score(
     run: Runs,
     qrels: Annotated[list[str], typer.Option("--qrels", metavar="[NAME=]FILE", help="TREC qrels; repeat for several.")],
@@ -433,7 +429,6 @@ class About:
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 1
 
 
-@expanded
 def compare(
     scores: Annotated[
         list[str],

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from judgekit.cli.app import app
+from judgekit.cli.app import app_for
 from judgekit.metrics import catalog
 from judgekit.reading.prompts import list_prompts, prompt_folder
 from tests.cli.conftest import Judgekit
@@ -43,7 +43,7 @@ def test_an_own_prompt_is_checked_before_it_is_shown(judgekit: Judgekit, folder:
 
 def test_help_shows_every_word_of_its_source() -> None:
     """What stands in square brackets is taken for markup, and lost."""
-    command = typer.main.get_command(app)
+    command = typer.main.get_command(app_for())
 
     def texts(one: Any) -> Iterator[str]:
         yield one.help or ""
