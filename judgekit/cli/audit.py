@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.cli.common import console, note, say, show_plan
+from judgekit.cli.common import console, grid, note, say, show_plan
 from judgekit.cli.drawing import progress
 from judgekit.cli.options import DryRun, Money, Quiet, Replies
 from judgekit.errors import UsageError
@@ -118,16 +118,9 @@ def card(
 
 
 def _show(found: Card) -> None:
-    from rich.table import Table
-
-    screen = console()
-    screen.print(f"\n{found.labeling}: {', '.join(found.flags) or 'nothing is flagged'}", style="bold", markup=False)
+    flags = ", ".join(found.flags) or "nothing is flagged"
+    console().print(f"\n{found.labeling}: {flags}", style="bold", markup=False)
     for what, how in found.facts:
-        screen.print(f"  {what}: {how}", markup=False, highlight=False)
+        say(f"  {what}: {how}")
     for title, (heads, *rows) in found.tables():
-        table = Table(box=None, pad_edge=False, title=f"\n{title}", title_justify="left", title_style="italic")
-        for head in heads:
-            table.add_column(head, overflow="fold")
-        for row in rows:
-            table.add_row(*(part.replace("[", r"\[") for part in row))
-        screen.print(table)
+        grid(heads, rows, title=f"\n{title}", title_justify="left", title_style="italic")

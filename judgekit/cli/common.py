@@ -25,6 +25,7 @@ __all__ = [
     "advice",
     "console",
     "emit",
+    "grid",
     "group",
     "leave",
     "made_from",
@@ -99,31 +100,25 @@ def show_plan(plans: Mapping[str, Plan], prices: Prices, command: str = "", *, a
     if as_json:
         emit(command, dry_run=True, stages=rows, tokens_counted_by=sorted(one.name for one in counted))
         return
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column("stage")
     priced = any(row["money"] is not None and plans[name].lacking for name, row in rows.items())
     tokens = f"prompt tokens ({'counted' if counted else 'est.'})"
-    for title in ("units", "requests", "in the store", "to send", tokens, *(["money"] if priced else ())):
-        table.add_column(title, justify="right")
+    lines = []
     for name, row in rows.items():
         further = plans[name].at_least
         least = "at least " if further else ""
         most = f"; up to {row['to_send_at_most']:,}" if further and row["to_send_at_most"] is not None else ""
-        cells = [f"{least}{row['to_send']:,}{most}", f"{least}{row['prompt_tokens']:,}"]
-        if priced:
-            cells.append(_span(row["money"], row["money_at_most"]))
-        table.add_row(name, f"{row['units']:,}", f"{row['requests']:,}", f"{row['cached']:,}", *cells)
-    out = console()
-    out.print(table)
-    out.print("Nothing was sent. Requests that stages share are counted in each, and once in all.")
+        counts = [f"{row[what]:,}" for what in ("units", "requests", "cached")]
+        counts += [f"{least}{row['to_send']:,}{most}", f"{least}{row['prompt_tokens']:,}"]
+        lines.append([name, *counts, *([_span(row["money"], row["money_at_most"])] if priced else [])])
+    titles = ("stage", "units", "requests", "in the store", "to send", tokens, *(["money"] if priced else ()))
+    grid(titles, lines, left=1)
+    say("Nothing was sent. Requests that stages share are counted in each, and once in all.")
     if any(plan.at_least for plan in plans.values()):
-        out.print("More is sent where a reply is cut off or not in the form that was asked for, or leads to others.")
+        say("More is sent where a reply is cut off or not in the form that was asked for, or leads to others.")
     if priced:
-        out.print("Money: at least that of the prompts; at most as if every reply filled its room.")
+        say("Money: at least that of the prompts; at most as if every reply filled its room.")
     for endpoint in counted:
-        out.print(f"{endpoint.name} counted the tokens of some prompts (/tokenize); no model was asked.", markup=False)
+        say(f"{endpoint.name} counted the tokens of some prompts (/tokenize); no model was asked.")
 
 
 def _span(least: float | None, most: float | None) -> str:
@@ -132,6 +127,19 @@ def _span(least: float | None, most: float | None) -> str:
     if most is None:
         return f"at least {least:,.2f}"
     return f"{least:,.2f}" if f"{least:.2f}" == f"{most:.2f}" else f"at least {least:,.2f}; up to {most:,.2f}"
+
+
+def grid(titles: Iterable[str], rows: Iterable[Iterable[str]], *, left: int | None = None, **style: Any) -> None:
+    """Print a table of texts as they are; columns behind the first ``left`` are aligned to the right."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, **style)
+    for number, title in enumerate(titles):
+        table.add_column(title, justify="left" if left is None or number < left else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*map(escape, row))
+    console().print(table)
 
 
 def say(*lines: str) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from judgekit.cli.drawing import progress
-from judgekit.cli.options import Prompts, Quiet, Replies, Server, by_role, named
+from judgekit.cli.options import Prompts, Quiet, Replies, Server, named
 from judgekit.errors import UsageError
 
 __all__ = ["guard"]
@@ -87,6 +87,7 @@ def guard(
 ) -> None:
     """Say whether a new version loses: exit code 0 pass, 1 fail, 5 inconclusive. See docs/guard.md."""
     from judgekit.data.files import write_atomic
+    from judgekit.data.manifest import by_role
     from judgekit.data.outputs import check_outputs, noting_reads
     from judgekit.experiment import guarding
     from judgekit.gate import formatting
@@ -118,8 +119,7 @@ def guard(
             if run is not None:
                 raise UsageError("--run goes with two results folders")
             labels = named([qrels], "--qrels") if qrels else {}
-            read = by_role(queries, docs)
-            guarding.refuse_mixed(read | labels)
+            guarding.refuse_mixed(by_role(queries, docs or ()) | labels)
             found = guard_files(
                 base,
                 new,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.cli.common import console, group, note, say
+from judgekit.cli.common import grid, group, note, say
 from judgekit.cli.options import Api, ApiKeyEnv, Prompts, Transport, Wait
 
 if TYPE_CHECKING:
@@ -102,9 +102,6 @@ def check_endpoint(
     wait: Wait = 0.0,
 ) -> None:
     """Make one call each for what judgekit may need of a server, and say what works."""
-    from rich.markup import escape
-    from rich.table import Table
-
     from judgekit.client.routes import wait_ready
     from judgekit.client.session import run_sync
     from judgekit.reading.check import check_endpoint as check
@@ -114,11 +111,7 @@ def check_endpoint(
     if wait:
         run_sync(wait_ready(endpoint, wait, note))
     found = run_sync(check(endpoint))
-    table = Table(box=None, pad_edge=False)
-    for title in ("what", "works", "seen", "needed for"):
-        table.add_column(title, overflow="fold")
-    for item in found:
-        table.add_row(*(escape(part) for part in (item.name, item.works, item.detail, item.needed_for)))
-    console().print(table)
+    rows = ((item.name, item.works, item.detail, item.needed_for) for item in found)
+    grid(("what", "works", "seen", "needed for"), rows)
     if any(item.works == "no" and not item.needed_for for item in found):
         raise typer.Exit(3)

@@ -50,7 +50,6 @@ __all__ = [
     "Server",
     "Transport",
     "Wait",
-    "by_role",
     "expanded",
     "in_forms",
     "inputs_of",
@@ -333,12 +332,6 @@ def named(items: list[str] | None, what: str) -> dict[str, Path]:
     return out
 
 
-def by_role(queries: Path | None, docs: list[Path] | None) -> dict[str, Path]:
-    """Return queries and documents by role, as a manifest names them: ``queries``, ``docs``, ``docs 2``."""
-    files = {} if queries is None else {"queries": queries}
-    return files | {f"docs {number}" if number > 1 else "docs": path for number, path in enumerate(docs or (), 1)}
-
-
 def in_forms(forms: list[str] | None, files: Mapping[str, Path]) -> dict[str, Path]:
     """Return inputs by role (``queries``, ``docs``, ``run NAME``, …), each with the form that ``--format-in`` names.
 
@@ -362,10 +355,10 @@ def inputs_of(
     forms: list[str] | None, queries: Path, docs: list[Path] | None, run: list[str] | None
 ) -> tuple[Path, list[Path], dict[str, Path], dict[str, Path]]:
     """Return queries, docs, runs by name, and all of them by role, in the forms that the user names."""
-    runs = named(run, "--run")
-    files = in_forms(forms, by_role(queries, docs) | {f"run {name}": path for name, path in runs.items()})
-    found = [path for role, path in files.items() if role.split()[0] == "docs"]
-    return files["queries"], found, {name: files[f"run {name}"] for name in runs}, files
+    from judgekit.data.manifest import by_role, of_roles
+
+    files = in_forms(forms, by_role(queries, docs or (), named(run, "--run")))
+    return *of_roles(files), files
 
 
 def scales_of(items: list[str] | None, files: Mapping[str, Path]) -> dict[str, str]:

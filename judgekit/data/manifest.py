@@ -14,13 +14,25 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from judgekit import __version__
 from judgekit.data.outputs import cache_folder
 from judgekit.data.streams import temporary, write_atomic
 
-__all__ = ["MANIFEST", "Source", "has_manifest", "manifest_path", "mismatches", "sources", "write_manifest"]
+__all__ = [
+    "MANIFEST",
+    "Source",
+    "by_role",
+    "has_manifest",
+    "manifest_path",
+    "mismatches",
+    "of_roles",
+    "sources",
+    "write_manifest",
+]
+
+T = TypeVar("T")
 
 MANIFEST: Final = "manifest.json"
 
@@ -91,6 +103,19 @@ def _hashed(path: Path) -> str:
         return hashlib.sha256(listing.encode()).hexdigest()
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def by_role(queries: T | None, docs: Iterable[T], runs: Mapping[str, T] | None = None) -> dict[str, T]:
+    """Return files by role: ``queries``, ``docs``, ``docs 2`` and so on, ``run NAME``."""
+    files = {} if queries is None else {"queries": queries}
+    files |= {f"docs {number}" if number > 1 else "docs": file for number, file in enumerate(docs, 1)}
+    return files | {f"run {name}": file for name, file in (runs or {}).items()}
+
+
+def of_roles(files: Mapping[str, Path]) -> tuple[Path, list[Path], dict[str, Path]]:
+    """Return the files of queries, of docs, and of runs by name, from all of them by role."""
+    docs = [path for role, path in files.items() if role.split()[0] == "docs"]
+    return files["queries"], docs, {role[4:]: path for role, path in files.items() if role.startswith("run ")}
 
 
 def sources(named: Mapping[str, Path], read: Iterable[Path] = ()) -> dict[str, Source]:

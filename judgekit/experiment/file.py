@@ -28,6 +28,7 @@ from pydantic import (
 from judgekit.client.budget import Price
 from judgekit.data.documents import Fields
 from judgekit.data.forms import resolved, told
+from judgekit.data.manifest import by_role, of_roles
 from judgekit.data.streams import read_bytes
 from judgekit.data.tables import ALL, UNDECLARED
 from judgekit.errors import ConfigError, DataError, UsageError, not_among
@@ -436,20 +437,15 @@ class Config(_Section):
     def files(self) -> dict[str, Path]:
         """Return the data by role, as a manifest names it: ``queries``, ``docs``, ``docs 2``, ``run NAME``."""
         docs = [self.data.docs] if isinstance(self.data.docs, str) else self.data.docs
-        named = {"queries": self.data.queries}
-        named |= {f"docs {number}" if number > 1 else "docs": file for number, file in enumerate(docs, 1)}
-        named |= {f"run {name}": file for name, file in self.runs.items()}
+        named = by_role(self.data.queries, docs, self.runs)
         for role in self.data.format:
             if role not in named:
                 raise ConfigError(not_among("input", role, named), self.path, "data.format")
-        found = {role: self.resolve(file) for role, file in named.items()}
-        return {role: told(path, self.data.format.get(role)) for role, path in found.items()}
+        return {role: told(self.resolve(file), self.data.format.get(role)) for role, file in named.items()}
 
     def collection(self) -> tuple[Path, list[Path], dict[str, Path]]:
         """Return the files of queries, of docs, and of runs by name."""
-        files = self.files()
-        docs = [path for role, path in files.items() if role.split()[0] == "docs"]
-        return files["queries"], docs, {name: files[f"run {name}"] for name in self.runs}
+        return of_roles(self.files())
 
     def but(self, **sections: Mapping[str, Any]) -> Config:
         """Return the experiment with other values of some keys, by section: ``config.but(data={"limit": 10})``."""
