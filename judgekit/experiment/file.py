@@ -33,7 +33,7 @@ from judgekit.data.streams import read_bytes
 from judgekit.data.tables import ALL, UNDECLARED
 from judgekit.errors import ConfigError, DataError, UsageError, not_among
 from judgekit.gate.decision import DEFAULT_STEPS, SHARES, Rules
-from judgekit.spec import with_options
+from judgekit.spec import slug, with_options
 from judgekit.wire.types import Endpoint
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "LabelerConfig",
     "MetricsConfig",
     "endpoint_of",
+    "labels_file",
     "load",
     "located",
 ]
@@ -539,6 +540,11 @@ def _speak(error: ValidationError, path: Path | None) -> ConfigError:
     message = problem["msg"].removeprefix("Value error, ")
     given = "" if kind == "value_error" else f"; got {problem['input']!r}"
     return ConfigError(f"{message[:1].lower()}{message[1:]}{given}", path, key or None)
+
+
+def labels_file(name: str, end: str = ".parquet") -> str:
+    """Return where the labels of a labeling lie in a results folder."""
+    return f"labels/{slug(name)}{end}"
 
 
 ANCHOR: Final = "# Paths are relative to "

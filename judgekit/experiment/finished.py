@@ -18,13 +18,12 @@ from judgekit.data.manifest import MANIFEST, mismatches, sources
 from judgekit.data.outputs import noting_reads
 from judgekit.data.tables import LABELS, QUALITY
 from judgekit.errors import DataError, JudgekitError
-from judgekit.experiment.file import config_of
+from judgekit.experiment.file import config_of, labels_file
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.experiment.results import backing
 from judgekit.experiment.run import result_files
 from judgekit.report import load, write_html
 from judgekit.report.queries import Backing
-from judgekit.spec import slug
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +71,7 @@ def finished(folder: Path) -> tuple[Prepared, dict[str, Labeling], pd.DataFrame]
 
 def label_files(folder: Path, names: Iterable[str]) -> dict[str, Path]:
     """Return where the labels of each labeling lie."""
-    return {name: folder / "labels" / f"{slug(name)}.parquet" for name in names}
+    return {name: folder / labels_file(name) for name in names}
 
 
 def _check(folder: Path, config: Config, results: Sequence[Path]) -> None:

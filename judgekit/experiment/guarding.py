@@ -24,7 +24,7 @@ from judgekit.data.runs import Run
 from judgekit.data.tables import LABELS
 from judgekit.data.trec import read_run
 from judgekit.errors import ConfigError, DataError, UsageError, not_among
-from judgekit.experiment.file import Config, GuardConfig, config_of, load
+from judgekit.experiment.file import Config, GuardConfig, config_of, labels_file, load
 from judgekit.experiment.prepare import Prepared, labelers_of
 from judgekit.gate.decision import Rules
 from judgekit.gate.guard import Guarded, Losses, by_labeler, by_labels, differing, gate
@@ -33,7 +33,7 @@ from judgekit.labelers.base import Labeler
 from judgekit.metrics import Measure, parse_measures
 from judgekit.progress import Progress, silent
 from judgekit.report.model import Section
-from judgekit.spec import Spec, slug
+from judgekit.spec import Spec
 from judgekit.wire.access import Secret
 
 __all__ = [
@@ -160,7 +160,7 @@ def guard_results(
     for folder, config in zip((base, new), configs, strict=True):
         built, _ = labelers_of(config)
         chosen = _choose("labeling", labeler, built, str(folder))
-        labels[f"labels of {folder}"] = path = folder / "labels" / f"{slug(chosen)}.parquet"
+        labels[f"labels of {folder}"] = path = folder / labels_file(chosen)
         file = config.resolve(config.runs[name])
         refuse_mixed({f"run {name}": file, "labels": path}, f"run {name}")
         runs.append(read_run(file, name).cut(config.data.depth))
@@ -238,8 +238,7 @@ def _rungs(prepared: Prepared, relevant: Labeling | None) -> _Rungs:
     if relevant is not None:
         least = 0.5 if relevant.scale.min_rel is None else relevant.scale.min_rel
         rows = relevant.table[relevant.table["relevance"] >= least]
-        for query_id, doc_id in zip(rows["query_id"], rows["doc_id"], strict=True):
-            good[query_id] = good.get(query_id, frozenset()) | {doc_id}
+        good = {str(query_id): frozenset(docs) for query_id, docs in rows.groupby("query_id")["doc_id"]}
     other = next((run for run in collection.runs if run.name == rules.new), None)
     lists = Lists(run, collection.depth, tuple(collection.queries), good, earlier, collection.docs, other)
     runs = tuple(degraded(step, lists) for step in steps)
@@ -294,9 +293,8 @@ async def _answered(
     """Return by step how much answer quality it takes where it is in every query, with its 95 % interval."""
     config, found = prepared.config, {}
     answering = next(iter(prepared.answering.values()))
-    metric = dict(zip(config.answers.metrics, (m.name for m in answering.metrics), strict=True)).get(
-        str(config.analysis.primary_metric), answering.metrics[0].name
-    )
+    metric, own = prepared.primary_metric
+    metric = metric if own else answering.metrics[0].name
     cutoff = Measure(str(config.analysis.primary)).cutoff
     k = cutoff if cutoff in config.answers.depths else config.answers.depths[-1]
     rng = np.random.default_rng(config.analysis.seed)

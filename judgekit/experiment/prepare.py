@@ -58,6 +58,13 @@ class Prepared:
         """Every endpoint that may be asked, by labelers, for answers or to rate them."""
         return tuple(_endpoints(self.labelers, self.answering.values()))
 
+    @property
+    def primary_metric(self) -> tuple[str, bool]:
+        """The canonical spelling of the metric that the verdict is about, and whether answers are rated by it here."""
+        given, first = str(self.config.analysis.primary_metric), next(iter(self.answering.values()), None)
+        rated = dict(zip(self.config.answers.metrics, first.metrics, strict=True)) if first else {}
+        return (rated[given].name, True) if given in rated else (given, False)
+
 
 def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | Path | None = None) -> Prepared:
     """Read and check everything that an experiment needs.

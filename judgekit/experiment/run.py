@@ -45,7 +45,7 @@ from judgekit.experiment import results as shown
 from judgekit.experiment.blocks import blocks, confidence_at, joined, together
 from judgekit.experiment.canary import canary as ask_again
 from judgekit.experiment.cluster import check_spread, spread
-from judgekit.experiment.file import ANCHOR, Config, load
+from judgekit.experiment.file import ANCHOR, Config, labels_file, load
 from judgekit.experiment.guarding import check_ladder, climb, ladder_section, ladder_units, ladder_verdict
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.labelers.base import Labeler
@@ -102,26 +102,14 @@ class Finished(Shown):
     canary: tuple[str, ...] = ()
 
 
+_TABLES: Final = (
+    *("controls", "gains", "fidelity", "top", "ladder", "agreement", "confusion", "models", "modes"),
+    *("mode_differences", "comparison", "differences", "details"),
+)
 FILES: Final = (
-    MANIFEST,
-    "resolved.toml",
-    "scores.parquet",
-    "controls.csv",
-    "gains.csv",
-    "fidelity.csv",
-    "top.csv",
-    "ladder.csv",
-    "agreement.csv",
-    "confusion.csv",
-    "models.csv",
-    "modes.csv",
-    "mode_differences.csv",
-    "comparison.csv",
-    "differences.csv",
-    "details.csv",
-    "report.json",
-    "report.html",
-    "queries",
+    *(MANIFEST, "resolved.toml", "scores.parquet"),
+    *(f"{name}.csv" for name in _TABLES),
+    *("report.json", "report.html", "queries"),
 )
 """The results of every run, beside the labels and answers that go by the names of labelers and prompt."""
 
@@ -267,7 +255,7 @@ def submitted(
 
 def result_files(prepared: Prepared) -> list[str]:
     """Return the names of all files that a run may write into its folder."""
-    labels = [f"labels/{slug(name)}{end}" for name in prepared.labelers for end in (".qrels", ".parquet")]
+    labels = [labels_file(name, end) for name in prepared.labelers for end in (".qrels", ".parquet")]
     missing = [str(missing_path(name)) for name in labels if name.endswith(".qrels")]
     return [*labels, *missing, _quality_file(prepared), *FILES]
 
@@ -303,18 +291,18 @@ def _compared(
     evaluation = stages.score_pool(collection, list(labelings.values()), prepared.measures, config.metrics.missing)
     scores = pd.concat([evaluation.scores(), evaluation.means()], ignore_index=True)
     progress(Event("score", len(scores), len(scores)))
-    metric, primary, mix = analysis.primary_metric or "", str(analysis.primary), _mix(prepared, session)
+    primary, mix = str(analysis.primary), _mix(prepared, session)
     first = next(iter(prepared.answering.values()), None)
+    metric, own = prepared.primary_metric
     several = modes_of(quality)
-    spelled = dict(zip(config.answers.metrics, (m.name for m in first.metrics), strict=True)) if first else {}
     bounded = stages.score_bounds(collection, list(labelings.values()), primary, scores)
     comparison = compare(
         pd.concat([bounded, stages.control_scores(collection, primary)], ignore_index=True),
         quality,
         use=None if analysis.use == GUARD else analysis.use,
         primary=analysis.primary,
-        primary_metric=spelled.get(metric, metric),
-        primary_model=first.model if first and metric in spelled else None,
+        primary_metric=metric,
+        primary_model=first.model if first and own else None,
         mode=first.mode or several[0] if first and len(several) > 1 else None,
         keep=analysis.keep,
         margin_points=analysis.margin_points,
@@ -420,8 +408,8 @@ async def run_async(
         for look, part in enumerate(parts, 1):
             async for name, labeling in _labels(prepared, part, session, there[0], progress):
                 labelings[name] = joined([labelings[name], labeling] if name in labelings else [labeling])
-                write_qrels(labelings[name], folder / "labels" / f"{slug(name)}.qrels")
-                write_labels(labelings[name], folder / "labels" / f"{slug(name)}.parquet")
+                write_qrels(labelings[name], folder / labels_file(name, ".qrels"))
+                write_labels(labelings[name], folder / labels_file(name))
             labelings = {name: labelings[name] for name in prepared.labelers}  # in the order of the file again
             for stage, one in prepared.answering.items():
                 tables.append(
