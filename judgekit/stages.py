@@ -164,10 +164,14 @@ class Collection:
             if isinstance(file, str | Path):
                 check_numbers(file, asked)
         check_runs(found, asked, collection)
-        if limit is not None:
-            asked = {q: asked[q] for q in list(asked)[:limit]}
-            found = [run.only(asked) for run in found]
-        return cls(asked, collection, tuple(found), depth, fields)
+        whole = cls(asked, collection, tuple(found), depth, fields)
+        return whole if limit is None else whole.only(list(asked)[:limit])
+
+    def only(self, query_ids: Iterable[str]) -> Collection:
+        """Return the collection with some queries alone, in its own order."""
+        wanted = set(query_ids)
+        queries = {query_id: query for query_id, query in self.queries.items() if query_id in wanted}
+        return replace(self, queries=queries, runs=tuple(run.only(queries) for run in self.runs))
 
     @cached_property
     def pairs(self) -> dict[str, list[str]]:

@@ -9,7 +9,6 @@ hold although somebody looked before.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -20,7 +19,7 @@ from judgekit.experiment.prepare import Prepared
 from judgekit.people.stopping import LOOKS, boundaries
 from judgekit.stages import Collection
 
-__all__ = ["blocks", "confidence_at", "joined", "only", "together"]
+__all__ = ["blocks", "confidence_at", "joined"]
 
 _SEVERAL: Final = 0.9
 """The largest of several differences moves more between two looks than a single one does: with two to eight labelings
@@ -39,19 +38,7 @@ def blocks(prepared: Prepared) -> list[Collection]:
     parts: list[list[str]] = [[] for _ in range(LOOKS)]
     for query in collection.queries:
         parts[place[groups.get(query, query)]].append(query)
-    return [only(collection, part) for part in parts if part]
-
-
-def only(collection: Collection, query_ids: Sequence[str]) -> Collection:
-    """Return the collection with some queries alone, in its own order."""
-    wanted = set(query_ids)
-    queries = {query_id: query for query_id, query in collection.queries.items() if query_id in wanted}
-    return replace(collection, queries=queries, runs=tuple(run.only(queries) for run in collection.runs))
-
-
-def together(collection: Collection, parts: Sequence[Collection]) -> Collection:
-    """Return the collection with the queries of these parts of it, in its own order."""
-    return only(collection, [query_id for part in parts for query_id in part.queries])
+    return [collection.only(part) for part in parts if part]
 
 
 def confidence_at(look: int, looks: int, confidence: float) -> float:

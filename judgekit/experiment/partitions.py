@@ -43,7 +43,6 @@ from judgekit.data.runs import Run
 from judgekit.data.streams import temporary
 from judgekit.data.tables import LABELS, QUALITY, Status, Table
 from judgekit.errors import StoreError
-from judgekit.experiment.blocks import only
 from judgekit.experiment.file import Config
 from judgekit.experiment.prepare import Prepared, programs
 from judgekit.metrics import parse_measures
@@ -172,7 +171,7 @@ def split(prepared: Prepared, job: Job, pairs: int) -> list[Partition]:
         places.setdefault(_place(query, of), []).append(query_id)
     out = []
     for number, query_ids in sorted(places.items()):
-        part, name = only(collection, query_ids), f"part-{number:05}-of-{of:05}"
+        part, name = collection.only(query_ids), f"part-{number:05}-of-{of:05}"
         content = _row(part)
         asked = stages.answer_units(part, config.answers.depths, config.answers.closed_book)
         one = Partition(name, part.n_pairs, len(asked), f"{job.digest}-{hashlib.sha256(content).hexdigest()}")

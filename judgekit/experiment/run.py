@@ -42,7 +42,7 @@ from judgekit.data.manifest import MANIFEST, mismatches, sources, write_manifest
 from judgekit.data.outputs import check_folder, noting_reads
 from judgekit.data.trec import missing_path, write_qrels
 from judgekit.experiment import results as shown
-from judgekit.experiment.blocks import blocks, confidence_at, joined, together
+from judgekit.experiment.blocks import blocks, confidence_at, joined
 from judgekit.experiment.canary import canary as ask_again
 from judgekit.experiment.cluster import check_spread, spread
 from judgekit.experiment.file import ANCHOR, Config, labels_file, load
@@ -421,7 +421,8 @@ async def run_async(
                 )
             quality = pd.concat([*tables, *([] if prepared.ratings is None else [prepared.ratings])], ignore_index=True)
             write_table(quality, folder / _quality_file(prepared))
-            collection = part if len(parts) == 1 else together(prepared.collection, parts[:look])
+            so_far = [query_id for one in parts[:look] for query_id in one.queries]
+            collection = part if len(parts) == 1 else prepared.collection.only(so_far)
             level = confidence_at(look, len(parts), config.analysis.confidence)
             seen = replace(prepared, collection=collection, config=config.but(analysis={"confidence": level}))
             if look < len(parts):
