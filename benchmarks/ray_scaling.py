@@ -22,7 +22,7 @@ from pathlib import Path
 from benchmarks.llm_speed import TEXT, server
 from judgekit import stages
 from judgekit.client.session import Session
-from judgekit.experiment.cluster import spread
+from judgekit.experiment.cluster import run_on_cluster
 from judgekit.experiment.file import Config, load
 from judgekit.experiment.prepare import prepare
 from judgekit.progress import Event
@@ -133,7 +133,7 @@ async def main() -> None:
                 cpu = max(cpu, sum(cpu_of("MapWorker")))
 
             async with Session(folder / f"ray{workers}", progress=tell) as session:
-                await spread(one, session, folder / f"out{workers}", [], None, tell)
+                await run_on_cluster(one, session, folder / f"out{workers}", [], None, tell)
             print(timed.told(f"ray, {workers} worker{'s'[: workers - 1]}", cpu), flush=True)
         ray.shutdown()
 

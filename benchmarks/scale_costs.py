@@ -23,7 +23,7 @@ from benchmarks.ray_scaling import DEPTH, experiment
 from judgekit.client.budget import Budget
 from judgekit.client.leases import Lease, Leases
 from judgekit.experiment.file import load
-from judgekit.experiment.partitions import Folder, Job, finished, gathered, split, work
+from judgekit.experiment.partitions import Folder, Job, collect_tables, read_done, run_partition, write_partitions
 from judgekit.experiment.prepare import prepare
 
 
@@ -36,7 +36,7 @@ def job_of(folder: Path) -> tuple[Any, Job]:
 
 def divide(folder: Path) -> Callable[[], object]:
     prepared, job = job_of(folder)
-    return lambda: split(prepared, job, 10**9)
+    return lambda: write_partitions(prepared, job, 10**9)
 
 
 def label(folder: Path) -> Callable[[], object]:
@@ -48,16 +48,16 @@ def label(folder: Path) -> Callable[[], object]:
         async def call(method: str, *args: Any) -> Any:
             return getattr(leases, method)(*args)
 
-        await work(job, "part-00000-of-00001", Lease("one", call, Budget()))
+        await run_partition(job, "part-00000-of-00001", Lease("one", call, Budget()))
 
     return lambda: asyncio.run(all_of_it())
 
 
 def gather(folder: Path) -> Callable[[], object]:
     prepared, job = job_of(folder)
-    partitions = split(prepared, job, 10**9)
-    assert finished(Folder(job.folder), partitions[0].name, partitions[0].digest)
-    return lambda: gathered(prepared, job, partitions, folder)
+    partitions = write_partitions(prepared, job, 10**9)
+    assert read_done(Folder(job.folder), partitions[0].name, partitions[0].digest)
+    return lambda: collect_tables(prepared, job, partitions, folder)
 
 
 def measured(step: Callable[[Path], Callable[[], object]], folder: Path, out: Any) -> None:

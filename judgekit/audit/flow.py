@@ -152,7 +152,7 @@ class _Noting(Session):
     """A session that notes what it is asked for, and answers nothing."""
 
     @cached_property
-    def asked(self) -> dict[str, list[experiments.Asked]]:
+    def asked(self) -> dict[str, list[experiments.StageUnit]]:
         """Units with their programs, by stage."""
         return {}
 

@@ -13,7 +13,7 @@ from judgekit.analysis.coefficients import Floats
 from judgekit.audit.material import Material
 from judgekit.audit.numbers import Bools, Ints, Number, jackknife, untold
 from judgekit.client.session import Session
-from judgekit.experiment.canary import stored
+from judgekit.experiment.canary import stored_outcomes
 from judgekit.labelers.judge import Judge
 
 __all__ = ["NAME", "jury", "of_labelings", "of_voices"]
@@ -35,7 +35,7 @@ def of_voices(material: Material, name: str, session: Session) -> list[Number]:
     said: list[list[float]] = []
     members: list[str] = []
     for unit in material.units_of(judge, material.pairs):
-        outcomes = stored(judge, unit, session)
+        outcomes = stored_outcomes(judge, unit, session)
         votes = judge.votes(unit, outcomes) if outcomes else []
         members = [voice for voice, _ in votes] or members
         said.append([math.nan if value is None else value for _, value in votes])

@@ -19,7 +19,7 @@ from judgekit.audit.numbers import Bools, Ints, groups_of
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError, not_among
-from judgekit.experiment.finished import finished
+from judgekit.experiment.finished import read_results
 from judgekit.experiment.prepare import Prepared
 from judgekit.metrics import Measure
 
@@ -190,7 +190,7 @@ def read(folder: Path, reference: str | None = None) -> Material:
         ConfigError, DataError: it is not a results folder, or something was changed since.
         UsageError: the reference is not one of the labelings.
     """
-    prepared, labelings, table = finished(folder)
+    prepared, labelings, table = read_results(folder)
     primary = reports.load(folder).primary
     if reference is None:
         people = [name for name, labeler in prepared.labelers.items() if labeler.needs.people]

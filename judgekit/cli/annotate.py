@@ -10,7 +10,7 @@ import typer
 
 from judgekit.cli.common import console, group, note, say, show
 from judgekit.cli.drawing import progress
-from judgekit.cli.options import FormatOption, Prompts, Quiet, Replies, Server, expanded
+from judgekit.cli.options import FormatOption, Prompts, Quiet, ServerOptions, StoreOptions, expanded
 from judgekit.errors import UsageError, not_among
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ LabelingNames = Annotated[
 
 
 @dataclass(frozen=True)
-class Tasks:
+class TaskOptions:
     """How many tasks there are, and who gets which."""
 
     n: Annotated[int, typer.Option("--n", min=1, help="Number of queries (design queries), else of pairs.")] = 100
@@ -62,10 +62,10 @@ def sample(
     depth: Annotated[int | None, typer.Option(min=1, help="With --answers: answers from the top DEPTH.")] = None,
     prompt: Annotated[str, typer.Option(help="Judge prompt whose grades people give.")] = "graded",
     *,
-    tasks: Tasks,
+    tasks: TaskOptions,
 ) -> None:
     """Choose what people judge, each pair with a known probability."""
-    from judgekit.experiment.finished import opened as open_results
+    from judgekit.experiment.finished import open_results
     from judgekit.people.sampling import draw, draw_answers
 
     opened = open_results(source)
@@ -169,8 +169,8 @@ def export(
 def ask(
     sample: Annotated[Path, typer.Argument(metavar="SAMPLE", help="Sample of answers (sample --answers).")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Judgments to write (JSON lines).")],
-    server: Server,
-    replies: Replies,
+    server: ServerOptions,
+    replies: StoreOptions,
     prompt: Annotated[str, typer.Option(help="Preference prompt.")] = "prefer-answer",
     prompts: Prompts = None,
     quiet: Quiet = False,
@@ -265,7 +265,7 @@ def _opened(people: Path, results: Path, names: list[str] | None) -> tuple[Opene
 
     The texts are checked to be the same. Without names these are all labelings that are not people's.
     """
-    from judgekit.experiment.finished import opened as open_results
+    from judgekit.experiment.finished import open_results
     from judgekit.people.reading import read_people
 
     opened = open_results(results)

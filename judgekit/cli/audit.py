@@ -9,7 +9,7 @@ import typer
 
 from judgekit.cli.common import console, grid, note, say, show_plan
 from judgekit.cli.drawing import progress
-from judgekit.cli.options import DryRun, Money, Quiet, Replies
+from judgekit.cli.options import BudgetOptions, DryRun, Quiet, StoreOptions
 from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ def audit(
     ] = None,
     dry_run: DryRun = False,
     *,
-    replies: Replies,
-    money: Money,
+    replies: StoreOptions,
+    money: BudgetOptions,
     quiet: Quiet = False,
 ) -> None:
     """Say whether labels can be fooled, are circular or biased, and whether a jury is worth it; a card for each."""

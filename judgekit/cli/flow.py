@@ -10,7 +10,7 @@ import typer
 
 from judgekit.cli.common import advice, console, emit, say, show_plan, verdicts_of
 from judgekit.cli.drawing import progress
-from judgekit.cli.options import Flow, Quiet
+from judgekit.cli.options import Quiet, RunOptions
 from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def run(
             metavar="ADDRESS", help="Of the Ray cluster: auto, local (one on this machine, for this run), or HOST:PORT."
         ),
     ] = None,
-    flow: Flow,
+    flow: RunOptions,
     no_texts: Annotated[
         bool,
         typer.Option(
@@ -79,17 +79,17 @@ def run(
 
     config = experiments.load(experiment)
     if flow.limit is not None:
-        config = config.but(data={"limit": flow.limit})
+        config = config.updated(data={"limit": flow.limit})
     if query_log is not None:
-        config = config.but(data={"query_log": str(query_log.absolute())})
+        config = config.updated(data={"query_log": str(query_log.absolute())})
     if no_texts:
-        config = config.but(report={"texts": False})
+        config = config.updated(report={"texts": False})
     if executor is not None:
-        config = config.but(executor={"kind": executor})
+        config = config.updated(executor={"kind": executor})
     if address is not None:
         if config.executor.kind != "ray":
             raise UsageError("--address is that of a Ray cluster: add --executor ray")
-        config = config.but(executor={"address": address})
+        config = config.updated(executor={"address": address})
     if canary is not None and flow.dry_run:
         raise UsageError("--canary sends requests, which --dry-run does not: use one of them")
     if flow.dry_run:

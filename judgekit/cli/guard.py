@@ -9,14 +9,14 @@ from typing import Annotated, Literal
 import typer
 
 from judgekit.cli.drawing import progress
-from judgekit.cli.options import Prompts, Quiet, Replies, Server, named
+from judgekit.cli.options import Prompts, Quiet, ServerOptions, StoreOptions, named
 from judgekit.errors import UsageError
 
 __all__ = ["guard"]
 
 
 @dataclass(frozen=True)
-class Bounds:
+class GateOptions:
     """The rules of the gate, by their names in `judgekit.gate.decision.Rules`; None leaves one as it is elsewhere."""
 
     measure: Annotated[str | None, typer.Option("--measure", "-m", help="Measure (default: nDCG@10).")] = None
@@ -76,13 +76,13 @@ def guard(
         str | None, typer.Option("--mode", help="Mode of answering of the ratings, if there are several.")
     ] = None,
     *,
-    bounds: Bounds,
+    bounds: GateOptions,
     json: Annotated[Path | None, typer.Option(help="Write everything as JSON.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write Markdown, for a comment on a pull request.")] = None,
     prompts: Prompts = None,
-    server: Server,
-    replies: Replies,
+    server: ServerOptions,
+    replies: StoreOptions,
     quiet: Quiet = False,
 ) -> None:
     """Say whether a new version loses: exit code 0 pass, 1 fail, 5 inconclusive. See docs/guard.md."""

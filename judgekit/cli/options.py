@@ -30,24 +30,24 @@ __all__ = [
     "Api",
     "ApiKeyEnv",
     "AsJson",
-    "Asked",
+    "AskOptions",
+    "BudgetOptions",
     "Cache",
     "DocsFile",
     "DryRun",
-    "Flow",
     "Format",
     "FormatIn",
     "FormatOption",
     "Limit",
-    "Money",
-    "Priced",
+    "PriceOptions",
     "Prompts",
     "QueriesFile",
     "Quiet",
-    "Replies",
+    "RunOptions",
     "Runs",
     "ScaleOption",
-    "Server",
+    "ServerOptions",
+    "StoreOptions",
     "Transport",
     "Wait",
     "expanded",
@@ -130,7 +130,7 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @dataclass(frozen=True)
-class Server:
+class ServerOptions:
     """The endpoint that is asked."""
 
     base_url: Annotated[
@@ -183,7 +183,7 @@ class Server:
 
 
 @dataclass(frozen=True)
-class Replies:
+class StoreOptions:
     """Where replies are kept and looked up."""
 
     cache: Cache = None
@@ -198,7 +198,7 @@ class Replies:
 
 
 @dataclass(frozen=True)
-class Money:
+class BudgetOptions:
     """Where asking stops."""
 
     max_requests: Annotated[int | None, typer.Option(min=0, help="Stop before sending more requests.")] = None
@@ -213,7 +213,7 @@ class Money:
 
 
 @dataclass(frozen=True)
-class Priced(Money):
+class PriceOptions(BudgetOptions):
     """Where asking stops, and what the one endpoint costs."""
 
     price: Annotated[
@@ -244,7 +244,7 @@ class Priced(Money):
 
 
 @dataclass(frozen=True)
-class Flow(Replies, Money):
+class RunOptions(StoreOptions, BudgetOptions):
     """How a command that asks an LLM about many things goes about it."""
 
     wait: Wait = 0.0
@@ -255,7 +255,7 @@ class Flow(Replies, Money):
 
 
 @dataclass(frozen=True)
-class Asked(Flow, Priced, Server):
+class AskOptions(RunOptions, PriceOptions, ServerOptions):
     """Everything that is said of one endpoint and of asking it."""
 
     def count(

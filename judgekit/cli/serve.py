@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from judgekit.cli.common import store_path
-from judgekit.cli.options import Priced, Replies, Server
+from judgekit.cli.options import PriceOptions, ServerOptions, StoreOptions
 from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,15 +25,15 @@ def serve(
         Path | None, typer.Argument(help="Experiment file: its endpoints and prices are used.")
     ] = None,
     *,
-    server: Server,
+    server: ServerOptions,
     host: Annotated[str, typer.Option(help="Address to serve at; one that others reach needs a token.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve at; 0 takes a free one.")] = 8787,
     token_env: Annotated[
         str | None,
         typer.Option(metavar="VAR", help="Name of the environment variable with the token that tools send as key."),
     ] = None,
-    replies: Replies,
-    money: Priced,
+    replies: StoreOptions,
+    money: PriceOptions,
 ) -> None:
     """Serve the reply store to other tools, as an OpenAI-compatible server that passes on what the store lacks.
 

@@ -15,7 +15,7 @@ import typer
 from judgekit.cli.common import emit, leave, made_from, note, records, save_table, say, show, usage_of, verdicts_of
 from judgekit.cli.options import (
     AsJson,
-    Asked,
+    AskOptions,
     DocsFile,
     Format,
     FormatIn,
@@ -52,7 +52,7 @@ def label(
     docs: DocsFile,
     run: Runs,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="QRELS", help="TREC qrels file to write.")],
-    asked: Asked,
+    asked: AskOptions,
     depth: Annotated[int, typer.Option(min=1, help="Number of documents per run and query to label.")] = 10,
     prompt: Annotated[str | None, typer.Option(help="Name or file of a prompt (see `judgekit prompts list`).")] = None,
     prompts: Prompts = None,
@@ -105,7 +105,7 @@ def label(
 def answer(
     queries: QueriesFile,
     out: Annotated[Path, typer.Option("--out", "-o", help="Quality table to write (.parquet or .csv).")],
-    asked: Asked,
+    asked: AskOptions,
     docs: DocsFile = None,
     run: Runs = None,
     depth: Annotated[
@@ -238,7 +238,7 @@ def traces(
 
 
 @dataclass(frozen=True)
-class Rules:
+class ScoreOptions:
     """What is missing counts as, by the names in `judgekit.score`."""
 
     missing: Annotated[Missing, typer.Option(help="Effect of a missing label on its query.")] = "undefined"
@@ -269,7 +269,7 @@ def score(
     per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Show the value of every query too.")] = False,
     ties: Annotated[TieRule, typer.Option(help="Order of documents with equal scores.")] = "doc-desc",
     *,
-    rules: Rules,
+    rules: ScoreOptions,
     partitions: Annotated[
         int | None,
         typer.Option(
@@ -401,7 +401,7 @@ def _one_form(format: Format, as_json: bool) -> None:
 
 
 @dataclass(frozen=True)
-class About:
+class VerdictOptions:
     """What verdicts are about, and how sure they are, by their names in `judgekit.compare`."""
 
     use: Annotated[
@@ -460,7 +460,7 @@ def compare(
         ),
     ] = None,
     *,
-    about: About,
+    about: VerdictOptions,
     format: FormatOption = "table",
     as_json: AsJson = False,
     out: Annotated[

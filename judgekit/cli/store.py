@@ -189,7 +189,7 @@ def _limited(experiment: Path, limit: int | None) -> Config:
     from judgekit.experiment.file import load
 
     config = load(experiment)
-    return config if limit is None else config.but(data={"limit": limit})
+    return config if limit is None else config.updated(data={"limit": limit})
 
 
 @batch.command("export")

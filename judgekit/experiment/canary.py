@@ -25,7 +25,7 @@ from judgekit.progress import Progress, silent
 from judgekit.store.replies import has_store
 from judgekit.wire.types import Outcome
 
-__all__ = ["Canary", "Flips", "canary", "stored"]
+__all__ = ["Canary", "Flips", "canary", "stored_outcomes"]
 
 _TRIES = 20
 """Units that are looked up in the store for each that is wanted, before it counts as holding no more of them."""
@@ -117,7 +117,7 @@ async def _flips(name: str, labeler: Labeler, prepared: Prepared, pairs: int, st
     for tried, unit in enumerate(_drawn(labeler, prepared)):
         if len(then) >= pairs or tried >= _TRIES * pairs:
             break
-        outcomes = stored(labeler, unit, store)
+        outcomes = stored_outcomes(labeler, unit, store)
         if outcomes:
             then |= {(one.query_id, one.doc_id): one for one in checked(labeler, unit, outcomes)}
             models[0].add(origin(outcomes)[0])
@@ -150,7 +150,7 @@ def _drawn(labeler: Labeler, prepared: Prepared) -> Iterator[Unit]:
             yield from units[turn : turn + 1]
 
 
-def stored(labeler: Labeler, unit: Unit, session: Session) -> Sequence[Outcome]:
+def stored_outcomes(labeler: Labeler, unit: Unit, session: Session) -> Sequence[Outcome]:
     """Return the stored outcomes of a unit; [] unless all are there."""
     outcomes: list[Outcome] = []
     while wave := labeler.requests(unit, outcomes):

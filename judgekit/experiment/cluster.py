@@ -30,11 +30,19 @@ from judgekit.client.session import Mode, Session, run_sync
 from judgekit.data.labelings import Labeling
 from judgekit.errors import ConfigError, JudgekitError, StoppedError, UsageError
 from judgekit.experiment.file import Config, ExecutorConfig
-from judgekit.experiment.partitions import Folder, Job, Partition, finished, gathered, split, work
+from judgekit.experiment.partitions import (
+    Folder,
+    Job,
+    Partition,
+    collect_tables,
+    read_done,
+    run_partition,
+    write_partitions,
+)
 from judgekit.experiment.prepare import Prepared
 from judgekit.progress import Event, Progress
 
-__all__ = ["check_spread", "spread"]
+__all__ = ["check_cluster", "run_on_cluster"]
 
 _TELL_S: Final = 0.5
 _CONNECT_S: Final = 5.0
@@ -42,7 +50,7 @@ _LEAVE_S: Final = 15.0
 """How long an interrupted run waits for its workers to keep what they paid for."""
 
 
-def check_spread(config: Config, mode: Mode, canary: int | None) -> None:
+def check_cluster(config: Config, mode: Mode, canary: int | None) -> None:
     """Refuse what is not done on a cluster, before anything is sent.
 
     Raises:
@@ -75,7 +83,7 @@ class _Worker:
             return await getattr(self._owner, method).remote(*args)
 
         try:
-            await work(self._job, name, Lease(f"{name}-{uuid.uuid4().hex[:8]}", call, self._budget))
+            await run_partition(self._job, name, Lease(f"{name}-{uuid.uuid4().hex[:8]}", call, self._budget))
         except asyncio.CancelledError:
             pass  # everything has to stop, and why is known where it began
         except JudgekitError as problem:
@@ -131,7 +139,7 @@ def _connected(executor: ExecutorConfig) -> Iterator[Any]:
             ray.shutdown()
 
 
-async def spread(
+async def run_on_cluster(
     prepared: Prepared,
     session: Session,
     folder: Path,
@@ -157,9 +165,9 @@ async def spread(
     """
     executor = prepared.config.executor
     job = Job.of(prepared, executor.folder or str((folder / "partitions").absolute()), hashes, wait_s)
-    partitions = split(prepared, job, executor.pairs)
+    partitions = write_partitions(prepared, job, executor.pairs)
     place = Folder(job.folder)
-    earlier = {one.name: done for one in partitions if (done := finished(place, one.name, one.digest))}
+    earlier = {one.name: done for one in partitions if (done := read_done(place, one.name, one.digest))}
     totals = {f"label {name}": sum(one.pairs for one in partitions) for name in prepared.labelers}
     totals |= dict.fromkeys(job.stages, sum(one.answers for one in partitions))
     asked = {endpoint.name: endpoint for endpoint in prepared.endpoints}
@@ -185,11 +193,11 @@ async def spread(
         since = time.perf_counter()
         with _connected(executor) as ray:
             await _run(ray, job, todo, prepared, budget or Budget(), tell)
-        took = [finished(place, one.name, one.digest, whole=False) or {} for one in partitions if one.name in todo]
+        took = [read_done(place, one.name, one.digest, whole=False) or {} for one in partitions if one.name in todo]
         _share_time(took, time.perf_counter() - since)
         for done in took:
             session.absorb(done["account"], asked)
-    return gathered(prepared, job, partitions, session.folder)
+    return collect_tables(prepared, job, partitions, session.folder)
 
 
 def _size(partition: Partition, stage: str) -> int:

@@ -448,8 +448,8 @@ class Config(_Section):
         """Return the files of queries, of docs, and of runs by name."""
         return of_roles(self.files())
 
-    def but(self, **sections: Mapping[str, Any]) -> Config:
-        """Return the experiment with other values of some keys, by section: ``config.but(data={"limit": 10})``."""
+    def updated(self, **sections: Mapping[str, Any]) -> Config:
+        """Return the experiment with other values of some keys, by section: ``config.updated(data={"limit": 10})``."""
         changed = {name: getattr(self, name).model_copy(update=dict(keys)) for name, keys in sections.items()}
         return self.model_copy(update=changed)
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from judgekit.experiment.file import Config
     from judgekit.report import Results
 
-__all__ = ["Opened", "draw", "finished", "label_files", "opened"]
+__all__ = ["Opened", "draw", "label_files", "open_results", "read_results"]
 
 
 class Opened(NamedTuple):
@@ -42,16 +42,16 @@ class Opened(NamedTuple):
     quality: pd.DataFrame | None
 
 
-def opened(source: Path) -> Opened:
+def open_results(source: Path) -> Opened:
     """Return what an experiment file or a results folder holds.
 
     Raises:
-        ConfigError, DataError: as for `finished` and `prepare`.
+        ConfigError, DataError: as for `read_results` and `prepare`.
     """
-    return Opened(*finished(source)) if source.is_dir() else Opened(prepare(source, keys=False), {}, None)
+    return Opened(*read_results(source)) if source.is_dir() else Opened(prepare(source, keys=False), {}, None)
 
 
-def finished(folder: Path) -> tuple[Prepared, dict[str, Labeling], pd.DataFrame]:
+def read_results(folder: Path) -> tuple[Prepared, dict[str, Labeling], pd.DataFrame]:
     """Return the experiment, its labelings by name and its quality table, of several modes that of the first.
 
     Raises:
@@ -121,14 +121,14 @@ def draw(folder: Path, *, texts: bool = True, results: Results | None = None) ->
         DataError: the folder does not hold what `judgekit run` writes.
     """
     results = load(folder) if results is None else results
-    behind = _left_behind(folder, results, texts)
+    behind = _backing(folder, results, texts)
     if not behind.texts:
         results = results.without_texts()
     write_html(results, folder / "report.html", behind)
     return results
 
 
-def _left_behind(folder: Path, results: Results, texts: bool = True) -> Backing:
+def _backing(folder: Path, results: Results, texts: bool = True) -> Backing:
     """Return what a results folder still knows of each query: labels and answers at least, unless they are gone."""
     try:
         wanted = texts and config_of(folder).report.texts
@@ -136,9 +136,9 @@ def _left_behind(folder: Path, results: Results, texts: bool = True) -> Backing:
         wanted = texts
     try:
         with noting_reads() as read:
-            whole = backing(*finished(folder))
+            whole = backing(*read_results(folder))
     except JudgekitError as problem:
-        return _remains(folder, results, wanted, str(problem))
+        return _tables_left(folder, results, wanted, str(problem))
     # What else was read must not have changed, and a prompt may have.
     made = {one["sha256"] for one in json.loads((folder / MANIFEST).read_bytes())["inputs"].values()}
     prompts = {path.name: path for path in read if path.suffix == ".toml" and path.parent != folder}
@@ -149,7 +149,7 @@ def _left_behind(folder: Path, results: Results, texts: bool = True) -> Backing:
     return replace(whole, texts=wanted)
 
 
-def _remains(folder: Path, results: Results, texts: bool, problem: str) -> Backing:
+def _tables_left(folder: Path, results: Results, texts: bool, problem: str) -> Backing:
     """Return the tables that are there, where the data of the experiment are not, or are other ones by now."""
     files = label_files(folder, [info.name for info in results.labelings])
     gone = [str(path.relative_to(folder)) for path in files.values() if not path.is_file()]

@@ -38,13 +38,13 @@ from judgekit.wire.access import Secret
 
 __all__ = [
     "check_ladder",
-    "climb",
     "guard_experiment",
     "guard_results",
     "ladder_section",
     "ladder_units",
     "ladder_verdict",
     "refuse_mixed",
+    "run_ladder",
 ]
 
 
@@ -212,7 +212,7 @@ def check_ladder(prepared: Prepared) -> bool:
 
 
 @dataclass(frozen=True)
-class _Rungs:
+class _Degraded:
     """The base run with each step in every query, and the pairs that only these lists show."""
 
     lists: Lists
@@ -221,7 +221,7 @@ class _Rungs:
     extra: stages.Collection
 
 
-def _rungs(prepared: Prepared, relevant: Labeling | None) -> _Rungs:
+def _degrade(prepared: Prepared, relevant: Labeling | None) -> _Degraded:
     """Make the steps; without labels, those that need none to be made."""
     config, collection = prepared.config, prepared.collection
     rules = config.guard or GuardConfig()
@@ -246,41 +246,41 @@ def _rungs(prepared: Prepared, relevant: Labeling | None) -> _Rungs:
     new = {(q, d): None for one in runs for q in one.query_ids for d in one.top(q) if d not in pooled.get(q, ())}
     queries, alone = zip(*new, strict=True) if new else ((), ())
     shown = (Run("ladder", queries, alone, np.zeros(len(new))),) if new else ()
-    return _Rungs(lists, tuple(steps), runs, stages.Collection(collection.queries, docs, shown, max(len(new), 1)))
+    return _Degraded(lists, tuple(steps), runs, stages.Collection(collection.queries, docs, shown, max(len(new), 1)))
 
 
 def ladder_units(prepared: Prepared, labeler: Labeler) -> Iterator[Unit]:
     """Yield what a labeler is asked about documents that only the ladder's lists show."""
-    return stages.label_units(labeler, _rungs(prepared, None).extra)
+    return stages.label_units(labeler, _degrade(prepared, None).extra)
 
 
-async def climb(prepared: Prepared, labelings: Mapping[str, Labeling], session: Session) -> Ladder:
+async def run_ladder(prepared: Prepared, labelings: Mapping[str, Labeling], session: Session) -> Ladder:
     """Return the ladder of an experiment; documents that it alone shows are labelled, and a sample is answered."""
     config = prepared.config
     rules = config.guard or GuardConfig()
     kept = [name for name, one in prepared.labelers.items() if one.needs.people or hasattr(one, "imported")]
     by = rules.relevant or next(iter([*kept, *labelings]))
-    rungs = _rungs(prepared, labelings[by])
+    copies = _degrade(prepared, labelings[by])
     together = []
     for name, labeling in labelings.items():
-        more = await stages.label_pool(prepared.labelers[name], rungs.extra, session, f"{name}, ladder")
+        more = await stages.label_pool(prepared.labelers[name], copies.extra, session, f"{name}, ladder")
         table = pd.concat([labeling.table, more.table], ignore_index=True) if len(more) else labeling.table
         together.append(Labeling(name, labeling.scale, table))
-    quality = await _answered(prepared, rungs, rules.answer, session) if rules.answer else {}
+    quality = await _answered(prepared, copies, rules.answer, session) if rules.answer else {}
     ladder = make_ladder(
-        rungs.lists,
+        copies.lists,
         together,
         parse_measures([rules.rules().measure or str(config.analysis.primary)], config.path.parent),
-        rungs.steps,
-        rungs.runs,
+        copies.steps,
+        copies.runs,
         quality=quality,
         shares=rules.shares,
         alpha=rules.rules().alpha,
         noise=rules.noise,
         seed=config.analysis.seed,
     )
-    notes = [f"The degraded copies are made from {rungs.lists.run.name!r}."]
-    if any(step.name == "drop" and not step.options for step in rungs.steps):
+    notes = [f"The degraded copies are made from {copies.lists.run.name!r}."]
+    if any(step.name == "drop" and not step.options for step in copies.steps):
         notes.append(f"drop removes what {by!r} calls relevant, which favours {by!r}.")
     if not rules.noise:
         notes.append("Nothing else changes in these copies; among other changes (noise), a loss is harder to notice.")
@@ -288,7 +288,7 @@ async def climb(prepared: Prepared, labelings: Mapping[str, Labeling], session: 
 
 
 async def _answered(
-    prepared: Prepared, rungs: _Rungs, most: int, session: Session
+    prepared: Prepared, copies: _Degraded, most: int, session: Session
 ) -> dict[str, tuple[float, float, float]]:
     """Return by step how much answer quality it takes where it is in every query, with its 95 % interval."""
     config, found = prepared.config, {}
@@ -298,18 +298,18 @@ async def _answered(
     cutoff = Measure(str(config.analysis.primary)).cutoff
     k = cutoff if cutoff in config.answers.depths else config.answers.depths[-1]
     rng = np.random.default_rng(config.analysis.seed)
-    base = rungs.lists.run.cut(rungs.lists.depth)
-    for step, run in zip(rungs.steps, rungs.runs, strict=True):
-        changed = differing((base, run), rungs.lists.query_ids, k)
+    base = copies.lists.run.cut(copies.lists.depth)
+    for step, run in zip(copies.steps, copies.runs, strict=True):
+        changed = differing((base, run), copies.lists.query_ids, k)
         if step.name in ("identity", "balanced") or len(changed) < 2:
             continue
         sample = rng.choice(changed, min(most, len(changed)), replace=False).tolist()
         queries = {q: prepared.collection.queries[q] for q in sample}
-        asked = stages.Collection(queries, rungs.extra.docs, (base.only(sample), run.only(sample)), rungs.lists.depth)
+        asked = stages.Collection(queries, copies.extra.docs, (base.only(sample), run.only(sample)), copies.lists.depth)
         table = await stages.answer_runs(answering, asked, [k], session, closed_book=False, stage="answer, ladder")
         values = table[table["metric"] == metric].pivot(index="query_id", columns="run", values="value").dropna()
         loss = (values[base.name] - values[str(step)]).to_numpy(np.float64)
-        share = len(changed) / len(rungs.lists.query_ids)
+        share = len(changed) / len(copies.lists.query_ids)
         if len(loss) > 1:
             reach = float(stdtrit(len(loss) - 1, 0.975)) * float(loss.std(ddof=1)) / math.sqrt(len(loss))
             mean = float(loss.mean())

@@ -53,7 +53,7 @@ from judgekit.store.records import Record
 from judgekit.store.replies import Store
 from judgekit.wire.types import Reply
 
-__all__ = ["Folder", "Job", "Partition", "finished", "gathered", "split", "work"]
+__all__ = ["Folder", "Job", "Partition", "collect_tables", "read_done", "run_partition", "write_partitions"]
 
 
 class Folder:
@@ -143,7 +143,7 @@ class Job:
     def of(cls, prepared: Prepared, folder: str, hashes: Sequence[str], wait_s: float = 0.0) -> Job:
         """Return the job of an experiment; ``hashes`` are those of the files that it reads."""
         # What was imported is there already, and is rated where the partitions come together.
-        config, all_asked = prepared.config.but(answers={"imported": None}), prepared.answering.items()
+        config, all_asked = prepared.config.updated(answers={"imported": None}), prepared.answering.items()
         asked = tuple(name for name, one in all_asked if not isinstance(one.answerer, Imported))
         servers = [
             (e.name, e.identity, e.model, e.api, sorted(e.params.items()), e.complete) for e in prepared.endpoints
@@ -160,7 +160,7 @@ def _place(query: Query, of: int) -> int:
     return int.from_bytes(hashlib.sha256(said.encode()).digest()[:8]) % of
 
 
-def split(prepared: Prepared, job: Job, pairs: int) -> list[Partition]:
+def write_partitions(prepared: Prepared, job: Job, pairs: int) -> list[Partition]:
     """Write the partitions, each of about so many pairs at most, and remove tables that are not of them."""
     collection, config, folder = prepared.collection, prepared.config, Folder(job.folder)
     of = 1
@@ -177,7 +177,7 @@ def split(prepared: Prepared, job: Job, pairs: int) -> list[Partition]:
         one = Partition(name, part.n_pairs, len(asked), f"{job.digest}-{hashlib.sha256(content).hexdigest()}")
         out.append(one)
         path = f"partitions/{name}.parquet"
-        if not finished(folder, name, one.digest) or folder.read(path) is None:
+        if not read_done(folder, name, one.digest) or folder.read(path) is None:
             folder.remove(f"done/{name}.json")
             row = pd.DataFrame({"name": [name], "digest": [one.digest], "content": [content]})
             folder.write(path, row.to_parquet(compression="zstd"))
@@ -211,14 +211,14 @@ def _collection(content: bytes, config: Config) -> stages.Collection:
     return stages.Collection(by_id, docs, tuple(runs), config.data.depth, config.data.fields)
 
 
-def finished(folder: Folder, name: str, digest: str, *, whole: bool = True) -> dict[str, Any] | None:
+def read_done(folder: Folder, name: str, digest: str, *, whole: bool = True) -> dict[str, Any] | None:
     """Return what a finished partition took, else None; to be ``whole`` it may not lack a reply either."""
     text = folder.read(f"done/{name}.json")
     found: dict[str, Any] = {} if text is None else json.loads(text)
     return found if found.get("digest") == digest and not (whole and found["failed"]) else None
 
 
-class _Segments(Store):
+class _SegmentStore(Store):
     """A store that hands on what is new in it, every few seconds."""
 
     def __init__(self, path: str, folder: Folder, name: str) -> None:
@@ -275,7 +275,7 @@ class _Segments(Store):
                 self._folder.remove(f"{self._name}/{name}")
 
 
-async def work(job: Job, name: str, lease: Lease) -> None:
+async def run_partition(job: Job, name: str, lease: Lease) -> None:
     """Label, answer and score a partition, unless it is done: the very code that works on a whole pool.
 
     Raises:
@@ -284,7 +284,7 @@ async def work(job: Job, name: str, lease: Lease) -> None:
     """
     folder = Folder(job.folder)
     row = pd.read_parquet(io.BytesIO(folder.read(f"partitions/{name}.parquet") or b"")).iloc[0]
-    if finished(folder, name, row["digest"]):
+    if read_done(folder, name, row["digest"]):
         return
     config = job.config
     collection = _collection(row["content"], config)
@@ -295,7 +295,7 @@ async def work(job: Job, name: str, lease: Lease) -> None:
         told[2].extend([event.note] if event.note else [])
 
     with tempfile.TemporaryDirectory(prefix="judgekit-") as local:
-        store = _Segments(local, folder, name)
+        store = _SegmentStore(local, folder, name)
 
         async def flush() -> None:
             while True:
@@ -350,7 +350,7 @@ async def _tables(job: Job, collection: stages.Collection, session: Session, fol
     return failed
 
 
-def gathered(
+def collect_tables(
     prepared: Prepared, job: Job, partitions: Sequence[Partition], place: Path
 ) -> tuple[dict[str, Labeling], dict[str, pd.DataFrame]]:
     """Return the labelings and, by stage, the answers of all partitions, as they are where nothing was divided.

@@ -280,7 +280,7 @@ def _with_primary(
         reason = f"use {CHOOSE_RUNS!r} compares runs, and only one has answers"
         raise ConfigError(reason, config.path, "analysis.use")
     use = analysis.use or (CHOOSE_RUNS if answered > 1 else FIND_QUESTIONS)
-    return config.but(analysis={"primary": primary, "primary_metric": metric, "use": use})
+    return config.updated(analysis={"primary": primary, "primary_metric": metric, "use": use})
 
 
 def _rated_runs(ratings: pd.DataFrame, metric: str) -> int:

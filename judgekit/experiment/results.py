@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from judgekit.metrics import Evaluation
     from judgekit.stages import Collection
 
-__all__ = ["Made", "answering", "backing", "costs", "missing", "models", "quality_means", "summarise"]
+__all__ = ["RunOutputs", "answering", "backing", "costs", "missing", "models", "quality_means", "summarise"]
 
 _EXAMPLES = 5
 _LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "openai", "diskcache")
@@ -70,7 +70,7 @@ _NOTES = {
 
 
 @dataclass(frozen=True)
-class Made:
+class RunOutputs:
     """What the stages of an experiment made, and what was worked out from it."""
 
     prepared: Prepared
@@ -174,7 +174,7 @@ def _spending(usage: Usage, people: bool = False) -> Spending:
     return Spending(standalone, _cost(usage.incurred, usage.wall_s), usage.cached, usage.failed, usage.again)
 
 
-def _labeling(name: str, made: Made) -> LabelingInfo:
+def _labeling(name: str, made: RunOutputs) -> LabelingInfo:
     labeler, labeling = made.prepared.labelers[name], made.labelings[name]
     needs, table, scale = labeler.needs, labeling.table, labeling.scale
     ok = table["status"] == Status.OK.value
@@ -251,7 +251,7 @@ def quality_means(quality: pd.DataFrame) -> pd.DataFrame:
     return QUALITY_MEANS.check(means.join(counts).reset_index())
 
 
-def _answers(stage: str, made: Made) -> Answers:
+def _answers(stage: str, made: RunOutputs) -> Answers:
     answering, cell, session = made.prepared.answering[stage], made.cell, made.session
     answerer, model = answering.answerer, answering.model
     rated = {metric.name: stages.rating_stage(stage, metric) for metric in answering.asking}
@@ -359,7 +359,7 @@ def _kappas(agreed: Agreement) -> pd.DataFrame | None:
     return rows.drop(columns=["on", "coefficient"]).rename(columns={"value": "kappa"}) if len(rows) else None
 
 
-def _sections(made: Made) -> Iterator[Section]:
+def _sections(made: RunOutputs) -> Iterator[Section]:
     """Yield the further sections of the page."""
     yield from _modes(made)
     yield from _cuts(made)
@@ -403,7 +403,7 @@ def _sections(made: Made) -> Iterator[Section]:
             yield Section(title, text, table)
 
 
-def _modes(made: Made) -> Iterator[Section]:
+def _modes(made: RunOutputs) -> Iterator[Section]:
     """Yield the modes of answering beside each other: their answers, what these take, and how labels follow them."""
     modes, cell = made.comparison.modes, made.cell
     if modes is None:
@@ -432,7 +432,7 @@ def _modes(made: Made) -> Iterator[Section]:
     )
 
 
-def _cuts(made: Made) -> Iterator[Section]:
+def _cuts(made: RunOutputs) -> Iterator[Section]:
     """Yield a table by run where documents say where they stand: what a cut of the pages finds, and what it takes."""
     collection, cell, k = made.prepared.collection, made.cell, made.cell.depth
     shown = {run.name: [run.top(q, k) for q in collection.queries] for run in collection.runs}
@@ -493,7 +493,7 @@ def backing(prepared: Prepared, labelings: Mapping[str, Labeling], quality: pd.D
     )
 
 
-def summarise(made: Made) -> Results:
+def summarise(made: RunOutputs) -> Results:
     """Return everything that the report shows."""
     prepared, comparison, session, log = made.prepared, made.comparison, made.session, made.log
     config, verdict, matrix, modes = prepared.config, comparison.verdict, made.matrix, comparison.modes

@@ -44,9 +44,9 @@ from judgekit.data.trec import missing_path, write_qrels
 from judgekit.experiment import results as shown
 from judgekit.experiment.blocks import blocks, confidence_at, joined
 from judgekit.experiment.canary import canary as ask_again
-from judgekit.experiment.cluster import check_spread, spread
+from judgekit.experiment.cluster import check_cluster, run_on_cluster
 from judgekit.experiment.file import ANCHOR, Config, labels_file, load
-from judgekit.experiment.guarding import check_ladder, climb, ladder_section, ladder_units, ladder_verdict
+from judgekit.experiment.guarding import check_ladder, ladder_section, ladder_units, ladder_verdict, run_ladder
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.labelers.base import Labeler
 from judgekit.metrics import Evaluation, Measure, incomparable
@@ -59,7 +59,7 @@ from judgekit.store.replies import Store, default_store_path, has_store
 from judgekit.wire.types import Outcome, Program, Request, most_requests
 
 __all__ = [
-    "Everything",
+    "AllStages",
     "Finished",
     "Prepared",
     "answers_asked",
@@ -113,31 +113,31 @@ FILES: Final = (
 )
 """The results of every run, beside the labels and answers that go by the names of labelers and prompt."""
 
-Asked = tuple[Program[Any], Any]
+StageUnit = tuple[Program[Any], Any]
 """A unit and the program (a labeler, the answerer, a metric of imported answers) that says what it needs."""
 
 
-class Everything:
+class AllStages:
     """The requests of all stages as one program, so that those that two stages share are counted and sent once."""
 
-    def requests(self, asked: Asked, replies: Sequence[Outcome], /) -> list[Request]:
+    def requests(self, asked: StageUnit, replies: Sequence[Outcome], /) -> list[Request]:
         """Return the next wave of the unit's own program."""
         program, unit = asked
         return program.requests(unit, replies)
 
-    def most(self, asked: Asked, /) -> int | None:
+    def most(self, asked: StageUnit, /) -> int | None:
         """Return the most requests that the unit's own program makes of it."""
         return most_requests(*asked)
 
 
-def stage_units(prepared: Prepared) -> Mapping[str, Callable[[], Iterator[Asked]]]:
+def stage_units(prepared: Prepared) -> Mapping[str, Callable[[], Iterator[StageUnit]]]:
     """Return the stages that may ask an LLM, by name, with a function that yields what each asks."""
     collection, answers = prepared.collection, prepared.config.answers
 
-    def labels(labeler: Labeler) -> Iterator[Asked]:
+    def labels(labeler: Labeler) -> Iterator[StageUnit]:
         return ((labeler, unit) for unit in stages.label_units(labeler, collection))
 
-    def ladder(labeler: Labeler) -> Iterator[Asked]:
+    def ladder(labeler: Labeler) -> Iterator[StageUnit]:
         return ((labeler, unit) for unit in ladder_units(prepared, labeler))
 
     found = {f"label {name}": partial(labels, labeler) for name, labeler in prepared.labelers.items()}
@@ -154,7 +154,7 @@ def answers_asked(
     collection: stages.Collection | None,
     depths: Sequence[int],
     closed_book: bool = True,
-) -> Iterator[Asked]:
+) -> Iterator[StageUnit]:
     """Yield what is asked for answers: each list that is answered, or each imported answer that an LLM rates."""
     answerer = answering.answerer
     if isinstance(answerer, Imported):
@@ -182,7 +182,7 @@ def plan(experiment: Config | str | Path, cache: str | Path | None = None) -> di
 
 
 def count(
-    asked: Mapping[str, Callable[[], Iterator[Asked]]],
+    asked: Mapping[str, Callable[[], Iterator[StageUnit]]],
     answering: Mapping[str, stages.Answering],
     cache: str | Path | None = None,
 ) -> dict[str, Plan]:
@@ -195,8 +195,8 @@ def count(
     """
     store = default_store_path() if cache is None else cache
     with Session(store if has_store(store) else None, mode="read-only") as session:
-        plans = {name: session.plan(units(), Everything()) for name, units in asked.items()}
-        plans["all"] = session.plan(chain.from_iterable(units() for units in asked.values()), Everything())
+        plans = {name: session.plan(units(), AllStages()) for name, units in asked.items()}
+        plans["all"] = session.plan(chain.from_iterable(units() for units in asked.values()), AllStages())
     for name, one in answering.items():
         rating = 0 if isinstance(one.answerer, Imported) else len(one.asking)
         for stage in (name, "all") if rating else ():
@@ -206,9 +206,9 @@ def count(
 
 
 @contextmanager
-def _everything(
+def _all_units(
     experiment: Config | str | Path, cache: str | Path | None, *, keys: bool
-) -> Iterator[tuple[Prepared, Iterator[Asked], Store]]:
+) -> Iterator[tuple[Prepared, Iterator[StageUnit], Store]]:
     """Yield a prepared experiment, what all its stages ask, and the store."""
     with noting_reads():
         prepared = prepare(experiment, keys=keys, cache=cache)
@@ -219,8 +219,8 @@ def _everything(
 
 def export_requests(experiment: Config | str | Path, path: str | Path, cache: str | Path | None = None) -> BatchExport:
     """Write what the store lacks for an experiment as OpenAI batch files; see `judgekit.client.batch.export_batch`."""
-    with _everything(experiment, cache, keys=False) as (_, units, store):
-        return export_batch(store, units, Everything(), path)
+    with _all_units(experiment, cache, keys=False) as (_, units, store):
+        return export_batch(store, units, AllStages(), path)
 
 
 def submit_requests(
@@ -233,8 +233,8 @@ def submit_requests(
         cache: the folder of the store.
         clients: makes the client of an endpoint: `openai.OpenAI`, `openai.AzureOpenAI` or one of your own.
     """
-    with _everything(experiment, cache, keys=clients is open_client) as (prepared, units, store):
-        return submit(store, units, Everything(), prepared.config.servers().values(), clients)
+    with _all_units(experiment, cache, keys=clients is open_client) as (prepared, units, store):
+        return submit(store, units, AllStages(), prepared.config.servers().values(), clients)
 
 
 def submitted(
@@ -384,7 +384,7 @@ async def run_async(
         check_folder(folder, result_files(prepared), overwrite=overwrite)
     config, answers = prepared.config, prepared.config.answers
     if config.executor.kind == "ray":
-        check_spread(config, mode, canary)
+        check_cluster(config, mode, canary)
     inputs = sources(config.files(), read)
     said = mismatches(inputs)
     for line in said:
@@ -403,7 +403,7 @@ async def run_async(
         there: tuple[Mapping[str, Labeling], Mapping[str, pd.DataFrame]] = {}, {}
         if config.executor.kind == "ray":
             hashes = [source.sha256 for role, source in inputs.items() if role not in config.files()]
-            there = await spread(prepared, session, folder, hashes, budget, progress, wait_s)
+            there = await run_on_cluster(prepared, session, folder, hashes, budget, progress, wait_s)
         parts, labelings, tables = blocks(prepared), dict[str, Labeling](), list[pd.DataFrame]()
         for look, part in enumerate(parts, 1):
             async for name, labeling in _labels(prepared, part, session, there[0], progress):
@@ -424,7 +424,7 @@ async def run_async(
             so_far = [query_id for one in parts[:look] for query_id in one.queries]
             collection = part if len(parts) == 1 else prepared.collection.only(so_far)
             level = confidence_at(look, len(parts), config.analysis.confidence)
-            seen = replace(prepared, collection=collection, config=config.but(analysis={"confidence": level}))
+            seen = replace(prepared, collection=collection, config=config.updated(analysis={"confidence": level}))
             if look < len(parts):
                 primary = tuple(measure for measure in prepared.measures if str(measure) == config.analysis.primary)
                 now = replace(seen, measures=primary)
@@ -434,7 +434,7 @@ async def run_async(
             said.append(_stopped(look, len(parts), len(collection.queries), len(prepared.collection.queries), level))
             progress(Event("blocks", look, look, note=said[-1]))
         prepared, config = seen, seen.config
-        ladder = await climb(prepared, labelings, session) if wanted else None
+        ladder = await run_ladder(prepared, labelings, session) if wanted else None
     evaluation, scores, comparison = _compared(prepared, labelings, quality, session, progress)
     analysis, mix = config.analysis, _mix(prepared, session)
     if ladder is not None:
@@ -466,7 +466,7 @@ async def run_async(
             write_table(table, folder / name)
     progress(Event("report", 0, None))
     log = _query_log(prepared)
-    made = shown.Made(prepared, labelings, quality, evaluation, comparison, agreed, session, matrix, log)
+    made = shown.RunOutputs(prepared, labelings, quality, evaluation, comparison, agreed, session, matrix, log)
     results = shown.summarise(made)
     read_files = tuple((role, source.file, source.sha256) for role, source in inputs.items())
     limit = [] if config.data.limit is None else ["--limit", str(config.data.limit)]

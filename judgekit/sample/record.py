@@ -18,7 +18,7 @@ from judgekit.client.recorded import RECORDING, RecordedTransport, Recording
 from judgekit.client.session import Session, run_sync
 from judgekit.client.transports import HttpTransport
 from judgekit.errors import EndpointError
-from judgekit.experiment.run import Everything, prepare, stage_units
+from judgekit.experiment.run import AllStages, prepare, stage_units
 from judgekit.progress import Event
 from judgekit.sample import EXPERIMENT
 from judgekit.wire.types import Endpoint, Failure, Reply
@@ -56,7 +56,7 @@ async def record(base_url: str, experiment: Path = EXPERIMENT, path: Path = RECO
         asked = chain.from_iterable(units() for units in stage_units(prepared).values())
         kept = Recording.read(path)
         try:
-            async for _, outcomes in session.resolve(asked, Everything(), "record"):
+            async for _, outcomes in session.resolve(asked, AllStages(), "record"):
                 for outcome in outcomes:
                     if isinstance(outcome, Failure):
                         raise EndpointError(f"a request failed: {outcome.reason}")

@@ -14,7 +14,7 @@ from judgekit.analysis.modes import of_mode
 from judgekit.data.files import read_table
 from judgekit.data.tables import COMPARISON
 from judgekit.errors import ConfigError, UsageError
-from judgekit.experiment.finished import _left_behind, finished
+from judgekit.experiment.finished import _backing, read_results
 from judgekit.report.files import load
 from judgekit.sample import EXPERIMENT
 
@@ -128,7 +128,7 @@ def test_a_question_that_lacks_an_answer_in_one_mode_is_left_out_of_all() -> Non
 
 
 def test_answers_of_an_experiment_are_read_back_as_those_of_its_first_mode(swept: Path) -> None:
-    quality = finished(swept / "out")[2]
+    quality = read_results(swept / "out")[2]
     assert set(quality["mode"]) == {"together"}
 
 
@@ -136,7 +136,7 @@ def test_a_page_drawn_without_the_data_shows_the_answers_of_the_first_mode_alone
     copy = tmp_path / "out"
     shutil.copytree(swept / "out", copy)
     (copy / "resolved.toml").unlink()
-    behind = _left_behind(copy, load(copy))
+    behind = _backing(copy, load(copy))
     assert behind.absent
     assert behind.quality is not None
     assert set(behind.quality["mode"]) == {"together"}

@@ -172,9 +172,9 @@ def workers(node: Any = None) -> set[int]:
 
 
 def test_the_sample_gives_the_same_files_as_in_one_process(cluster: Any, tmp_path: Path) -> None:
-    config = load(EXPERIMENT).but(data={"limit": 60})
+    config = load(EXPERIMENT).updated(data={"limit": 60})
     run(config, out=tmp_path / "local", cache=tmp_path / "cache")
-    config = config.but(executor={"kind": "ray"})
+    config = config.updated(executor={"kind": "ray"})
     config = config.model_copy(update={"executor": config.executor.model_copy(update={"pairs": 600})})
     told: list[Event] = []
     outcome = run(config, out=tmp_path / "ray", cache=tmp_path / "other", progress=told.append)
@@ -226,7 +226,7 @@ def test_a_worker_and_a_node_die_and_nothing_is_lost_and_little_is_paid_twice(
     assert all(count - 1 <= in_doubt[body] for body, count in twice.items()), "asked again, and it was kept"
     assert fault_server.most_active <= 6
     del fault_server.seen[:]
-    run(config.but(executor={"kind": "local"}), out=tmp_path / "local", cache=tmp_path / "b")
+    run(config.updated(executor={"kind": "local"}), out=tmp_path / "local", cache=tmp_path / "b")
     assert set(asked(fault_server)) == set(seen)
     equal_results(tmp_path / "local", tmp_path / "ray")
     print(f"\nof {len(seen)} requests {len(twice)} were asked twice; in doubt were {len(in_doubt)}")

@@ -22,7 +22,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample with a few queries, in a folder of its own, and its results beside it."""
     folder = tmp_path_factory.mktemp("made")
     shutil.copytree(EXPERIMENT.parent, folder / "sample", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
-    config = experiments.load(folder / "sample" / EXPERIMENT.name).but(data={"limit": 12})
+    config = experiments.load(folder / "sample" / EXPERIMENT.name).updated(data={"limit": 12})
     experiments.run(config, out=folder / "out", cache=folder / "store")
     shutil.rmtree(folder / "store")  # replies are read from the labels
     return folder
