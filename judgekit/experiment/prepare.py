@@ -17,7 +17,7 @@ from judgekit.data.documents import Docs
 from judgekit.data.readers import read_column, read_queries
 from judgekit.data.streams import is_json, lines
 from judgekit.data.tables import UNDECLARED
-from judgekit.errors import ConfigError, UsageError, nearest
+from judgekit.errors import ConfigError, UsageError, not_among
 from judgekit.experiment.file import Config, load, located
 from judgekit.labelers.base import Labeler, build
 from judgekit.metrics import Measure, of_evidence, parse_measures, suited
@@ -246,43 +246,36 @@ def _with_primary(
     """Fix the verdict's cell in advance; without one in the file, first measure and metric, deepest cutoff."""
     analysis, answers = config.analysis, config.answers
     names = [str(m) for m in measures]
-    with located(config.path, "analysis.primary"):
-        primary = str(parse_measures([analysis.primary], config.path.parent)[0]) if analysis.primary else None
-    if primary is None:
-        first = names[0].split("@")[0]
-        primary = [name for name in names if name.split("@")[0] == first][-1]
-    if primary not in names and (counted := str(of_evidence(Measure(primary)))) in names:
-        primary = counted  # as the measures, where documents are cut differently
-    if primary not in names:
-        have = ", ".join(names)
-        reason = f"{primary} is not among the measures at the answer depths ({have}).{nearest(primary, names)}"
-        raise ConfigError(reason, config.path, "analysis.primary")
     rated = [] if ratings is None else sorted(set(ratings["metric"]))
-    if not (answers.metrics or rated):
-        raise ConfigError(
-            "hold no rating of these queries, and nothing else is compared", config.path, "answers.ratings"
-        )
-    metric = analysis.primary_metric or (answers.metrics or rated)[0]
-    if metric not in (*answers.metrics, *rated):
-        what = "answers.metrics" if ratings is None else "answers.metrics and the metrics of answers.ratings"
-        known = [*answers.metrics, *rated]
-        reason = f"{metric!r} is not among {what} ({', '.join(known)}).{nearest(metric, known)}"
-        raise ConfigError(reason, config.path, "analysis.primary_metric")
-    cutoff = Measure(primary).cutoff
-    if metric in answers.metrics and cutoff not in (None, *answers.depths):
-        have = ", ".join(map(str, answers.depths))
-        reason = f"{primary} is compared with answers from the top {cutoff}, and answers.depths has {have} only"
-        raise ConfigError(reason, config.path, "analysis.primary")
-    answered = len(config.runs) if metric in answers.metrics or ratings is None else _rated_runs(ratings, metric)
-    if metric in answers.metrics and answers_of and isinstance(answers_of.answerer, Imported):
-        answered = len({run for places in answers_of.answerer.found.values() for run, depth in places if depth})
-    if analysis.use == CHOOSE_RUNS and answered < 2:
-        reason = f"use {CHOOSE_RUNS!r} compares runs, and only one has answers"
-        raise ConfigError(reason, config.path, "analysis.use")
-    use = analysis.use or (CHOOSE_RUNS if answered > 1 else FIND_QUESTIONS)
+    known = [*answers.metrics, *rated]
+    with located(config.path, "answers.ratings"):
+        if not known:
+            raise UsageError("hold no rating of these queries, and nothing else is compared")
+    metric = analysis.primary_metric or known[0]
+    with located(config.path, "analysis.primary_metric"):
+        if metric not in known:
+            where = "answers.metrics" if ratings is None else "answers.metrics and the metrics of answers.ratings"
+            raise UsageError(not_among("answer metric", metric, known, note=f" ({where})"))
+    with located(config.path, "analysis.primary"):
+        primary = [name for name in names if name.split("@")[0] == names[0].split("@")[0]][-1]
+        if analysis.primary is not None:
+            primary = str(parse_measures([analysis.primary], config.path.parent)[0])
+            if primary not in names and (counted := str(of_evidence(Measure(primary)))) in names:
+                primary = counted  # as the measures, where documents are cut differently
+        if primary not in names:
+            raise UsageError(not_among("measure", primary, names, note=" (the measures at the answer depths)"))
+        cutoff, depths = Measure(primary).cutoff, ", ".join(map(str, answers.depths))
+        if metric in answers.metrics and cutoff not in (None, *answers.depths):
+            raise UsageError(
+                f"{primary} is compared with answers from the top {cutoff}, and answers.depths has {depths} only"
+            )
+    runs: set[str] = set(config.runs)
+    if metric not in answers.metrics and ratings is not None:
+        runs = set(ratings["run"][(ratings["metric"] == metric) & (ratings["depth"] > 0)])
+    elif answers_of and isinstance(answers_of.answerer, Imported):
+        runs = {run for places in answers_of.answerer.found.values() for run, depth in places if depth}
+    with located(config.path, "analysis.use"):
+        if analysis.use == CHOOSE_RUNS and len(runs) < 2:
+            raise UsageError(f"use {CHOOSE_RUNS!r} compares runs, and only one has answers")
+    use = analysis.use or (CHOOSE_RUNS if len(runs) > 1 else FIND_QUESTIONS)
     return config.updated(analysis={"primary": primary, "primary_metric": metric, "use": use})
-
-
-def _rated_runs(ratings: pd.DataFrame, metric: str) -> int:
-    """Return how many runs have answers that this metric rates."""
-    return int(ratings["run"][(ratings["metric"] == metric) & (ratings["depth"] > 0)].nunique())

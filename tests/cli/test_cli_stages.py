@@ -397,7 +397,7 @@ def test_what_cannot_be_compared_in_the_end_is_refused_before_anything_is_sent(
             assert not (folder / "fresh").exists()
         return done.err
 
-    assert "'thumb' is not among" in said(["thumbs.csv"], "nDCG@4", "thumb")
+    assert "unknown answer metric 'thumb'" in said(["thumbs.csv"], "nDCG@4", "thumb")
     assert "Did you mean 'thumbs'?" in said(["thumbs.csv"], "nDCG@4", "thumb")
     assert "ratings of answers from the top 4 only" in said(["thumbs.csv"], "nDCG@1", "thumbs")
     assert "which the experiment works out itself" in said(["em.csv"], "nDCG@4", "em")
