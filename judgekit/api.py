@@ -5,7 +5,7 @@ They are synchronous, also under a running event loop, and take whatever people 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,6 @@ from judgekit.stages import (
     answering,
     import_answers,
     label_pool,
-    rate_imported,
     resources_of,
     with_session,
 )
@@ -35,7 +34,7 @@ from judgekit.wire.types import Endpoint
 if TYPE_CHECKING:
     from judgekit.analysis.agreement import Agreement
     from judgekit.client.budget import Budget
-    from judgekit.client.session import Mode, Session
+    from judgekit.client.session import Mode
     from judgekit.metrics import Evaluation
     from judgekit.metrics.evaluation import Missing, NoRelevant, NotInRun, Unjudged
 
@@ -154,11 +153,11 @@ def answer(
     """
     wanted = sorted({depths} if isinstance(depths, int) else set(depths))
     named = [metrics] if isinstance(metrics, str | AnswerMetric) else metrics
+    collection = None
     if imported is not None:
         resources, asked = resources_of(endpoints, fields, None, prompts), as_queries(queries)
         names = [run.name for run in as_runs(runs)] if runs is not None else []
-        made = import_answers(imported, asked, resources, named, runs=names, depths=wanted, answered_by=answered_by)
-        work: Callable[[Session], Awaitable[pd.DataFrame]] = partial(rate_imported, made)
+        ways = import_answers(imported, asked, resources, named, runs=names, depths=wanted, answered_by=answered_by)
     else:
         if docs is None or runs is None or not wanted:
             raise UsageError("answering needs docs, runs and depths; or imported=, what your application answered")
@@ -170,7 +169,7 @@ def answer(
             metrics=named,
             modes=[modes] if isinstance(modes, str) else modes,
         )
-        work = partial(answer_modes, ways, collection, wanted, closed_book=closed_book)
+    work = partial(answer_modes, ways, collection, wanted, closed_book=closed_book)
     return with_session(work, cache=cache, mode=mode, budget=budget, progress=progress)
 
 

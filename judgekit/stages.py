@@ -58,7 +58,6 @@ __all__ = [
     "import_answers",
     "label_pool",
     "label_units",
-    "rate_imported",
     "rating_stage",
     "read_ratings_of",
     "resources_of",
@@ -443,7 +442,7 @@ async def answer_runs(
     if isinstance(answerer, Imported):
         if with_docs:
             answering = replace(answering, answerer=_with_docs(answerer, collection))
-        return QUALITY.check(await rate_imported([answering], session, stage))
+        return QUALITY.check(await _rate_imported([answering], session, stage))
     asked = answer_units(collection, depths, closed_book)
     units = units_to_answer(collection, asked)
     found: dict[Answered, list[tuple[_Asked, Origin]]] = {}
@@ -470,9 +469,16 @@ def _with_docs(imported: Imported, collection: Collection) -> Imported:
 
 
 async def answer_modes(
-    modes: Sequence[Answering], collection: Collection, depths: Sequence[int], session: Session, *, closed_book: bool
+    modes: Sequence[Answering],
+    collection: Collection | None,
+    depths: Sequence[int],
+    session: Session,
+    *,
+    closed_book: bool,
 ) -> pd.DataFrame:
-    """Return what `answer_runs` does, one below the other for all modes."""
+    """Return what `answer_runs` does, all modes below each other; without a collection, rate imported answers."""
+    if collection is None:
+        return await _rate_imported(modes, session)
     tables = [
         await answer_runs(one, collection, depths, session, closed_book=closed_book, stage=answer_stage(mode=one.mode))
         for one in modes
@@ -480,7 +486,7 @@ async def answer_modes(
     return pd.concat(tables, ignore_index=True)
 
 
-async def rate_imported(imported: Sequence[Answering], session: Session, stage: str = "answer") -> pd.DataFrame:
+async def _rate_imported(imported: Sequence[Answering], session: Session, stage: str = "answer") -> pd.DataFrame:
     """Return imported answers with their quality; without the columns run and depth where their table had none."""
     tables = [QUALITY.empty()]
     for one in imported:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -35,7 +35,6 @@ from judgekit.spec import split_named
 if TYPE_CHECKING:
     import pandas as pd
 
-    from judgekit.client.session import Session
     from judgekit.metrics import Evaluation
 
 __all__ = ["agree", "answer", "compare", "label", "score", "traces"]
@@ -160,6 +159,7 @@ def answer(
     asked.prices()
     resources = stages.Resources(asked.endpoints(), prompts=prompts)
     metrics, depths = metric or ["em", "f1"], sorted(set(depth or ()))
+    collection = None
     with noting_reads() as read:
         if imported is not None:
             known = dict(islice(read_queries(queries).items(), asked.limit))
@@ -167,19 +167,17 @@ def answer(
                 imported, known, resources, metrics, runs=list(runs), depths=depths, answered_by=answered_by,
                 limited=asked.limit is not None,
             )  # fmt: skip
-            work: Callable[[Session], Awaitable[pd.DataFrame]] = partial(stages.rate_imported, ways)
-            units = partial(answers_asked, collection=None, depths=depths)
         else:
             ways = stages.answering(resources, prompt=prompt, metrics=metrics, modes=mode or ())
             collection = stages.Collection.make(queries, docs, runs, max(depths), asked.limit, cache=asked.cache)
-            work = partial(stages.answer_modes, ways, collection, depths, closed_book=closed_book)
-            units = partial(answers_asked, collection=collection, depths=depths, closed_book=closed_book)
     check_outputs(out, manifest_path(out))
     if asked.dry_run:
         by_stage = {stages.answer_stage(one.model if len(ways) > 1 else "", one.mode): one for one in ways}
+        units = partial(answers_asked, collection=collection, depths=depths, closed_book=closed_book)
         asked.count("answer", {name: partial(units, one) for name, one in by_stage.items()}, by_stage)
         return
     inputs = made_from(files, read)
+    work = partial(stages.answer_modes, ways, collection, depths, closed_book=closed_book)
     table, usage = asked.session(work)
     save_table(table, out, inputs)
     columns = [name for name in ("run", "depth", "model", "mode", "metric", "query_id") if name in table.columns]
