@@ -338,10 +338,10 @@ def in_forms(forms: list[str] | None, files: Mapping[str, Path]) -> dict[str, Pa
     Raises:
         UsageError: a form is for no input.
     """
-    from judgekit.data.forms import told
-
     out = dict(files)
     for item in forms or ():
+        from judgekit.data.forms import told  # here, for most commands name no form, and it takes time
+
         role, form = split_named(item)
         parse(form)
         names = [name for name in files if role in (None, name, *name.split(" ", 1))]

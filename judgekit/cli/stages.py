@@ -283,17 +283,18 @@ def score(
 ) -> None:
     """Score TREC runs under TREC qrels, as `trec_eval -c` does: any measure, any scale, floats and missing labels."""
     _one_form(format, as_json)
-    from judgekit.data.files import check_target
     from judgekit.data.labelings import Scale
     from judgekit.data.manifest import has_manifest
     from judgekit.data.ordering import Ties
     from judgekit.data.outputs import noting_reads
-    from judgekit.data.readers import read_docs
     from judgekit.data.trec import read_qrels, read_run
     from judgekit.metrics import evaluate, parse_measures, suited
     from judgekit.metrics.parts import evaluate_parts, parts_for
 
+    # What is seldom needed is imported where it is: half of the time of a small scoring is that of imports.
     if out is not None:
+        from judgekit.data.files import check_target
+
         check_target(out, table=True)
     wanted = parse_measures(measures)
     files, ranked = named(qrels, "--qrels"), named(run, "--run")
@@ -310,8 +311,12 @@ def score(
         else:
             labelings = [read_qrels(path, name, scales.get(name)) for name, path in files.items()]
             runs = [read_run(path, name, Ties(ties)) for name, path in ranked.items()]
-            collection = None if docs is None else read_docs(docs)
-            wanted = wanted if collection is None else suited(wanted, runs, collection)
+            collection = None
+            if docs is not None:
+                from judgekit.data.readers import read_docs
+
+                collection = read_docs(docs)
+                wanted = suited(wanted, runs, collection)
             evaluation = evaluate(runs, labelings, wanted, docs=collection, **vars(rules))
     if out is not None or any(map(has_manifest, files.values())):
         inputs = made_from(roles, read)
