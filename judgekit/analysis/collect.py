@@ -22,7 +22,7 @@ from judgekit.analysis.levels import Estimate, Resamples, estimates
 from judgekit.analysis.primary import CHOOSE_RUNS, USES, Primary
 from judgekit.analysis.uses import Found, Series, find, series_of
 from judgekit.analysis.verdict import Verdict, decide
-from judgekit.data.tables import ALL
+from judgekit.data.tables import ALL, COMPARISON
 
 __all__ = ["Collector"]
 
@@ -40,8 +40,8 @@ class Collector:
     flagger: Flagger
     controls: Collection[str] = ()
     twins: Mapping[str, Floats] = field(default_factory=dict)
-    rows: list[tuple[int, dict[str, object]]] = field(default_factory=list)
-    details: list[tuple[int, dict[str, object]]] = field(default_factory=list)
+    rows: list[dict[str, object]] = field(default_factory=list)
+    detail_rows: list[dict[str, object]] = field(default_factory=list)
     differences: list[dict[str, object]] = field(default_factory=list)
     control_rows: list[dict[str, object]] = field(default_factory=list)
     left_out: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -59,8 +59,20 @@ class Collector:
             if partly:
                 yield f"{labeling!r} lacks values for {', '.join(partly)} and is excluded from their joint comparison."
 
-    def panel(self, panel: Panel, place: int) -> None:
-        """Work out one panel at all levels; its rows are shown at its place among the panels."""
+    def table(self) -> pd.DataFrame:
+        """Return the rows of all panels as a table, by measure."""
+        return COMPARISON.check(pd.DataFrame(self._by_measure(self.rows), columns=list(COMPARISON.columns)))
+
+    def details(self) -> pd.DataFrame:
+        """Return what stands behind each cell, in the same order."""
+        return pd.DataFrame(self._by_measure(self.detail_rows))
+
+    def _by_measure(self, rows: Sequence[dict[str, object]]) -> list[dict[str, object]]:
+        """Panels are worked out by the answers that they share, and shown by measure."""
+        return sorted(rows, key=lambda row: self.inputs.measures.index(str(row["measure"])))
+
+    def panel(self, panel: Panel) -> None:
+        """Work out one panel at all levels."""
         for index in sorted(set(range(len(panel.labelings))) - set(panel.joint)):
             if panel.labelings[index] not in self.controls:
                 lacking = self.left_out.setdefault(panel.labelings[index], {})
@@ -74,7 +86,7 @@ class Collector:
             ]
             labelings = [each for each in found if panel.labelings[each.labeling] not in self.controls]
             for estimate in labelings:
-                self._estimate(panel, estimate, level, place)
+                self._estimate(panel, estimate, level)
             if self.cell.holds(panel):
                 self.primary.setdefault(panel.model, (panel, {}))[1][level] = found
                 if level == self.cell.level and panel.model == self.cell.model:
@@ -93,7 +105,7 @@ class Collector:
             "model": panel.model,
         }
 
-    def _estimate(self, panel: Panel, estimate: Estimate, level: str, place: int) -> None:
+    def _estimate(self, panel: Panel, estimate: Estimate, level: str) -> None:
         labeling = panel.labelings[estimate.labeling]
         key = {"labeling": labeling, **self._key(panel, level, estimate.run)}
         common = self.flagger.cell(panel, estimate, level)
@@ -115,7 +127,7 @@ class Collector:
                 "undefined_reason": self.flagger.reason(panel, estimate),
                 "flags": ";".join(flags),
             }
-            self.rows.append((place, key | row))
+            self.rows.append(key | row)
         details = {
             "n": estimate.n,
             "queries": estimate.queries,
@@ -123,7 +135,7 @@ class Collector:
             "tau_b_max": estimate.attainable,
             "undefined_resamples": undefined,
         }
-        self.details.append((place, key | details))
+        self.detail_rows.append(key | details)
 
     def _differences(self, panel: Panel, level: str, found: Sequence[Estimate]) -> None:
         """Compare all pairs of labelings with each other, run by run; Holm over the pairs of one coefficient."""

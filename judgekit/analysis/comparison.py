@@ -31,7 +31,7 @@ from judgekit.analysis.verdict import Verdict
 from judgekit.answers.imported import named, read_ratings
 from judgekit.client.origins import mixed_answers
 from judgekit.data.files import read_table
-from judgekit.data.tables import ALL, COMPARISON, SCORES, UNDECLARED
+from judgekit.data.tables import ALL, SCORES, UNDECLARED
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.metrics import Evaluation
 from judgekit.notebook import Shown
@@ -285,11 +285,10 @@ def compare(
             },
             pairs=pairs,
         )
-        # Measures that are held against the same answers are worked out together, and shown in the order of their
-        # names.
-        for done, place in enumerate(sorted(range(len(plan)), key=lambda i: plan[i][1:])):
+        # Measures that are held against the same answers are worked out together.
+        for done, panel in enumerate(sorted(plan, key=lambda one: one[1:])):
             progress(Event("compare", done, len(plan)))
-            work.panel(inputs.panel(*plan[place]), place)
+            work.panel(inputs.panel(*panel))
         progress(Event("compare", len(plan), len(plan)))
         return work
 
@@ -317,18 +316,17 @@ def compare(
         return {use: replace(one, details=(*one.details, _UNDECLARED)) for use, one in made.items()}
 
     made = verdicts(cell.model)
-    table = COMPARISON.check(pd.DataFrame(_in_place(work.rows), columns=list(COMPARISON.columns)))
     used = {endpoint.model for need in needs.values() for endpoint in need.asked}
     apart = [m for m in inputs.models if m != cell.model and m not in used] if cell.model in used else []
     fidelity, top = work.looks()
     return Comparison(
-        table=table.assign(mode=cell.mode) if cell.mode else table,
+        table=work.table().assign(**({"mode": cell.mode} if cell.mode else {})),
         verdicts=made,
         gains=_gains(made.get(CHOOSE_RUNS)),
         fidelity=fidelity,
         top=top,
         differences=pd.DataFrame(work.differences, columns=list(DIFFERENCE_COLUMNS)),
-        details=pd.DataFrame(_in_place(work.details)),
+        details=work.details(),
         controls=pd.DataFrame(work.control_rows, columns=list(CONTROL_COLUMNS)),
         cases=work.cases(),
         costs=frontier(price, next(iter(made.values()))),
@@ -357,10 +355,6 @@ def _table(given: object, read: Callable[[str | Path], pd.DataFrame], expected: 
         raise UsageError(f"{expected}, or several; got {odd[0] if odd else 'none'}")
     tables = [each if isinstance(each, pd.DataFrame) else read(each) for each in parts]
     return tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
-
-
-def _in_place(rows: Sequence[tuple[int, dict[str, object]]]) -> list[dict[str, object]]:
-    return [row for _, row in sorted(rows, key=lambda each: each[0])]
 
 
 def _groups(queries: Sequence[str], groups: Mapping[str, str]) -> npt.NDArray[np.intp]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -58,6 +58,7 @@ OFF: Final[frozenset[tuple[str, str, int | None, int]]] = frozenset(
 """(level, coefficient, runs, queries) of the grid cells of ``benchmarks/coverage_simulation.py``, all of which are in
 ``coverage.csv`` beside it, in which intervals were seen to cover less than 93 % or more than 97 %."""
 
+_NOTED: Final = ("labeling", "run", "measure")
 _QUERIES: Final = (50, 200, 1000)
 _RUNS: Final = (5, 10, 30)
 
@@ -87,18 +88,12 @@ class Flagger:
         self._by_construction = frozenset(by_construction)
         self._needs = needs or {}
         self._answering = answering or {}
-        self._noted: dict[str, set[tuple[str, str, str]]] = {"ties": set(), "unjudged": set()}
-        self._reasons: dict[tuple[str, str, str], str] = {}
+        self._notes: dict[tuple[str, ...], dict[Hashable, Any]] = {}
         if notes is not None:
-            keys = ["labeling", "run", "measure"]
-            lacking = [key for key in keys if key not in notes.columns]
+            lacking = [key for key in _NOTED if key not in notes.columns]
             if lacking:
                 raise DataError(f"the notes table lacks column {lacking[0]!r}")
-            for column, found in self._noted.items():
-                if column in notes.columns:
-                    rows = notes.loc[notes[column] > 0, keys]
-                    found.update((str(a), str(b), str(c)) for a, b, c in rows.itertuples(index=False))
-            self._reasons = dict(_reasons(notes))
+            self._notes = {tuple(str(row[key]) for key in _NOTED): row for row in notes.to_dict("records")}
         self._degenerate = self._recall_is_success()
 
     def is_outcome(self, panel: Panel, labeling: str) -> bool:
@@ -124,8 +119,8 @@ class Flagger:
             and bool(pairs)
             and all(n <= 2 and len(np.unique(quality)) <= 2 for n, (_, quality) in zip(distinct, pairs, strict=True)),
             "few_values": level == "query" and 1 < min(distinct, default=0) <= FEW_VALUES,
-            "ties_at_cutoff": any((name, panel.runs[i], panel.measure) in self._noted["ties"] for i in rows),
-            "unjudged": any((name, panel.runs[i], panel.measure) in self._noted["unjudged"] for i in rows),
+            "ties_at_cutoff": any(note.get("ties", 0) > 0 for note in self._about(panel, estimate)),
+            "unjudged": any(note.get("unjudged", 0) > 0 for note in self._about(panel, estimate)),
             "few_runs": level == "system" and estimate.n < MIN_RUNS,
         }
         if name in self._needs and panel.model in self._answering:
@@ -150,10 +145,12 @@ class Flagger:
         """Return why a cell is undefined, with the metrics engine's own reason where there is no score at all."""
         if not estimate.reason.startswith(UNDEFINED_EVERYWHERE):
             return estimate.reason
-        runs = panel.runs if estimate.run == ALL else (estimate.run,)
-        name = panel.labelings[estimate.labeling]
-        known = (self._reasons.get((name, run, panel.measure), "") for run in runs)
-        return next(filter(None, known), estimate.reason)
+        return next(filter(None, map(_reason, self._about(panel, estimate))), estimate.reason)
+
+    def _about(self, panel: Panel, estimate: Estimate) -> Iterator[dict[Hashable, Any]]:
+        """Yield what the metrics engine noted on the runs of a cell."""
+        for run in panel.runs if estimate.run == ALL else (estimate.run,):
+            yield self._notes.get((panel.labelings[estimate.labeling], run, panel.measure), {})
 
     def coefficient(self, panel: Panel, estimate: Estimate, level: str, name: str, method: str) -> list[str]:
         """Return the flags of one coefficient, given the method of its interval, "" if it has none."""
@@ -171,27 +168,23 @@ class Flagger:
             if measure is not None and measure.name in ("R", "Success"):
                 by_key[measure.name, replace(measure.spec, name="")] = text
         found: set[tuple[str, str, str]] = set()
-        for (kind, of), recall in by_key.items():
-            success = by_key.get(("Success", of))
-            if kind != "R" or success is None:
+        for of in {of for _, of in by_key}:
+            both = [by_key.get((name, of), "") for name in ("R", "Success")]
+            if not all(both):
                 continue
-            one, other = self._inputs.scores[recall], self._inputs.scores[success]
-            both = np.isfinite(one) & np.isfinite(other)
-            same = ((one == other) | ~both).all(axis=2) & both.any(axis=2)
-            for i, j in zip(*np.nonzero(same), strict=True):
-                for measure_name in (recall, success):
-                    found.add((self._inputs.labelings[i], self._inputs.runs[j], measure_name))
+            one, other = (self._inputs.scores[measure] for measure in both)
+            there = np.isfinite(one) & np.isfinite(other)
+            for i, j in np.argwhere(((one == other) | ~there).all(axis=2) & there.any(axis=2)):
+                found.update((self._inputs.labelings[i], self._inputs.runs[j], measure) for measure in both)
         return found
 
 
-def _reasons(notes: pd.DataFrame) -> Iterator[tuple[tuple[str, str, str], str]]:
-    """Yield why a measure of a run under a labeling has no score at all."""
-    for row in notes.to_dict("records"):
-        key = str(row["labeling"]), str(row["run"]), str(row["measure"])
-        if row.get("queries") and row.get("not_applicable") == row.get("queries"):
-            yield key, "not applicable: the labeling does not apply to these queries"
-        elif isinstance(row.get("reason"), str) and row["reason"]:
-            yield key, row["reason"]
+def _reason(note: dict[Hashable, Any]) -> str:
+    """Return why a measure of a run under a labeling has no score at all; "" where nobody said."""
+    if note.get("queries") and note.get("not_applicable") == note.get("queries"):
+        return "not applicable: the labeling does not apply to these queries"
+    reason = note.get("reason")
+    return reason if isinstance(reason, str) else ""
 
 
 def _nearest(value: int, grid: tuple[int, ...]) -> int:

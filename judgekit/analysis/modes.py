@@ -17,7 +17,7 @@ from judgekit.analysis.collect import Collector
 from judgekit.analysis.differences import differences, holm
 from judgekit.analysis.levels import Estimate
 from judgekit.analysis.primary import Primary
-from judgekit.data.tables import ALL, COMPARISON, QUALITY
+from judgekit.data.tables import ALL, QUALITY
 from judgekit.errors import UsageError, not_among
 
 __all__ = ["Modes", "by_mode", "modes_of", "of_mode"]
@@ -93,8 +93,7 @@ def by_mode(
     found: dict[str, dict[str, Estimate]] = {}
     for mode in modes:
         work = collector(quality[quality["mode"] == mode])
-        rows = [row for _, row in sorted(work.rows, key=lambda each: each[0])]
-        tables.append(pd.DataFrame(rows, columns=list(COMPARISON.columns)).assign(mode=mode))
+        tables.append(work.table().assign(mode=mode))
         panel, levels = work.primary[cell.model]
         run = ALL if len(panel.runs) > 1 else panel.runs[0]
         found[mode] = {
@@ -102,7 +101,7 @@ def by_mode(
             for one in levels[cell.level]
             if one.run == run and not one.reason and panel.labelings[one.labeling] not in work.controls
         }
-    return Modes(COMPARISON.check(pd.concat(tables, ignore_index=True)), _differences(found, cell, confidence))
+    return Modes(pd.concat(tables, ignore_index=True), _differences(found, cell, confidence))
 
 
 def _differences(found: dict[str, dict[str, Estimate]], cell: Primary, confidence: float) -> pd.DataFrame:
