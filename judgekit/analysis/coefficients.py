@@ -20,8 +20,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from judgekit.errors import DataError
-
 __all__ = ["COEFFICIENTS", "Floats", "Target", "attainable_tau_b", "coefficients"]
 
 Floats = npt.NDArray[np.float64]
@@ -206,25 +204,15 @@ class Target:
 
 
 def coefficients(scores: npt.ArrayLike, quality: npt.ArrayLike) -> dict[str, float]:
-    """Return the coefficients of scores with quality, both of shape (n,).
+    """Return the coefficients of scores with quality, both of shape (n,) and finite.
 
     ``concordance`` is (``scipy.stats.somersd(quality, scores)`` + 1) / 2, ``tau_b`` is ``kendalltau``, ``rho``
     ``spearmanr`` and ``r`` ``pearsonr``; all are NaN where a series is constant.
 
-    Raises:
-        DataError: the shapes differ or a value is not finite.
-
     >>> {name: round(value, 4) for name, value in coefficients([1, 2, 2, 3], [0, 0, 1, 1]).items()}
     {'concordance': 0.875, 'tau_b': 0.6708, 'rho': 0.7071, 'r': 0.7071}
     """
-    x, y = np.asarray(scores, dtype=np.float64), np.asarray(quality, dtype=np.float64)
-    if x.shape != y.shape or x.ndim != 1:
-        raise DataError(f"scores of shape {x.shape} cannot be compared with quality of shape {y.shape}")
-    if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        raise DataError("scores and quality must be finite; leave out what is missing first")
-    if not len(x):
-        return dict.fromkeys(COEFFICIENTS, float("nan"))
-    values = Target(y).coefficients(x)[:, 0]
+    values = Target(quality).coefficients(scores)[:, 0]
     return {name: float(value) for name, value in zip(COEFFICIENTS, values, strict=True)}
 
 

@@ -176,15 +176,7 @@ class Collector:
     def verdicts(
         self, costs: pd.DataFrame, shares: Mapping[str, str], model: str, *, obstacle: str, incomparable: str
     ) -> dict[str, Verdict]:
-        """Return the verdict on the primary cell for each use, that of the cell first.
-
-        Args:
-            costs: a checked costs table.
-            shares: by labeling what it shares with the outcome, in words.
-            model: whose answers to look at.
-            obstacle: why there can be no verdict, or "".
-            incomparable: why the measure does not compare these runs, or "".
-        """
+        """Return the verdict on the primary cell, for the answers of a model, by use, that of the cell first."""
         cell = replace(self.cell, model=model)
         # One run leaves nothing to choose between.
         uses = [cell.use, *(use for use in USES if use != cell.use and len(self.inputs.runs) > 1)]

@@ -32,12 +32,9 @@ CONTROL_COLUMNS: Final = ("use", "control", "labeling", "model", "value", "ci_lo
 
 
 def question_only(panel: Panel, where: Bools, scores: Mapping[str, Floats]) -> Panel:
-    """Return a panel of scores that know the question only: the same for all runs.
+    """Return a panel of scores that know the question only, shape (Q,) each: the same for all runs.
 
-    Args:
-        panel: the quality.
-        where: the cases that count, shape (R, Q).
-        scores: by name, shape (Q,), NaN where undefined.
+    Only the cases ``where`` count, shape (R, Q).
     """
     there = np.all([np.isfinite(values) for values in scores.values()], axis=0)
     repeated = [np.broadcast_to(values, panel.quality.shape) for values in scores.values()]
@@ -50,16 +47,7 @@ def closed_book_strata(
     """Return the concordance over pairs of questions of the same closed-book quality, in the mean over runs.
 
     (A partial Kendall coefficient would not do: with a binary control it is not 0 under conditional independence.)
-
-    Args:
-        panel: what is compared.
-        labeling: index of the labeling.
-        known: quality without documents, shape (Q,), NaN where undefined.
-        resamples: of the queries.
-        confidence: of the interval.
-
-    Returns:
-        ``value``, ``ci_low``, ``ci_high``, ``n`` (queries) and ``undefined_reason``.
+    ``known`` is the quality without documents, shape (Q,), NaN where undefined.
     """
     found, most = [], 0
     for row in range(len(panel.runs)):

@@ -66,10 +66,6 @@ def cost_order(costs: pd.DataFrame) -> dict[str, int]:
 def frontier(costs: pd.DataFrame, verdict: Verdict) -> pd.DataFrame:
     """Return costs beside concordance with a column ``frontier``: nothing cheaper or as cheap is better.
 
-    Args:
-        costs: a checked costs table.
-        verdict: on the primary cell.
-
     Returns:
         One row per labeling that has a concordance, the cheapest first, those of unknown cost last:
         ``labeling, requests, prompt_tokens, completion_tokens, money, request_seconds, concordance, ci_low, ci_high,

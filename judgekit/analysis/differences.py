@@ -47,14 +47,9 @@ class Difference:
 def differences(
     first: Estimate, second: Estimate, level: str, confidence: float, resamples: Resamples | None
 ) -> dict[str, Difference]:
-    """Return the difference of two estimates in each coefficient that both have.
+    """Return the difference of two estimates at a level, in each coefficient that both have.
 
-    Args:
-        first: of one labeling.
-        second: of another one, or of the same one against other answers.
-        level: of both.
-        confidence: of the intervals.
-        resamples: of the queries, where both are held against the same answers and share draws of these; else None.
+    With ``resamples`` both are held against the same answers, and share draws of these.
     """
     both = second.names if len(second.names) < len(first.names) else first.names
     size, n = len(both), min(first.units, second.units)

@@ -195,11 +195,7 @@ def _nearest(value: int, grid: tuple[int, ...]) -> int:
 def uncovered(level: str, coefficient: str, queries: int, runs: int | None) -> bool:
     """Return whether coverage was off in the grid cell nearest to a real one, or the case lies outside of the grid.
 
-    Args:
-        level: ``query``, ``within-query`` or ``system``.
-        coefficient: its name.
-        queries: how many queries went in.
-        runs: how many runs, at system level; None elsewhere.
+    The number of runs counts at system level, and is None elsewhere.
     """
     at = None if runs is None else _nearest(runs, _RUNS)
     return queries < _QUERIES[0] / 2 or (level, coefficient, at, _nearest(queries, _QUERIES)) in OFF

@@ -36,11 +36,6 @@ def same_by_construction(
     A utility label is the quality of the answer from one document. With the answers' own LLM, prompt and metric the
     answer from the top 1 is that very answer: P@1 and Success@1 are the outcome and all other measures of depth 1 a
     function of it and the pool.
-
-    Args:
-        needs: what each labeling needs, by name.
-        answering: how each model's answers were had, by the name in the quality table.
-        metrics: the answer metrics of the quality table.
     """
     return {
         (labeling, model, metric)
@@ -63,13 +58,7 @@ def kinship(need: Needs, how: Answering) -> str:
 
 
 def shared(need: Needs, how: Answering | None, metric: str) -> str:
-    """Return what a labeling shares with the outcome, in words, at every depth; "" for nothing.
-
-    Args:
-        need: what the labeling needs and sees.
-        how: how the answers were had; None where nobody said.
-        metric: the answer metric.
-    """
+    """Return what a labeling shares with the outcome, in words, at every depth; "" for nothing."""
     parts = []
     if how is not None:
         kin = kinship(need, how)

@@ -5,7 +5,7 @@ Each yields, for every labeling of a panel, the coefficients on the data and on 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -146,20 +146,12 @@ class Estimate:
 def estimates(
     panel: Panel, level: str, resamples: Resamples, names: tuple[str, ...] = COEFFICIENTS
 ) -> Iterator[Estimate]:
-    """Yield the estimates of all labelings of a panel at a level.
+    """Return the estimates of all labelings of a panel at a level, one of `LEVELS`.
 
-    Args:
-        panel: what is compared.
-        level: one of `LEVELS`.
-        resamples: of the queries.
-        names: the first so many of `COEFFICIENTS`; at system level there are more where there are runs enough.
+    ``names`` are the first so many of `COEFFICIENTS`; at system level there are more where there are runs enough.
     """
-    by_level: dict[str, Callable[[Panel, Resamples, tuple[str, ...]], Iterator[Estimate]]] = {
-        "query": _query_level,
-        "within-query": _within_query_level,
-        "system": _system_level,
-    }
-    return by_level[level](panel, resamples, names)
+    of_level = {"query": _query_level, "within-query": _within_query_level, "system": _system_level}[level]
+    return of_level(panel, resamples, names)
 
 
 def paired_draws(first: Estimate, second: Estimate, resamples: Resamples) -> Floats:

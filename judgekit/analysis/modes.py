@@ -66,16 +66,10 @@ def of_mode(quality: pd.DataFrame, mode: str | None = None) -> pd.DataFrame:
 def by_mode(
     quality: pd.DataFrame, cell: Primary, collector: Callable[[pd.DataFrame], Collector], confidence: float
 ) -> Modes | None:
-    """Compare each mode of answering as the comparison compares its own, and with that one.
+    """Compare each mode of answering as the comparison compares its own, and with that one, the mode of the cell.
 
-    Args:
-        quality: the answers of two modes or more, columns of `QUALITY` with ``mode``.
-        cell: the primary cell; its mode is what the others are held against.
-        collector: works out the panels of one mode's quality at the cell's metric, model and depth.
-        confidence: of the intervals of differences.
-
-    Returns:
-        None where no question has a value in all modes.
+    The ``collector`` works out the panels of one mode's quality at the cell's metric, model and depth. None where no
+    question has a value in all modes.
 
     Raises:
         DataError: a column is missing.

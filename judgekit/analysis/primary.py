@@ -84,17 +84,9 @@ def settle(
 ) -> tuple[Primary, list[str]]:
     """Return the primary cell, and sentences on choices that had to be made for the user.
 
-    What is not given: the first metric and model by name, the measure's cutoff or else the largest depth, nDCG at the
-    largest cutoff that answers have, or else the first measure; to choose between runs, where there are two or more.
-
-    Args:
-        inputs: the tables.
-        panels: (measure, metric, model, depth) of all panels.
-        measure: the user's choice or None, as all further ones.
-        metric: as in the quality table.
-        model: as in the quality table.
-        use: one of `USES`.
-        depth: an answer depth.
+    What is not given (None): the first metric and model by name, the measure's cutoff or else the largest depth, nDCG
+    at the largest cutoff that answers have, or else the first measure; to choose between runs, where there are two or
+    more. ``panels`` are (measure, metric, model, depth) of all panels.
 
     Raises:
         UsageError: something chosen is not there, or there is one run and the use is to choose between several.

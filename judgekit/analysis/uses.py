@@ -115,12 +115,18 @@ class Found:
     unknown: Mapping[str, int] = field(default_factory=dict)
 
     @property
+    def leaders(self) -> tuple[str, ...]:
+        """The best labeling and those that cannot be told apart from it; empty where none is shown to beat chance."""
+        if not any(one.guides for one in self.standings):
+            return ()
+        best, *others = (one.labeling for one in self.standings)
+        return (best, *(name for name in others if (best, name) not in self.better))
+
+    @property
     def winner(self) -> str | None:
         """The labeling that is shown to be better than chance and than every other one."""
-        if not self.standings or not self.standings[0].guides or len(self.standings) < 2:
-            return None
-        first, *others = self.standings
-        return first.labeling if all((first.labeling, x.labeling) in self.better for x in others) else None
+        alone = len(self.standings) > 1 and self.standings[0].guides and len(self.leaders) == 1
+        return self.leaders[0] if alone else None
 
 
 @dataclass(frozen=True)
@@ -208,15 +214,10 @@ def series_of(
     resamples: Resamples,
     filled: tuple[Panel, Panel] | None,
 ) -> Iterator[Series]:
-    """Yield the series of estimates, each with its interval over all that missing labels may be.
+    """Yield the series of a panel's estimates of one run, or of the mean over runs.
 
-    Args:
-        found: the estimates of one run, or of the mean over runs.
-        panel: which they are of.
-        level: at which.
-        confidence: of the intervals.
-        resamples: of the queries.
-        filled: the panel with missing labels at their worst and at their best; None where none are missing.
+    Each has its interval over all that missing labels may be: ``filled`` is the panel with them at their worst and at
+    their best, None where none are missing.
     """
     found = list(found)
     ends: list[dict[str, Estimate]] = [
@@ -241,17 +242,9 @@ def find(
     confidence: float,
     enough: Enough,
 ) -> Found:
-    """Return what the labelings are worth for a use.
+    """Return what labelings are worth for a use, given their series and those of controls at its level.
 
-    Args:
-        use: to choose between the runs of a panel, or to find the questions that fail.
-        panel: the scores and the quality of the cell.
-        series: the labelings that take part, at the level of the use.
-        controls: the same for the controls.
-        resamples: of the queries.
-        order: place of each labeling by cost, where it is known.
-        confidence: of everything.
-        enough: what a cheaper labeling must keep.
+    ``order`` is the place of each labeling by cost, where it is known.
     """
     ranked = sorted(series, key=lambda x: (-float(x.estimate.values[0]), x.name))
     differing = queries = min(one.estimate.n for one in series)

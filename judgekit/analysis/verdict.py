@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from judgekit.analysis.controls import CLOSED_BOOK, LENGTH, RETRIEVER, TWIN
 from judgekit.analysis.gain import Gain
@@ -49,10 +49,7 @@ class Verdict(Shown):
     @property
     def leaders(self) -> tuple[str, ...]:
         """The best labeling and those that cannot be told apart from it; empty where none is shown to beat chance."""
-        if not self.found or not any(one.guides for one in self.found.standings):
-            return ()
-        best = self.ranking[0]
-        return (best, *(name for name in self.ranking[1:] if (best, name) not in self.found.better))
+        return self.found.leaders if self.found else ()
 
     @property
     def cheapest(self) -> str | None:
@@ -85,15 +82,10 @@ def decide(
     other: Verdict | None = None,
     obstacle: str = "",
 ) -> Verdict:
-    """Put into words what was found for a use.
+    """Put into words what was found for a use; None where no labeling can be compared.
 
-    Args:
-        found: the figures, None or without labelings where there are none.
-        primary: the cell and the use.
-        excluded: labelings that are left out, with the reason.
-        shares: by labeling what it shares with the outcome, in words.
-        other: the verdict for the other use, which may have another leader.
-        obstacle: a sentence that says why there can be no verdict, or "".
+    ``excluded`` gives the reason by labeling, ``shares`` what each shares with the outcome, in words; the verdict for
+    the ``other`` use may have another leader; an ``obstacle`` says in a sentence why there can be no verdict.
     """
     left_out = tuple(f"{name!r} is excluded: {why}." for name, why in sorted(excluded.items()))
     if found is None or obstacle:
@@ -114,13 +106,10 @@ def decide(
         *_unknown(found),
         *left_out,
     ]
-    verdict = Verdict("", primary, tuple(details), tuple(not_shown), found, dict(excluded))
-    return replace(verdict, headline=_headline(verdict, other))
+    return Verdict(_headline(found, other), primary, tuple(details), tuple(not_shown), found, dict(excluded))
 
 
-def _headline(verdict: Verdict, other: Verdict | None) -> str:
-    found = verdict.found
-    assert found is not None  # checked by decide
+def _headline(found: Found, other: Verdict | None) -> str:
     best, *rest = found.standings
     if found.use == CHOOSE_RUNS:
         scope = f"these {len(found.runs)} runs; they differ on {found.differing:,} of {found.queries:,} questions"
@@ -132,8 +121,8 @@ def _headline(verdict: Verdict, other: Verdict | None) -> str:
         does = "scores the better-answered one higher"
     others = "".join(f", {one.labeling!r} {_times(one.concordance)}" for one in rest)
     text = f"{start} {best.labeling!r} {does} {_times(best.concordance)} times in 100{others} (chance: 50)"
-    text += _order(verdict)
-    if other is not None and other.leaders and verdict.leaders and other.leaders[0] not in verdict.leaders:
+    text += _order(found)
+    if other is not None and other.leaders and found.leaders and other.leaders[0] not in found.leaders:
         text += (
             f". For the other use, to {'find the questions that fail' if found.use == CHOOSE_RUNS else 'choose runs'},"
             f" {other.leaders[0]!r} leads instead"
@@ -141,25 +130,22 @@ def _headline(verdict: Verdict, other: Verdict | None) -> str:
     return text + "."
 
 
-def _order(verdict: Verdict) -> str:
+def _order(found: Found) -> str:
     """Say which labelings are told apart, as the end of the headline."""
-    found = verdict.found
-    assert found is not None  # checked by decide
     best, *rest = found.standings
     if not any(one.guides for one in found.standings):
         return "; none is shown to be better than chance"
     if not rest:
-        return "" if best.guides else "; it is not shown to be better than chance"
+        return ""
     if found.winner:
         return f"; {best.labeling!r} is better than all others"
     if found.use == CHOOSE_RUNS and found.differing < MIN_DIFFERING:
         return f"; fewer than {MIN_DIFFERING} such questions cannot tell them apart"
-    behind = [one.labeling for one in rest if (best.labeling, one.labeling) in found.better]
-    together = [name for name in verdict.leaders if name != best.labeling]
+    behind = [one.labeling for one in rest if one.labeling not in found.leaders]
     if not behind:
         return "; they cannot be told apart"
     is_behind = f"{names(behind)} {'is' if len(behind) == 1 else 'are'} behind"
-    return f"; {is_behind}{', the rest cannot be told apart' if together else ''}"
+    return f"; {is_behind}{', the rest cannot be told apart' if len(found.leaders) > 1 else ''}"
 
 
 def _choosing(found: Found, primary: Primary) -> Iterator[str]:

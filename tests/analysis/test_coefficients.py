@@ -6,7 +6,6 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from judgekit.analysis.coefficients import Target, attainable_tau_b, coefficients
-from judgekit.errors import DataError
 
 
 def resampled(scores, quality, weights):
@@ -96,10 +95,3 @@ def test_reversing_the_scores_reverses_every_coefficient():
     up, down = Target(y).coefficients(x)[:, 0], Target(y).coefficients(-x)[:, 0]
     assert up[0] == pytest.approx(1 - down[0], abs=1e-15)
     assert up[1:] == pytest.approx(-down[1:], abs=1e-15)
-
-
-def test_values_that_cannot_be_compared_are_a_sentence():
-    with pytest.raises(DataError, match="finite"):
-        coefficients([1.0, np.nan], [0, 1])
-    with pytest.raises(DataError, match="shape"):
-        coefficients([1.0, 2.0], [0, 1, 1])
