@@ -185,12 +185,8 @@ class Inputs:
         score = score[score["run"] != ALL]
         spellings = set(score["measure"].unique())
         measures = None if measures is None else [spelled_as(measure, spellings) for measure in measures]
-        for column, wanted, option in (
-            ("labeling", labelings, "labelings"),
-            ("run", runs, "runs"),
-            ("measure", measures, "measures"),
-        ):
-            score = _keep(score, column, wanted, option, "score")
+        for column, wanted in (("labeling", labelings), ("run", runs), ("measure", measures)):
+            score = _keep(score, column, wanted, "score")
         cutoffs = {cutoff_of(measure) for measure in score["measure"].unique()} - {None}
         answer = completed(quality, set(score["run"].unique()), depths or {int(k) for k in cutoffs if k})
         warnings += [
@@ -207,20 +203,21 @@ class Inputs:
         else:
             answer = answer[answer["query_id"] != ALL]
         answer = _some_rows(answer, "quality")
-        for column, wanted, option in (("metric", metrics, "metrics"), ("model", models, "models")):
-            answer = _keep(answer, column, wanted, option, "quality")
-        answer = _statuses(answer)
+        for column, wanted in (("metric", metrics), ("model", models)):
+            answer = _keep(answer, column, wanted, "quality")
+        answer = _where_ok(answer)
         if means:
-            answer = _statuses(_over_queries(answer, ("run", "depth", "model", "metric")))
+            answer = _over_queries(answer, ("run", "depth", "model", "metric"))
         closed = answer[(answer["depth"] == 0) & (answer["run"] == ALL)]
         answer = answer[answer["run"] != ALL]
         if answer.empty:
             raise DataError(
                 "the quality table has no row about a run at a depth of at least 1, so there is nothing to predict"
             )
-        both = {"scores": score, "quality": answer}
-        shared, queries = _shared(both, "run", warnings, runs), _shared(both, "query_id", warnings)
-        score, answer = both["scores"], both["quality"]
+        shared = _shared(score, answer, "run", warnings, runs)
+        score, answer = (table[table["run"].isin(shared)] for table in (score, answer))
+        queries = _shared(score, answer, "query_id", warnings)
+        score, answer = (table[table["query_id"].isin(queries)] for table in (score, answer))
         names = tuple(sorted(set(score["labeling"].unique())))
         axes = (("labeling", names), ("run", shared), ("query_id", queries))
         coded: dict[str, Floats] = {}
@@ -341,27 +338,24 @@ def _some_rows(table: pd.DataFrame, name: str) -> pd.DataFrame:
     return table
 
 
-def _keep(frame: pd.DataFrame, column: str, wanted: Collection[str] | None, option: str, name: str) -> pd.DataFrame:
+def _keep(frame: pd.DataFrame, column: str, wanted: Collection[str] | None, name: str) -> pd.DataFrame:
     if wanted is None:
         return frame
     have = set(frame[column].unique())
     for value in wanted:
         if value not in have:
-            raise UsageError(f"{option}: {not_among(f'{column} of the {name} table', value, sorted(have))}")
+            raise UsageError(f"{column}s: {not_among(f'{column} of the {name} table', value, sorted(have))}")
     return frame[frame[column].isin(list(wanted))]
 
 
-def _statuses(answer: pd.DataFrame) -> pd.DataFrame:
-    """Give every row a status, where it has none by its value; what is not ok is undefined."""
-    by_value = np.where(answer["value"].notna(), Status.OK.value, Status.FAILED.value)
+def _where_ok(answer: pd.DataFrame) -> pd.DataFrame:
+    """Return quality whose values are undefined where the status says so."""
     if "status" not in answer.columns:
-        return answer.assign(status=by_value)
-    known = {s.value for s in Status}
-    status = answer["status"].where(answer["status"] != "", pd.Series(by_value, index=answer.index))
-    unknown = sorted(set(status) - known)
+        return answer
+    unknown = sorted(set(answer["status"]) - {"", *Status})
     if unknown:
-        raise DataError(f"the quality table: {not_among('status', unknown[0], sorted(known))}")
-    return answer.assign(status=status, value=answer["value"].where(status == Status.OK.value))
+        raise DataError(f"the quality table: {not_among('status', unknown[0], sorted(Status))}")
+    return answer.assign(value=answer["value"].where(answer["status"].isin(["", Status.OK.value])))
 
 
 def _numbers(rows: pd.DataFrame, column: str) -> Floats:
@@ -369,28 +363,26 @@ def _numbers(rows: pd.DataFrame, column: str) -> Floats:
 
 
 def _shared(
-    tables: dict[str, pd.DataFrame], column: str, warnings: list[str], asked: Collection[str] | None = None
+    scores: pd.DataFrame, quality: pd.DataFrame, column: str, warnings: list[str], asked: Collection[str] | None = None
 ) -> list[str]:
-    """Keep of both tables what both are about, in place, and return it; a warning says what only one of them has.
+    """Return what both tables are about; a warning says what only one of them has.
 
     Raises:
         DataError: they have nothing in common.
     """
     one, several = ("run", "runs") if column == "run" else ("query", "queries")
-    have = {what: set(table[column].unique()) for what, table in tables.items()}
-    (scores, found), (quality, other) = have.items()
+    found, other = set(scores[column].unique()), set(quality[column].unique())
     common = sorted(found & other)
     if not common:
         raise DataError(
-            f"no {one} has both {scores} and {quality}: the {scores} are about {_some(found)}, the {quality} is about"
+            f"no {one} has both scores and quality: the scores are about {_some(found)}, the quality is about"
             f" {_some(other)}"
         )
-    for what, lacking in ((scores, quality), (quality, scores)):
-        alone = sorted(have[what].intersection(asked or have[what]) - set(common))
+    for have, what, lacking in ((found, "scores", "quality"), (other, "quality", "scores")):
+        alone = sorted(have.intersection(asked or have) - set(common))
         if alone:
             noun = f"{len(alone)} {one if len(alone) == 1 else several}"
             warnings.append(f"{noun} with {what} but no {lacking} ({_some(alone)}) excluded.")
-        tables[what] = tables[what][tables[what][column].isin(common)]
     return common
 
 

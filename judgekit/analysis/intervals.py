@@ -205,7 +205,7 @@ def better_than(
     freedom: npt.NDArray[np.int64],
     enough: npt.NDArray[np.bool_],
     best: tuple[Floats, Floats] | None = None,
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+) -> npt.NDArray[np.bool_]:
     """Say which labelings are better than which: one bound for all pairs, from the largest of their t (max-t).
 
     Args:
@@ -217,33 +217,21 @@ def better_than(
         enough: whether there are queries enough for a claim about a pair, shape (L, L).
         best: where labels are missing, the estimates and draws of a rival at its best; the others are then those at
             their worst.
-
-    Returns:
-        Whether the first of a pair is shown to be better than the second, all claims holding together, and whether
-        both make the same decisions in every resample; shape (L, L) each.
     """
-    from scipy.special import ndtr
+    from scipy.special import ndtr, stdtrit
 
     first, second = np.nonzero(~np.eye(len(values), dtype=np.bool_))
     rivals, moved_rivals = best or (values, draws)
-    gap = values[first] - rivals[second]
-    moved = draws[first] - moved_rivals[second]
-    usable = np.isfinite(moved).all(axis=0)
-    moved = moved[:, usable]
-    same = np.zeros((len(values), len(values)), np.bool_)
-    better = same.copy()
-    if not len(first) or not usable.any():
-        return better, same
+    gap, moved = values[first] - rivals[second], draws[first] - moved_rivals[second]
+    moved = moved[:, np.isfinite(moved).all(axis=0)]
+    better = np.zeros(enough.shape, np.bool_)
+    if not moved.size:
+        return better
     error = moved.std(axis=1, ddof=1)
-    still = error <= 1e-12
-    same[first[still], second[still]] = True
-    if not still.all():
-        live = np.flatnonzero(~still)
-        largest = (np.abs(moved[live] - gap[live, None]) / error[live, None]).max(axis=0)
-        critical = float(np.quantile(largest, confidence))
-        for pair in live.tolist():
-            a, b = int(first[pair]), int(second[pair])
-            bound = t_quantile(float(ndtr(critical)), int(freedom[a, b]) + 1)
-            if enough[a, b] and gap[pair] / (error[pair] * np.sqrt(n / (n - 1))) > bound:
-                better[a, b] = True
-    return better, same & same.T
+    # Two that make the same decisions in every resample are not told apart, and no other pair's bound is about them.
+    first, second, gap, moved, error = (each[error > 1e-12] for each in (first, second, gap, moved, error))
+    if len(first):
+        critical = float(np.quantile((np.abs(moved - gap[:, None]) / error[:, None]).max(axis=0), confidence))
+        bound = stdtrit(np.maximum(freedom[first, second], 1), ndtr(critical))
+        better[first, second] = enough[first, second] & (gap / (error * np.sqrt(n / (n - 1))) > bound)
+    return better

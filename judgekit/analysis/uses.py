@@ -94,7 +94,6 @@ class Found:
         runs: the runs that it is about.
         standings: the labelings that take part, the best first.
         better: ``(a, b)`` for every labeling a that is shown to be better than b; all claims hold together.
-        same: pairs that decide alike in every resample.
         needed: for labelings that the best is not told apart from, how many queries would do it with power .8 if the
             difference seen is the true one, as a range; None where the range has no end.
         gains: what choosing is worth (choose-runs only).
@@ -108,7 +107,6 @@ class Found:
     runs: tuple[str, ...]
     standings: tuple[Standing, ...]
     better: frozenset[tuple[str, str]] = frozenset()
-    same: frozenset[tuple[str, str]] = frozenset()
     needed: Mapping[str, tuple[int, int] | None] = field(default_factory=dict)
     gains: Gains | None = None
     controls: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
@@ -148,8 +146,8 @@ class Series:
     best: Estimate
 
 
-def _claims(series: Sequence[Series], confidence: float, minority: int | None) -> tuple[Bools, Bools]:
-    """Say which series is better than which, and which are the same, from the draws of their concordance."""
+def _claims(series: Sequence[Series], confidence: float, minority: int | None) -> Bools:
+    """Say which series is better than which, from the draws of their concordance."""
     size = len(series)
     n = min(one.worst.units for one in series)
     grouped = n < min(one.worst.n for one in series)
@@ -260,15 +258,13 @@ def find(
         worth = Gains(by_answers, attainable_gain(quality, weights), confidence, enough, *chosen)
     else:
         minority = _minority(panel, [one.estimate.labeling for one in series])
-    better, same = (
-        frozenset((ranked[a].name, ranked[b].name) for a, b in np.argwhere(pairs))
-        for pairs in _claims(ranked, confidence, minority)
-    )
+    claims = np.argwhere(_claims(ranked, confidence, minority))
+    better = frozenset((ranked[a].name, ranked[b].name) for a, b in claims)
     standings = []
     for one in ranked:
         # All controls are beside a labeling, but another labeling's twin.
         mine = [c for c in controls if not c.name.startswith(TWIN) or c.name == TWIN + one.name]
-        beats = {c.name: bool(_claims([one, c], confidence, minority)[0][0, 1]) for c in mine}
+        beats = {c.name: bool(_claims([one, c], confidence, minority)[0, 1]) for c in mine}
         value, place = float(one.estimate.values[0]), order.get(one.name)
         tau_b, gain = one.estimate.value("tau_b"), gains.get(one.name)
         standings.append(Standing(one.name, value, one.low, one.high, tau_b, gain, place, beats))
@@ -280,7 +276,6 @@ def find(
         panel.runs,
         tuple(standings),
         better,
-        same,
         needed={other.name: _needed(ranked[0], other, queries, confidence) for other in open_},
         gains=worth,
         controls={c.name: (float(c.estimate.values[0]), c.low, c.high) for c in controls},
