@@ -145,10 +145,10 @@ class Collector:
             # Against the outcome itself there is nothing to test, and a family that held it would be too large.
             tested = [not any(self.flagger.is_outcome(panel, panel.labelings[e.labeling]) for e in p) for p in pairs]
             alone = level == "query" and run != ALL
-            between = [self._between(panel, *pair) if alone else {} for pair in pairs]
+            by_formula = [self._by_formula(panel, *pair) if alone else {} for pair in pairs]
             for name in gaps[0] if gaps else ():
                 family = holm([gap[name].p if test else math.nan for gap, test in zip(gaps, tested, strict=True)])
-                for (a, b), found_gaps, adjusted, each in zip(pairs, gaps, family, between, strict=True):
+                for (a, b), found_gaps, adjusted, tests in zip(pairs, gaps, family, by_formula, strict=True):
                     gap = found_gaps[name]
                     row = {
                         "first": panel.labelings[a.labeling],
@@ -163,15 +163,19 @@ class Collector:
                         "p_holm": adjusted,
                         "n": a.n,
                     }
-                    if alone and name in ("rho", "r"):
-                        row |= _by_formula(a, b, name, each[name])
-                    self.differences.append(row)
+                    self.differences.append(row | tests.get(name, {}))
 
-    def _between(self, panel: Panel, one: Estimate, other: Estimate) -> dict[str, float]:
-        """Return the coefficients of two labelings' scores of one run with each other."""
+    def _by_formula(self, panel: Panel, one: Estimate, other: Estimate) -> dict[str, dict[str, object]]:
+        """Return Williams' t and Steiger's z on one run, where the two's own correlation matters too, for rho and r."""
         row = panel.runs.index(one.run)
         where = panel.defined(one.labeling)[row]
-        return coefficients(*(panel.scores[each.labeling, row, where] for each in (one, other)))
+        between = coefficients(*(panel.scores[each.labeling, row, where] for each in (one, other)))
+        found: dict[str, dict[str, object]] = {}
+        for name in ("rho", "r"):
+            correlations = one.value(name), other.value(name), between[name]
+            (t, p), (z, q) = williams(*correlations, one.n), steiger(*correlations, one.n)
+            found[name] = {"williams_t": t, "williams_p": p, "steiger_z": z, "steiger_p": q}
+        return found
 
     def verdicts(
         self, costs: pd.DataFrame, shares: Mapping[str, str], model: str, *, obstacle: str, incomparable: str
@@ -267,34 +271,30 @@ class Collector:
     def looks(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return significance fidelity, and the best runs only, per labeling of the primary cell."""
         fidelity, tops = [pd.DataFrame(columns=["labeling"])], [pd.DataFrame(columns=["labeling"])]
-        panel, _ = self.primary.get(self.cell.model, (None, {}))
-        if panel is not None and len(panel.runs) > 2:
-            for index in panel.joint:
-                name = panel.labelings[index]
-                where = panel.defined(index).all(axis=0)
-                if name in self.controls or where.sum() < 2:
-                    continue
-                scores, quality = panel.scores[index][:, where], panel.quality[:, where]
-                found = significance_fidelity(scores, quality, self.confidence, self.resamples.seed)
-                fidelity.append(found.assign(labeling=name))
-                if len(panel.runs) >= MIN_RUNS_TOP:
-                    best = top_runs(scores, quality, self.resamples.weights[where], self.confidence)
-                    tops.append(best.assign(labeling=name))
+        panel, _ = self.primary[self.cell.model]
+        for index in panel.joint if len(panel.runs) > 2 else ():
+            name, where = panel.labelings[index], panel.defined(index).all(axis=0)
+            if name in self.controls or where.sum() < 2:
+                continue
+            scores, quality = panel.scores[index][:, where], panel.quality[:, where]
+            found = significance_fidelity(scores, quality, self.confidence, self.resamples.seed)
+            fidelity.append(found.assign(labeling=name))
+            if len(panel.runs) >= MIN_RUNS_TOP:
+                best = top_runs(scores, quality, self.resamples.weights[where], self.confidence)
+                tops.append(best.assign(labeling=name))
         return pd.concat(fidelity, ignore_index=True), pd.concat(tops, ignore_index=True)
 
     def cases(self) -> pd.DataFrame:
         """Return how scores and quality of the primary cell fall together, per labeling."""
-        panel, _ = self.primary.get(self.cell.model, (None, {}))
-        found = [pd.DataFrame(columns=["labeling", "score", "quality", "n"])]
-        for index, name in enumerate(panel.labelings if panel else ()):
-            if panel is None or name in self.controls or panel.means_only:
-                continue
-            where = panel.defined(index)
-            values = {"score": _steps(panel.scores[index][where]), "quality": _steps(panel.quality[where])}
-            counted = (
-                pd.DataFrame(values).groupby(["score", "quality"], as_index=False).size().rename(columns={"size": "n"})
-            )
-            found.append(counted.assign(labeling=name)[["labeling", "score", "quality", "n"]])
+        panel, _ = self.primary[self.cell.model]
+        columns = ["labeling", "score", "quality", "n"]
+        found = [pd.DataFrame(columns=columns)]
+        for index, name in enumerate(() if panel.means_only else panel.labelings):
+            if name not in self.controls:
+                where = panel.defined(index)
+                values = {"score": _steps(panel.scores[index][where]), "quality": _steps(panel.quality[where])}
+                counted = pd.DataFrame(values).groupby(["score", "quality"], as_index=False).size()
+                found.append(counted.rename(columns={"size": "n"}).assign(labeling=name)[columns])
         return pd.concat([each for each in found if len(each)] or found, ignore_index=True)
 
 
@@ -304,11 +304,3 @@ def _steps(values: Floats) -> Floats:
         return values
     step = np.digitize(values, np.linspace(values.min(), values.max(), 11)[1:-1])
     return np.asarray((np.bincount(step, values) / np.maximum(np.bincount(step), 1))[step])
-
-
-def _by_formula(one: Estimate, other: Estimate, name: str, between: float) -> dict[str, object]:
-    """Return Williams' t and Steiger's z for one run, where the correlation of the two with each other matters too."""
-    correlations = one.value(name), other.value(name), between
-    t, p = williams(*correlations, one.n)
-    z, q = steiger(*correlations, one.n)
-    return {"williams_t": t, "williams_p": p, "steiger_z": z, "steiger_p": q}

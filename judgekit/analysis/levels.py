@@ -259,17 +259,17 @@ def _within_query_level(panel: Panel, resamples: Resamples, names: tuple[str, ..
             why = "the quality of all runs is the same on every query"
             yield _none(index, ALL, names, 0, total, size, why)
             continue
-        weights = resamples.weights[where][differ]
+        there = where.copy()
+        there[where] = differ
+        weights = resamples.weights[there]
         counts = weights.sum(axis=0)
         with np.errstate(invalid="ignore", divide="ignore"):
             draws = each[:, differ] @ weights / counts
         best = np.sort(scores[:, differ], axis=0), np.sort(quality[:, differ], axis=0)
         attainable = float(within_queries(*best, names)[1].mean()) if len(names) > 1 else np.nan
-        places = np.flatnonzero(where)[differ]
-        counted = np.zeros_like(where)
-        counted[places] = True
         known = (each[:, differ].mean(axis=1), draws, n, total, attainable)
-        yield Estimate(index, ALL, names, *known, units=resamples.units(counted), each=(each[0, differ], places))
+        alone = each[0, differ], np.flatnonzero(there)
+        yield Estimate(index, ALL, names, *known, units=resamples.units(there), each=alone)
 
 
 def _system_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) -> Iterator[Estimate]:
