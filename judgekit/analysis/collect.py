@@ -242,14 +242,14 @@ class Collector:
             scores[CLOSED_BOOK] = known
         if not scores:
             return
-        where = np.all([panel.defined(one.estimate.labeling) for one in taking], axis=0)
-        control, run = question_only(panel, where, scores), taking[0].estimate.run
+        first = taking[0].estimate
+        control = question_only(panel, panel.defined(first.labeling), scores)
         # A labeling at its worst is compared on more questions than have all labels.
         again = question_only(filled[0], filled[0].defined(0), scores) if filled else None
         found = [
             each
             for each in estimates(control, "query", self.resamples, ("concordance",))
-            if each.run == run and (not each.reason or control.labelings[each.labeling] == CLOSED_BOOK)
+            if each.run == first.run and (not each.reason or control.labelings[each.labeling] == CLOSED_BOOK)
         ]
         both = (again, again) if again else None
         yield from series_of(found, control, "query", self.confidence, self.resamples, both)
@@ -273,7 +273,7 @@ class Collector:
         fidelity, tops = [pd.DataFrame(columns=["labeling"])], [pd.DataFrame(columns=["labeling"])]
         panel, _ = self.primary[self.cell.model]
         for index in panel.joint if len(panel.runs) > 2 else ():
-            name, where = panel.labelings[index], panel.defined(index).all(axis=0)
+            name, where = panel.labelings[index], panel.complete(index)
             if name in self.controls or where.sum() < 2:
                 continue
             scores, quality = panel.scores[index][:, where], panel.quality[:, where]

@@ -72,16 +72,15 @@ def frontier(costs: pd.DataFrame, verdict: Verdict) -> pd.DataFrame:
         frontier``.
     """
     standings = verdict.found.standings if verdict.found else ()
-    rows = [(one.labeling, one.concordance, one.low, one.high) for one in standings]
-    frame = pd.DataFrame(rows, columns=["labeling", "concordance", "ci_low", "ci_high"]).astype({"labeling": "str"})
-    frame = frame.merge(costs, on="labeling", how="left")
-    order = cost_order(frame)
-    rank = frame["labeling"].map(order).astype("float64")
+    rows = [(one.labeling, one.concordance, one.low, one.high, one.order) for one in standings]
+    frame = pd.DataFrame(rows, columns=["labeling", "concordance", "ci_low", "ci_high", "rank"])
+    frame = frame.astype({"labeling": "str", "rank": "float64"}).merge(costs, on="labeling", how="left")
+    rank = frame["rank"]
     best = [
         bool(np.isfinite(r)) and not ((rank <= r) & (frame["concordance"] > value)).any()
         and not ((rank < r) & (frame["concordance"] >= value)).any()
         for r, value in zip(rank, frame["concordance"], strict=True)
     ]  # fmt: skip
-    frame = frame.assign(frontier=best, _rank=rank.fillna(np.inf))
-    frame = frame.sort_values(["_rank", "concordance", "labeling"], ascending=[True, False, True], ignore_index=True)
+    frame = frame.assign(frontier=best)
+    frame = frame.sort_values(["rank", "concordance", "labeling"], ascending=[True, False, True], ignore_index=True)
     return frame[["labeling", *COSTS.optional, "concordance", "ci_low", "ci_high", "frontier"]]

@@ -84,6 +84,10 @@ class Panel:
         among = self.joint if labeling in self.joint else (labeling,)
         return np.asarray(self.asked & np.isfinite(self.scores[list(among)]).all(axis=0))
 
+    def complete(self, labeling: int) -> Bools:
+        """On which queries a labeling is looked at on every run, shape (Q,)."""
+        return np.asarray(self.defined(labeling).all(axis=0))
+
     @cached_property
     def bounds(self) -> tuple[Floats, Floats] | None:
         """The lowest and the highest that the scores may be, shape (L, R, Q); None where all are known.

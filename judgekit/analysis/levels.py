@@ -237,16 +237,11 @@ def _mean(found: Sequence[Estimate], where: npt.NDArray[np.bool_], resamples: Re
     return Estimate(first.labeling, ALL, first.names, mean_value, mean, n, n, best, units=units, margins=parts)
 
 
-def _complete(panel: Panel, index: int) -> npt.NDArray[np.bool_]:
-    """Return on which queries every run has a score and quality, shape (Q,)."""
-    return np.asarray(panel.defined(index).all(axis=0))
-
-
 def _within_query_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) -> Iterator[Estimate]:
     """Yield the mean over queries, of those on which some runs differ in quality, of each query's coefficients."""
     size = resamples.weights.shape[1]
     for index in range(len(panel.labelings)):
-        where = _complete(panel, index)
+        where = panel.complete(index)
         total = int(where.sum())
         scores, quality = panel.scores[index][:, where], panel.quality[:, where]
         if not total:
@@ -277,7 +272,7 @@ def _system_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) ->
     runs, size = len(panel.runs), resamples.weights.shape[1]
     names = (*names, *TOP_HEAVY) if runs >= TOP_HEAVY_RUNS else names
     for index in range(len(panel.labelings)):
-        where = _complete(panel, index)
+        where = panel.complete(index)
         n = int(where.sum())
         least = 1 if panel.means_only else 2
         if n < least or runs < 2:

@@ -8,7 +8,7 @@ may be worth nothing for the first.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -146,13 +146,15 @@ class Series:
     best: Estimate
 
 
-def _claims(series: Sequence[Series], confidence: float, minority: int | None) -> Bools:
+def _claims(series: Sequence[Series], confidence: float) -> Bools:
     """Say which series is better than which, from the draws of their concordance."""
     size = len(series)
     n = min(one.worst.units for one in series)
     grouped = n < min(one.worst.n for one in series)
     freedom, enough = np.full((size, size), n - 1), np.full((size, size), not grouped or n >= MIN_DIFFERING)
-    if minority is not None:
+    if series[0].estimate.margins:
+        # The queries of the rarer outcome tell, and all series have the same ones.
+        minority = int(np.mean([each.minority for each, _ in series[0].estimate.margins]))
         freedom[:] = min(max(minority, 2), n) - 1
         enough &= minority >= MIN_EACH_SIDE
     else:
@@ -246,9 +248,9 @@ def find(
     """
     ranked = sorted(series, key=lambda x: (-float(x.estimate.values[0]), x.name))
     differing = queries = min(one.estimate.n for one in series)
-    minority, gains, worth = None, dict[str, Gain](), None
+    gains, worth = dict[str, Gain](), None
     if use == CHOOSE_RUNS:
-        where = np.all([panel.defined(one.estimate.labeling).all(axis=0) for one in series], axis=0)
+        where = panel.complete(ranked[0].estimate.labeling)
         queries = int(where.sum())
         gains = {one.name: _gain(panel, one.estimate.labeling, where, resamples) for one in series}
         quality, weights = panel.quality[:, where], resamples.weights[where]
@@ -256,15 +258,13 @@ def find(
         places = sorted((place, -gains[name].value, name) for name, place in order.items() if name in gains)
         chosen = cheapest({name: gains[name] for *_, name in places}, resamples.units(where), enough, confidence)
         worth = Gains(by_answers, attainable_gain(quality, weights), confidence, enough, *chosen)
-    else:
-        minority = _minority(panel, [one.estimate.labeling for one in series])
-    claims = np.argwhere(_claims(ranked, confidence, minority))
+    claims = np.argwhere(_claims(ranked, confidence))
     better = frozenset((ranked[a].name, ranked[b].name) for a, b in claims)
     standings = []
     for one in ranked:
         # All controls are beside a labeling, but another labeling's twin.
         mine = [c for c in controls if not c.name.startswith(TWIN) or c.name == TWIN + one.name]
-        beats = {c.name: bool(_claims([one, c], confidence, minority)[0, 1]) for c in mine}
+        beats = {c.name: bool(_claims([one, c], confidence)[0, 1]) for c in mine}
         value, place = float(one.estimate.values[0]), order.get(one.name)
         tau_b, gain = one.estimate.value("tau_b"), gains.get(one.name)
         standings.append(Standing(one.name, value, one.low, one.high, tau_b, gain, place, beats))
@@ -297,16 +297,3 @@ def _gain(panel: Panel, labeling: int, where: Bools, resamples: Resamples) -> Ga
     low, high = bounds
     there = np.asarray((panel.asked & np.isfinite(low[list(panel.joint)]).all(axis=0)).all(axis=0))
     return replace(found, ends=(of(low, there, high), of(high, there, low)))
-
-
-def _minority(panel: Panel, labelings: Collection[int]) -> int:
-    """Return how many queries have the rarer outcome, in the mean over runs; for graded quality, half of them."""
-    where = np.all([panel.defined(index) for index in labelings], axis=0)
-    rare = []
-    for quality, there in zip(panel.quality, where, strict=True):
-        _, counts = np.unique(quality[there], return_counts=True)
-        if len(counts) > 1:
-            n = int(counts.sum())
-            pairs = (n * n - int((counts**2).sum())) / 2
-            rare.append((n - np.sqrt(max(n * n - 4 * pairs, 0))) / 2)
-    return int(np.mean(rare)) if rare else 0
