@@ -11,7 +11,7 @@ import pandas as pd
 
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES
 from judgekit.data.files import write_atomic
-from judgekit.report.charts import CHANCE, IN_WORDS, Dot, dot, places, rows_of_dots
+from judgekit.report.charts import IN_WORDS, Dot, dot, places, rows_of_dots
 from judgekit.report.erag_tables import per_run_rows, table_1
 from judgekit.report.figures import Figure
 from judgekit.report.grids import HEADLINE, at_primary, records
@@ -56,7 +56,7 @@ def _figures(found: Mapping[str, Results], use: str) -> Iterator[Figure]:
         some = dict(panels[place : place + _AT_ONCE])
         title = f"{IN_WORDS[use]}: how often the better answer has the higher score"
         caption = f"{IN_WORDS[use]}: concordance in the primary cell of each (0.5 is chance), with its interval."
-        yield rows_of_dots(f"{use}-{place}", title, caption, some, _names(found), "concordance", CHANCE)
+        yield rows_of_dots(f"{use}-{place}", title, caption, some, _names(found))
 
 
 def _dots(results: Results, use: str) -> list[Dot]:

@@ -42,6 +42,8 @@ __all__ = [
 ]
 
 CHANCE: Final = 0.5
+AROUND_CHANCE: Final = (CHANCE - 0.02, CHANCE + 0.1)
+"""What every axis of concordances holds."""
 IN_WORDS: Final = {
     CHOOSE_RUNS: "To choose between retrievers",
     FIND_QUESTIONS: "To find the questions that fail",
@@ -52,7 +54,7 @@ LEFT, RIGHT = 64.0, WIDTH - 16
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One point of a series: where it stands, its value and interval, whether it takes no part, and a word on it."""
+    """One point of a series: where it stands, its value and interval, whether it is excluded, and a word on it."""
 
     series: str
     at: float
@@ -136,7 +138,7 @@ def _data(panels: Series, across: str, value: str, panel: str = "use") -> pd.Dat
 
 
 def _values(dots: Iterable[Dot]) -> list[float]:
-    return [v for d in dots for v in (d.value, d.low, d.high) if math.isfinite(v)]
+    return [v for d in dots for v in (d.value, d.low, d.high)]
 
 
 def _panels(panels: Series, left: float, right: float, gap: float = 28.0) -> Iterator[tuple[float, float, str]]:
@@ -163,10 +165,8 @@ def _names(names: Sequence[str], top: float, step: float) -> tuple[float, list[M
     return left, [tag("text", svg.cut(n, 28), tag("title", n), x=left - 12, y=y, class_="end") for n, y in places]
 
 
-def rows_of_dots(
-    name: str, title: str, caption: str, panels: Series, order: Mapping[str, int], axis: str, chance: float = math.nan
-) -> Figure:
-    """Return a figure with a row for each labeling and its dot with interval in each panel, the best first.
+def rows_of_dots(name: str, title: str, caption: str, panels: Series, order: Mapping[str, int]) -> Figure:
+    """Return concordances as a row for each labeling with its dot and interval in each panel, the best first.
 
     A dot whose ``word`` is not empty is one of several behind the others, drawn as a stroke below.
     """
@@ -177,10 +177,10 @@ def rows_of_dots(
     top = 24.0
     bottom = top + 38 * len(names)
     left, body = _names(names, top, 38)
-    held = _values(every) + ([chance - 0.02, chance + 0.1] if math.isfinite(chance) else [])
+    held = [*_values(every), *AROUND_CHANCE]
     for start, end, heading in _panels(panels, left, WIDTH - 20):
-        x = svg.linear(held, start, end - 56, **({"floor": 0.0, "ceiling": 1.0} if math.isfinite(chance) else {}))
-        body += [_title(start, heading), svg.across(x, top, bottom, axis, chance=chance)]
+        x = svg.linear(held, start, end - 56, floor=0.0, ceiling=1.0)
+        body += [_title(start, heading), svg.across(x, top, bottom, "concordance", chance=CHANCE)]
         for dot in panels[heading]:
             y = top + 38 * names.index(dot.series) + 19
             if not math.isfinite(dot.value):
@@ -193,7 +193,7 @@ def rows_of_dots(
                 body.append(svg.mark((x(dot.value), y), ends, order[dot.series], dot.note, hollow=dot.hollow))
                 body.append(tag("text", number(dot.value), x=end, y=y + 4, class_="end quiet"))
     told = _told({heading: [dot for dot in dots if not dot.word] for heading, dots in panels.items()})
-    return _made(name, title, caption, told, bottom + 44, body, _data(panels, "run", axis))
+    return _made(name, title, caption, told, bottom + 44, body, _data(panels, "run", "concordance"))
 
 
 def _lines(
@@ -204,9 +204,8 @@ def _lines(
     order: Mapping[str, int],
     *,
     x_title: str,
-    y_title: str,
+    y_title: str = "concordance",
     names: Sequence[str] = (),
-    chance: float = math.nan,
     panel: str = "use",
     marked: float | None = None,
     apart: bool = False,
@@ -217,12 +216,13 @@ def _lines(
     """
     every = [d for dots in panels.values() for d in dots]
     top, bottom = 26.0, 300.0
-    held = [chance - 0.02, chance + 0.1] if math.isfinite(chance) else [0.0]
+    concordance = y_title == "concordance"
+    held, chance = (AROUND_CHANCE, CHANCE) if concordance else ((0.0,), math.nan)
     series = dict(sorted({d.series: order[d.series] for d in every}.items(), key=lambda item: item[1]))
     body: list[Markup] = []
     for place, (start, end, heading) in enumerate(_panels(panels, LEFT, RIGHT, 64.0 if apart else 28.0)):
         shown = _values(panels[heading] if apart else every)
-        y = svg.linear([*shown, *held], bottom, top, ceiling=1.0 if math.isfinite(chance) else math.inf)
+        y = svg.linear([*shown, *held], bottom, top, ceiling=1.0 if concordance else math.inf)
         positions, room = sorted({d.at for d in every}), min(40.0, (end - start) / 8)
         x = svg.bands(names, start, end) if names else svg.logarithmic(positions, start + room, end - room, positions)
         body += [_title(start, heading), svg.across(x, top, bottom, x_title, grid=False)]
@@ -257,7 +257,7 @@ def _by_use(results: Results) -> Figure | None:
     )
     caption += " The small strokes are the single runs." * any(d.word for dots in panels.values() for d in dots)
     title = f"How often the better answer has the higher {primary.measure}"
-    return rows_of_dots("by-use", title, caption, panels, places(results), "concordance", CHANCE)
+    return rows_of_dots("by-use", title, caption, panels, places(results))
 
 
 def _against_k(results: Results) -> Figure | None:
@@ -273,7 +273,7 @@ def _against_k(results: Results) -> Figure | None:
     caption = f"{at_depth(measure, None)} at each k: the questions are answered again from the top k."
     caption += " Hollow grey points are the outcome by construction." * any(d.hollow for d in every)
     return _lines("against-k", "Concordance against the number of documents", caption, panels, places(results),
-                  x_title="k, documents that the answer is given", y_title="concordance", chance=CHANCE)  # fmt: skip
+                  x_title="k, documents that the answer is given")  # fmt: skip
 
 
 def _best_at_k(results: Results) -> Figure | None:
@@ -297,7 +297,7 @@ def _best_at_k(results: Results) -> Figure | None:
         " flatters; it has no interval, and no verdict rests on it."
     )
     drawn = _lines("best-against-k", "Each labeling's best measure at each k", caption, panels, places(results),
-                   x_title="k, documents that the answer is given", y_title="concordance", chance=CHANCE)  # fmt: skip
+                   x_title="k, documents that the answer is given")  # fmt: skip
     return replace(drawn, data=best)
 
 
@@ -323,7 +323,7 @@ def _against(results: Results, frame: pd.DataFrame, column: str, what: str, capt
     if not panels:
         return None
     return _lines(f"against-{column}", f"Concordance against the {what}", caption, panels, places(results),
-                  x_title=what, y_title="concordance", names=names, chance=CHANCE)  # fmt: skip
+                  x_title=what, names=names)  # fmt: skip
 
 
 def _worth(results: Results) -> tuple[str, dict[str, Dot]]:
@@ -588,9 +588,9 @@ def mean_scores(means: pd.DataFrame) -> Iterator[Figure]:
 
 def spark_range(cells: Iterable[Cell]) -> tuple[float, float]:
     """Return the range on which the small pictures of one table are drawn; chance is in it."""
-    numbers = [v for c in cells for v in (c.value, c.low, c.high) if math.isfinite(v)]
-    low, high, _ = svg.nice([*numbers, CHANCE - 0.02, CHANCE + 0.1], floor=0.0, ceiling=1.0, ticks=6)
-    return low, high
+    numbers = [v for c in cells for v in (c.value, c.low, c.high)]
+    x = svg.linear([*numbers, *AROUND_CHANCE], 0, 330, floor=0.0, ceiling=1.0)
+    return x.low, x.high
 
 
 def spark(cell: Cell, low: float, high: float) -> Markup:

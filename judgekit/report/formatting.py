@@ -109,17 +109,14 @@ def seconds(value: float | None, lower_bound: bool = False) -> str:
     """
     if value is None or math.isnan(value):
         return UNKNOWN
-    return f"{'≥ ' * lower_bound}{_duration(value)}"
-
-
-def _duration(value: float) -> str:
+    whole, minutes = round(value), round(value / 60)
     if value < 59.95:
-        return f"{value:.2f} s" if value < 1 else f"{value:.1f} s"
-    whole = round(value)
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    minutes = round(value / 60)
-    return f"{minutes // 60:,} h {minutes % 60} min"
+        text = f"{value:.2f} s" if value < 1 else f"{value:.1f} s"
+    elif whole < 3600:
+        text = f"{whole // 60} min {whole % 60} s"
+    else:
+        text = f"{minutes // 60:,} h {minutes % 60} min"
+    return f"{'≥ ' * lower_bound}{text}"
 
 
 def clean(text: str) -> str:

@@ -22,7 +22,7 @@ from judgekit.report.figures import Figures
 from judgekit.report.formatting import clean, count, interval, number
 from judgekit.report.grids import records
 from judgekit.report.model import Cost, Facts, LabelingInfo, Results, Spending
-from judgekit.report.svg import tag
+from judgekit.report.svg import join, tag
 
 __all__ = ["figures"]
 
@@ -76,13 +76,11 @@ def _(thing: Comparison) -> Figures:
 
 def _known(name: str, costs: dict[str, Any]) -> LabelingInfo:
     """Return what a table of costs knows of a labeling; one of unknown cost counts as made by people."""
-    known = {column: None if math.isnan(costs.get(column, math.nan)) else costs[column] for column in _COSTS}
-    tokens = [None if value is None else round(value) for value in (known["prompt_tokens"], known["completion_tokens"])]
-    cost = Cost(round(known["requests"] or 0), tokens[0], tokens[1], known["money"])
-    return LabelingInfo(name, "", people=known["requests"] is None, spending=Spending(cost))
-
-
-_COSTS = ("requests", "prompt_tokens", "completion_tokens", "money")
+    columns = ("requests", "prompt_tokens", "completion_tokens", "money")
+    requests, prompt, completion, money = (None if math.isnan(costs.get(c, math.nan)) else costs[c] for c in columns)
+    prompt, completion = (None if value is None else round(value) for value in (prompt, completion))
+    cost = Cost(round(requests or 0), prompt, completion, money)
+    return LabelingInfo(name, "", people=requests is None, spending=Spending(cost))
 
 
 def _worth(comparison: Comparison) -> pd.DataFrame:
@@ -107,9 +105,7 @@ def _(thing: Verdict) -> Figures:
     order = {name: place for place, name in enumerate(sorted(dot.series for dot in dots))}
     title = f"How often the better answer has the higher {thing.primary.measure}"
     caption = f"{thing.primary}: concordance with its interval; 0.5 is chance."
-    drawn = charts.rows_of_dots(
-        "verdict", title, caption, {IN_WORDS[thing.primary.use]: dots}, order, "concordance", charts.CHANCE
-    )
+    drawn = charts.rows_of_dots("verdict", title, caption, {IN_WORDS[thing.primary.use]: dots}, order)
     return Figures([drawn], summary=_sentences(thing.sentences))
 
 
@@ -132,9 +128,9 @@ def _(thing: Evaluation) -> Figures:
 
 
 def _sentences(sentences: tuple[str, ...] | list[str]) -> Markup:
-    first, rest = sentences[:1], sentences[1:]
-    listed = tag("ul", *(tag("li", one) for one in rest)) if rest else ""
-    return Markup("").join([*(tag("p", tag("strong", one)) for one in first), listed])
+    first = [tag("p", tag("strong", one)) for one in sentences[:1]]
+    rest = [tag("ul", *(tag("li", one) for one in sentences[1:]))] if sentences[1:] else []
+    return join([*first, *rest])
 
 
 def _table(frame: pd.DataFrame) -> Markup:

@@ -28,7 +28,6 @@ __all__ = [
     "logarithmic",
     "mark",
     "marker",
-    "nice",
     "tag",
     "text_width",
     "upright",
@@ -147,33 +146,18 @@ class Axis:
         return self.start + (self.scale(value) - self.low) / (self.high - self.low) * (self.end - self.start)
 
 
-def nice(
-    values: Sequence[float], *, floor: float = -math.inf, ceiling: float = math.inf, ticks: int = 5
-) -> tuple[float, float, float]:
-    """Return (low, high, step) of an axis with about ``ticks`` round ticks around the finite values.
-
-    The axis stays within floor and ceiling.
-    """
-    finite = [v for v in values if math.isfinite(v)]
-    low, high = min(finite), max(finite)
-    span = max(high - low, 1e-9)
-    raw = span / ticks
-    power = 10.0 ** math.floor(math.log10(raw))
-    step = next(f * power for f in (1, 2, 2.5, 5, 10) if f * power >= raw * 0.999)
-    low, high = math.floor(low / step) * step, math.ceil(high / step) * step
-    if low == high:
-        low, high = low - step, high + step
-    return max(low, floor), min(high, ceiling), step
-
-
 def linear(
     values: Sequence[float], start: float, end: float, *, floor: float = -math.inf, ceiling: float = math.inf
 ) -> Axis:
-    """Return an axis with round ticks that holds all finite values."""
-    low, high = min(v for v in values if math.isfinite(v)), max(v for v in values if math.isfinite(v))
+    """Return an axis with a round tick about every 55 pixels that holds all finite values within floor and ceiling."""
+    finite = [v for v in values if math.isfinite(v)]
+    low, high = min(finite), max(finite)
     if high - low < 1e-6 * max(abs(low), abs(high), 1):  # as good as one value
-        values = [low - (abs(low) or 1) / 20, high + (abs(high) or 1) / 20]
-    low, high, step = nice(values, floor=floor, ceiling=ceiling, ticks=max(2, round(abs(end - start) / 55)))
+        low, high = low - (abs(low) or 1) / 20, high + (abs(high) or 1) / 20
+    raw = (high - low) / max(2, round(abs(end - start) / 55))
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(f * power for f in (1, 2, 2.5, 5, 10) if f * power >= raw * 0.999)
+    low, high = max(math.floor(low / step) * step, floor), min(math.ceil(high / step) * step, ceiling)
     first = math.ceil(low / step - 1e-9)
     marks = [i * step for i in range(first, math.floor(high / step + 1e-9) + 1)]
     digits = max(0, -math.floor(math.log10(step) + 1e-9)) + f"{step:.1e}".startswith("2.5")

@@ -58,13 +58,6 @@ def test_a_comparison_without_any_value_says_why_everywhere(make_results, outlin
     assert "nan" not in text.lower().split()
 
 
-def test_a_verdict_about_each_labelings_best_measure_marks_no_column(make_results):
-    primary = dataclasses.replace(make_results().primary, measure="")
-    page, text = shown(make_results(primary=primary))
-    assert '<span class="tag">primary</span>' not in page
-    assert "nDCG@5*" not in text
-
-
 def test_unknown_costs_are_a_dash_and_partly_known_ones_a_lower_bound(make_results, outline):
     results = make_results()
     unknown = dataclasses.replace(results.labelings[1], spending=Spending(Cost(4812)))
@@ -159,15 +152,6 @@ def test_no_text_can_leave_an_svg_element_or_attribute(text: str, value: str):
     assert isinstance(made, Markup)
     assert inside.count("<") == 0
     assert made.count('"') == 2
-
-
-@given(st.lists(st.floats(-1, 1), min_size=1), st.integers(2, 10))
-def test_an_axis_holds_all_its_values_and_few_ticks(values: list[float], ticks: int):
-    low, high, step = svg.nice(values, ticks=ticks)
-    assert low <= min(values) + 1e-9
-    assert max(values) - 1e-9 <= high
-    assert step > 0
-    assert (high - low) / step <= 2 * ticks + 3
 
 
 @pytest.mark.parametrize(("cells", "expected"), [(20, "judge(prompt=binary)"), (8, "judge…y)"), (1, "…")])
