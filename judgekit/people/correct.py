@@ -194,7 +194,7 @@ def correct(
         confidence: of the intervals.
 
     Raises:
-        UsageError: a measure is no sum over pairs and queries were judged in part, or too little was judged.
+        UsageError: a measure is not a sum over pairs and queries were judged in part, or too little was judged.
         DataError: the texts are not those that people judged.
     """
     parsed = parse_measures(measures)
@@ -335,7 +335,7 @@ def _by_pairs(
 
 
 def as_quality(collection: Collection, people: People, measures: str | Sequence[object]) -> pd.DataFrame:
-    """Return the scores under people's labels as the quality that machine labelings are held against.
+    """Return the scores under people's labels as the quality that machine labelings are compared with.
 
     Returns:
         A quality table of the judged queries: ``metric`` is the measure, ``depth`` its cutoff, ``model`` people.

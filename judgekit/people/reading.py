@@ -1,7 +1,7 @@
 """What people judged, read back: downloads of the page, CSV and Label Studio, one assessor or several per task.
 
-Nothing is guessed: a download that was cut off, of another sample, or given twice is an error, and what nobody judged,
-what was skipped and what assessors leave undecided stays apart from every label.
+Nothing is guessed: a download that was cut off, of another sample, or given twice is an error. Tasks without a
+judgment, skipped tasks and undecided ones never become labels.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Judgments:
 
     Attributes:
         sample: without its tasks where only downloads were read.
-        rows: every task of every assessor, also those that nobody reached.
+        rows: every task of every assessor, reached or not.
     """
 
     sample: Sample
@@ -90,7 +90,7 @@ class Judgments:
         """Return what these assessors said.
 
         Raises:
-            UsageError: there is no assessor of a name.
+            UsageError: an assessor is unknown.
         """
         wanted, names = set(assessors), {row.assessor for row in self.rows}
         unknown = sorted(wanted - names)
@@ -107,8 +107,8 @@ def read_judgments(files: Iterable[Path], sample: Sample | None = None) -> Judgm
         sample: what was asked; needed for CSV and Label Studio, and for pages of disputed tasks.
 
     Raises:
-        DataError: a file is none of these, was cut off, is of another sample, names a task or a grade that there is
-            not, or an assessor judges a task twice; with its line.
+        DataError: a file is none of these, was cut off, is of another sample, names an unknown task or
+            grade, or an assessor judges a task twice; with its line.
         UsageError: no file is given, or a sample is needed.
     """
     given, of = sample, None
@@ -196,7 +196,7 @@ def _download(path: Path) -> tuple[Sample, Judged]:
 
 @contextmanager
 def _whole(path: Path, line: int) -> Iterator[None]:
-    """Say of a line of a download that it lacks something that the page writes."""
+    """Name the line of a download where something is missing that the page writes."""
     try:
         yield
     except (KeyError, TypeError, ValueError, UsageError) as error:
@@ -286,10 +286,11 @@ def write_label_studio(sample: Sample, predictions: Labeling | None = None) -> t
 
     Args:
         sample: what is asked.
-        predictions: a labeling whose labels Label Studio shows beforehand; they sway people, so none by default.
+        predictions: a labeling whose labels Label Studio shows first; this influences people, so none by
+            default.
 
     Raises:
-        UsageError: one of these labels is none of the sample's grades.
+        UsageError: a label is not one of the sample's grades.
     """
     choices = _CHOICES.get(sample.form, sample.grades)
     graded = predictions if sample.form == "grades" else None
@@ -358,7 +359,7 @@ class People:
     Attributes:
         labeling: the labels; ties, skipped and unreached pairs are missing.
         asked: rows ``query_id, doc_id, probability, content, status, judgments``: everything that was asked. Status is
-            ok, tie (as many for each of two grades), skipped, or open (nobody reached it).
+            ok, tie (as many for each of two grades), skipped, or open (not reached).
     """
 
     labeling: Labeling
@@ -379,7 +380,7 @@ def resolve(judgments: Judgments, rule: str = "majority", name: str = "people") 
         name: of the labeling.
 
     Raises:
-        UsageError: there is no such rule or assessor, or the judgments are of answers.
+        UsageError: the rule or assessor is unknown, or the judgments are of answers.
     """
     sample, rows = judgments.sample, [row for row in judgments.rows if not row.task.repeat_of]
     if sample.form == "answers":

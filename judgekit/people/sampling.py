@@ -126,9 +126,9 @@ def draw_answers(
     duplicates: float = 0.0,
     seed: int = 1,
 ) -> Sample:
-    """Draw queries whose answers from two runs people compare, side by side and without knowing whose they are.
+    """Draw queries whose answers from two runs people compare, side by side and blind.
 
-    Two equal answers are a tie that nobody has to be asked about: such queries are left out, and are counted as ties
+    Two equal answers are a tie without asking: such queries are left out, and are counted as ties
     where the preferences are read (``queries`` holds all of them).
 
     Raises:
@@ -312,7 +312,7 @@ def _balanced(docs: Sequence[str]) -> list[tuple[str, ...]]:
 def _assigned(
     tasks: Sequence[Task], assessors: Sequence[str], overlap: int, duplicates: float, random: np.random.Generator
 ) -> tuple[Task, ...]:
-    """Give each task to so many assessors, in turn, and let some be shown to the same ones once more."""
+    """Give each task to ``overlap`` assessors in turn, and repeat some for the same ones."""
     out, turns = list(tasks), cycle(assessors)
     for at in random.permutation(len(tasks)):
         out[at] = replace(tasks[at], assessors=tuple(islice(turns, overlap)))

@@ -18,10 +18,10 @@ __all__ = ["make_sheets", "page_of"]
 
 
 def page_of(sample: Sample, assessor: str) -> str:
-    """Return the page of one assessor: the tasks in an order of its own, and what is shown side by side too.
+    """Return the page of one assessor: the tasks, and what stands side by side, in an order of its own.
 
     Raises:
-        UsageError: nobody of that name is asked.
+        UsageError: the sample does not ask this assessor.
     """
     if assessor not in sample.assessors:
         raise UsageError(not_among("assessor", assessor, sample.assessors))

@@ -30,13 +30,13 @@ Floats = npt.NDArray[np.float64]
 
 LOOKS: Final = 5
 _FIRST: Final = 50
-"""A confidence sequence says nothing before so many queries."""
+"""A confidence sequence is infinitely wide before this number of queries."""
 _GRID: Final = 801
 
 
 @cache
 def boundaries(looks: int = LOOKS, alpha: float = 0.05) -> tuple[float, ...]:
-    """Return the z beyond which a difference is decided at each of so many equally spaced looks, two-sided.
+    """Return the z beyond which a difference is decided at each of some equally spaced looks, two-sided.
 
     c sqrt(K / k) at look k of K, with c such that the chance of ever crossing is alpha where nothing differs; found
     by integrating the density of the sums that have not crossed yet, look by look (Armitage et al., 1969).

@@ -2,7 +2,7 @@
 
 The file is JSON lines: first what was sampled and how, then one task a line. It holds the texts, so that a page can be
 made from it alone, and a hash of them, so that judgments are never read back onto other documents. It holds no machine
-label: nobody who judges may see one.
+label: assessors must not see one.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Sample:
         pairs: how many pairs it was drawn from.
         seed: of the draw, and of the order on the page.
         tasks: in no order that tells anything.
-        name: a hash of all of this: judgments of another sample are told apart by it.
+        name: a hash of all of this: it identifies judgments of another sample.
     """
 
     form: Form

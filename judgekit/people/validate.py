@@ -2,7 +2,7 @@
 
 Queries are split once and for all into train, dev and test by a hash, so that a split needs no file. Prompts and
 thresholds are chosen on dev; the test part is opened when everything is chosen, and each opening is logged beside the
-people's labels: what was looked at twice is no test any more.
+people's labels: a test that was opened twice is not a test any more.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def rogan_gladen(
 
     Args:
         positive: the judge's share of relevant pairs.
-        labelled: of so many pairs.
+        labelled: the number of pairs behind that share.
         sensitivity: its share of right labels among pairs that people call relevant, and how many those are.
         specificity: the same among the others.
         confidence: of the interval.
@@ -115,7 +115,7 @@ def validate(
     (prevalence, bias); sensitivity and specificity are counted plainly with Wilson intervals.
 
     Raises:
-        UsageError: people say nothing of what is relevant, there is no labeling, or a part has no pair.
+        UsageError: people's labels do not say what is relevant, no labeling is given, or a part has no pair.
     """
     cut = people.labeling.scale.min_rel
     if cut is None:
@@ -151,7 +151,7 @@ def validate(
 
 
 def _obtained(labeling: Labeling) -> pd.DataFrame:
-    """Return the labels that there are."""
+    """Return the labels that have a value."""
     return labeling.table.loc[labeling.table["status"] == Status.OK.value, ["query_id", "doc_id", "relevance"]]
 
 

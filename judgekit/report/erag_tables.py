@@ -55,7 +55,7 @@ def table_1(frame: pd.DataFrame, labelings: Sequence[str] = (), measures: Sequen
         frame: ``labeling, measure, run, coefficient, value``, optional ``dataset`` and ``undefined_reason``; one row
             per combination. A NaN whose reason starts with "not applicable" is written so.
         labelings: their order; others follow in order of appearance.
-        measures: likewise.
+        measures: their order, in the same way.
     """
     frame = frame[frame["coefficient"].isin(list(COEFFICIENTS))]
     frame = frame.assign(**{c: "" for c in ("dataset", "undefined_reason") if c not in frame.columns})

@@ -97,7 +97,7 @@ class Figure:
 
 
 class Figures(tuple[Figure, ...]):
-    """Figures in a row, each also to be had by its name; in a notebook they show themselves.
+    """Figures in a row, which can be named; in a notebook they show themselves.
 
     Attributes:
         summary: what they are of in words and a table, as HTML.
@@ -115,7 +115,7 @@ class Figures(tuple[Figure, ...]):
         """Return the figure of a name.
 
         Raises:
-            UsageError: none of these has it.
+            UsageError: no figure has this name.
         """
         for one in self:
             if one.name == name:

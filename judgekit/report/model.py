@@ -221,7 +221,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """One run: queries that it has, that it lacks, with a list shorter than the depth, with a tie across a cutoff."""
+    """One run: its queries, missing queries, lists shorter than the depth, and ties across a cutoff."""
 
     name: str
     queries: int
@@ -325,7 +325,7 @@ class Results:
             value, ci_low, ci_high``.
         modes: the primary cell in each mode of answering, where there are several: a comparison with a column ``mode``.
         gains: decision gain per labeling, as the comparison has it.
-        cases: how scores and quality of the primary cell fall together, likewise.
+        cases: how scores and quality of the primary cell fall together, as the comparison has it.
         widths: expected width of intervals with other numbers of queries, as `plan_queries` gives it.
         sections: further sections.
         leaders: the labeling with the highest concordance and those that cannot be told apart from it; one alone is a
@@ -365,7 +365,7 @@ class Results:
     cheapest: str | None = None
 
     def without_texts(self) -> Results:
-        """Return it without a word of questions, passages, answers or replies; ids, numbers and warnings stay."""
+        """Return it without questions, passages, answers and replies; ids, numbers and warnings stay."""
         return replace(
             self,
             labelings=tuple(replace(one, examples=_bare(one.examples)) for one in self.labelings),

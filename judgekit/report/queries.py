@@ -38,7 +38,7 @@ IN_PAGE: Final = 11_000_000
 MOST_QUERIES: Final = 5_000
 
 TITLE, TEXT = "\ue000title\ue000", "\ue000text\ue000"
-"""Stand in a prompt where the page puts the title and the text of the document that is looked at."""
+"""Stand in a prompt where the page puts the title and the text of the document that is open."""
 
 _RIGHT: Final = 0.5
 _TOLD: Final = ("query_id", "doc_id", "relevance", "status", "raw", "reason", "fingerprint")
@@ -88,7 +88,7 @@ class Packed:
 
 
 def pack(results: Results, backing: Backing) -> Packed | None:
-    """Return what the page needs to show queries; None where nothing is known of any, and nobody knows why."""
+    """Return what the page needs to show queries; None where no query is known, and no reason either."""
     ids = _ids(backing)
     if not ids:
         return Packed("", (), absent=backing.absent) if backing.absent else None
@@ -245,7 +245,7 @@ class _Columns:
             return ""
         try:
             asked = labeler.requests(Unit(query, (replace(docs[0], title=TITLE, text=TEXT),)), [])
-        except JudgekitError:  # what a server did to its part of the experiment since is no reason to show nothing
+        except JudgekitError:  # what a server has changed since is not a reason to show nothing
             return ""
         bodies = [orjson.loads(one.body) for one in asked]
         body = next((b for b in bodies if TEXT in orjson.dumps(b).decode()), bodies[0] if bodies else {})
