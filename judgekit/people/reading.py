@@ -12,7 +12,6 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -111,30 +110,26 @@ def read_judgments(files: Iterable[Path], sample: Sample | None = None) -> Judgm
             grade, or an assessor judges a task twice; with its line.
         UsageError: no file is given, or a sample is needed.
     """
-    given, of = sample, None
+    known = sample
     rows: dict[tuple[str, str], tuple[Judgment, Path]] = {}
     for path in files:
-        of, judged = _read(path, given)
-        if given is not None and of.name != given.name:
-            other = (
-                "the one given: judgments of two samples cannot be mixed"
-                if sample
-                else ("the files before it: read each sample by itself")
-            )
-            raise DataError(f"belongs to another sample than {other}", path)
-        given = given or of
+        of, judged = _read(path, sample)
+        if known is not None and of.name != known.name:
+            given = "the one given" if sample else "the files before it"
+            raise DataError(f"belongs to another sample than {given}: read the judgments of each sample alone", path)
+        known = known or of
         for line, row in judged:
             key = row.task.task, row.assessor
             if key in rows:
                 again = "twice in this file" if rows[key][1] == path else f"in {rows[key][1]} as well"
                 raise DataError(f"task {key[0]!r} is judged by assessor {key[1]!r} {again}", path, line)
             rows[key] = row, path
-    if given is None or of is None:
+    if known is None:
         raise UsageError("name at least one file with judgments")
-    return Judgments(sample or of, tuple(row for row, _ in rows.values()))
+    return Judgments(known, tuple(row for row, _ in rows.values()))
 
 
-Judged = Iterator[tuple[int | None, Judgment]]
+Judged = Iterable[tuple[int | None, Judgment]]
 """Judgments of a file, each with its line where lines tell."""
 
 
@@ -172,35 +167,23 @@ def _download(path: Path) -> tuple[Sample, Judged]:
         last = None
     if not last == head.get("tasks") == len(body) - 1:
         raise DataError("was cut off: download it again from the page, which still has everything", path, len(body) + 1)
-    with _whole(path, 1):
+    number, rows = 1, list[tuple[int | None, Judgment]]()
+    try:
         drawn = head["form"], head["design"], str(Scale.parse(head["scale"]))
         sample = Sample(*drawn, (), "", int(head["queries"]), int(head["pairs"]), 0, (), str(head["sample"]))
-
-    def judged() -> Judged:
+        who = str(head["assessor"])
         for line in body[:-1]:
-            row = parse_object(line, path)
-            with _whole(path, line.number):
-                docs, chance = tuple(row["doc_ids"]), float(row["probability"])
-                who = str(head["assessor"])
-                task = Task(
-                    row["task"], row["query_id"], "", docs, (), chance, (who,), row["repeat_of"], row["content"]
-                )
-                value = _value(row["value"], sample, task, path, line.number)
-                said = str(row["skipped"]), str(row["comment"]), float(row["seconds"])
-            if not 0 < chance <= 1:
-                raise DataError(f"probability {chance:g} is not above 0 and at most 1", path, line.number)
-            yield line.number, Judgment(task, who, value, *said)
-
-    return sample, judged()
-
-
-@contextmanager
-def _whole(path: Path, line: int) -> Iterator[None]:
-    """Name the line of a download where something is missing that the page writes."""
-    try:
-        yield
+            number, row = line.number, parse_object(line, path)
+            docs, rest = tuple(row["doc_ids"]), ((who,), row["repeat_of"], row["content"])
+            task = Task(row["task"], row["query_id"], "", docs, (), float(row["probability"]), *rest)
+            if not 0 < task.probability <= 1:
+                raise DataError(f"probability {task.probability:g} is not above 0 and at most 1", path, number)
+            value = _value(row["value"], sample, task, path, number)
+            said = str(row["skipped"]), str(row["comment"]), float(row["seconds"])
+            rows.append((number, Judgment(task, who, value, *said)))
     except (KeyError, TypeError, ValueError, UsageError) as error:
-        raise DataError(f"lacks a part of what the page writes ({error})", path, line) from None
+        raise DataError(f"lacks a part of what the page writes ({error})", path, number) from None
+    return sample, rows
 
 
 def _value(said: Any, sample: Sample, task: Task, path: Path, line: int | None) -> float | str | None:

@@ -240,8 +240,9 @@ def test_files_that_do_not_belong_together_are_refused(collection, truth, judged
     with pytest.raises(DataError, match=r"is judged by assessor '1' in .*0\.jsonl as well"):
         read_judgments([files[0], copy])
     (tmp_path / "x.csv").write_text("task,rating\n")
-    with pytest.raises(UsageError, match="needs its sample"):
-        read_judgments([tmp_path / "x.csv"])
+    for before in ([], files[:1]):
+        with pytest.raises(UsageError, match="needs its sample"):
+            read_judgments([*before, tmp_path / "x.csv"])
 
 
 def test_labels_stand_beside_what_was_asked_and_are_tied_to_the_texts(collection, three, tmp_path):
