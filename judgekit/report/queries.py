@@ -24,6 +24,7 @@ from judgekit.data.tables import NOT_MISSING, Status
 from judgekit.errors import JudgekitError
 from judgekit.labelers.base import Labeler
 from judgekit.report.formatting import clean
+from judgekit.report.grids import where
 from judgekit.report.model import Results
 from judgekit.wire.shapes import SHOWN
 
@@ -172,10 +173,8 @@ class _Columns:
         missing: dict[str, list[int]] = {run: [] for run in self.runs}
         table, primary = self.backing.quality, self.primary
         if table is not None:
-            here = (
-                (table["metric"] == primary.metric) & (table["depth"] == primary.depth) & table["run"].isin(self.runs)
-            )
-            rows = table[here & ((table["model"] == primary.model) | (primary.model == ""))]
+            rows = where(table, metric=primary.metric, depth=primary.depth, model=primary.model)
+            rows = rows[rows["run"].isin(self.runs)]
             places = self.place.get_indexer(pd.Index(rows["query_id"].to_numpy())).tolist()
             status = rows["status"] if "status" in rows else rows["value"].map(lambda _: Status.OK.value)
             for run, at, value, said in zip(rows["run"], places, rows["value"].tolist(), status, strict=True):

@@ -85,6 +85,8 @@ def test_what_is_disputed_goes_to_an_adjudicator_whose_word_counts(three, truth,
     people = resolve(read_judgments([*files, word]), "adjudicated")
     assert set(people.asked["status"]) == {"ok"}
     assert all(row.relevance == truth[row.query_id, row.doc_id] for row in people.labeling.table.itertuples())
+    alone = resolve(read_judgments([*files, word]), "best:adjudicator").asked
+    assert set(alone["query_id"][alone["status"] == "ok"]) == {task.query_id for task in again.tasks}
     without = resolve(read_judgments(files), "adjudicated")
     assert set(without.asked.loc[without.asked["query_id"] < "q20", "status"]) == {"tie"}
 

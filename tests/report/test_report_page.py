@@ -52,7 +52,6 @@ def test_the_only_script_that_may_run_is_the_one_whose_hash_the_page_names(make_
     named = re.findall(r"script-src ([^;]*);", text)
     assert named == [f"'sha256-{base64.b64encode(hashlib.sha256(own.encode()).digest()).decode()}'"]
     assert "default-src 'none'" in text
-    assert "default-src 'none'" in text
 
 
 def test_the_same_results_give_the_same_bytes(make_results, tmp_path: Path):
