@@ -16,9 +16,9 @@ from judgekit.data.outputs import note_read
 from judgekit.data.streams import read_bytes, write_atomic
 from judgekit.errors import DataError, UsageError
 
-__all__ = ["Asked", "asked_path"]
+__all__ = ["ASKED_COLUMNS", "Asked", "asked_path"]
 
-_COLUMNS: Final = ("query_id", "doc_id", "probability", "content", "status", "judgments")
+ASKED_COLUMNS: Final = ("query_id", "doc_id", "probability", "content", "status", "judgments")
 
 
 def asked_path(qrels: Path) -> Path:
@@ -54,7 +54,7 @@ class Asked:
             DataError: it cannot be written.
         """
         path = asked_path(qrels)
-        content = {"judgekit": "people", **self.__dict__, "rows": [list(_COLUMNS), *map(list, self.rows)]}
+        content = {"judgekit": "people", **self.__dict__, "rows": [list(ASKED_COLUMNS), *map(list, self.rows)]}
         lines = ",\n  ".join(json.dumps(row, ensure_ascii=True) for row in content.pop("rows"))
         head = json.dumps(content, ensure_ascii=True, indent=1)
         write_atomic(path, f'{head[:-2]},\n "rows": [\n  {lines}\n ]\n}}\n')
@@ -76,7 +76,7 @@ class Asked:
             if content.pop("judgekit") != "people":
                 raise ValueError("not written by judgekit annotate read")
             header, *rows = content.pop("rows")
-            if tuple(header) != _COLUMNS or any(len(row) != len(header) or not 0 < row[2] <= 1 for row in rows):
+            if tuple(header) != ASKED_COLUMNS or any(len(row) != len(header) or not 0 < row[2] <= 1 for row in rows):
                 raise ValueError("the rows are not those of a sample")
             Scale.parse(content["scale"])
             return cls(**content, rows=tuple(map(tuple, rows)))

@@ -19,7 +19,7 @@ from typing import Any, Final
 import pandas as pd
 
 from judgekit.analysis.agreement import Agreement, agreement
-from judgekit.data.asked import Asked, asked_path
+from judgekit.data.asked import ASKED_COLUMNS, Asked, asked_path
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.records import parse_object
 from judgekit.data.streams import lines, read_bytes
@@ -434,20 +434,17 @@ def _chosen(rows: Sequence[Judgment], name: str) -> People:
 
 
 def _people(rows: Sequence[tuple[Any, ...]], scale: Scale, name: str) -> People:
-    columns = ("query_id", "doc_id", "relevance", *_ASKED[2:])
+    columns = ("query_id", "doc_id", "relevance", *ASKED_COLUMNS[2:])
     table = pd.DataFrame(rows, columns=list(columns)).sort_values(["query_id", "doc_id"], ignore_index=True)
     labels = table[["query_id", "doc_id", "relevance"]].astype({"relevance": "float64"})
     labels["status"] = [_MISSING.get(status, Status.OK).value for status in table["status"]]
-    return People(Labeling(name, scale, labels), table[list(_ASKED)])
-
-
-_ASKED: Final = ("query_id", "doc_id", "probability", "content", "status", "judgments")
+    return People(Labeling(name, scale, labels), table[list(ASKED_COLUMNS)])
 
 
 def asked_of(judgments: Judgments, people: People) -> Asked:
     """Return what stands beside the qrels: every pair that was asked about, and with which probability."""
     sample = judgments.sample
-    rows = people.asked[list(_ASKED)].astype({"judgments": "object", "probability": "object"})
+    rows = people.asked[list(ASKED_COLUMNS)].astype({"judgments": "object", "probability": "object"})
     table = tuple(rows.itertuples(index=False, name=None))
     return Asked(sample.name, sample.design, str(people.labeling.scale), sample.queries, sample.pairs, table)
 
@@ -459,21 +456,19 @@ def read_people(path: Path, collection: Collection) -> People:
         DataError: a file is missing or damaged, or a text is not the one that people judged.
     """
     asked = Asked.beside(path)
-    if asked is None and not path.exists():
-        raise DataError("no such file; expected labels that `judgekit annotate read` wrote", path)
     if asked is None:
+        if not path.exists():
+            raise DataError("no such file; expected labels that `judgekit annotate read` wrote", path)
         raise DataError(f"{asked_path(path).name} is not beside it: people's labels come from `annotate read`", path)
-    table = pd.DataFrame(asked.rows, columns=list(_ASKED)).astype({"probability": "float64"})
+    table = pd.DataFrame(asked.rows, columns=list(ASKED_COLUMNS)).astype({"probability": "float64"})
     for query_id, doc_id, content in zip(table["query_id"], table["doc_id"], table["content"], strict=True):
         if query_id not in collection.queries:
             raise DataError(f"query {query_id!r} is not in this experiment: these labels belong to another", path)
+        if doc_id not in collection.pairs.get(query_id, ()):
+            raise DataError(f"query {query_id!r}, doc {doc_id!r} is not in the pool of the experiment's runs", path)
         (doc,) = collection.docs.get([doc_id])
         if content and content != content_of(collection.queries[query_id].text, ((doc.title, doc.text),)):
             raise DataError(f"query {query_id!r}, doc {doc_id!r}: the text is not the one that people judged", path)
-    pooled = {(query_id, doc_id) for query_id, docs in collection.pairs.items() for doc_id in docs}
-    strange = next((pair for pair in zip(table["query_id"], table["doc_id"], strict=True) if pair not in pooled), None)
-    if strange is not None:
-        raise DataError(f"query {strange[0]!r}, doc {strange[1]!r} is not in the pool of the experiment's runs", path)
     return People(read_qrels(path, "people", Scale.parse(asked.scale)), table)
 
 
