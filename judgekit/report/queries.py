@@ -11,6 +11,7 @@ import base64
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -121,21 +122,22 @@ class _Columns:
         self.scales = {info.name: Scale.parse(info.scale or "binary") for info in results.labelings}
         self.names = list(backing.labels)
         self.least = {name: _least(self.scales.get(name)) for name in self.names}
-        self.labels = {name: self._grouped(table, ("raw", "reason")) for name, table in backing.labels.items()}
+        self.labels = {name: self._by_query(table, ("raw", "reason")) for name, table in backing.labels.items()}
         told = ("answer", "status", "reason")
-        self.quality = None if backing.quality is None else self._grouped(backing.quality, told)
-        self.metrics = [] if self.quality is None else list(dict.fromkeys(self.quality.columns["metric"]))
+        self.quality = [] if backing.quality is None else self._by_query(backing.quality, told)
+        self.metrics = list(dict.fromkeys(metric for table in self.quality for metric in table["metric"]))
         self.relevant = {name: {run: [0] * len(ids) for run in self.runs} for name in self.names}
         self.split = [0.0] * len(ids)
         self.lost: dict[str, dict[str, list[int]]] = {name: {} for name in self.names}
 
-    def _grouped(self, table: pd.DataFrame, texts: Sequence[str]) -> _Grouped:
-        """Return a table by query; texts that it has not are empty."""
+    def _by_query(self, table: pd.DataFrame, texts: Sequence[str]) -> list[dict[str, list[Any]]]:
+        """Return the columns of a table for each query; texts that it does not have are empty."""
         table = table.assign(**{name: "" for name in texts if name not in table.columns})
         codes = self.place.get_indexer(pd.Index(table["query_id"].to_numpy()))
         order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
         bounds = np.searchsorted(codes[order], np.arange(len(self.ids) + 1)).tolist()
-        return _Grouped({str(c): table[c].to_numpy()[order].tolist() for c in table.columns}, bounds)
+        columns = {str(c): table[c].to_numpy()[order].tolist() for c in table.columns}
+        return [{c: column[start:end] for c, column in columns.items()} for start, end in pairwise(bounds)]
 
     def blocks(self) -> Iterator[list[dict[str, Any]]]:
         """Yield the queries, some at a time."""
@@ -190,7 +192,7 @@ class _Columns:
     def _query(self, at: int) -> dict[str, Any]:
         query_id, backing = self.ids[at], self.backing
         lists = {run: list(found.get(query_id, ())) for run, found in backing.lists.items()}
-        tables = {name: grouped.of(at) for name, grouped in self.labels.items()}
+        tables = {name: found[at] for name, found in self.labels.items()}
         ranked = (d for docs in lists.values() for d in docs)
         labelled = (d for table in tables.values() for d in table["doc_id"])
         docs = {d: i for i, d in enumerate(dict.fromkeys([*ranked, *labelled]))}
@@ -220,7 +222,7 @@ class _Columns:
             "texts": [clean(doc.text) for doc in texts],
             "lists": {run: [docs[d] for d in found] for run, found in lists.items()},
             "labels": labels,
-            "prompts": [self._prompt(name, query, texts) for name in self.names],
+            "prompts": [_prompt(backing.labelers.get(name), query, texts) for name in self.names],
             "given": self._given(at),
         }
 
@@ -237,31 +239,13 @@ class _Columns:
             columns["more"][place] = self._text("; ".join(f"{c} {v}" for c, v in there.items() if v))
         return columns
 
-    def _prompt(self, name: str, query: Query | None, docs: Sequence[Doc]) -> str:
-        """Return the prompt of a labeling as sent for a query, with `TITLE` and `TEXT` in the place of the document."""
-        labeler = self.backing.labelers.get(name)
-        if labeler is None or query is None or not docs or not labeler.needs.asked:
-            return ""
-        try:
-            asked = labeler.requests(Unit(query, (replace(docs[0], title=TITLE, text=TEXT),)), [])
-        except JudgekitError:  # what a server has changed since is not a reason to show nothing
-            return ""
-        bodies = [orjson.loads(one.body) for one in asked]
-        body = next((b for b in bodies if TEXT in orjson.dumps(b).decode()), bodies[0] if bodies else {})
-        turns = next((body[shown] for shown in SHOWN.values() if shown in body), None)
-        if isinstance(turns, str):
-            return clean(turns)
-        if not isinstance(turns, list):
-            return clean(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
-        return clean("\n\n".join(f"[{turn.get('role')}]\n{turn.get('content')}" for turn in turns))
-
     def _given(self, at: int) -> list[list[Any]]:
         """Return the answers: run, depth, model, answer, status, reason, and a value per metric."""
-        if self.quality is None:
+        if not self.quality:
             return []
         rows: dict[tuple[str, int, str], list[Any]] = {}
         columns = ("run", "depth", "model", "answer", "status", "reason", "metric", "value")
-        table = self.quality.of(at)
+        table = self.quality[at]
         for *key, answer, status, reason, metric, value in zip(*(table[c] for c in columns), strict=True):
             told = (self._text(answer), status, self._text(reason), *[None] * len(self.metrics))
             one = rows.setdefault((key[0], key[1], key[2]), [*key, *told])
@@ -270,16 +254,22 @@ class _Columns:
         return list(rows.values())
 
 
-@dataclass(frozen=True)
-class _Grouped:
-    """The columns of a table in the order of the queries, and where the rows of each begin."""
-
-    columns: dict[str, list[Any]]
-    bounds: list[int]
-
-    def of(self, at: int) -> dict[str, list[Any]]:
-        start, end = self.bounds[at : at + 2]
-        return {name: column[start:end] for name, column in self.columns.items()}
+def _prompt(labeler: Labeler | None, query: Query | None, docs: Sequence[Doc]) -> str:
+    """Return the prompt of a labeling as sent for a query, with `TITLE` and `TEXT` in the place of the document."""
+    if labeler is None or query is None or not docs or not labeler.needs.asked:
+        return ""
+    try:
+        asked = labeler.requests(Unit(query, (replace(docs[0], title=TITLE, text=TEXT),)), [])
+    except JudgekitError:  # what a server has changed since is not a reason to show nothing
+        return ""
+    bodies = [orjson.loads(one.body) for one in asked]
+    body = next((b for b in bodies if TEXT in orjson.dumps(b).decode()), bodies[0] if bodies else {})
+    turns = next((body[shown] for shown in SHOWN.values() if shown in body), None)
+    if isinstance(turns, str):
+        return clean(turns)
+    if not isinstance(turns, list):
+        return clean(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
+    return clean("\n\n".join(f"[{turn.get('role')}]\n{turn.get('content')}" for turn in turns))
 
 
 def _least(scale: Scale | None) -> float:

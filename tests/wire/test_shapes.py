@@ -22,7 +22,7 @@ from judgekit.labelers.base import build
 from judgekit.reading.asking import Asker
 from judgekit.reading.check import check_endpoint
 from judgekit.reading.prompts import load_prompt
-from judgekit.report.queries import Backing, _Columns
+from judgekit.report.queries import _prompt
 from judgekit.stages import Resources
 from judgekit.store.maintenance import explain, find
 from judgekit.store.replies import Store
@@ -308,8 +308,6 @@ def test_what_one_api_of_a_server_refuses_another_is_sent(fault_server: FaultSer
 @pytest.mark.parametrize("api", APIS)
 def test_a_report_shows_the_prompt_that_each_api_is_sent(api: str) -> None:
     judge = build("judge", Resources({"e": at(api)}))
-    columns = object.__new__(_Columns)
-    columns.backing = Backing({}, labelers={"judge": judge})
-    shown = columns._prompt("judge", PARIS, (DOC,))
+    shown = _prompt(judge, PARIS, (DOC,))
     assert f"<question>\n{PARIS.text}\n</question>" in shown
     assert shown.endswith("Reply:") == (api == "completions")
