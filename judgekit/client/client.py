@@ -157,22 +157,18 @@ class Client:
         async def attempt() -> Outcome | Retry:
             return first.pop() if first else await self._attempt(request, patience)
 
-        def asks_again(state: RetryCallState) -> Retry | None:
-            found = state.outcome.result() if state.outcome else None
-            return found if isinstance(found, Retry) else None
-
         def seconds(state: RetryCallState) -> float:
-            again, wait = asks_again(state), min(self._wait(state), self._watch.left(patience))
-            return max((again and again.after) or 0.0, wait)  # some ask to wait 0 s, whatever comes
+            wait = min(self._wait(state), self._watch.left(patience))
+            return max(patience.last.after or 0.0, wait)  # some ask to wait 0 s, whatever comes
 
         def over(state: RetryCallState) -> bool:
             if self._loop.error is not None:
                 raise self._loop.error
             return patience.over(state.upcoming_sleep)
 
-        def tell(state: RetryCallState) -> None:
-            if (again := asks_again(state)) is not None and not again.elsewhere:
-                self._watch.tell_retry(again, patience)
+        def tell(_: RetryCallState) -> None:
+            if not patience.last.elsewhere:
+                self._watch.tell_retry(patience.last, patience)
 
         # tenacity comes in after a first failure only: its machinery would be a fifth of the cost of a success
         found = await AsyncRetrying(
@@ -180,7 +176,7 @@ class Client:
             wait=seconds,
             stop=over,
             before_sleep=tell,
-            retry_error_callback=asks_again,
+            retry_error_callback=lambda _: patience.last,
         )(attempt)
         if not isinstance(found, Retry):
             return found
@@ -202,7 +198,7 @@ class Client:
             if isinstance(verdict, Refused):
                 return self._reject(request, verdict)
             if isinstance(verdict, Unsupported):
-                if self._refused_by(request, verdict.param):
+                if self._negotiate(verdict.param):
                     continue
                 if self._proven:
                     return self._reject(request, Refused(verdict.reason, plain=False))
@@ -215,15 +211,13 @@ class Client:
             self._negotiated.replies += self._session.knows(self.endpoint)
         return self._negotiated.replies > 0
 
-    def _refused_by(self, request: Request, param: str) -> bool:
+    def _negotiate(self, param: str) -> bool:
         action = self._negotiated.learn(param)
-        if action is None:
-            return False
-        text = f"{self.endpoint.name}: the model {self.endpoint.model!r} refuses {param}: {action} from now on"
-        if param not in self._told:
+        if action is not None and param not in self._told:
             self._told.add(param)
-            self._note(text)
-        return True
+            model = f"{self.endpoint.name}: the model {self.endpoint.model!r}"
+            self._note(f"{model} refuses {param}: {action} from now on")
+        return action is not None
 
     def _again(self, again: Retry, patience: Patience) -> Retry:
         self._session.retries[f"{self.endpoint.name}: {again.kind}"] += 1
@@ -388,8 +382,7 @@ class Client:
         patience.seen = None
         with self.servers.taken() as server:
             began = self._watch.now()
-            verdict = await self._converse(server, body, started, patience)
-            return self.servers.heard(server, verdict, began)
+            return self.servers.heard(server, await self._converse(server, body, started, patience), began)
 
     async def _converse(self, server: Server, body: bytes, started: float, patience: Patience) -> Response:
         endpoint = self.endpoint

@@ -159,20 +159,23 @@ class Patience:
 
     Attributes:
         attempts: how often it failed.
+        last: why it failed last.
         seen: the last response, as it came: status, headers, body; None where none came.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.attempts = 0
+        self.last = Retry("")
         self.seen: tuple[int, Mapping[str, str], bytes] | None = None
         self._endpoint = endpoint
-        self._first = self._last = 0.0
+        self._first = self._failed_at = 0.0
         self._throttled = self._oversized = 0
 
     def failed(self, again: Retry, now: float) -> None:
         """Note a failed attempt."""
         self._first = self._first if self.attempts else now
-        self._last = now
+        self._failed_at = now
+        self.last = again
         self.attempts += 1
         self._throttled += again.throttled
         self._oversized += again.oversized
@@ -186,14 +189,14 @@ class Patience:
         """Say whether it may not be tried again after a wait."""
         retries = self._endpoint.max_retries
         failed = self.attempts - self._throttled > retries or self._throttled > retries * _THROTTLE_PATIENCE
-        return failed or self._oversized > 1 or self._last + wait_s > self.ends
+        return failed or self._oversized > 1 or self._failed_at + wait_s > self.ends
 
     @property
     def told(self) -> str:
         """How often and how long it was tried, to be put behind a reason."""
         if self.attempts < 2:
             return ""
-        lasted = self._last - self._first
+        lasted = self._failed_at - self._first
         return f" (after {self.attempts} attempts{f' in {_span(lasted)}' if lasted >= _TELL_EVERY_S else ''})"
 
 

@@ -49,19 +49,15 @@ _INSTEAD: Final = "put the key in an environment variable and name that as api_k
 
 def address_problem(base_url: str) -> str | None:
     """Return why no request could be sent to an address, or why it must not be kept; what may be a key is not shown."""
-    try:
-        parts = urlsplit(base_url)
-        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        whole = False
-    if "@" in (parts.netloc if whole else base_url):
+    parts = _split(base_url)
+    if "@" in (base_url if parts is None else parts.netloc):
         return f"base_url holds a password, and base_url is stored and shown: {_INSTEAD}"
     query = re.split(r"[?#]", base_url, maxsplit=1)[1:]
     for field in re.split(r"[?#&;]", "".join(query)):
         name, _, value = unquote_plus(field).partition("=")
         if _KEY_NAME.search(name) or _KEY_VALUE.search(name) or _KEY_VALUE.search(value):
             return f"base_url holds what looks like a key behind its '?', and base_url is stored and shown: {_INSTEAD}"
-    if whole:
+    if parts is not None:
         return None
     return (
         f"base_url {base_url!r} must start with http:// or https://, and usually ends in /v1 (or be mock:, which is"
@@ -119,7 +115,7 @@ def proxy_for(base_url: str) -> str | None:
     if not proxy or on_this_machine(host) or proxy_bypass(parts.netloc) or _in_networks(host, proxies.get("no", "")):
         return None
     found = _split(proxy if "://" in proxy else f"http://{proxy}")
-    if found is None or found.scheme not in ("http", "https"):
+    if found is None:
         variable = f"{parts.scheme.upper()}_PROXY" if proxies.get(parts.scheme) else "ALL_PROXY"
         raise ConfigError(
             f"the proxy that {variable} names for {host} must be an address like http://proxy:3128 (proxies of other"
@@ -129,9 +125,10 @@ def proxy_for(base_url: str) -> str | None:
 
 
 def _split(url: str) -> SplitResult | None:
+    """Return the parts of an address, or None if it is not one of HTTP."""
     try:
         parts = urlsplit(url)
-        return parts if parts.hostname and parts.port != 0 else None
+        return parts if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 else None
     except ValueError:
         return None
 
