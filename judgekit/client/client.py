@@ -126,14 +126,14 @@ class Client:
             self._asked -= 1
 
     async def pass_on(self, request: Request) -> Reply | Passed:
-        """Return the reply, stored, or what came instead, for somebody who has a patience of his own.
+        """Return the reply, stored, or what came instead, for a caller that retries by itself.
 
-        Nothing is negotiated, waited for or sent again, but to another of several servers what one of them refused.
+        Nothing is negotiated, waited for or sent again, except to another of several servers when one refuses.
 
         Raises:
             StoppedError: it may not be sent, or could not be stored.
         """
-        self._without = None  # whether a reply lacks something is for him to say
+        self._without = None  # the caller decides what a reply must hold
         patience = Patience(self.endpoint)
         for _ in self.servers.all:
             verdict = await self._send(request, patience)
@@ -234,7 +234,7 @@ class Client:
         return EndpointError(f"endpoint {self.endpoint.name!r} ({self.endpoint.address}): {self._secret.cut(reason)}")
 
     def _reject(self, request: Request, rejected: Refused) -> Failure:
-        """Note a request that is not taken. A rejection costs nothing, and a re-run asks only what was rejected."""
+        """Count a request that the server rejects. That costs nothing, and a re-run asks only what was rejected."""
         if not self._proven:
             return self._fail(request, rejected, rejected.reason, _REJECTED_ALIKE)
         if rejected.plain:
@@ -284,7 +284,7 @@ class Client:
                 SAMPLE.set(request.sample)
                 verdict = await self._exchange(body, started, patience)
                 if isinstance(verdict, Accepted):
-                    # Finding a recorded reply says nothing of the time that its model took.
+                    # The time to find a recorded reply is not the time that its model took.
                     timed = self.endpoint.base_url != RECORDED_URL
                     seconds = time.perf_counter() - begun if timed else None
                     reply = Reply(request.key, verdict.raw, body=verdict.json, seconds=seconds)
@@ -359,7 +359,7 @@ class Client:
             )
 
     def _look_for_logprobs(self, reply: Reply) -> None:
-        """Stop a run whose first replies all lack the log-probabilities that were asked for: none of them is of use.
+        """Stop a run whose first replies all lack the log-probabilities that were asked for: they cannot be used.
 
         Raises:
             EndpointError: they do.
@@ -368,7 +368,7 @@ class Client:
             return
         tops = [entry.get("top_logprobs") for entry in reply.logprobs or () if isinstance(entry, dict)]
         if any(isinstance(top, list) and len(top) > 1 for top in tops):
-            self._without = None  # it can: a reply that lacks them is that reply's matter
+            self._without = None  # it can: one reply without them says nothing about the server
             return
         self._without += 1
         if self._without >= _FIRST_ALIKE:
@@ -413,7 +413,7 @@ class Client:
         data = self._secret.cut_response(data)
         patience.seen = status, headers, data
         if status in (400, 422):
-            # Of what an application is asked nothing can be left out, whatever its error names, and it has no settings.
+            # Nothing can be left out of a question to an application, whatever its error names.
             params = () if endpoint.application else orjson.loads(body)
             verdict = read_response(status, headers, data, params, self._proven or endpoint.application)
         else:

@@ -1,11 +1,11 @@
-"""Limits that several sessions have in common: each asks, every half second, how much of them is its own.
+"""Limits that several sessions share: every half second each session asks for its part of them.
 
-`Leases` is whom they ask. It gives out slots (requests in flight) and rates by need, and never more than it has: what
-one is to have less of is another's only once the first has said that it goes on with less. Of a budget everybody draws
-a little at a time. Who has not asked for five seconds is dead: its slots go to the others, and what it had drawn and
-did not account for counts as spent, since nobody knows what it sent last.
+`Leases` answers them. It gives out slots (requests in flight) and rates by need, and never more than there are: what a
+session has to give up goes to another only after the first has confirmed that it uses less. A budget is drawn in small
+amounts. A session that has not asked for five seconds counts as dead: its slots go to the others, and what it had drawn
+without accounting for it counts as spent, since nobody knows what it sent last.
 
-`Lease` is one session's side. Both know nothing of how they reach each other.
+`Lease` is one session's side. Neither side knows how they reach each other.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ __all__ = ["Lease", "Leases", "Owner", "shares"]
 _RENEW_S: Final = 0.5
 _DEAD_S: Final = 5.0
 _DRAWS: Final = 32
-"""A draw is at most this part of what is left, divided by those who draw, so that little of it lies idle."""
+"""A draw is at most this part of what is left, divided by the number of sessions, so that little lies idle."""
 
 Told = tuple[str, dict[str, Event], list[str]]
 """What a session works on, how far each of its stages is, and new messages for the user."""
 
 
 def shares(total: int, wants: Mapping[str, int]) -> dict[str, int]:
-    """Divide slots by need: nobody gets more than it wants, and who wants more than an even share gets one."""
+    """Divide slots by need: nobody gets more than it wants, and those who want more get an even share."""
     out: dict[str, int] = {}
     left = total
     for number, name in enumerate(sorted(wants, key=lambda name: (wants[name], name))):
@@ -110,7 +110,7 @@ class Leases:
         return {name: (holder.slots[name] if all(holder.rates[name]) else 0, *holder.rates[name]) for name in needs}
 
     def _share(self, name: str, who: str) -> None:
-        """Give a session its part of an endpoint, as far as the others have let go of it."""
+        """Give a session its part of an endpoint, as far as the others have released it."""
         most, *rates = self._limits[name]
         mine, others = self._holders[who], [h for key, h in self._holders.items() if key != who]
         wanted = {key: holder.wants[name] for key, holder in self._holders.items() if name in holder.wants}
@@ -122,12 +122,12 @@ class Leases:
         for at, rate in enumerate(rates):
             free = rate if math.isinf(rate) else rate - sum(h.rates.get(name, (0.0, 0.0))[at] for h in others)
             aim = rate if math.isinf(rate) else rate * part
-            # Who began at a trickle would wait for its first moments long after others let go.
+            # A session that starts at a trickle would still wait long after the others released their part.
             given.append(min(aim, free) if free >= aim / 2 else 0.0)
         mine.rates[name] = given[0], given[1]
 
     def draw(self, who: str, need: Amounts) -> Amounts | None:
-        """Return a part of the budget, at least what is needed; None where so much is not left."""
+        """Return a part of the budget, at least what is needed; None if not that much is left."""
         holder = self._holders.setdefault(who, _Holder(self._clock()))
         if any(left is not None and left < one for left, one in zip(self._left, need, strict=True)):
             return None
@@ -177,7 +177,7 @@ class Owner(Protocol):
 
 
 class _Drawn(Spending):
-    """A budget of which everybody draws a little at a time."""
+    """A budget that is drawn a little at a time."""
 
     def __init__(self, lease: Lease, prices: Prices) -> None:
         begin: list[Any] = [None if most is None else 0 for most in lease.budget.limits]
@@ -235,7 +235,7 @@ class Lease:
         while True:
             self._wake.clear()
             needs = {e.name: (limiter.active, limiter.waiting) for e, limiter in self.limiters.items()}
-            # Who is not heard for long is taken for dead, and others get its slots: it stops before that.
+            # A session that is silent for long counts as dead and its slots go to others: it stops before that.
             late = asyncio.get_running_loop().call_later(_DEAD_S - 2 * _RENEW_S, self._resize, {})
             try:
                 given = await self.owner("renew", self.who, needs, told)

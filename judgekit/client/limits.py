@@ -1,13 +1,13 @@
-"""How fast one endpoint is asked, how long it is waited for, and what the user is told meanwhile.
+"""How fast to ask one endpoint, how long to wait for it, and what to tell the user meanwhile.
 
 *How fast.* Concurrency starts low and grows with every success until the endpoint first says that it is too much (429,
 a time-out); from then on it grows by one per round of successes and halves at each further sign of overload, the signs
-of one round counting once. It never exceeds what the user set. Requests and tokens per minute, and the pauses that the
-endpoint asks for, come on top.
+of one round counting once. It never exceeds what the user set. Limits on requests and tokens
+per minute, and pauses that the endpoint asks for, apply as well.
 
 *How long.* Two clocks run from a first failure: one for each request, and one for the endpoint while nothing but
-failures comes from it. Both run for ``patience_s``; the second for a tenth of it only where the endpoint never answered
-anything, since then something is wrong with it or with its settings.
+failures comes from it. Both run for ``patience_s``; the second only for a tenth of it if the endpoint never answered
+anything, since something is then wrong with it or with its settings.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TELL_EVERY_S: Final = 20.0
 _SILENT_S: Final = 20.0
 _WORTH_TELLING_S: Final = 0.5
 _THROTTLED_S: Final = 5.0
-"""Being slowed down is not worth a word while replies come in between."""
+"""Being throttled is not worth a message while replies still come."""
 
 
 class Limiter:
@@ -62,12 +62,12 @@ class Limiter:
         return len(self._waiting)
 
     def resize(self, maximum: int, requests_per_minute: float, tokens_per_minute: float) -> None:
-        """Change what the user set: what goes beyond it comes back as requests end; infinite rates are no limits."""
+        """Change the limits: slots beyond them are taken back as requests end; an infinite rate is not a limit."""
         begun = self.maximum == 0 < maximum
         self.maximum = maximum
         if maximum:
             self._request_s, self._token_s = 60.0 / requests_per_minute, 60.0 / tokens_per_minute
-        if begun:  # others who share the rates begin at the same moment, so that none of them begins at once
+        if begun:  # others who share the rates begin at the same moment: together they would send too much
             self._next_request = max(self._next_request, self._clock() + self._request_s)
         least = _START if self._slow_start else _FLOOR
         self.limit = min(float(maximum), max(self.limit, least))
@@ -154,8 +154,8 @@ class Limiter:
 class Patience:
     """How often and how long one request may still be tried.
 
-    Being throttled is not its fault, so it counts a quarter; a reply that is too large costs its bytes each time, so
-    that it is asked for once more only.
+    Being throttled is not its fault, so it counts a quarter. A reply that is too large costs its bytes each time, so it
+    is asked for only once more.
 
     Attributes:
         attempts: how often it failed.
@@ -299,7 +299,7 @@ class Watch:
         return time.strftime("%H:%M:%S", time.localtime(time.time() + moment - self.now()))
 
     def _tell(self, kind: str, text: str) -> None:
-        """Tell the user, but not more often than he can read."""
+        """Tell the user, but not more often than they can read."""
         if self.now() >= self._tell_from.get(kind, float("-inf")):
             self._tell_from[kind] = self.now() + _TELL_EVERY_S
             self._note(text)

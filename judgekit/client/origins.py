@@ -2,10 +2,10 @@
 
 A server that updates a model keeps its name, so that half of a labeling may come from one model and half from another,
 without an error anywhere. A reply names the model that made it and often a fingerprint of the machine and the program.
-Two names behind one endpoint and one requested name are a *mix*: the labels are of no one model, and no verdict is
-given on them unless the user accepts it. A jury is none: each of its endpoints is looked at alone. Several fingerprints
-under one name are only told, since some servers have one for each replica. A server that names no model, or always
-the same one, can hide a change: that is what ``revision`` and ``run --canary`` are for.
+Two names behind one endpoint and one requested name are a *mix*: the labels do not come from one model, and no verdict
+is given on them unless the user accepts it. A jury is not a mix: each of its endpoints is looked at alone. Several
+fingerprints under one name are only told, since some servers have one for each replica. A server that names no model,
+or always the same one, can hide a change: that is what ``revision`` and ``run --canary`` are for.
 """
 
 from __future__ import annotations

@@ -29,11 +29,11 @@ _TRY_S: Final = 5.0
 _PAUSES_S: Final = (0.1, 2.0)
 _TELL_S: Final = 20.0
 _LEAST_BYTES: Final = 0.5
-"""Of a token; what counts more is no count of tokens."""
+"""Of a token; a larger count is not one of tokens."""
 
 
 def has_routes(endpoint: Endpoint) -> bool:
-    """Whether an endpoint is a server that may have these routes, and not an application, a client or built in."""
+    """Say whether an endpoint may have these routes: it is a server, not an application, a client or built in."""
     return not (endpoint.application or endpoint.built_in or endpoint.client is not None)
 
 

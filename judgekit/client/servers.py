@@ -40,7 +40,7 @@ class Server:
         failed_at: when the last of them was noted; what was in flight then does not count again.
         rests_until: before that moment it is not asked.
         asked: whether it asked for that rest.
-        told: whether the user knows that it is left alone.
+        told: whether the user was told that it is left alone.
     """
 
     url: str
@@ -97,7 +97,7 @@ class Servers:
             server.active -= 1
 
     def others(self, server: Server) -> bool:
-        """Say whether another server may be asked now, so that what this one says is its own matter."""
+        """Say whether another server may be asked now, so that this one's trouble does not stop the endpoint."""
         now = self._clock()
         return any(one.free(now) for one in self.all if one is not server)
 

@@ -53,7 +53,7 @@ U = TypeVar("U")
 
 @dataclass
 class _Stage:
-    """What one stage took so far, without a memory of every request, and how far it is."""
+    """What one stage took so far, without remembering every request, and how far it is."""
 
     name: str
     total: int | None = 0
@@ -70,7 +70,7 @@ class Session:
     Attributes:
         notes: the messages for the user so far.
         doubts: those of them that cast doubt on what was learned, not only on the way there.
-        retries: how often a request was sent again for want of a reply, by endpoint and kind of reason.
+        retries: how often a request was sent again because no reply came, by endpoint and kind of reason.
         spending: what keeps to the budget.
     """
 
@@ -90,14 +90,14 @@ class Session:
 
         Args:
             store_path: the folder of the store, a store, or None to keep replies for this session only.
-            mode: what is done with the store, see `Mode`.
+            mode: how the store is used, see `Mode`.
             budget: the most that may be sent.
             prices: money per million tokens, by endpoint name or model id.
             progress: called with events; messages for the user are their notes.
             transports: makes the transport of an endpoint, for tests; None means `open_transport`.
             backoff_s: upper bound of the first wait before a retry; later ones double.
-            wait_s: how long a server that is not ready is waited for before the first request; 0 means not at all.
-            lease: limits and a budget that are shared with other sessions, in the place of its own.
+            wait_s: how long to wait for a server that is not ready before the first request; 0 means not at all.
+            lease: limits and a budget that are shared with other sessions, instead of its own.
 
         Raises:
             StoreError: the store cannot be opened.
@@ -183,8 +183,8 @@ class Session:
             size: of a unit, as progress counts it.
 
         Raises:
-            StoppedError: the endpoint, the budget or the store does not allow to go on. Units that ended before are
-                yielded first; everything paid for is in the store.
+            StoppedError: the endpoint, the budget or the store stops the run. Units that ended before are yielded
+                first; everything paid for is in the store.
             ConfigError: an endpoint's key is not in the environment.
             UsageError: there is a cost limit, and an endpoint without a price.
         """

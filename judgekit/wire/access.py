@@ -40,7 +40,7 @@ _KEY_NAME: Final = re.compile(
 """What keys are called; not ``max_tokens`` or ``prompt_cache_key``."""
 
 _KEY_VALUE: Final = re.compile(r"[A-Za-z0-9]{20}")
-"""As long a run of letters and digits as keys have, and names and versions have not."""
+"""Keys hold runs of letters and digits this long; names and versions do not."""
 
 _FROM_ENV: Final = "env:"
 _OUR_HEADERS: Final = frozenset({"accept", "connection", "content-length", "content-type", "host", "transfer-encoding"})
@@ -151,7 +151,7 @@ def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def on_this_machine(host: str) -> bool:
-    """Say whether a host is this machine by one of the names that no other one has."""
+    """Say whether a host is this machine, by a name that no other machine has."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     address = _ip(host)
@@ -219,7 +219,7 @@ def _variable(name: str, where: str) -> str:
 
 
 _LEAST: Final = 12
-"""A shorter key guards nothing ("EMPTY", "none", "sk-1234"), and stands in texts by chance."""
+"""A shorter key protects nothing ("EMPTY", "none", "sk-1234"), and occurs in texts by chance."""
 
 _CUT: Final = "***"
 
