@@ -18,7 +18,7 @@ import orjson
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random_exponential
 
 from judgekit.client.limits import Patience, Watch
-from judgekit.client.routes import count_prompt, wait_ready
+from judgekit.client.routes import count_tokens, wait_ready
 from judgekit.client.servers import Server, Servers
 from judgekit.client.transports import SAMPLE, open_transport
 from judgekit.errors import EndpointError
@@ -348,8 +348,8 @@ class Client:
         if not learned.cuts.suspects(len(sent), reply.usage[0], size):
             return
         learned.cuts.done = True
-        count = None if self._session.transports else await count_prompt(self.endpoint, sent)
-        if count is None or count > _CUT * reply.usage[0]:
+        counts = None if self._session.transports else await count_tokens(self.endpoint, [sent])
+        if not counts or counts[0] > _CUT * reply.usage[0]:
             self._note(
                 f"{whom} seems to be shown only a part of long prompts: prompts of different lengths, up to"
                 f" {max(learned.cuts.lengths):,} bytes, all count as {reply.usage[0]:,} tokens. Its replies may be"

@@ -16,6 +16,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from math import inf
 from typing import Final
 
 from judgekit.wire.responses import Retry
@@ -50,11 +51,10 @@ class Limiter:
         self._clock = clock
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._slow_start = True
-        self._decreased_at = float("-inf")
-        self._resume_at = float("-inf")
-        self._request_s = 60.0 / requests_per_minute if requests_per_minute else 0.0
-        self._token_s = 60.0 / tokens_per_minute if tokens_per_minute else 0.0
-        self._next_request = self._next_token = float("-inf")
+        self._decreased_at = -inf
+        self._resume_at = -inf
+        self._request_s, self._token_s = 60.0 / (requests_per_minute or inf), 60.0 / (tokens_per_minute or inf)
+        self._next_request = self._next_token = -inf
 
     @property
     def waiting(self) -> int:
@@ -222,7 +222,7 @@ class Watch:
         self._note = note
         self._proven = proven
         self._failing_since: float | None = None
-        self._heard_at = float("-inf")
+        self._heard_at = -inf
         self._slowest_s = 0.0
         self._tell_from: dict[str, float] = {}
 
@@ -300,7 +300,7 @@ class Watch:
 
     def _tell(self, kind: str, text: str) -> None:
         """Tell the user, but not more often than they can read."""
-        if self.now() >= self._tell_from.get(kind, float("-inf")):
+        if self.now() >= self._tell_from.get(kind, -inf):
             self._tell_from[kind] = self.now() + _TELL_EVERY_S
             self._note(text)
 

@@ -23,7 +23,7 @@ from judgekit.wire.jsontext import parse_json
 from judgekit.wire.shapes import shown_text
 from judgekit.wire.types import MOCK_URL, Endpoint
 
-__all__ = ["bytes_per_token", "count_prompt", "count_tokens", "has_routes", "wait_ready"]
+__all__ = ["bytes_per_token", "count_tokens", "has_routes", "wait_ready"]
 
 _TRY_S: Final = 5.0
 _PAUSES_S: Final = (0.1, 2.0)
@@ -101,12 +101,6 @@ async def count_tokens(endpoint: Endpoint, bodies: list[bytes]) -> list[int] | N
         return None
     finally:
         await server.aclose()
-
-
-async def count_prompt(endpoint: Endpoint, body: bytes) -> int | None:
-    """Return how many tokens the prompt of a request has, or None where the server does not count."""
-    counts = await count_tokens(endpoint, [body])
-    return counts[0] if counts else None
 
 
 async def _count(server: HttpTransport, endpoint: Endpoint, body: dict[str, Any]) -> int | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -287,14 +287,12 @@ class _Error:
         candidates = [p for p in params if p not in _FIXED]
         if self.param:
             return self.param if self.param in candidates else None
-        places = sorted((place, p) for p in candidates for place in self._places(p))
-        return places[0][1] if places else None
-
-    def _places(self, param: str) -> Iterator[int]:
-        quote = "['\"`]" if param in _AMBIGUOUS else r"\b"
-        found = re.search(f"{quote}{re.escape(param)}{quote}", self.words)
-        if found:
-            yield found.start()
+        places = []
+        for param in candidates:
+            quote = "['\"`]" if param in _AMBIGUOUS else r"\b"
+            if found := re.search(f"{quote}{re.escape(param)}{quote}", self.words):
+                places.append((found.start(), param))
+        return min(places)[1] if places else None
 
 
 def _short(text: str) -> str:

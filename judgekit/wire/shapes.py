@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, get_args
 
-__all__ = ["APIS", "ROUTES", "SHOWN", "Api", "chosen", "first_choice", "shaped", "shown_text"]
+__all__ = ["APIS", "ROUTES", "SHOWN", "Api", "chosen", "shaped", "shown_text"]
 
 Api = Literal["chat", "completions", "responses"]
 APIS: Final[tuple[str, ...]] = get_args(Api)
@@ -69,28 +69,18 @@ def shaped(api: str, model: str, messages: Sequence[Mapping[str, Any]], fields: 
     return body
 
 
-def first_choice(choices: Any) -> Any:
-    """Return the choice of index 0 wherever the server lists it; the first listed where none has that index.
-
-    Raises:
-        IndexError, KeyError, TypeError: there is none.
-    """
-    if len(choices) > 1:
-        for choice in choices:
-            if isinstance(choice, dict) and choice.get("index") == 0:
-                return choice
-    return choices[0]
-
-
 def chosen(body: Mapping[str, Any]) -> Any:
-    """Return the first choice of a reply in the shape of a chat completion's.
+    """Return the choice of index 0, or the first one if none has that index, in the shape of a chat completion's.
 
     Raises:
         IndexError, KeyError, TypeError: there is none.
     """
     if "choices" not in body and isinstance(body.get("output"), list):
         return _of_response(body)
-    choice = first_choice(body["choices"])
+    choices = body["choices"]
+    choice = choices[0]
+    if len(choices) > 1:
+        choice = next((one for one in choices if isinstance(one, dict) and one.get("index") == 0), choice)
     completed = isinstance(choice, dict) and "message" not in choice and "finish_reason" in choice
     if completed and isinstance(choice.get("text"), str):
         return {**choice, "message": {"content": choice["text"]}, "logprobs": _paired(choice.get("logprobs"))}
