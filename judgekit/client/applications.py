@@ -9,7 +9,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -81,27 +81,22 @@ class FunctionTransport:
 
 
 async def _in_thread(call: Callable[[], Any], where: Callable[[], Any]) -> Any:
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
-
-    def settle(said: Any, problem: JudgekitError | None) -> None:
-        if not future.done():
-            future.set_exception(problem) if problem else future.set_result(said)
+    future: Future[Any] = Future()
 
     def work() -> None:
-        said: Any = None
-        problem: JudgekitError | None = JudgekitError("it ended its thread, as sys.exit() does")
+        future.set_running_or_notify_cancel()  # from here on it can be set, whether or not anybody still waits
         try:
-            with suppress(SystemExit), where():
+            with where():
                 said = call()
-                problem = None
-        except JudgekitError as error:
-            problem = error
-        with suppress(RuntimeError):  # nobody waits any more
-            loop.call_soon_threadsafe(settle, said, problem)
+        except JudgekitError as problem:
+            future.set_exception(problem)
+        except SystemExit:
+            future.set_exception(JudgekitError("it ended its thread, as sys.exit() does"))
+        else:
+            future.set_result(said)
 
     Thread(target=work, daemon=True).start()
-    return await future
+    return await asyncio.wrap_future(future)
 
 
 class RouteTransport:
