@@ -219,16 +219,16 @@ def import_batch(store: Store, path: str | Path) -> BatchImport:
         waiting = store.waiting([key for _, key, _ in part])
         stored = store.get_many([key for _, key, _ in part])
         records: dict[str, Record] = {}
-        for line, key, verdict in part:
+        for line, key, response in part:
             if key in stored or key in records:
                 result.there += 1
             elif key not in waiting:
                 result.unknown.append((line, key))
-            elif isinstance(verdict, Accepted):
-                used = tokens_used(verdict.json)
-                records[key] = replace(waiting[key], reply=verdict.raw, usage=used, time=time.time())
+            elif isinstance(response, Accepted):
+                used = tokens_used(response.json)
+                records[key] = replace(waiting[key], reply=response.raw, usage=used, time=time.time())
             else:
-                result.failed.append((line, key, verdict.reason))
+                result.failed.append((line, key, response.reason))
         kept = store.put_many(list(records.values()))
         result.there += len(kept)
         result.imported += len(records) - len(kept)
@@ -257,10 +257,10 @@ def _results(path: Path, result: BatchImport) -> Iterator[tuple[int, str, Respon
                 path,
                 line.number,
             )
-        yield line.number, row["custom_id"], _verdict(row)
+        yield line.number, row["custom_id"], _response(row)
 
 
-def _verdict(row: dict[str, Any]) -> Response:
+def _response(row: dict[str, Any]) -> Response:
     response = row.get("response")
     if not isinstance(response, dict):
         return read_response(500, {}, orjson.dumps({"error": row.get("error")}))

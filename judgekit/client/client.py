@@ -136,16 +136,16 @@ class Client:
         self._without = None  # the caller decides what a reply must hold
         patience = Patience(self.endpoint)
         for _ in self.servers.all:
-            verdict = await self._send(request, patience)
-            if not isinstance(verdict, Retry) or verdict.worked:
+            response = await self._send(request, patience)
+            if not isinstance(response, Retry) or response.worked:
                 break
-        if isinstance(verdict, Reply):
-            return verdict
+        if isinstance(response, Reply):
+            return response
         if patience.seen is not None and patience.seen[0] >= 400:
             status, headers, data = patience.seen
             return Passed(status, {name: headers[name] for name in _PASSED_HEADERS if name in headers}, data)
-        late = isinstance(verdict, Retry) and verdict.down and verdict.worked
-        return Passed.saying(504 if late else 502, str(self._stopped(verdict.reason)))
+        late = isinstance(response, Retry) and response.down and response.worked
+        return Passed.saying(504 if late else 502, str(self._stopped(response.reason)))
 
     async def _ask(self, request: Request) -> Outcome:
         patience = Patience(self.endpoint)
@@ -188,21 +188,21 @@ class Client:
 
     async def _attempt(self, request: Request, patience: Patience) -> Outcome | Retry:
         while True:
-            verdict = await self._send(request, patience)
-            if isinstance(verdict, Reply):
+            response = await self._send(request, patience)
+            if isinstance(response, Reply):
                 self._watch.answered()
-                return verdict
-            if isinstance(verdict, Retry):
-                return self._again(verdict, patience)
+                return response
+            if isinstance(response, Retry):
+                return self._again(response, patience)
             self._watch.answered()
-            if isinstance(verdict, Refused):
-                return self._reject(request, verdict)
-            if isinstance(verdict, Unsupported):
-                if self._negotiate(verdict.param):
+            if isinstance(response, Refused):
+                return self._reject(request, response)
+            if isinstance(response, Unsupported):
+                if self._negotiate(response.param):
                     continue
                 if self._proven:
-                    return self._reject(request, Refused(verdict.reason, plain=False))
-            raise self._stopped(verdict.reason)
+                    return self._reject(request, Refused(response.reason, plain=False))
+            raise self._stopped(response.reason)
 
     @property
     def _proven(self) -> bool:
@@ -282,15 +282,15 @@ class Client:
             begun = time.perf_counter()
             try:
                 SAMPLE.set(request.sample)
-                verdict = await self._exchange(body, started, patience)
-                if isinstance(verdict, Accepted):
+                response = await self._exchange(body, started, patience)
+                if isinstance(response, Accepted):
                     # The time to find a recorded reply is not the time that its model took.
                     timed = self.endpoint.base_url != RECORDED_URL
                     seconds = time.perf_counter() - begun if timed else None
-                    reply = Reply(request.key, verdict.raw, body=verdict.json, seconds=seconds)
+                    reply = Reply(request.key, response.raw, body=response.json, seconds=seconds)
                     usage, worked = reply.usage, True
-                elif isinstance(verdict, Retry):
-                    usage, worked = verdict.usage, verdict.worked
+                elif isinstance(response, Retry):
+                    usage, worked = response.usage, response.worked
             finally:
                 used = usage
                 if worked and usage is None:
@@ -299,8 +299,8 @@ class Client:
                 spending.settle(self.endpoint, estimate, used)
                 limiter.correct_tokens(sum(estimate), sum(used or (0, 0)))
                 self._loop.charge(request, usage, time.perf_counter() - begun)
-            if not isinstance(verdict, Accepted):
-                return verdict
+            if not isinstance(response, Accepted):
+                return response
             kept = await self._loop.save(
                 Record(
                     key=request.key,
@@ -317,7 +317,7 @@ class Client:
             self._negotiated.replies += 1
             self._streak = 0
             limiter.succeeded()
-            await self._notice(request, body, reply, verdict.json)
+            await self._notice(request, body, reply, response.json)
             asked = b'"logprobs":' if self.endpoint.api == "completions" else b'"top_logprobs":'
             if asked in request.body:
                 self._look_for_logprobs(reply)
@@ -415,14 +415,14 @@ class Client:
         if status in (400, 422):
             # Nothing can be left out of a question to an application, whatever its error names.
             params = () if endpoint.application else orjson.loads(body)
-            verdict = read_response(status, headers, data, params, self._proven or endpoint.application)
+            response = read_response(status, headers, data, params, self._proven or endpoint.application)
         else:
-            verdict = read_response(status, headers, data)
-        if isinstance(verdict, Retry):
-            if verdict.throttled:
+            response = read_response(status, headers, data)
+        if isinstance(response, Retry):
+            if response.throttled:
                 self._overloaded(server, started)
-            verdict = replace(verdict, worked=status < 300)
-        return verdict
+            response = replace(response, worked=status < 300)
+        return response
 
     def _overloaded(self, server: Server, started: float) -> None:
         """Slow down, unless the other servers go on."""

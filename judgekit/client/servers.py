@@ -101,29 +101,29 @@ class Servers:
         now = self._clock()
         return any(one.free(now) for one in self.all if one is not server)
 
-    def heard(self, server: Server, verdict: Response, began: float) -> Response:
+    def heard(self, server: Server, response: Response, began: float) -> Response:
         """Note what a server answered to a request that was sent at ``began``; return what it means for the endpoint.
 
         A wait that the server asks for is the endpoint's only where every server rests, and then until the first of
         them may be tried. An error that stops the run names the server.
         """
-        if not isinstance(verdict, Retry):
+        if not isinstance(response, Retry):
             server.failures = 0
             if server.told:
                 server.told = False
                 self._note(f"{self._name}: {server.url} answers again")
-            if isinstance(verdict, Fatal) and len(self.all) > 1:
-                return Fatal(f"{server.url}: {verdict.reason}")
-            return verdict
+            if isinstance(response, Fatal) and len(self.all) > 1:
+                return Fatal(f"{server.url}: {response.reason}")
+            return response
         now = self._clock()
         others = self.others(server)
-        self._rest(server, verdict, began, now, others)
+        self._rest(server, response, began, now, others)
         if others:
-            return replace(verdict, after=None, elsewhere=True)
+            return replace(response, after=None, elsewhere=True)
         if any(one.asked and one.rests_until > now for one in self.all if one is not server):
             wait = min(one.rests_until for one in self.all) - now
-            return replace(verdict, after=max(0.0, wait), throttled=True)
-        return verdict
+            return replace(response, after=max(0.0, wait), throttled=True)
+        return response
 
     def _rest(self, server: Server, said: Retry, began: float, now: float, others: bool) -> None:
         if began >= server.failed_at and not said.oversized:
