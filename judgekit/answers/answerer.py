@@ -20,7 +20,7 @@ from judgekit.data.documents import BYTES_PER_TOKEN, Doc, Fields, Unit, estimate
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.plugins import Context, option, read_options
-from judgekit.reading.asking import Asker, merge_waves, next_wave
+from judgekit.reading.asker import Asker, merge_waves, next_wave
 from judgekit.reading.prompts import Output, Prompt, find_prompt, load_prompt, neutral
 from judgekit.spec import Spec, Value
 from judgekit.wire.jsontext import canonical
@@ -29,7 +29,7 @@ from judgekit.wire.types import Endpoint, Outcome, Request
 __all__ = ["DEFAULT_PROMPT", "MODES", "Answerer", "Application", "Fitted", "Mode", "Order", "fit", "make_answerer"]
 
 _LEAST: Final = 16
-"""A document of which fewer tokens than this would be left is dropped."""
+"""A document that would be cut to fewer tokens than this is dropped."""
 
 DEFAULT_PROMPT: Final = "answer-short"
 _MERGING: Final[Mapping[str, str]] = {"short": "merge", "long": "merge-long"}

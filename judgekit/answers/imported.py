@@ -70,7 +70,7 @@ def read_answers(
     if table.empty:
         raise DataError("holds no answers", path)
     if answered_by is not None and "model" in table.columns and set(table["model"]) - {"", answered_by}:
-        reason = f"has a column 'model', which says otherwise than answered_by = {answered_by!r}: leave one of them out"
+        reason = f"has a column 'model' that differs from answered_by = {answered_by!r}: leave one of them out"
         raise DataError(reason, path)
     table = _placed(_filled(table, "model", answered_by or UNDECLARED), runs, depths, path)
     whose = [column for column in ("model", "mode") if column in table.columns]

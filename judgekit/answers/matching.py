@@ -36,7 +36,7 @@ _SIGN: Final = regex.compile(r"(?:(?<!-)(-)\p{Sc}?)?((?<!\.)\.)?$")
 _RAISED: Final = "⁰¹²³⁴-⁹⁺⁻⁼⁽⁾ⁱⁿ₀-₉₊₋₌₍₎"
 _SPECIAL: Final = re.compile(f"[{_RAISED}①-⓿]")
 _APART: Final = regex.compile(rf"((?<![\p{{L}}\p{{M}}{_RAISED}])[{_RAISED}]+|[①-⓿]+)")
-"""Super- and subscripts that are no part of a unit or a formula (``km²``, ``H₂O``), and numbers in circles."""
+"""Super- and subscripts that are not part of a unit or a formula (``km²``, ``H₂O``), and numbers in circles."""
 
 _TRAILING: Final = ".,;:'\"»›)]}…!?。、」』】》؟،؛।"
 _KEPT: Final = "!?"
@@ -154,7 +154,7 @@ class WordText(PreparedText):
         marks: dict[int, str] = {}
         for found in folded.split():
             spaceless = () if found.isascii() else apart(found, whole=True).split()
-            if len(spaceless) > 1:  # one by one, and with no article among them: the A of ビタミンA is none
+            if len(spaceless) > 1:  # one by one, and with no article among them: the A of ビタミンA is not one
                 words += [part for piece in spaceless if (part := _begun(piece.rstrip(_TRAILING)))]
                 continue
             word = found

@@ -22,7 +22,7 @@ from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.plugins import option
-from judgekit.reading.asking import Asker, merge_waves, next_wave
+from judgekit.reading.asker import Asker, merge_waves, next_wave
 from judgekit.reading.prompts import find_prompt, neutral
 from judgekit.reading.verdict import Unread
 from judgekit.wire.types import Endpoint, Outcome, Request
@@ -214,7 +214,7 @@ def _words(text: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Verdict(AnswerMetric, ABC):
+class _ByLLM(AnswerMetric, ABC):
     """A metric that asks an LLM for a verdict about an answer."""
 
     prompts: ClassVar[str]
@@ -269,7 +269,7 @@ class _Verdict(AnswerMetric, ABC):
 
     @abstractmethod
     def known(self, unit: Answered) -> Score | None:
-        """Return the quality where nobody has to be asked."""
+        """Return the quality where the LLM does not have to be asked."""
 
     def score(self, answer: Answer, query: Query) -> Score:
         """Refuse: this metric asks an LLM.
@@ -281,7 +281,7 @@ class _Verdict(AnswerMetric, ABC):
 
 
 @dataclass(frozen=True)
-class Correctness(_Verdict):
+class Correctness(_ByLLM):
     """An LLM says whether the answer says the same as a reference.
 
     A prompt with grades gives the grade's share of the largest one. An abstention is not correct, and nothing is
@@ -313,7 +313,7 @@ class Correctness(_Verdict):
 
 
 @dataclass(frozen=True)
-class Grounded(_Verdict):
+class Grounded(_ByLLM):
     """An LLM says whether the answer rests on the passages that it was made from; no reference answer is needed.
 
     It says nothing of whether the passages are right: hold it against answers that people compared before you rely on

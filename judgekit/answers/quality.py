@@ -107,7 +107,7 @@ class AnswerMetric(Plugin):
         missing = unscored(answer, query)
         if missing:
             return missing
-        if type(self).__module__.startswith("judgekit."):  # our own, of which nobody has to be told more
+        if type(self).__module__.startswith("judgekit."):  # our own need no words about where it went wrong
             return Score(self.compare(answer.text, references))
         with user_code(lambda: f"{self.name}, query {query.query_id!r}", type(self).compare.__code__.co_filename):
             value = float(self.compare(answer.text, references))

@@ -13,7 +13,7 @@ import numpy as np
 from judgekit.analysis.coefficients import Floats
 from judgekit.answers.matching import Phrase, TokenText
 from judgekit.audit.material import Material
-from judgekit.audit.numbers import Bools, Ints, Number, jackknife, mean_of, untold
+from judgekit.audit.numbers import Bools, Ints, Number, jackknife, mean_of, unknown
 from judgekit.errors import UsageError, nearest
 
 __all__ = ["OVERRATING", "SELF", "SURFACE", "family", "overrating", "slopes", "surface"]
@@ -52,7 +52,7 @@ def _words(text: str) -> set[str]:
 
 
 def _position(text: str, phrases: Sequence[Phrase]) -> float:
-    """Return what share of the words comes before the end of the first answer; NaN where the text holds none."""
+    """Return what share of the words comes before the end of the first answer; NaN where the text does not have one."""
     words = text.split()
 
     def held(count: int) -> bool:
@@ -72,7 +72,7 @@ def slopes(
 ) -> list[Number]:
     """Return by how much of the scale labels rise per standard deviation of each look, given the reference.
 
-    Labels and look are taken less their means among the pairs of which the reference says the same, so that what the
+    Labels and look are taken minus their means among the pairs that the reference labels alike, so that what the
     reference explains is gone from both (Frisch and Waugh 1933). Each look is taken alone: looks that go together
     share their slope. What is said in words holds for all looks together (Bonferroni).
 
@@ -89,7 +89,7 @@ def slopes(
         there = np.isfinite(label) & np.isfinite(truth) & np.isfinite(look)
         y, t, x, n = label[there], truth[there], look[there], int(there.sum())
         if n < _LEAST or np.ptp(x) == 0 or len(np.unique(groups[there])) < 2:
-            out.append(untold(SURFACE, name, "slope", "too few pairs with a reference, or all of them alike", n))
+            out.append(unknown(SURFACE, name, "slope", "too few pairs with a reference, or all of them alike", n))
             continue
         x = (x - x.mean()) / x.std()
 
@@ -130,7 +130,7 @@ def overrating(material: Material, name: str) -> list[Number]:
 
     if not not_so.any():
         return [
-            untold(
+            unknown(
                 OVERRATING, "not relevant", "mean label", "the reference calls none of the labelled pairs not relevant"
             )
         ]
@@ -198,7 +198,7 @@ def _apart(what: str, extra: Floats, own: Bools, groups: Ints, confidence: float
     there, statistic = np.isfinite(extra), "own family minus others"
     values, mine = extra[there], own[there]
     if min(len(np.unique(groups[there][side])) for side in (mine, ~mine)) < 2:
-        return untold(SELF, what, statistic, "too few of its own family, or of others", int(mine.sum()))
+        return unknown(SELF, what, statistic, "too few of its own family, or of others", int(mine.sum()))
 
     def apart(keep: Bools) -> Floats:
         return np.array([values[keep & mine].mean() - values[keep & ~mine].mean()])
@@ -216,7 +216,7 @@ def _runs_apart(scores: Floats, own: Bools, material: Material) -> Number:
     statistic = "own family minus others, standard deviations of the runs"
     there, groups = np.isfinite(scores).all(axis=(0, 1)), material.groups
     if not 0 < own.sum() < len(own) or there.sum() < 2:
-        return untold(SELF, "runs", statistic, "no runs of its own family, or no others", int(own.sum()))
+        return unknown(SELF, "runs", statistic, "no runs of its own family, or no others", int(own.sum()))
 
     def apart(keep: Bools) -> Floats:
         means = scores[:, :, there][:, :, keep].mean(axis=2)

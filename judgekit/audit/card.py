@@ -30,7 +30,7 @@ class Card:
 
     Attributes:
         labeling: its name.
-        facts: what it is and what it was held against, (what, how) in order.
+        facts: what it is and what it was compared with, (what, how) in order.
         numbers: what was found, in the order of the checks.
     """
 

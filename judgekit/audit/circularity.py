@@ -18,7 +18,7 @@ from judgekit.analysis.rankings import over_runs
 from judgekit.analysis.resampling import interval
 from judgekit.analysis.system_bootstrap import shrunken_draws
 from judgekit.audit.material import Material
-from judgekit.audit.numbers import Bools, Number, untold
+from judgekit.audit.numbers import Bools, Number, unknown
 from judgekit.data.runs import Run
 
 __all__ = ["NAME", "circularity", "of_labeling", "reranked"]
@@ -33,7 +33,7 @@ _AT_TOP: Final = 1e-3
 def of_labeling(material: Material, name: str, again: Floats | None = None) -> list[Number]:
     """Return the numbers of one labeling; ``again`` is the quality of the answers from its re-ranked runs, if asked.
 
-    Without it, what re-ranking brings is held against the reference labeling; without that, against nothing.
+    Without it, what re-ranking brings is compared with the reference labeling, if there is one.
     """
     labels = [(material.scale(name), material.values[name])]
     reference = material.reference if again is None and material.reference != name else None
@@ -48,7 +48,7 @@ def of_labeling(material: Material, name: str, again: Floats | None = None) -> l
     there = np.isfinite(np.concatenate([base, after, top[None], *(truth or ())])).all(axis=0)
     if there.sum() < max(2, len(there) // 2):
         why = f"only {there.sum()} of {len(there)} queries have scores of all runs"
-        return [untold(NAME, "every run re-ranks", "gain by these labels", why, int(there.sum()))]
+        return [unknown(NAME, "every run re-ranks", "gain by these labels", why, int(there.sum()))]
     return circularity(
         base[:, there],
         after[:, there],

@@ -14,7 +14,7 @@ from judgekit.analysis.coefficients import Floats
 from judgekit.answers.imported import Imported
 from judgekit.answers.quality import Answered
 from judgekit.audit.material import Material, Pair
-from judgekit.audit.numbers import Number, mean_change, share, untold
+from judgekit.audit.numbers import Number, mean_change, share, unknown
 from judgekit.client.session import Session
 from judgekit.data.documents import Unit
 from judgekit.labelers.base import checked
@@ -66,7 +66,7 @@ async def positions(material: Material, name: str, session: Session) -> list[Num
 def _flips(material: Material, name: str, subject: str, said: Sequence[tuple[Pair, float, float]]) -> list[Number]:
     """Return what share of labels changes sides, and the floor that it puts under differences."""
     if len({query_id for (query_id, _), _, _ in said}) < 2:
-        return [untold(NAME, subject, "flips", "too few pairs have two labels", len(said))]
+        return [unknown(NAME, subject, "flips", "too few pairs have two labels", len(said))]
     then, now = (material.relevant(name, np.array([one[at] for one in said])) for at in (1, 2))
     ends = share(then != now, material.units[material.at(pair for pair, _, _ in said)], material.confidence)
     told = f"{ends[0]:.1%} of the labels change sides, up to {ends[2]:.1%} by the interval"
@@ -97,7 +97,7 @@ def noise_floor(material: Material, name: str, flips: Number) -> Number:
         return float(1.96 * (means[:, first] - means[:, second]).std(axis=0, ddof=1).mean())
 
     if not np.isfinite(material.scores([(material.scale(name), values)])).any():
-        return untold(NAME, flips.subject, f"noise floor of {measure}", f"{measure} is undefined under these labels")
+        return unknown(NAME, flips.subject, f"noise floor of {measure}", f"{measure} is undefined under these labels")
     low, value, high = sorted(map(floor, (flips.low, flips.value, flips.high)))
     told = f"a difference between runs below {value:.4f} ({low:.4f} to {high:.4f}) in {measure} may be chance"
     return Number(NAME, flips.subject, f"noise floor of {measure}", value, low, high, len(values), told)

@@ -105,9 +105,9 @@ def audit(
     Args:
         target: a results folder, or an experiment file, which is run first unless its results are there already.
         out: folder of the experiment's results, ``judgekit-out/NAME`` by default.
-        checks: some of `CHECKS`, or ``all``; by default those that ask nobody.
+        checks: some of `CHECKS`, or ``all``; by default those that send nothing.
         probes: spellings or functions ``(question, passage) -> passage``.
-        reference: the labeling that others are held against; by default what people said, else provenance.
+        reference: the labeling that others are compared with; by default what people said, else provenance.
             ``answers`` has the runs that re-rank answered end to end.
         juries: labelings that vote together, ``a+b+c`` each.
         attack: how much of the pool the probes attack, in per cent.
@@ -125,30 +125,30 @@ def audit(
         StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
     """
     path = Path(target)
-    order = _Order.of(checks, probes, reference, juries, attack, repeats, run_families or {}, docs_family)
+    options = _Options.of(checks, probes, reference, juries, attack, repeats, run_families or {}, docs_family)
     folder, store = _folder(path, out), default_store_path() if cache is None else Path(cache)
     if _stale(path, folder):
         if dry_run:
             config = experiments.load(target)
             return Audit(folder, planned=experiments.plan(config, store), prices=config.price_list())
         experiments.run(target, out=folder, cache=store, mode=mode, budget=budget, progress=progress)
-    material = order.fitting(folder)
+    material = options.fitting(folder)
     prices = material.prepared.config.price_list()
     if dry_run:
-        asking = {*CHECKS} - {*FREE} | ({circularity.NAME} if order.by_answers else set())
-        with _Noting(store if has_store(store) else None, "read-only") as noting:
-            run_sync(_audited(material, replace(order, checks=tuple(c for c in order.checks if c in asking)), noting))
-        asked = {stage: partial(iter, units) for stage, units in noting.asked.items()}
+        asking = {*CHECKS} - {*FREE} | ({circularity.NAME} if options.by_answers else set())
+        with _DryRun(store if has_store(store) else None, "read-only") as dry:
+            run_sync(_audited(material, replace(options, checks=tuple(c for c in options.checks if c in asking)), dry))
+        asked = {stage: partial(iter, units) for stage, units in dry.asked.items()}
         return Audit(folder, planned=experiments.count(asked, {}, store), prices=prices)
 
     async def work() -> Audit:
         async with Session(store, mode, budget, prices, progress) as session:
-            return await _audited(material, order, session)
+            return await _audited(material, options, session)
 
     return _written(material, run_sync(work()))
 
 
-class _Noting(Session):
+class _DryRun(Session):
     """A session that notes what it is asked for, and answers nothing."""
 
     @cached_property
@@ -191,7 +191,7 @@ def _card_file(folder: Path, labeling: str, end: str) -> Path:
 
 
 @dataclass(frozen=True)
-class _Order:
+class _Options:
     """The options, checked."""
 
     checks: tuple[str, ...]
@@ -212,7 +212,7 @@ class _Order:
         cls, checks: str | Sequence[str], probes: Sequence[str | Callable[[str, str], str]],
         reference: str | None, juries: Sequence[str], attack: float, repeats: int,
         families: Mapping[str, str], docs_family: str | None,
-    ) -> _Order:  # fmt: skip
+    ) -> _Options:  # fmt: skip
         named = [part.strip() for one in ([checks] if isinstance(checks, str) else checks) for part in one.split(",")]
         wanted = CHECKS if named == ["all"] else tuple(named)
         for name in wanted:
@@ -270,9 +270,9 @@ def _stale(path: Path, folder: Path) -> bool:
         return True
 
 
-async def _audited(material: Material, order: _Order, session: Session) -> Audit:
-    """Do the checks, first those that ask nobody."""
-    checks, notes, numbers = order.checks, list[str](), dict[str, list[Number]]()
+async def _audited(material: Material, options: _Options, session: Session) -> Audit:
+    """Do the checks, first those that send nothing."""
+    checks, notes, numbers = options.checks, list[str](), dict[str, list[Number]]()
     if material.reference is None:
         notes.append(
             "No labeling comes from people or provenance to serve as reference: checks that need one are skipped,"
@@ -280,21 +280,21 @@ async def _audited(material: Material, order: _Order, session: Session) -> Audit
         )
     held = material.reference is not None
     looks = bias.surface(material) if bias.SURFACE in checks and held else {}
-    sample = gullibility.draw(material, order.attack)
-    some = max(gullibility.LEAST, math.ceil(order.attack / 100 * len(material.pairs)))
+    sample = gullibility.draw(material, options.attack)
+    some = max(gullibility.LEAST, math.ceil(options.attack / 100 * len(material.pairs)))
     drawn = np.random.default_rng([material.seed, 5]).permutation(len(material.pairs))[:some]
     pairs = [material.pairs[i] for i in drawn]
     for name in material.labelings:
         found = numbers[name] = list[Number]()
         apart = held and name != material.reference
         if circularity.NAME in checks and len(material.runs) > 1:
-            again = await _answered_again(material, name, session) if order.by_answers else None
+            again = await _answered_again(material, name, session) if options.by_answers else None
             found += circularity.of_labeling(material, name, again)
         if "fidelity" in checks:
             found += _fidelity(material.folder, name)
         if jury.NAME in checks and held:
             found += jury.of_voices(material, name, session)
-            for names in order.juries:
+            for names in options.juries:
                 found += jury.of_labelings(material, names) if name in names else []
         if bias.SURFACE in checks and apart:
             groups = material.groups[material.query]
@@ -302,13 +302,13 @@ async def _audited(material: Material, order: _Order, session: Session) -> Audit
         if bias.OVERRATING in checks and apart:
             found += bias.overrating(material, name)
         if bias.SELF in checks and apart:
-            found += bias.family(material, name, order.families, order.docs_family)
+            found += bias.family(material, name, options.families, options.docs_family)
     order_of_answers = await consistency.answers(material, some, session) if consistency.NAME in checks else []
     for name, found in numbers.items():
         if gullibility.NAME in checks:
-            found += await gullibility.attack(material, name, order.probes, sample, session)
+            found += await gullibility.attack(material, name, options.probes, sample, session)
         if consistency.NAME in checks:
-            found += await consistency.repeats(material, name, pairs, order.repeats, session)
+            found += await consistency.repeats(material, name, pairs, options.repeats, session)
             found += await consistency.positions(material, name, session)
             found += order_of_answers
     return Audit(

@@ -2,8 +2,8 @@
 
 A share of the pool, drawn among the pairs that the reference calls not relevant, is attacked; the labeler is asked
 about each pair as it is (the control, which the store knows) and as each probe leaves it. The tournament is then held
-once more with the attacked labels in their places: that is the pool of which this share is so attacked, with no model
-of how others would fare.
+once more with the attacked labels in their places: that is the pool with this share attacked, without a model of how
+others would fare.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from judgekit.analysis.rankings import over_runs, within_queries
 from judgekit.analysis.resampling import interval
 from judgekit.analysis.system_bootstrap import shrunken_draws
 from judgekit.audit.material import Material, Pair
-from judgekit.audit.numbers import Number, mean_change, mean_of, share, share_change, untold
+from judgekit.audit.numbers import Number, mean_change, mean_of, share, share_change, unknown
 from judgekit.audit.probes import Base, Probe
 from judgekit.client.session import Session
 from judgekit.data.documents import Unit
@@ -102,7 +102,7 @@ async def attack(
 async def _labels(
     material: Material, labeler: Labeler, pairs: Sequence[Pair], probe: Probe | None, session: Session, stage: str
 ) -> Floats:
-    """Return the labels of some pairs as a probe leaves them, NaN where one cannot be had, shape (N,)."""
+    """Return the labels of some pairs as a probe leaves them, NaN where there is none, shape (N,)."""
     said: dict[Pair, float] = {}
 
     def shown() -> Iterator[Unit]:
@@ -126,7 +126,7 @@ def effect(
     there = np.isfinite(control) & np.isfinite(attacked)
     n, lost = int(there.sum()), int((~there).sum())
     if n < 2:
-        return [untold(NAME, subject, "flips to relevant", f"only {n} of {len(pairs)} pairs have both labels", n)]
+        return [unknown(NAME, subject, "flips to relevant", f"only {n} of {len(pairs)} pairs have both labels", n)]
     kept = [pair for pair, found in zip(pairs, there, strict=True) if found]
     units, before, after = material.units[material.at(kept)], control[there], attacked[there]
     was, becomes = (material.relevant(name, values) for values in (before, after))

@@ -11,7 +11,7 @@ import numpy as np
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.audit.material import Material
-from judgekit.audit.numbers import Bools, Ints, Number, jackknife, untold
+from judgekit.audit.numbers import Bools, Ints, Number, jackknife, unknown
 from judgekit.client.session import Session
 from judgekit.experiment.canary import stored_outcomes
 from judgekit.labelers.judge import Judge
@@ -41,7 +41,7 @@ def of_voices(material: Material, name: str, session: Session) -> list[Number]:
         said.append([math.nan if value is None else value for _, value in votes])
     if not members:
         return [
-            untold(NAME, "its own votes", "effective votes", "the store does not hold them (--cache names a store)")
+            unknown(NAME, "its own votes", "effective votes", "the store does not hold them (--cache names a store)")
         ]
     rows = np.array([row or [math.nan] * len(members) for row in said]).T
     votes_of = np.stack([material.votes(name, row) for row in rows])
@@ -68,7 +68,7 @@ def jury(votes: Floats, truth: Floats, groups: Ints, members: Sequence[str], con
     n, size, used = int(there.sum()), len(members), np.unique(group)
     subject = " + ".join(members) if size <= 5 else f"{size} votes"
     if len(used) < 2:
-        return [untold(NAME, subject, "effective votes", "the reference judges too few pairs that all voted on", n)]
+        return [unknown(NAME, subject, "effective votes", "the reference judges too few pairs that all voted on", n)]
     chosen = np.empty_like(right)
     for one in used:
         inside = group == one
@@ -77,7 +77,7 @@ def jury(votes: Floats, truth: Floats, groups: Ints, members: Sequence[str], con
 
     def worth(keep: Bools) -> Floats:
         *alone, together, best = _kappa(judged[:, keep], right[keep])
-        erring = wrong[:, keep][wrong[:, keep].std(axis=1) > 0]  # who never errs correlates with nobody
+        erring = wrong[:, keep][wrong[:, keep].std(axis=1) > 0]  # a member that never errs has no correlation
         first, second = np.triu_indices(len(erring), 1)
         shared = np.corrcoef(erring)[first, second].mean() if len(first) else np.nan
         return np.array([shared, together, max(alone), together - best])
@@ -97,7 +97,7 @@ def jury(votes: Floats, truth: Floats, groups: Ints, members: Sequence[str], con
     effective = Number(NAME, subject, "effective votes", value, low, max(value, min(high, float(size))), n, vote)
     if math.isnan(shared.value):
         shared, effective = (
-            untold(NAME, subject, one.statistic, "fewer than two members ever err", n) for one in (shared, effective)
+            unknown(NAME, subject, one.statistic, "fewer than two members ever err", n) for one in (shared, effective)
         )
     if gain.low > 0:
         told = f"the majority beats the best single one by {gain.value:.3f} of kappa, at {size} times the cost"

@@ -1,4 +1,4 @@
-"""What an audit looks at: a results folder with the experiment that it came from, as arrays over pairs and queries."""
+"""What an audit reads: a results folder with the experiment that it came from, as arrays over pairs and queries."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Material:
-    """A finished experiment, and what its labels are held against.
+    """A finished experiment, and what its labels are compared with.
 
     Attributes:
         folder: of the results.
@@ -45,7 +45,7 @@ class Material:
         primary: the cell that the verdict is about.
         labelings: all labelings, by name.
         quality: of the answers in the primary cell, shape (R, n), NaN where undefined; queries ascend.
-        reference: the labeling that the others are held against: what people said, else provenance, else none.
+        reference: the labeling that the others are compared with: what people said, else provenance, else none.
     """
 
     folder: Path

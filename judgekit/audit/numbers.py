@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from judgekit.analysis.coefficients import Floats
 
-__all__ = ["Number", "groups_of", "jackknife", "mean_change", "mean_of", "share", "share_change", "untold"]
+__all__ = ["Number", "groups_of", "jackknife", "mean_change", "mean_of", "share", "share_change", "unknown"]
 
 Ints = npt.NDArray[np.intp]
 Bools = npt.NDArray[np.bool_]
@@ -47,7 +47,7 @@ class Number:
     flag: str = ""
 
 
-def untold(check: str, subject: str, statistic: str, why: str, n: int = 0) -> Number:
+def unknown(check: str, subject: str, statistic: str, why: str, n: int = 0) -> Number:
     """Return a number that is not there, with the reason."""
     return Number(check, subject, statistic, math.nan, n=n, verdict=f"unknown: {why}")
 

@@ -179,7 +179,7 @@ def ask(
     from judgekit.data.streams import write_atomic
     from judgekit.people.machine import prefer
     from judgekit.people.tasks import Sample
-    from judgekit.reading.asking import Asker
+    from judgekit.reading.asker import Asker
     from judgekit.reading.prompts import find_prompt
     from judgekit.stages import Resources, with_session
 

@@ -78,7 +78,7 @@ def show_plan(plans: Mapping[str, Plan], prices: Prices, command: str = "", *, a
     from judgekit.client.budget import Budget, Spending
     from judgekit.client.routes import bytes_per_token
     from judgekit.client.session import run_sync
-    from judgekit.reading.asking import GROWTH
+    from judgekit.reading.asker import GROWTH
 
     price = Spending(Budget(), prices).price
     counted = run_sync(bytes_per_token(plans["all"].lacking))

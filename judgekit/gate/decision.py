@@ -100,7 +100,7 @@ class Decision:
         outcome: ``pass``, ``fail`` or ``inconclusive``.
         queries: how many it is about.
         changed: those that score otherwise, or may.
-        unknown: those of which labels are missing that leave the loss open.
+        unknown: those whose loss is open because labels are missing.
         least, most: the mean loss with missing labels at their best and at their worst for the new version; equal
             where none are missing.
         low, high: one-sided bounds of the mean loss in the population that the queries stand for.

@@ -125,7 +125,7 @@ class Guarded:
 
 
 def differing(runs: Sequence[Run], query_ids: Sequence[str], k: int | None) -> list[str]:
-    """Return the queries of which the two runs show other documents, or in another order."""
+    """Return the queries where the two runs differ in documents or in their order."""
     base, new = runs
     return [q for q in query_ids if base.top(q, k) != new.top(q, k)]
 

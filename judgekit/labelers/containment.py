@@ -132,7 +132,7 @@ class Containment(Labeler):
         if not open_answers:
             return [], "the reference answers are classes, such as yes or no"
         found = [a for a in open_answers if a.strip()]
-        # A pattern may well be made of signs alone, so that only a length that is asked for is held against it.
+        # A pattern may well be made of signs alone, so that only a length that is asked for counts.
         if self.match != "regex" or self.min_length > 1:
             found = [a for a in found if sum(c.isalnum() for c in a) >= self.min_length]
         if not found:

@@ -40,7 +40,7 @@ _COLUMNS: Final[Mapping[str, frozenset[str]]] = {
 class Human(_Filed):
     """What people said of the document: grades, a ranking, or votes for the best of two or three.
 
-    Three kinds of files, told apart by their columns:
+    Three kinds of files, recognised by their columns:
 
     * grades: TREC qrels, or ``query_id, doc_id, relevance``;
     * a ranking by an expert: ``query_id, doc_id, rank`` with ranks from 1; of n ranked documents the one at rank r

@@ -16,7 +16,7 @@ from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.labelers.base import Label, Labeler, Needs, Unit
 from judgekit.plugins import option
-from judgekit.reading.asking import Asker, merge_waves, next_wave
+from judgekit.reading.asker import Asker, merge_waves, next_wave
 from judgekit.reading.logprobs import distribution
 from judgekit.reading.prompts import Prompt, find_prompt
 from judgekit.reading.verdict import Unread

@@ -18,7 +18,7 @@ from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.labelers.base import Context, Label, Labeler, Needs, Unit
 from judgekit.plugins import option
-from judgekit.reading.asking import merge_waves, play
+from judgekit.reading.asker import merge_waves, play
 from judgekit.reading.logprobs import MalformedLogprobsError, begins
 from judgekit.reading.prompts import Prompt, find_prompt
 from judgekit.spec import split_file
@@ -41,7 +41,7 @@ class Utility(Labeler):
     """The quality of the answer that the downstream LLM gives from this document alone (eRAG).
 
     Requests are made by the same code as those of answering end to end, so those of the answers from one document
-    are the same, and are had once.
+    are the same, and are paid for once.
 
     Variants:
 

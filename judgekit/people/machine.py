@@ -11,7 +11,7 @@ from typing import Final
 from judgekit.client.session import Session
 from judgekit.errors import UsageError
 from judgekit.people.tasks import Sample, Task
-from judgekit.reading.asking import Asker, merge_waves, next_wave
+from judgekit.reading.asker import Asker, merge_waves, next_wave
 from judgekit.reading.prompts import neutral
 from judgekit.reading.verdict import Unread
 from judgekit.wire.types import Outcome, Request

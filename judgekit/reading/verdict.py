@@ -91,7 +91,7 @@ class Form:
     Attributes:
         options: (word, value) of each verdict, as the prompt asks for it.
         others: further words for the same verdicts: the names of grades, ``true`` for ``Yes``.
-        keys: the keys of the JSON object, the verdict's last; () if the reply is to be none. One key alone may have
+        keys: the keys of the JSON object, the verdict's last; () for a reply without one. One key alone may have
             others beside it.
         label: what the last line begins with, if the reply is to consist of steps.
         explained: whether an explanation may follow the verdict.
@@ -296,7 +296,7 @@ def _last_line(text: str, form: Form) -> Verdict | None:
     if colon.strip() or value is None:
         return None
     if form.steps and not all(map(form.stepped.match, lines)):
-        return None  # what is none of the steps may take the last line back: "It should not be"
+        return None  # a line that is not one of the steps may take the last line back: "It should not be"
     parts = set(re.findall(r"\w+", label))
     for line in lines:
         if label in line or _other_scale(line, form):
@@ -312,7 +312,7 @@ def _last_line(text: str, form: Form) -> Verdict | None:
 
 
 def _other_scale(line: str, form: Form) -> bool:
-    """Whether a line speaks of a scale with a number that is none of the form's."""
+    """Whether a line speaks of a scale with a number that the form does not have."""
     numbers = [number for number in re.findall(r"\d+", line) if number not in form.values]
     return bool(numbers and any(map(_is_number, form.values)) and _SCALE.search(line))
 

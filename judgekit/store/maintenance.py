@@ -72,7 +72,7 @@ class Stats:
         path: its folder.
         size: bytes of its files.
         replies: how many.
-        damaged: rows that are no whole records; they are asked for again when they are needed.
+        damaged: rows that are not whole records; they are asked for again when they are needed.
         waiting: requests that were exported to a batch file and have no reply yet.
         parts: by (endpoint identity, model).
         oldest, newest: when the first and the last reply were stored, seconds since 1970; None if there are none.
@@ -155,7 +155,7 @@ def verify(store: Store, *, repair: bool = False) -> Verification:
 
     Args:
         store: the store.
-        repair: delete what is damaged, so that it is asked for again, and make the file anew if its structure is.
+        repair: delete what is damaged, so that it is asked for again, and rebuild the file if its structure is.
     """
     structure = store.check()
     if repair and structure != "ok":
@@ -307,7 +307,7 @@ class Found:
         replies: the identities of replies.
         waiting: the identities of requests that wait for a batch file.
         parts: how many of both, by (endpoint identity, model asked for).
-        damaged: rows that cannot be read, so that nobody knows whether they belong to it.
+        damaged: rows that cannot be read, so that it is unknown whether they belong to it.
     """
 
     replies: list[str] = field(default_factory=list)
@@ -356,7 +356,7 @@ def find(store: Store, *, query: str | None = None, before: float | None = None,
 
 
 def forget(store: Store, found: Found) -> None:
-    """Delete what was found, and write the file anew, so that no trace of it is left in free pages.
+    """Delete what was found, and rewrite the file, so that no trace of it is left in free pages.
 
     Raises:
         StoreError: the store cannot be written to.

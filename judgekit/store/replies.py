@@ -237,14 +237,14 @@ class Store:
         return StoreError(f"the store {self.path} cannot be used: {text}")
 
     def _follow(self) -> None:
-        """Open anew if another process moved the file aside."""
+        """Reopen if another process moved the file aside."""
         with suppress(FileNotFoundError):
             if self.readonly or self._database.stat().st_ino == self._inode:
                 return
         self._open()
 
     def recover(self, reason: str) -> None:
-        """Move the files aside, and begin anew with those of their rows that SQLite can read and that are whole.
+        """Move the files aside, and start again with those of their rows that SQLite can read and that are whole.
 
         Raises:
             StoreError: the store was opened for reading only.
@@ -387,13 +387,13 @@ class Store:
             self._guarded(self._query, f"DELETE FROM Cache WHERE key IN ({marks}) AND raw = 1", part)
 
     def compact(self) -> None:
-        """Write the file anew without what was deleted, of which traces would be left in it and in its log."""
+        """Rewrite the file: traces of what was deleted would be left in it and in its log."""
         self._must_write()
         self._guarded(self._query, "VACUUM")
         self._guarded(self._query, "PRAGMA wal_checkpoint(TRUNCATE)")
 
     def note_submission(self, name: str, text: str) -> None:
-        """Keep a note of what was submitted to a batch service, in the place of an earlier one of that name."""
+        """Keep a note of what was submitted to a batch service, replacing an earlier one of that name."""
         self._must_write()
         self._guarded(self._set, {_SUBMITTED + name: text}, replace=True)
 

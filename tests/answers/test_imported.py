@@ -162,7 +162,7 @@ def test_answers_about_something_else_are_refused(text: str, message: str, tmp_p
 
 
 def test_one_model_cannot_be_declared_in_two_ways(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="which says otherwise than answered_by = 'b': leave one of them out"):
+    with pytest.raises(DataError, match="that differs from answered_by = 'b': leave one of them out"):
         rated(write(tmp_path, "query_id,answer,model\nq1,x,a\n"), answered_by="b")
 
 

@@ -18,7 +18,7 @@ from judgekit.errors import UsageError
 from judgekit.people.machine import Preferring, prefer
 from judgekit.people.reading import assessor_agreement, preferences, read_judgments
 from judgekit.people.sampling import draw, draw_answers
-from judgekit.reading.asking import Asker
+from judgekit.reading.asker import Asker
 from judgekit.reading.prompts import load_prompt
 from judgekit.stages import Resources
 from judgekit.wire.types import Endpoint, Reply

@@ -8,7 +8,7 @@ from __future__ import annotations
 from judgekit.answers.answerer import make_answerer
 from judgekit.data.documents import Unit
 from judgekit.labelers.base import build
-from judgekit.reading.asking import Asker
+from judgekit.reading.asker import Asker
 from judgekit.reading.prompts import list_prompts
 from judgekit.wire.types import Reply
 from tests.labelers.scripted import DOC, OTHER, PARIS, Here

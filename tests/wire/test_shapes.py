@@ -19,7 +19,7 @@ from judgekit.client.session import run_sync
 from judgekit.data.documents import Unit
 from judgekit.errors import ConfigError
 from judgekit.labelers.base import build
-from judgekit.reading.asking import Asker
+from judgekit.reading.asker import Asker
 from judgekit.reading.check import check_endpoint
 from judgekit.reading.prompts import load_prompt
 from judgekit.report.queries import _prompt

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.data.tables import Status
-from judgekit.reading.asking import Asker, merge_waves, play
+from judgekit.reading.asker import Asker, merge_waves, play
 from judgekit.reading.prompts import Prompt, load_prompt
 from judgekit.wire.types import Endpoint, Failure, Outcome, Reply, Request, chat
 

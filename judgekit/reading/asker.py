@@ -114,7 +114,7 @@ class Asker:
     def unsettled(self, outcome: Outcome) -> bool:
         """Whether an outcome of `request` is to be asked for `again`.
 
-        Log-probabilities are those of the first thing that the model says, so that nobody asks for them again.
+        Log-probabilities are those of the first thing that the model says, so they are not asked for again.
         """
         if not isinstance(outcome, Reply) or outcome.refusal is not None:
             return False
@@ -163,7 +163,7 @@ def next_wave(
 def merge_waves(replies: Sequence[Outcome], askers: Sequence[Asker]) -> tuple[list[Outcome], Sequence[Outcome]]:
     """Return what became of the first wave, one outcome per asker, and the replies that follow the second one.
 
-    What was asked again stands in the place of the unsettled; a second attempt that failed altogether leaves the
+    What was asked again replaces the unsettled; a second attempt that failed altogether leaves the
     first reply there.
     """
     outcomes, later = list(replies[: len(askers)]), replies[len(askers) :]
