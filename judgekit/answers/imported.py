@@ -72,7 +72,7 @@ def read_answers(
     if answered_by is not None and "model" in table.columns and set(table["model"]) - {"", answered_by}:
         reason = f"has a column 'model' that differs from answered_by = {answered_by!r}: leave one of them out"
         raise DataError(reason, path)
-    table = _placed(_filled(table, "model", answered_by or UNDECLARED), runs, depths, path)
+    table = _placed(_filled(table, "model", answered_by or UNDECLARED), runs, depths, ANSWERS, path)
     whose = [column for column in ("model", "mode") if column in table.columns]
     places = whose + [column for column in ("run", "depth") if column in table.columns]
     table = table.drop_duplicates([*places, "query_id", "answer"])  # as beside several metrics
@@ -145,39 +145,35 @@ def completed(table: pd.DataFrame, runs: Collection[str], depths: Collection[int
     Raises:
         DataError: it does not say of which run or from how many documents the answers are, and there are several.
     """
-    table = named(RATINGS.check(table))
-    for column, known, what in (("run", runs, "runs"), ("depth", depths, "depths")):
-        table = _only(table, column, known, what, QUALITY)
-    return QUALITY.check(table)
+    return QUALITY.check(_placed(named(RATINGS.check(table)), runs, depths, QUALITY))
 
 
 def _placed(
-    table: pd.DataFrame, runs: Collection[str], depths: Collection[int], path: str | Path | None
+    table: pd.DataFrame,
+    runs: Collection[str],
+    depths: Collection[int],
+    kind: Table,
+    path: str | Path | None = None,
 ) -> pd.DataFrame:
-    """Return answers with the run and the depth that they are about, as far as these are known, and checked."""
+    """Return a table with the run and the depth that its rows are about: what it does not say is the only one.
+
+    Of answers, runs and depths that are not known are not asked for, and those that it names must be known.
+    """
     for column, known, what in (("run", runs, "runs"), ("depth", depths, "depths")):
-        if known:
-            table = _only(table, column, known, what, ANSWERS, path)
-            odd = table[column][~table[column].isin([*known, 0] if column == "depth" else list(known))]
-            if len(odd):
-                have = ", ".join(map(str, known))
-                raise DataError(f"holds answers of {column} {odd.iloc[0]!s}, and the {what} are {have}", path)
-    return table
-
-
-def _only(
-    table: pd.DataFrame, column: str, known: Collection[Any], what: str, kind: Table, path: str | Path | None = None
-) -> pd.DataFrame:
-    """Return a table with a column that it may lack: then it is the only thing that it can be."""
-    if column in table.columns:
-        return table
-    if len(known) != 1:
+        if kind is ANSWERS and not known:
+            continue
         have = ", ".join(map(str, sorted(known, key=str))) or "none"
-        reason = (
-            f"the {kind.name} table lacks column {column!r}, and the {what} are {have}: say which each row is about"
-        )
-        raise DataError(reason, path)
-    return table.assign(**dict[str, Any]({column: next(iter(known))}))
+        if column not in table.columns:
+            if len(known) != 1:
+                told = f"and the {what} are {have}: say which each row is about"
+                raise DataError(f"the {kind.name} table lacks column {column!r}, {told}", path)
+            table = table.assign(**dict[str, Any]({column: next(iter(known))}))
+        odd = ~table[column].isin([*known, 0] if column == "depth" else list(known))
+        if kind is ANSWERS and odd.any():
+            raise DataError(
+                f"holds answers of {column} {table[column][odd].iloc[0]!s}, and the {what} are {have}", path
+            )
+    return table
 
 
 def _check_unique(table: pd.DataFrame, keys: list[str], what: str, path: str | Path | None) -> None:

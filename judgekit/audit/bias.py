@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -194,17 +194,16 @@ def family(material: Material, name: str, runs: Mapping[str, str], column: str |
 
 
 def _apart(what: str, extra: Floats, own: Bools, groups: Ints, confidence: float) -> Number:
-    """Return how much more the own family gets than the others, beyond the reference."""
+    """Return how much more the own family's passages get than the others, beyond the reference."""
     there, statistic = np.isfinite(extra), "own family minus others"
     values, mine = extra[there], own[there]
     if min(len(np.unique(groups[there][side])) for side in (mine, ~mine)) < 2:
         return unknown(SELF, what, statistic, "too few of its own family, or of others", int(mine.sum()))
 
-    def apart(keep: Bools) -> Floats:
-        return np.array([values[keep & mine].mean() - values[keep & ~mine].mean()])
+    def apart(keep: Bools) -> float:
+        return float(values[keep & mine].mean() - values[keep & ~mine].mean())
 
-    value, low, high = (float(each[0]) for each in jackknife(apart, groups[there], confidence))
-    return _preferred(Number(SELF, what, statistic, value, low, high, int(mine.sum())))
+    return _preferred(what, statistic, apart, groups[there], confidence, int(mine.sum()))
 
 
 def _runs_apart(scores: Floats, own: Bools, material: Material) -> Number:
@@ -218,17 +217,21 @@ def _runs_apart(scores: Floats, own: Bools, material: Material) -> Number:
     if not 0 < own.sum() < len(own) or there.sum() < 2:
         return unknown(SELF, "runs", statistic, "no runs of its own family, or no others", int(own.sum()))
 
-    def apart(keep: Bools) -> Floats:
+    def apart(keep: Bools) -> float:
         means = scores[:, :, there][:, :, keep].mean(axis=2)
         placed = (means - means.mean(axis=1, keepdims=True)) / np.maximum(means.std(axis=1, keepdims=True), 1e-12)
-        return np.array([(placed[0] - placed[1])[own].mean() - (placed[0] - placed[1])[~own].mean()])
+        extra = placed[0] - placed[1]
+        return float(extra[own].mean() - extra[~own].mean())
 
-    value, low, high = (float(each[0]) for each in jackknife(apart, groups[there], material.confidence))
-    return _preferred(Number(SELF, "runs", statistic, value, low, high, int(own.sum())))
+    return _preferred("runs", statistic, apart, groups[there], material.confidence, int(own.sum()))
 
 
-def _preferred(number: Number) -> Number:
-    if number.low <= 0:
-        return replace(number, verdict="no preference for its own family is shown")
-    told = f"{number.subject} of its own family get {number.value:.3f} more than the reference gives them"
-    return replace(number, verdict=f"{told}: do not use it to compare them with others", flag="prefers its own")
+def _preferred(
+    what: str, statistic: str, apart: Callable[[Bools], float], groups: Ints, confidence: float, n: int
+) -> Number:
+    value, low, high = (float(each[0]) for each in jackknife(lambda keep: np.array([apart(keep)]), groups, confidence))
+    told, flag = "no preference for its own family is shown", ""
+    if low > 0:
+        told = f"{what} of its own family get {value:.3f} more than the reference gives them"
+        told, flag = f"{told}: do not use it to compare them with others", "prefers its own"
+    return Number(SELF, what, statistic, value, low, high, n, told, flag)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -330,27 +330,24 @@ async def _answered_again(material: Material, name: str, session: Session) -> Fl
     return wide.reindex([run.name for run in runs], columns=material.queries).to_numpy(np.float64)
 
 
-def _fidelity(folder: Path, name: str) -> list[Number]:
-    """Return what the comparison found of significance and of the best runs, see `judgekit.analysis.fidelity`."""
-    out: list[Number] = []
-    tables = {file: pd.read_csv(folder / file) for file in ("fidelity.csv", "top.csv") if (folder / file).exists()}
-    for file, table in tables.items():
-        for row in table[table["labeling"] == name].to_dict("records"):
-            if file == "fidelity.csv":
-                about = f"pairs of runs, {'raw' if row['correction'] == 'none' else 'by Holm'}"
-                found = f"{row['value']:.0%} {_FOUND[row['statistic']]}"
-                told = found if row["pairs"] else "unknown: no such difference"
-                ends = row["value"], row["ci_low"], row["ci_high"]
-                out.append(Number("fidelity", about, row["statistic"], *ends, int(row["pairs"]), told))
-            else:
-                about = f"the best {row['top']} runs by {row['by']}"
-                told = (
-                    "" if row["ci_low"] > 0 else "among these alone, it is not shown to choose better than a coin flip"
-                )
-                out.append(Number("fidelity", about, "tau-b", row["tau_b"], n=row["top"]))
-                ends = row["gain"], row["ci_low"], row["ci_high"]
-                out.append(Number("fidelity", about, "decision gain", *ends, row["top"], told))
-    return out
+def _fidelity(folder: Path, name: str) -> Iterator[Number]:
+    """Yield what the comparison found of significance and of the best runs, see `judgekit.analysis.fidelity`."""
+    for row in _rows(folder / "fidelity.csv", name):
+        about = f"pairs of runs, {'raw' if row['correction'] == 'none' else 'by Holm'}"
+        told = f"{row['value']:.0%} {_FOUND[row['statistic']]}" if row["pairs"] else "unknown: no such difference"
+        ends = row["value"], row["ci_low"], row["ci_high"]
+        yield Number("fidelity", about, row["statistic"], *ends, int(row["pairs"]), told)
+    for row in _rows(folder / "top.csv", name):
+        about = f"the best {row['top']} runs by {row['by']}"
+        shown = row["ci_low"] > 0
+        told = "" if shown else "among these alone, it is not shown to choose better than a coin flip"
+        yield Number("fidelity", about, "tau-b", row["tau_b"], n=row["top"])
+        yield Number("fidelity", about, "decision gain", row["gain"], row["ci_low"], row["ci_high"], row["top"], told)
+
+
+def _rows(path: Path, name: str) -> list[dict[Any, Any]]:
+    table = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["labeling"])
+    return table[table["labeling"] == name].to_dict("records")
 
 
 def _facts(material: Material, name: str) -> tuple[tuple[str, str], ...]:
