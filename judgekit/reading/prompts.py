@@ -52,7 +52,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 from judgekit.data.documents import Doc, Fields, Query, render
 from judgekit.data.labelings import Scale
@@ -67,24 +67,17 @@ __all__ = ["Output", "Prompt", "find_prompt", "list_prompts", "load_prompt", "ne
 Kind = Literal["judge", "answer", "correctness", "merge", "grounded", "preference"]
 OutputType = Literal["yes/no", "grade", "choice", "short", "long", "class"]
 
-_KINDS: Final[tuple[str, ...]] = get_args(Kind)
-_NEEDS: Final[Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {
-    "judge": (frozenset({"question", "passages"}), frozenset()),
-    "answer": (frozenset({"question"}), frozenset({"passages"})),
-    "correctness": (frozenset({"question", "references", "answer"}), frozenset()),
-    "merge": (frozenset({"question", "answers"}), frozenset()),
-    "grounded": (frozenset({"question", "passages", "answer"}), frozenset()),
-    "preference": (frozenset({"question", "answers"}), frozenset()),
+_VERDICTS: Final = ("yes/no", "grade", "choice")
+_ANSWERS: Final = ("short", "long", "class")
+_KINDS: Final[Mapping[str, tuple[frozenset[str], tuple[str, ...]]]] = {
+    "judge": (frozenset({"question", "passages"}), _VERDICTS),
+    "answer": (frozenset({"question"}), _ANSWERS),
+    "correctness": (frozenset({"question", "references", "answer"}), _VERDICTS),
+    "merge": (frozenset({"question", "answers"}), _ANSWERS),
+    "grounded": (frozenset({"question", "passages", "answer"}), _VERDICTS),
+    "preference": (frozenset({"question", "answers"}), ("choice",)),
 }
-"""Placeholders per kind: those that must be there, and those that may be there besides."""
-_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
-    "judge": ("yes/no", "grade", "choice"),
-    "correctness": ("yes/no", "grade", "choice"),
-    "answer": ("short", "long", "class"),
-    "merge": ("short", "long", "class"),
-    "grounded": ("yes/no", "grade", "choice"),
-    "preference": ("choice",),
-}
+"""Per kind the placeholders that must be there (an answer prompt may show passages besides), and the types of reply."""
 _KEYS: Final = frozenset(
     {"kind", "about", "max_tokens", "closed_book", "guideline", "system", "user", "passage", "output", "params"}
 )
@@ -302,19 +295,20 @@ def _read(path: Path, name: str) -> Prompt:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"is not TOML: {error}", path) from None
     reader = _Table(table, path)
-    kind = reader.choice("kind", _KINDS)
+    kind = reader.choice("kind", [*_KINDS])
     reader.only(_KEYS)
     system, user = reader.text("system", ""), reader.text("user")
-    for word in _PLACEHOLDER.findall(system + user):
-        required, optional = _NEEDS[kind]
-        if word not in required | optional and not word.startswith("query."):
-            have = ", ".join(f"{{{w}}}" for w in sorted(required | optional))
+    shown = frozenset(_PLACEHOLDER.findall(system + user))
+    needed, with_passages = _KINDS[kind][0], "passages" in shown
+    known = needed | {"passages"} if kind == "answer" else needed
+    for word in sorted(shown - known):
+        if not word.startswith("query."):
+            have = ", ".join(f"{{{w}}}" for w in sorted(known))
             raise reader.error(f"{{{word}}} is not a placeholder of a {kind} prompt (there are: {have})", "user")
-    for word in sorted(_NEEDS[kind][0]):
-        if f"{{{word}}}" not in system + user:
-            raise reader.error(f"lacks the placeholder {{{word}}}, which a {kind} prompt needs", "user")
+    for word in sorted(needed - shown):
+        raise reader.error(f"lacks the placeholder {{{word}}}, which a {kind} prompt needs", "user")
     passage = reader.text("passage", "")
-    if passage and ("{doc}" not in passage or "{passages}" not in system + user):
+    if passage and ("{doc}" not in passage or not with_passages):
         raise reader.error("is what each of {passages} is made of, and shows the document as {doc}", "passage")
     if _IN_PASSAGE.search(system + user):
         raise reader.error("shows a document: {doc} and its columns stand in passage", "user")
@@ -322,9 +316,9 @@ def _read(path: Path, name: str) -> Prompt:
     if "max_tokens" in table:
         params["max_tokens"] = reader.whole("max_tokens", 1)
     closed_book = reader.text("closed_book", "")
-    if closed_book and (kind != "answer" or "{passages}" not in system + user):
+    if closed_book and (kind != "answer" or not with_passages):
         raise reader.error("makes sense only for an answer prompt with {passages}", "closed_book")
-    if kind == "answer" and "{passages}" in system + user and not closed_book:
+    if kind == "answer" and with_passages and not closed_book:
         raise reader.error("is missing: the prompt to use where there is no document, e.g. closed-book", "closed_book")
     if _is_path(closed_book):
         closed_book = str(path.parent / closed_book)
@@ -359,7 +353,7 @@ def _params(reader: _Table) -> dict[str, Any]:
 
 
 def _output(reader: _Table, kind: str) -> Output:
-    type_ = reader.choice("type", _TYPES[kind])
+    type_ = reader.choice("type", _KINDS[kind][1])
     reader.only(_OUTPUT_KEYS[type_])
     if type_ in ("short", "long"):
         return Output(type_, abstain=reader.text("abstain", "unknown"))  # type: ignore[arg-type]  # checked above

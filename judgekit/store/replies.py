@@ -288,26 +288,27 @@ class Store:
     def get_many(self, keys: Sequence[str], since: float = 0.0) -> dict[str, Reply]:
         """Return the replies to these requests; what is missing, unusable or older than ``since`` is left out."""
         found: dict[str, Reply] = {}
-        for start in range(0, len(keys), _IN):
-            for key, value in self._guarded(self._select, keys[start : start + _IN]):
-                try:
-                    raw, stored, seconds = looked_up(value, key)
-                    if not (seconds is None or seconds >= 0):
+        for key, value in self._select(keys):
+            try:
+                raw, stored, seconds = looked_up(value, key)
+                if not (seconds is None or seconds >= 0):
+                    raise ValueError
+                if stored >= since:
+                    body = parse_json(raw)
+                    reply = Reply(key, raw.decode(), True, body, seconds)
+                    whole = reply.finish_reason == "stop" and reply.text and b'"error"' not in raw
+                    if not whole and unusable(body) is not None:
                         raise ValueError
-                    if stored >= since:
-                        body = parse_json(raw)
-                        reply = Reply(key, raw.decode(), True, body, seconds)
-                        whole = reply.finish_reason == "stop" and reply.text and b'"error"' not in raw
-                        if not whole and unusable(body) is not None:
-                            raise ValueError
-                        found[key] = reply
-                except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-                    self._unreadable()
+                    found[key] = reply
+            except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+                self._unreadable()
         return found
 
-    def _select(self, keys: Sequence[str]) -> list[tuple[Any, ...]]:
-        query = f"SELECT key, {_VALUE} FROM Cache WHERE key IN ({','.join('?' * len(keys))}) AND {_ROWS}"
-        return self._query(query, keys)
+    def _select(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        for start in range(0, len(names), _IN):
+            part = names[start : start + _IN]
+            query = f"SELECT key, {_VALUE} FROM Cache WHERE key IN ({','.join('?' * len(part))}) AND {_ROWS}"
+            yield from self._guarded(self._query, query, part)
 
     def _unreadable(self) -> None:
         if not self.unreadable:
@@ -365,17 +366,15 @@ class Store:
 
     def waiting(self, keys: Sequence[str]) -> dict[str, Record]:
         """Return the records without a reply, those that were exported to a batch file."""
-        names = [_WAITING + key for key in keys]
         found = {}
-        for start in range(0, len(names), _IN):
-            for name, value in self._guarded(self._select, names[start : start + _IN]):
-                try:
-                    record = Record.parse(value)
-                except ValueError:
-                    self._unreadable()
-                    continue
-                if name == _WAITING + record.key:
-                    found[record.key] = record
+        for name, value in self._select([_WAITING + key for key in keys]):
+            try:
+                record = Record.parse(value)
+            except ValueError:
+                self._unreadable()
+                continue
+            if name == _WAITING + record.key:
+                found[record.key] = record
         return found
 
     def forget(self, keys: Iterable[str], *, waiting: bool = False) -> None:
