@@ -28,7 +28,7 @@ from judgekit.experiment.file import Config, GuardConfig, config_of, labels_file
 from judgekit.experiment.prepare import Prepared, labelers_of
 from judgekit.gate.decision import Rules
 from judgekit.gate.guard import Guarded, Losses, by_labeler, by_labels, differing, gate
-from judgekit.gate.ladder import Earlier, Ladder, Lists, degraded, make_ladder, parse_steps
+from judgekit.gate.ladder import CONTROLS, Earlier, Ladder, Lists, degraded, make_ladder, parse_steps
 from judgekit.labelers.base import Labeler
 from judgekit.metrics import Measure, parse_measures
 from judgekit.progress import Progress, silent
@@ -301,7 +301,7 @@ async def _answered(
     base = copies.lists.run.cut(copies.lists.depth)
     for step, run in zip(copies.steps, copies.runs, strict=True):
         changed = differing((base, run), copies.lists.query_ids, k)
-        if step.name in ("identity", "balanced") or len(changed) < 2:
+        if step.name in CONTROLS or len(changed) < 2:
             continue
         sample = rng.choice(changed, min(most, len(changed)), replace=False).tolist()
         queries = {q: prepared.collection.queries[q] for q in sample}

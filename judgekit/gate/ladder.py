@@ -28,7 +28,7 @@ from judgekit.metrics import Measure, evaluate
 from judgekit.metrics.results import Evaluation
 from judgekit.spec import Spec, parse
 
-__all__ = ["Earlier", "Ladder", "Lists", "losses", "make_ladder", "notice", "parse_steps"]
+__all__ = ["CONTROLS", "Earlier", "Ladder", "Lists", "losses", "make_ladder", "notice", "parse_steps"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -126,7 +126,9 @@ _STEPS: Final[Mapping[str, tuple[Callable[..., list[str]] | None, Mapping[str, A
     "identity": (None, {}),
     "balanced": (_demote, {"n": 5}),
 }
-"""Every step, with its options; ``identity`` and ``balanced`` are the controls of false alarms."""
+"""Every step, with its options."""
+CONTROLS: Final = ("identity", "balanced")
+"""Steps that lose nothing on average: what the gate shows of them are false alarms."""
 
 
 def parse_steps(given: Iterable[str], depth: int) -> list[Spec]:
@@ -285,13 +287,11 @@ class Ladder:
             ``power_1`` and so on, ``smallest, smallest_low, smallest_high`` (percent of the queries that is noticed
             nine times in ten), ``at`` (a number of percent: a loss of one point where answers tell, else 1), ``power``
             and ``questions`` (for that loss).
-        control: whether a step is one of the controls, by its spelling; their power is their false alarms.
         queries: how many.
         notes: what has to be known.
     """
 
     table: pd.DataFrame
-    control: Mapping[str, bool]
     queries: int
     notes: tuple[str, ...] = ()
 
@@ -306,7 +306,7 @@ class Ladder:
         table = self.table[self.table["measure"] == measure]
         for step in dict.fromkeys(table["step"]):
             rows: list[dict[str, Any]] = table[table["step"] == step].to_dict("records")
-            if self.control[step]:
+            if parse(step).name in CONTROLS:
                 worst = max(value for row in rows for key, value in row.items() if str(key).startswith("power_"))
                 out.append(
                     f"Where nothing is lost on average ({step}), the gate fails falsely in up to {worst:.1%} of cases."
@@ -317,7 +317,7 @@ class Ladder:
             what = f"a loss of 1 point ({step} in {row['at']:.1f} % of them)" if points else f"{step} in 1 % of them"
             said = "; ".join(
                 f"{row['labeling']!r} {100 * row['power']:.0f} times in 100{costs.get(row['labeling'], '')}"
-                f" (9 in 10 {_from(row['smallest'])}{_on(row['questions'])})"
+                f" (9 in 10 {_when(row['smallest'], row['questions'])})"
                 for row in sorted(rows, key=lambda row: -row["power"])
             )
             where = "On these" if out else f"On {self.queries:,} of your questions"
@@ -335,12 +335,10 @@ def _effect(row: Mapping[str, Any]) -> str:
     return f" But {told}: {better if row['quality_high'] < 0 else 'the answers are not shown to get worse'}."
 
 
-def _on(questions: float) -> str:
-    return f", or on {questions:,.0f} questions" if math.isfinite(questions) else ""
-
-
-def _from(smallest: float) -> str:
-    return f"from {smallest:.1f} % on" if math.isfinite(smallest) else "never"
+def _when(smallest: float, questions: float) -> str:
+    """Return from which share of the questions on, or on how many, a step is noticed nine times in ten."""
+    share = f"from {smallest:.1f} % on" if math.isfinite(smallest) else "never"
+    return f"{share}, or on {questions:,.0f} questions" if math.isfinite(questions) else share
 
 
 def make_ladder(
@@ -410,4 +408,4 @@ def make_ladder(
                         "questions": found.queries,
                     }
                 )
-    return Ladder(pd.DataFrame(rows), {str(s): s.name in ("identity", "balanced") for s in steps}, len(lists.query_ids))
+    return Ladder(pd.DataFrame(rows), len(lists.query_ids))
