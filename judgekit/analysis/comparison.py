@@ -213,7 +213,7 @@ def compare(
         costs: standalone cost per labeling: ``labeling`` and any of ``requests``, ``prompt_tokens``,
             ``completion_tokens``, ``money``, ``request_seconds``.
         needs: what each labeling needs and sees, by name.
-        answering: how each model's answers were had, by the name in the quality table; with ``needs`` this finds
+        answering: how each model's answers were obtained, by the name in the quality table; with ``needs`` this finds
             the outcome by construction and labelings that ask the answering model.
         by_construction: further (labeling, model, metric) whose labels are the outcome at depth 1.
         notes: what the metrics engine noted per (labeling, run, measure), for flags and reasons: any of ``ties``,

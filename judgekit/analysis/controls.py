@@ -23,7 +23,7 @@ __all__ = ["CLOSED_BOOK", "CONTROL_COLUMNS", "LENGTH", "RETRIEVER", "TWIN", "clo
 CLOSED_BOOK: Final = "closed-book"
 RETRIEVER: Final = "retriever (control)"
 LENGTH: Final = "length (control)"
-"""Labelings that know no question: 1 / rank in a fusion of the runs, and how long a document is."""
+"""Labelings that do not look at the question: 1 / rank in a fusion of the runs, and how long a document is."""
 TWIN: Final = "twin of "
 """The name of a labeling's question-only twin is this and the labeling's."""
 

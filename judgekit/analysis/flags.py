@@ -70,7 +70,7 @@ class Flagger:
         inputs: the tables.
         by_construction: (labeling, model, metric) whose labels are the outcome at depth 1.
         needs: what each labeling needs, by name.
-        answering: how each model's answers were had.
+        answering: how each model's answers were obtained.
         notes: rows (labeling, run, measure) with counts ``ties`` and ``unjudged``, a ``reason`` why the measure is
             undefined, and of ``queries`` how many are ``not_applicable``, where known.
     """

@@ -1,7 +1,7 @@
 """From the score and quality tables to panels: which score series is compared with which quality, on which queries.
 
 DataFrames end here. A *panel* is one measure against one answer metric of one model at one depth, for all labelings,
-runs and queries: the unit inside of which labelings are compared and resampled together.
+runs and queries: the unit in which labelings are compared and resampled together.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Panel:
     Attributes:
         measure, depth, metric, model: what is compared with what.
         labelings, runs, queries: names along the axes, each sorted.
-        scores: shape (L, R, Q), lower-is-better measures turned round, NaN where undefined.
+        scores: shape (L, R, Q), lower-is-better measures with their sign reversed, NaN where undefined.
         quality: shape (R, Q), NaN where undefined.
         asked: where any labeling has a row for this measure and quality is defined, shape (R, Q).
         matched: whether the measure's cutoff is the depth, or it has none.
@@ -136,7 +136,7 @@ class Inputs:
 
     Attributes:
         labelings, runs, measures, queries: the names that both tables share, sorted.
-        scores: by measure, shape (L, R, Q), turned round where small ones are good, NaN where undefined.
+        scores: by measure, shape (L, R, Q), sign reversed where small ones are good, NaN where undefined.
         asked: by measure, where any labeling has a row, shape (R, Q).
         bounds: the lowest and the highest that the scores of a measure may be, where some are lower than others.
         quality: values per (metric, model, depth), shape (R, Q), NaN where undefined; depth 0 is closed book.

@@ -17,7 +17,7 @@ __all__ = ["Answering", "kinship", "same_by_construction", "shared"]
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """How the answers of one model were had.
+    """How the answers of one model were obtained.
 
     Attributes:
         endpoint: where they were asked for; the model's name alone where they were imported.

@@ -30,7 +30,7 @@ POWER: Final = 0.8
 _RANGE: Final = 0.8
 """Confidence of the range of a number of queries."""
 _FAR: Final = 20
-"""A number of queries more than so many times those at hand is as good as none."""
+"""A number of queries more than so many times those at hand is as good as infinite."""
 
 
 @dataclass(frozen=True)
