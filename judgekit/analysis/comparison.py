@@ -277,7 +277,7 @@ def compare(
             resamples=Resamples(resample_matrix(len(inputs.queries), resamples, seed, grouped), seed, grouped),
             confidence=confidence,
             enough=Enough(keep, None if margin_points is None else margin_points / 100),
-            flagger=Flagger(inputs, by_construction=known, needs=needs, answering=answering, notes=notes),
+            flagger=Flagger(inputs, known, needs, answering, notes),
             controls=controls,
             twins={
                 name: np.array([values.get(query, np.nan) for query in inputs.queries], np.float64)

@@ -78,16 +78,13 @@ class Flagger:
     def __init__(
         self,
         inputs: Inputs,
-        *,
-        by_construction: Collection[tuple[str, str, str]] = (),
-        needs: Mapping[str, Needs] | None = None,
-        answering: Mapping[str, Answering] | None = None,
-        notes: pd.DataFrame | None = None,
+        by_construction: Collection[tuple[str, str, str]],
+        needs: Mapping[str, Needs],
+        answering: Mapping[str, Answering],
+        notes: pd.DataFrame | None,
     ) -> None:
-        self._inputs = inputs
-        self._by_construction = frozenset(by_construction)
-        self._needs = needs or {}
-        self._answering = answering or {}
+        self._inputs, self._by_construction = inputs, by_construction
+        self._needs, self._answering = needs, answering
         self._notes: dict[tuple[str, ...], dict[Hashable, Any]] = {}
         if notes is not None:
             lacking = [key for key in _NOTED if key not in notes.columns]
