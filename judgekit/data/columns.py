@@ -19,6 +19,8 @@ import pyarrow.compute as pc
 from judgekit.errors import DataError
 
 __all__ = [
+    "Floats",
+    "Ints",
     "Keys",
     "RunLengthIds",
     "byte_lengths",
@@ -41,6 +43,7 @@ __all__ = [
 ]
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 Keys = npt.NDArray[np.uint64]
 N = TypeVar("N", bound=np.generic)
 

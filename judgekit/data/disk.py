@@ -27,7 +27,7 @@ from judgekit.data.fields import DOC, Source, doc_of
 from judgekit.data.forms import Opened, opened
 from judgekit.data.outputs import cache_folder
 from judgekit.data.records import Record, parse_object
-from judgekit.data.streams import Line, packing, temporary
+from judgekit.data.streams import Line, files_of, packing, temporary
 from judgekit.errors import DataError, UsageError
 
 __all__ = ["DiskDocs", "GivenDocs", "fingerprint", "large", "on_disk"]
@@ -47,15 +47,11 @@ BEGIN
 """The tables of an index, in the order of the file; ``place`` is an offset in it, or the doc itself as JSON."""
 
 
-def _files(path: Path) -> list[Path]:
-    return sorted(part for part in path.iterdir() if part.is_file()) if path.is_dir() else [path]
-
-
 def large(path: Path, limit: int | None = None) -> bool:
     """Return whether a collection is to stay on disk."""
     if not (path.is_file() or path.is_dir()):
         return False
-    size = sum(part.stat().st_size for part in _files(path))
+    size = sum(part.stat().st_size for part in files_of(path))
     packed = path.is_dir() or packing(path) is not None or path.suffix == ".parquet"
     return size * (4 if packed else 1) > (MEMORY_LIMIT if limit is None else limit)
 
@@ -174,7 +170,7 @@ def _opened(places: Path, made_from: str) -> tuple[sqlite3.Connection, int] | No
 def fingerprint(path: Path, spelled: str) -> str:
     """Return what changes with the file: the size and modification time of its parts, and a sample of their bytes."""
     digest = hashlib.sha256(f"{_VERSION} {spelled}".encode())
-    for part in _files(path):
+    for part in files_of(path):
         known = part.stat()
         digest.update(f"{part.name} {known.st_size} {known.st_mtime_ns}".encode())
         with part.open("rb") as stream:

@@ -72,16 +72,15 @@ def _castorini(source: Source, record: Record) -> dict[str, Any]:
     query = record.fields["query"]
     if not isinstance(query, dict):
         query = {"text": query, "qid": record.fields.get("qid")}
-    qid, passages = query.get("qid"), record.fields["candidates"]
-    for number, found in enumerate(passages if isinstance(passages, list) else ()):
-        if not isinstance(found, dict) or "docid" not in found:
-            raise source.error(record, f"candidates[{number}]: expected an object with docid, score and doc")
-    entry = {"question": query.get("text"), "ctxs": passages}
-    if isinstance(passages, list):
+    entry: dict[str, Any] = {"question": query.get("text"), "ctxs": record.fields["candidates"]}
+    if isinstance(entry["ctxs"], list):
+        for number, found in enumerate(entry["ctxs"]):
+            if not isinstance(found, dict) or "docid" not in found:
+                raise source.error(record, f"candidates[{number}]: expected an object with docid, score and doc")
         entry["ctxs"] = [
-            {**_passage(p.get("doc")), "id": _text_id(p["docid"]), "score": p.get("score")} for p in passages
+            {**_passage(p.get("doc")), "id": _text_id(p["docid"]), "score": p.get("score")} for p in entry["ctxs"]
         ]
-    return entry if qid is None else {**entry, "query_id": _text_id(qid)}
+    return entry if query.get("qid") is None else {**entry, "query_id": _text_id(query["qid"])}
 
 
 def _text_id(value: object) -> object:

@@ -18,7 +18,7 @@ from typing import Any, Final, Self, TypeVar
 
 from judgekit import __version__
 from judgekit.data.outputs import cache_folder
-from judgekit.data.streams import temporary, write_atomic
+from judgekit.data.streams import files_of, temporary, write_atomic
 
 __all__ = [
     "MANIFEST",
@@ -59,7 +59,7 @@ class Source:
         if not path.exists():
             return cls(str(path), 0, hashlib.sha256(str(path).encode()).hexdigest(), {})
         sha256 = _sha256(path)
-        size = sum(part.stat().st_size for part in _parts(path))
+        size = sum(part.stat().st_size for part in files_of(path))
         return cls(str(path), size, sha256, _made_from(path, sha256))
 
     @classmethod
@@ -67,10 +67,6 @@ class Source:
         """Return the source that a manifest holds as JSON."""
         inputs = {role: cls.read(source) for role, source in value["inputs"].items()}
         return cls(str(value["file"]), int(value["bytes"]), str(value["sha256"]), inputs)
-
-
-def _parts(path: Path) -> list[Path]:
-    return sorted(part for part in path.iterdir() if part.is_file()) if path.is_dir() else [path]
 
 
 _LARGE: Final = 64 << 20
@@ -99,7 +95,7 @@ def _sha256(path: Path) -> str:
 
 def _hashed(path: Path) -> str:
     if path.is_dir():
-        listing = "".join(f"{_sha256(part)}  {part.name}\n" for part in _parts(path))
+        listing = "".join(f"{_sha256(part)}  {part.name}\n" for part in files_of(path))
         return hashlib.sha256(listing.encode()).hexdigest()
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from judgekit.data.columns import order_ids, take
+from judgekit.data.columns import Ints, order_ids, take
 
 __all__ = ["Moves", "Ties", "compared", "order"]
 
-Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.floating]
 
 

@@ -11,6 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from judgekit.data.columns import (
+    Floats,
+    Ints,
     RunLengthIds,
     numbers,
     objects,
@@ -30,9 +32,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["Run", "pool"]
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 class Run:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from judgekit.data.columns import Ints
 from judgekit.data.documents import Doc, Docs
 from judgekit.data.labelings import Labeling
 from judgekit.data.tables import SPAN
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["TITLE", "Spans", "evidence_in", "evidence_of", "sharing", "spans_of", "stated", "where"]
 
-Ints = npt.NDArray[np.int64]
 
 TITLE: Final = (-1, 0)
 """The span of evidence that stands in the title of a page, which all its documents show."""

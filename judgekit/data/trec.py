@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from judgekit.data.columns import (
+    Floats,
     RunLengthIds,
     byte_lengths,
     join_run_lengths,
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from judgekit.data.fields import Names, Source
     from judgekit.data.records import Record
 
-Floats = npt.NDArray[np.float64]
 
 __all__ = ["missing_path", "read_qrels", "read_run", "stem", "write_qrels", "write_run"]
 

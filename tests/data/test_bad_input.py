@@ -93,7 +93,7 @@ QUERIES: list[Case] = [
     ("bzip2 damaged", b"BZh9....", None, "data is damaged"),
     ("lz4", b"\x04\x22\x4d\x18....", None, "is compressed with lz4"),
     ("gzip cut off", gzip.compress(Q1 * 1000)[:-20], None, "was cut off"),
-    ("gzip damaged", gzip.compress(Q1)[:-8] + b"12345678", None, "gzip data is damaged"),
+    ("gzip damaged", gzip.compress(Q1)[:-8] + b"12345678", None, "data is damaged"),
     ("JSON array cut off", b'[\n{"query_id": "q1", "text": "x"},\n', 3, "the JSON array ends early"),
     ("JSON array, broken", b'[\n{"id": "q1", "text": "x"},\n{"id": q2}]', 3, "not valid JSON: Expecting value"),
     ("JSON array, no comma", b'[{"query_id": "q1", "text": "x"}\n{"a": 1}]', 2, "expected , or ], found '{'"),
