@@ -340,14 +340,14 @@ def in_forms(forms: list[str] | None, files: Mapping[str, Path]) -> dict[str, Pa
     """
     out = dict(files)
     for item in forms or ():
-        from judgekit.data.forms import told  # here, for most commands name no form, and it takes time
+        from judgekit.data.forms import with_form  # here, for most commands name no form, and it takes time
 
         role, form = split_named(item)
         parse(form)
         names = [name for name in files if role in (None, name, *name.split(" ", 1))]
         if not names:
             raise UsageError(f"--format-in {item}: {not_among('input', role or '', files)}")
-        out |= {name: told(files[name], form) for name in names}
+        out |= {name: with_form(files[name], form) for name in names}
     return out
 
 

@@ -224,8 +224,8 @@ def carry(
         name: of what is carried.
 
     Raises:
-        DataError: the table lacks a column.
-        UsageError: no label or no document says where it stands; fractions without a scale; a cover that is no share.
+        DataError: the table lacks a column; fractions without a scale.
+        UsageError: no label or no document says where it stands; a cover that is not a share.
     """
     import pandas as pd
 

@@ -52,7 +52,7 @@ _KNOWN: Final = (
 _LOOKED_AT: Final = 1000
 _ENDINGS: Final = {".run": "trec", ".qrels": "trec", ".trec": "trec", ".qrel": "trec", ".txt": "trec"}
 _SAYS: Final = {".run": "run", ".qrels": "qrels", ".qrel": "qrels"}
-"""The kind of data that the ending of a file's name speaks of."""
+"""The kind of data that the ending of a file's name stands for."""
 
 
 def convert(

@@ -30,7 +30,7 @@ class Query:
     """A question, with its reference answers where there are some.
 
     Attributes:
-        language: a code such as ``fi`` or ``pt-BR``, "" where nobody named it.
+        language: a code such as ``fi`` or ``pt-BR``, "" if it is not given.
         messages: the conversation that it ends, each with ``role`` and ``content``; empty where there is none.
         columns: whatever else its record holds, as texts by name, for prompts.
     """

@@ -6,7 +6,7 @@ judgekit's own names come first, those of BEIR and other common collections next
   once have been ``"007"``. The query id ``all`` is reserved.
 * Reference answers are a list of strings under ``answers`` (or ``references``). A bare string is read as one answer
   only under the singular name ``answer``. In CSV and TSV a cell holds one answer, or a JSON list of them.
-* An absent or null title, page id, language or list of answers is none. The text of a doc may be empty, that of a
+* A null title, page id, language or list of answers counts as absent. The text of a doc may be empty, that of a
   query not.
 * Empty lines are errors, except at the end of the file.
 """
@@ -333,7 +333,7 @@ def rows_of(
         problem: says what is wrong with a number, or None.
 
     Raises:
-        DataError: with the line: an id or a number is missing or none, a pair is there twice, or only some records
+        DataError: with the line: an id or a number is missing or wrong, a pair is there twice, or only some records
             have a score.
     """
     values: list[float] = []

@@ -47,10 +47,10 @@ def read_table(table: Table, path: str | Path, format: str = "auto") -> pd.DataF
         table: what the file should hold, e.g. ``judgekit.data.tables.SCORES``.
         path: CSV, TSV, JSON lines, a JSON array (plain or packed), a Parquet file or a folder of Parquet parts, or what
             `judgekit.data.leaderboards` reads; ``FORM:FILE`` says which.
-        format: ``auto`` decides by content; ``csv(query_id=qid, value=stars)`` names columns of one's own.
+        format: ``auto`` decides by content; ``csv(query_id=qid, value=stars)`` names your own columns.
 
     Raises:
-        DataError: the file is missing or is no such table; text files with line, Parquet with row.
+        DataError: the file is missing or is not such a table; text files with line, Parquet with row.
         UsageError: there is no such format.
     """
     import pandas as pd
@@ -142,7 +142,7 @@ def _read_parts(table: Table, path: Path, expected: str, mapped: Mapping[str, st
     """Read and check a table from a Parquet file or a folder of parts.
 
     Raises:
-        DataError: a part is unreadable, no such table, or written by a newer version; it is named.
+        DataError: a part is unreadable, is not such a table, or written by a newer version; it is named.
     """
     import pandas as pd
     import pyarrow as pa
@@ -201,7 +201,7 @@ def write_table(frame: pd.DataFrame, path: str | Path, table: Table | None = Non
         table: what the rows are, if they are to be checked.
 
     Raises:
-        DataError: the rows are no such table, or the file cannot be written.
+        DataError: the rows are not such a table, or the file cannot be written.
         UsageError: the name ends otherwise.
     """
     import pandas as pd

@@ -4,7 +4,7 @@ A file's records (see `judgekit.data.records`) are either *flat*, one query, doc
 `judgekit.data.fields`; or of a nested form, where each is a question with what belongs to it: passages that were
 retrieved, an application's answer, the evidence. `opened` is the one way from a file to records of one kind.
 
-A form is told by content. Where content is not enough it is named in front of the path, ``FORM:PATH``, or as
+A form is recognised by content. Where content is not enough you name it in front of the path, ``FORM:PATH``, or as
 ``format``: ``jsonl(id=qid, text=question):queries.jsonl``. The table of forms is in ``docs/formats.md``.
 """
 
@@ -38,7 +38,7 @@ __all__ = [
     "located",
     "opened",
     "resolved",
-    "told",
+    "with_form",
 ]
 
 _TABULAR: Final = ("csv", "tsv")
@@ -49,7 +49,7 @@ class Form(NamedTuple):
     """A nested form.
 
     Attributes:
-        marks: tells its records by their fields.
+        marks: recognises its records by their fields.
         entry: turns a record's fields into those of `_ENTRY`; where something is wrong it says so.
         kinds: what it holds.
     """
@@ -309,7 +309,7 @@ def _passages(source: Source, record: Record, query_id: str, passages: object, k
 
 
 class Located(NamedTuple):
-    """Where data is, and in which form; a form that is not told is ``auto``."""
+    """Where data is, and in which form; ``auto`` if nobody names one."""
 
     path: Path
     format: Spec
@@ -340,7 +340,7 @@ def located(source: str | Path, kind: str, format: str = "auto") -> Located:
     return Located(found[0], Spec("auto", tuple((k, v) for k, v in spec.params if k != "split")))
 
 
-def told(path: Path, form: str | None) -> Path:
+def with_form(path: Path, form: str | None) -> Path:
     """Return a path with a form in front of it; one that has one keeps it."""
     return Path(f"{form}:{path}") if form and not split_form(path)[0] else path
 
@@ -377,7 +377,7 @@ def opened(source: str | Path, kind: str, format: str = "auto") -> Opened:
         format: as it may stand in front of the path.
 
     Raises:
-        DataError: the file is none of the forms that hold such records; also while the records are read.
+        DataError: the file has none of the forms that hold such records; also while the records are read.
         UsageError: there is no such form or option.
     """
     path, spec = located(source, kind, format)

@@ -143,7 +143,7 @@ def _fits(rows: list[list[str]], layout: tuple[str, ...]) -> bool:
     if len(rows[0]) != len(layout) or not all(math.isfinite(as_number(r[layout.index("value")])) for r in rows):
         return False
     if layout == LAYOUTS["ranking"] and not all(row[1] == "Q0" and row[3] == "0" for row in rows):
-        return False  # a TREC run looks so; a leaderboard with ranks has to be told from one
+        return False  # a TREC run looks so; a leaderboard with ranks must not be taken for one
     if all(row[1] == "0" for row in rows):
         return False  # TREC qrels
     measures = {row[layout.index("measure")] for row in rows}

@@ -1,4 +1,4 @@
-"""The doors to queries and docs in files, and their writers; the forms are told apart in `judgekit.data.forms`."""
+"""Readers and writers of queries and docs in files; `judgekit.data.forms` recognises what a file holds."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def parse_object(line: Line, path: str | Path) -> dict[str, Any]:
     """Return the JSON object of one line.
 
     Raises:
-        DataError: the line is empty, no valid JSON, no object, or an object that has a key twice.
+        DataError: the line is empty, is not valid JSON or not an object, or has a key twice.
     """
     try:
         value = _DECODER.decode(line.text)
@@ -335,7 +335,7 @@ _NUMBER: Final = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", 
 
 
 def as_number(value: Any) -> float:
-    """Return a cell as a number, NaN where it is none; Python's ``1_0`` is a slip of the pen, not ten."""
+    """Return a cell as a number, NaN if it is not one; Python's ``1_0`` is a slip of the pen, not ten."""
     if isinstance(value, str):
         return float(value) if _NUMBER.fullmatch(value) else math.nan
     try:
@@ -348,7 +348,7 @@ def sniff(path: Path, expected: str) -> str:
     """Return the name of the built-in syntax of a file, by its content.
 
     Raises:
-        DataError: the file is missing, empty or of no known format.
+        DataError: the file is missing, empty or of an unknown format.
     """
     if path.is_dir():
         parquet_parts(path)

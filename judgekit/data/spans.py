@@ -60,7 +60,7 @@ def where(doc: Doc) -> dict[str, str | float]:
 
 
 def stated(labeling: Labeling, docs: Docs) -> pd.DataFrame:
-    """Return a labeling's table with the columns that say where its documents stand, "" and NaN where nobody says it.
+    """Return a labeling's table with the columns that say where its documents stand, "" and NaN where it is unknown.
 
     Raises:
         DataError: a document is not in the collection.
@@ -96,7 +96,7 @@ def evidence_in(doc: Doc, holds: Callable[[str], bool], words: int) -> set[str]:
 
 
 def spans_of(labeling: Labeling, rows: Ints, docs: Docs | None = None) -> Spans:
-    """Return where the evidence of some rows of a labeling stands; nothing of those of which nobody says it.
+    """Return where the evidence of some rows of a labeling stands; nothing of those where it is unknown.
 
     That is where the labeler found it (column ``evidence``), else the document's span, which stands in the labeling's
     columns ``page_id, start, end`` or in the collection.

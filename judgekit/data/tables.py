@@ -250,7 +250,7 @@ class Table:
 
 RUN: Final = Table("run", {"query_id": "id", "doc_id": "id", "score": "float"}, {})
 SPAN: Final = {"page_id": "str", "start": "float", "end": "float"}
-"""Columns that say where on its page a document stands, in characters; "" and NaN where nobody says it."""
+"""Columns that say where on its page a document stands, in characters; "" and NaN where it is unknown."""
 LABELS: Final = Table(
     "labels",
     {"query_id": "id", "doc_id": "id", "relevance": "float", "status": "str"},

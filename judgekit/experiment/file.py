@@ -27,7 +27,7 @@ from pydantic import (
 
 from judgekit.client.budget import Price
 from judgekit.data.documents import Fields
-from judgekit.data.forms import resolved, told
+from judgekit.data.forms import resolved, with_form
 from judgekit.data.manifest import by_role, of_roles
 from judgekit.data.streams import read_bytes
 from judgekit.data.tables import ALL, UNDECLARED
@@ -442,7 +442,7 @@ class Config(_Section):
         for role in self.data.format:
             if role not in named:
                 raise ConfigError(not_among("input", role, named), self.path, "data.format")
-        return {role: told(self.resolve(file), self.data.format.get(role)) for role, file in named.items()}
+        return {role: with_form(self.resolve(file), self.data.format.get(role)) for role, file in named.items()}
 
     def collection(self) -> tuple[Path, list[Path], dict[str, Path]]:
         """Return the files of queries, of docs, and of runs by name."""
