@@ -128,8 +128,8 @@ def as_labelings(source: AsLabelings, scales: Mapping[str, str | Scale] | None =
         scales: scale by the labeling's name. Without one, whole numbers are grades up to the largest, as in a file.
 
     Raises:
-        UsageError: it is something else, a scale is for no labeling, or fractions have no scale.
-        DataError: a file or table does not hold labels, or a label is off its scale.
+        UsageError: it is something else, or a scale is for no labeling.
+        DataError: a file or table does not hold labels, a label is off its scale, or fractions have no scale.
     """
     named = list(_several(source, Labeling, _LABELINGS))
     left = dict(scales or {})
