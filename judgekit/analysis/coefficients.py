@@ -20,6 +20,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from judgekit.data.columns import compiled
+
 __all__ = ["COEFFICIENTS", "Floats", "Target", "attainable_tau_b", "coefficients"]
 
 Floats = npt.NDArray[np.float64]
@@ -37,6 +39,10 @@ _FEW: Final = 32
 """Sums of no more groups are a product with a matrix of zeros and ones."""
 _PAIRS: Final = 2000
 """Up to so many pairs of queries per distinct score are looked at one by one rather than by cumulated sums."""
+_WORTH: Final = 10**6
+"""Queries times resamples from which on compiled code saves more than importing numba takes."""
+_EXACT: Final = 10**5
+"""Sums over three of up to so many points are exact."""
 _LEAF: Final = 512
 """Up to so many distinct points the pairs are looked at one by one."""
 
@@ -136,26 +142,41 @@ class Target:
         if not len(score):
             return np.full((len(names), len(self.total)), np.nan)
         values, codes = np.unique(score, return_inverse=True)
-        groups = _sums(codes, len(values), self._weights)
-        untied = self._untied(groups)
-        balance = self._balance(codes, groups)
+        balance, untied, variation, covariation = self._counted(codes, len(values), ranks=len(names) > 1)
         fine = (untied > 0) & (self.untied > 0)
         out = np.full((len(names), len(self.total)), np.nan)
         x, y = untied[fine], self.untied[fine]
         out[0, fine] = (balance[fine] / y + 1) / 2
         if len(names) == 1:
             return out
-        variation = self._rank_variation(groups)
-        if self._ranked is None:
-            covariation = balance * self.total / 8
-        else:
-            ranks = np.cumsum(groups.astype(np.float64), axis=0) - groups / 2 - self.total / 2
-            covariation = _columns(ranks, _sums(codes, len(values), self._ranked))
         out[1, fine] = balance[fine] / np.sqrt(x) / np.sqrt(y)
         out[2, fine] = 12 * covariation[fine] / np.sqrt(variation[fine]) / np.sqrt(self.rank_variation[fine])
         out[3, fine] = self._pearson(score)[fine]
         out[1:] = np.clip(out[1:], -1, 1)
         return out
+
+    def _counted(self, codes: npt.NDArray[np.intp], values: int, *, ranks: bool) -> Floats:
+        """Return C - D and untied ordered pairs, rank variation and rank covariation, given codes, shape (4, B).
+
+        The last two are there where ``ranks`` are asked for.
+        """
+        balance = covariation = np.zeros_like(self.total)
+        many = max(values, self.levels) > _FEW and self.total.max(initial=0) <= _EXACT
+        if many and (kernels := compiled(worth=self._weights.size >= _WORTH)):
+            order = np.argsort(codes, kind="stable")
+            of_y = np.empty((0, 0)) if self._ranked is None or not ranks else self._ranked
+            weighted = kernels.weighted_pairs(order, codes, self._codes, self._weights, of_y, self.total)
+            balance, untied, variation, covariation = weighted
+        else:
+            groups = _sums(codes, values, self._weights)
+            balance, untied = self._balance(codes, groups), self._untied(groups)
+            variation = self._rank_variation(groups) if ranks else untied
+            if ranks and self._ranked is not None:
+                middle = np.cumsum(groups.astype(np.float64), axis=0) - groups / 2 - self.total / 2
+                covariation = _columns(middle, _sums(codes, values, self._ranked))
+        if self._ranked is None:
+            covariation = balance * self.total / 8
+        return np.stack([balance, untied, variation, covariation])
 
     def pairs(self, scores: npt.ArrayLike) -> Floats:
         """Return, over ordered pairs, C - D and how many are untied in scores and in quality: shape (3, B)."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import pairwise
+from types import ModuleType
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -24,6 +26,7 @@ __all__ = [
     "Keys",
     "RunLengthIds",
     "byte_lengths",
+    "compiled",
     "equal",
     "find",
     "gather",
@@ -72,6 +75,24 @@ class RunLengthIds(NamedTuple):
     """Index into ``ids`` per stretch of equal ids, shape (S,)."""
     bounds: Ints
     """Rows of stretch i are ``bounds[i]:bounds[i + 1]``, shape (S + 1,)."""
+
+
+def compiled(*, worth: bool = False) -> ModuleType | None:
+    """Return the compiled loops (`judgekit.data.kernels`), or None.
+
+    They need numba (the extra ``fast``), whose import takes half a second: what is not ``worth`` that uses it only
+    where something else has imported it.
+    """
+    return _kernels() if worth or "numba" in sys.modules else None
+
+
+@cache
+def _kernels() -> ModuleType | None:
+    try:
+        from judgekit.data import kernels
+    except (ImportError, RuntimeError):  # there is no numba, or no folder where it may keep what it compiles
+        return None
+    return kernels
 
 
 def strings(values: object) -> pa.StringArray:
@@ -180,6 +201,8 @@ def run_lengths(ids: pa.StringArray) -> RunLengthIds:
 
 def join_run_lengths(parts: Sequence[RunLengthIds]) -> RunLengthIds:
     """Return the code of several columns, one behind the other."""
+    if len(parts) == 1:
+        return parts[0]
     place: dict[str, int] = {}
     codes, bounds, rows = [np.empty(0, np.int32)], [np.empty(0, np.int64)], 0
     for part in parts:
@@ -199,6 +222,8 @@ def find(keys: Sequence[Keys], among: Keys) -> list[tuple[Ints, Ints]]:
     Returns:
         For each array of keys the rows, ascending, whose key is in ``among``, and their index there.
     """
+    if kernels := compiled():
+        return [kernels.find(some, among) for some in keys]
     # A table by some bits of the keys holds nearly all, one by other bits most of those that lost their place there,
     # and so on: two equal keys part as well, since each table keeps one of them.
     tables: list[tuple[npt.NDArray[np.int32], np.uint64, np.uint64]] = []
@@ -257,6 +282,7 @@ class _Texts:
             raw = np.frombuffer(data, np.uint8)
         elif data is not None:
             raw[: data.size] = np.frombuffer(data, np.uint8)
+        self.raw = raw
         # A view of the eight bytes that start at every byte: one gather reads eight bytes of many ids.
         self.words: Keys = np.lib.stride_tricks.as_strided(raw[:8].view("<u8"), shape=(len(raw) - 7,), strides=(1,))
 
@@ -299,6 +325,8 @@ def row_keys(queries: RunLengthIds, docs: pa.StringArray) -> Keys:
     texts, count = _Texts(docs), len(docs)
     ids = strings(queries.ids)
     per_stretch = _mix(_hashes(_Texts(ids), 0, len(ids)))[queries.codes]
+    if kernels := compiled():
+        return np.asarray(kernels.row_keys(per_stretch, queries.bounds, texts.raw, texts.offsets))
     out = np.empty(count, np.uint64)
     lengths = np.diff(queries.bounds)
     for start in range(0, count, _CHUNK):
@@ -314,6 +342,8 @@ def row_keys(queries: RunLengthIds, docs: pa.StringArray) -> Keys:
 
 def same_key(keys: Keys, bounds: Ints) -> Iterator[Ints]:
     """Yield the rows that share a key; only rows of one stretch of ``bounds`` are compared."""
+    if (kernels := compiled()) and not kernels.any_twice(keys, bounds):
+        return
     # Several stretches are looked at a time: as many as stay in the processor's cache. Each key goes to a place of a
     # table by its first bits. Where another one has taken it since, either is equal, or both of two equal ones lost it.
     # (np.unique would import masked arrays, a tenth of what scoring small files takes.)

@@ -20,6 +20,7 @@ from judgekit.data.columns import (
     Floats,
     RunLengthIds,
     byte_lengths,
+    compiled,
     join_run_lengths,
     numbers,
     run_lengths,
@@ -72,6 +73,8 @@ _TREC: Final = {
 }
 _VALUES: Final = {"run": "score", "qrels": "relevance"}
 _LARGE: Final = 1 << 25
+_WORTH: Final = 1 << 29
+"""Bytes of a file from which on compiled code saves more than loading it takes: at half of that it is even."""
 _MISSING: Final = ("query_id", "doc_id", "status")
 """The columns of a table of missing labels."""
 _SPACE: Final = re.compile(rb"[ \t\r\f\v]+")
@@ -280,58 +283,64 @@ def missing_path(qrels: str | Path) -> Path:
 
 def _parse(path: Path, layout: _Layout) -> _Columns | None:
     """Parse a file whose columns stand one delimiter apart, in TREC files any white space; None if anything is odd."""
+    delimiter = layout.delimiter or ("\t" if b"\t" in head(path, size=4096).split(b"\n", 1)[0] else " ")
+    packed = packing(path)
+    kernels = None if layout.delimiter or packed else compiled(worth=path.stat().st_size >= _WORTH)
+    if kernels:
+        blocks = kernels.read(path, layout.columns, layout.places[2], delimiter)
+        columns = _joined(None if block is None else _Columns(*block) for block in blocks)
+        if columns is not None:
+            return columns
     # Arrow's own streams, not Python's: its reading thread may let go of the stream after this returns, and one that
     # needs the interpreter for that aborts the process if the program ends just then. Nor is it closed here: where the
     # file is not read to its end that thread may be reading still, and would read from whatever file is opened next
     # under the number of this one. It is closed when the last of them lets go of it.
-    delimiter = layout.delimiter or ("\t" if b"\t" in head(path, size=4096).split(b"\n", 1)[0] else " ")
-    columns = _parsed(pa.input_stream(str(path), compression=packing(path)), layout, delimiter)
+    columns = _joined(_batches(pa.input_stream(str(path), compression=packed), layout, delimiter))
     if columns is not None or layout.delimiter:
         return columns
     copy = pa.BufferOutputStream()
     copy.write(_ENDS.sub(b"\n", _SPACE.sub(b" ", read_bytes(path))).strip() + b"\n")
-    return _parsed(pa.BufferReader(copy.getvalue()), layout, " ")
+    return _joined(_batches(pa.BufferReader(copy.getvalue()), layout, " "))
 
 
-def _parsed(stream: pa.NativeFile, layout: _Layout, delimiter: str) -> _Columns | None:
-    queries: list[RunLengthIds] = []
-    docs: list[pa.StringArray] = []
-    values: list[Floats] = []
-    query, doc, place = map(str, layout.places)
+def _joined(parts: Iterator[_Columns | None]) -> _Columns | None:
+    """Return the rows of all parts; None where there is none of one."""
+    found = []
     try:
-        # Batch by batch: of a large file the text is never in memory as a whole.
-        reader = pacsv.open_csv(
-            stream,
-            pacsv.ReadOptions(
-                column_names=[str(i) for i in range(layout.columns)], block_size=1 << 22, skip_rows=layout.skip
-            ),
-            pacsv.ParseOptions(
-                delimiter=delimiter, quote_char=False, escape_char=False, ignore_empty_lines=not layout.delimiter
-            ),
-            pacsv.ConvertOptions(
-                column_types=layout.types, include_columns=list(layout.types), strings_can_be_null=False
-            ),
-        )
-        for batch in reader:
-            for column in batch.columns:
-                if column.null_count or (
-                    column.type == pa.string() and not _plain(column, quotes=bool(layout.delimiter))
-                ):
-                    return None
-            values.append(_floats(batch[place]))
-            queries.append(run_lengths(batch[query]))
-            docs.append(batch[doc])
-        del reader
+        for part in parts:
+            if part is None:
+                return None
+            found.append(part)
     except (pa.ArrowInvalid, OSError, ValueError):
         return None
-    scores = np.concatenate([np.empty(0), *values])
-    del values
-    ids = pa.concat_arrays([strings([]), *docs])
-    if ids.nbytes > _LARGE:
-        # What the batches took would else stay with Arrow, while numpy needs as much again.
-        del docs
+    scores = np.concatenate([np.empty(0), *(part.values for part in found)])
+    docs = pa.concat_arrays([strings([]), *(part.docs for part in found)])
+    queries = join_run_lengths([part.queries for part in found])
+    if docs.nbytes > _LARGE:
+        # What the parts took would else stay with Arrow, while numpy needs as much again.
+        del found, part
         pa.default_memory_pool().release_unused()
-    return _Columns(join_run_lengths(queries), ids, scores)
+    return _Columns(queries, docs, scores)
+
+
+def _batches(stream: pa.NativeFile, layout: _Layout, delimiter: str) -> Iterator[_Columns | None]:
+    """Yield what Arrow's parser reads, batch by batch: of a large file the text is never in memory as a whole."""
+    reader = pacsv.open_csv(
+        stream,
+        pacsv.ReadOptions(
+            column_names=[str(i) for i in range(layout.columns)], block_size=1 << 22, skip_rows=layout.skip
+        ),
+        pacsv.ParseOptions(
+            delimiter=delimiter, quote_char=False, escape_char=False, ignore_empty_lines=not layout.delimiter
+        ),
+        pacsv.ConvertOptions(column_types=layout.types, include_columns=list(layout.types), strings_can_be_null=False),
+    )
+    query, doc, place = map(str, layout.places)
+    for batch in reader:
+        for column in batch.columns:
+            if column.null_count or (column.type == pa.string() and not _plain(column, quotes=bool(layout.delimiter))):
+                yield None
+        yield _Columns(run_lengths(batch[query]), batch[doc], _floats(batch[place]))
 
 
 def _floats(column: pa.Array) -> Floats:
