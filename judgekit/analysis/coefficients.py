@@ -39,8 +39,8 @@ _FEW: Final = 32
 """Sums of no more groups are a product with a matrix of zeros and ones."""
 _PAIRS: Final = 2000
 """Up to so many pairs of queries per distinct score are looked at one by one rather than by cumulated sums."""
-_WORTH: Final = 10**6
-"""Queries times resamples from which on compiled code saves more than importing numba takes."""
+_WORTH: Final = 2 * 10**6
+"""Queries times resamples from which on compiled code saves more than loading it takes."""
 _EXACT: Final = 10**5
 """Sums over three of up to so many points are exact."""
 _LEAF: Final = 512

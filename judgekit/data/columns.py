@@ -80,7 +80,7 @@ class RunLengthIds(NamedTuple):
 def compiled(*, worth: bool = False) -> ModuleType | None:
     """Return the compiled loops (`judgekit.data.kernels`), or None.
 
-    They need numba (the extra ``fast``), whose import takes half a second: what is not ``worth`` that uses it only
+    They need numba (the extra ``fast``), and half a second to load: what is not ``worth`` that uses it only
     where something else has imported it.
     """
     return _kernels() if worth or "numba" in sys.modules else None
