@@ -42,7 +42,7 @@ def count_rows(path: Path) -> int | None:
         return None
     import pyarrow.parquet as pq
 
-    return sum(pq.read_metadata(file).num_rows for file in found)
+    return sum(int(pq.read_metadata(file).num_rows) for file in found)
 
 
 def _files(path: Path, value: str) -> list[Path] | None:
