@@ -16,6 +16,8 @@ from numba import njit
 
 from judgekit.data.columns import RunLengthIds, numbers
 
+__all__ = ["any_twice", "find", "read", "row_keys", "weighted_pairs"]
+
 Floats = npt.NDArray[np.float64]
 Bytes = npt.NDArray[np.uint8]
 
