@@ -169,10 +169,11 @@ def export(
 def ask(
     sample: Annotated[Path, typer.Argument(metavar="SAMPLE", help="Sample of answers (sample --answers).")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Judgments to write (JSON lines).")],
-    server: ServerOptions,
-    replies: StoreOptions,
+    *,
     prompt: Annotated[str, typer.Option(help="Preference prompt.")] = "prefer-answer",
     prompts: Prompts = None,
+    server: ServerOptions,
+    replies: StoreOptions,
     quiet: Quiet = False,
 ) -> None:
     """Ask an LLM which of two answers it prefers, in both orders: one more assessor, to hold against people."""

@@ -51,7 +51,7 @@ def label(
     docs: DocsFile,
     run: Runs,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="QRELS", help="TREC qrels file to write.")],
-    asked: AskOptions,
+    *,
     depth: Annotated[int, typer.Option(min=1, help="Number of documents per run and query to label.")] = 10,
     prompt: Annotated[str | None, typer.Option(help="Name or file of a prompt (see `judgekit prompts list`).")] = None,
     prompts: Prompts = None,
@@ -59,6 +59,7 @@ def label(
         str | None, typer.Option(help="Language code, e.g. fi, for queries without a language (for containment).")
     ] = None,
     format_in: FormatIn = None,
+    asked: AskOptions,
 ) -> None:
     """Label the pool of all runs once; write QRELS and, beside it, the labels with status and raw reply (Parquet)."""
     from judgekit import stages
@@ -104,7 +105,7 @@ def label(
 def answer(
     queries: QueriesFile,
     out: Annotated[Path, typer.Option("--out", "-o", help="Quality table to write (.parquet or .csv).")],
-    asked: AskOptions,
+    *,
     docs: DocsFile = None,
     run: Runs = None,
     depth: Annotated[
@@ -133,6 +134,7 @@ def answer(
         typer.Option(help="together, reversed, shuffled, vote or merge; repeat to compare (the first is primary)."),
     ] = None,
     closed_book: Annotated[bool, typer.Option(help="Also answer without any document (depth 0).")] = True,
+    asked: AskOptions,
 ) -> None:
     """Answer every query from the top k documents of every run, and say how good the answers are.
 

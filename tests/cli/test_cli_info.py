@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import typer
 
 from judgekit.cli.app import app_for
@@ -54,6 +55,23 @@ def test_help_shows_every_word_of_its_source() -> None:
     found = list(texts(command))
     assert len(found) > 100
     assert [text for text in found if "[" in text] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "own"),
+    [
+        (["label"], {"depth", "prompt", "language", "format_in"}),
+        (["answer"], {"docs", "run", "depth", "imported", "metric", "mode", "closed_book"}),
+        (["annotate", "ask"], {"prompt", "prompts"}),
+        (["guard"], {"qrels", "measure", "max_drop"}),
+    ],
+)
+def test_help_tells_what_a_command_does_before_how_it_reaches_its_endpoint(command: list[str], own: set[str]) -> None:
+    found: Any = typer.main.get_command(app_for())
+    for name in command:
+        found = found.commands[name]
+    order = [param.name for param in found.params]
+    assert own <= set(order[: order.index("base_url")])
 
 
 def test_an_endpoint_is_checked_call_by_call(judgekit: Judgekit) -> None:
