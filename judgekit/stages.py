@@ -602,7 +602,7 @@ def control_scores(collection: Collection, measure: str) -> pd.DataFrame:
     They are gains, so they are scored by nDCG, at the measure's cutoff.
 
     Returns:
-        Columns of the score table; without rows where there is one run, which its own ranks cannot be told from.
+        Columns of the score table; without rows where there is one run, whose ranks are its own.
     """
     from judgekit.metrics import Measure
 

@@ -255,8 +255,7 @@ def parse_measures(given: str | Iterable[object], folder: Path = Path()) -> list
             module = run_file(folder / file).__name__
             mine = [d.name for d in DEFINITIONS.values() if d.author[:1] == (module,)]
             if specs[0].name not in mine:
-                have = ", ".join(mine) or "none"
-                raise UsageError(f"{file} declares no measure {specs[0].name!r} (there are: {have})")
+                raise UsageError(f"{file}: {not_among('measure', specs[0].name, mine)}")
         found.extend(map(Measure, specs))
     return list(dict.fromkeys(found))
 

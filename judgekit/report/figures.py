@@ -15,7 +15,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from judgekit.data.files import write_atomic
-from judgekit.errors import UsageError
+from judgekit.errors import UsageError, not_among
 from judgekit.report.svg import tag
 
 __all__ = ["Figure", "Figures", "style"]
@@ -120,7 +120,7 @@ class Figures(tuple[Figure, ...]):
         for one in self:
             if one.name == name:
                 return one
-        raise UsageError(f"no figure is called {name!r} here (there are: {', '.join(one.name for one in self)})")
+        raise UsageError(not_among("figure", name, [one.name for one in self]))
 
     def save(self, folder: str | Path, formats: tuple[str, ...] = ("svg", "csv")) -> list[Path]:
         """Write all of them into a folder, which is made where it is missing, and return the files."""

@@ -226,7 +226,7 @@ def test_a_spelling_may_name_the_file_that_declares_its_measure(tmp_path: Path) 
     ("source", "message"),
     [
         (None, "cannot read .*mine.py: No such file"),
-        ("x = 1", r"mine.py declares no measure 'FromFile' \(there are: none\)"),
+        ("x = 1", "mine.py: unknown measure 'FromFile': none are defined"),
         ("x = 1\nx.y\n", r"mine.py: AttributeError: .* \(mine.py, line 2\)"),
         ("def", r"mine.py: SyntaxError: .*line 1"),
         (MINE.replace("FromFile", "P"), "there is already a measure P of judgekit"),

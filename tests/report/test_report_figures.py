@@ -134,7 +134,7 @@ def test_a_figure_is_saved_for_paper_and_its_numbers_beside_it(make_results, tmp
     one = figures(full(make_results)).named("labels")
     with pytest.raises(UsageError, match=r"saved as \.svg, \.pdf or \.csv"):
         one.save(tmp_path / "labels.png")
-    with pytest.raises(UsageError, match=r"no figure is called 'lables'.*labels"):
+    with pytest.raises(UsageError, match=r"unknown figure 'lables': .*'labels'?"):
         figures(full(make_results)).named("lables")
 
 

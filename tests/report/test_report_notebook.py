@@ -62,7 +62,7 @@ def test_plot_gives_all_figures_or_the_one_of_a_name(comparison):
     assert drawn._repr_html_().count("<svg ") == len(names)
     assert comparison.plot("cost").data["requests"].tolist() == [200.0, 100.0]
     assert comparison.plot("score-quality").data.groupby("labeling")["n"].sum().tolist() == [180, 180]
-    with pytest.raises(UsageError, match="no figure is called 'costs'"):
+    with pytest.raises(UsageError, match="unknown figure 'costs'"):
         comparison.plot("costs")
 
 
