@@ -61,7 +61,7 @@ class AnswerMetric(Plugin):
                 return len(text) <= self.times * max(map(len, references))
 
     One that needs no references says ``needs_references = False`` and overrides `score`; one that asks an LLM overrides
-    `endpoint`, `requests` and `read`.
+    `endpoint`, `requests` and `read`. These return a `Score` of this module.
     """
 
     needs_references: ClassVar[bool] = True

@@ -83,7 +83,7 @@ def figures(results: Results) -> Figures:
 
 def places(results: Results) -> dict[str, int]:
     """Return the number of each labeling, which gives it its colour and shape in every figure."""
-    names = [*(info.name for info in results.labelings), *results.comparison["labeling"].unique()]
+    names = [*(info.name for info in results.labelings), *results.comparison["labeling"]]
     return {str(name): i for i, name in enumerate(dict.fromkeys(names))}
 
 

@@ -103,7 +103,7 @@ def pack(results: Results, backing: Backing) -> Packed | None:
 def _ids(backing: Backing) -> list[str]:
     """Return the queries that have a label or an answer, in the order of the file."""
     tables = [*backing.labels.values(), *([] if backing.quality is None else [backing.quality])]
-    there = dict.fromkeys(q for table in tables for q in table["query_id"].unique())
+    there = dict.fromkeys(q for table in tables for q in table["query_id"])
     return [q for q in backing.queries if q in there] or list(there)
 
 

@@ -35,7 +35,8 @@ def test_traces_lead_to_an_experiment_on_what_was_answered_or_rated(
     (tmp_path / "data" / "mine.py").write_text(
         "from dataclasses import dataclass\nimport judgekit\n\n@dataclass(frozen=True)\n"
         "class Longer(judgekit.AnswerMetric):\n    scale = 'binary'\n    needs_references = False\n\n"
-        "    def score(self, answer, query):\n        return judgekit.answers.Score(float(answer.text == '1850'))\n"
+        "    def score(self, answer, query):\n"
+        "        return judgekit.answers.quality.Score(float(answer.text == '1850'))\n"
     )
     (tmp_path / "data" / "exp.toml").write_text(said.out + metrics + TAIL)
     result = judgekit("run", "data/exp.toml", "--out", "results")
