@@ -97,7 +97,9 @@ def _string(value: Any, kind: str) -> str:
     if kind == "text" and isinstance(value, Real):  # 0 is an answer
         return str(value)
     if not (isinstance(value, str) or (value is None and kind != "id")):
-        raise ValueError(f"must be a string, not {kind_of(value)}")
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        instead = f'; ids are strings, write "{value}"' if kind == "id" and number else ""
+        raise ValueError(f"must be a string, not {kind_of(value)}{instead}")
     if not value and kind == "id":
         raise ValueError("is empty")
     # A reply that was cut off inside of an emoji ends in half of a surrogate pair, which no file can hold.

@@ -226,7 +226,8 @@ def test_what_is_not_a_run_is_told_what_was_expected(given: Any) -> None:
     ("given", "reason"),
     [
         ({"q": {7: 1.0}}, "column 'doc_id' of the run 'bm25' table, row 1: must be a string, not the number 7"),
-        ({7: {"d": 1.0}}, "column 'query_id' of the run 'bm25' table, row 1: must be a string, not the number 7"),
+        ({"q": {7: 1.0}}, 'not the number 7; ids are strings, write "7"'),
+        ({7: {"d": 1.0}}, "column 'query_id' .* row 1: .* not the number 7; ids are strings, write .7."),
         ([("q", "d", "high")], "column 'score' of the run 'bm25' table, row 1: 'high' is not a number"),
         ([("q", "d", True)], "column 'score' of the run 'bm25' table, row 1: must be a number, not true"),
         ({"q": {"d": 1.0, "e": None}}, "the score of query 'q', doc 'e' is nan; scores must be finite"),
