@@ -476,7 +476,9 @@ def load(path: str | Path) -> Config:
         content = tomllib.loads(read_bytes(path, "an experiment file").decode())
     except DataError as error:
         raise ConfigError(error.reason, path) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UnicodeDecodeError:
+        raise ConfigError("is not UTF-8: save the file as UTF-8", path) from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"is not TOML: {error}", path) from error
     return parse_config(content, path)
 
@@ -537,6 +539,8 @@ def _speak(error: ValidationError, path: Path | None) -> ConfigError:
         return ConfigError(not_among(what, location[-1], known), path, key)
     if kind == "missing":
         return ConfigError("is needed and missing", path, key)
+    if kind == "too_short":
+        return ConfigError("is empty: name at least one", path, key)
     message = problem["msg"].removeprefix("Value error, ")
     given = "" if kind == "value_error" else f"; got {problem['input']!r}"
     return ConfigError(f"{message[:1].lower()}{message[1:]}{given}", path, key or None)

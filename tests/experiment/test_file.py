@@ -85,7 +85,7 @@ def test_the_resolved_file_reads_back_as_the_same_experiment() -> None:
         (("concurrency = 64", "max_retries = -1"), "[endpoints.local.max_retries]"),
         (('kind = "utility"', "kind = 3"), "[labelers.0.kind]"),
         (('quality = "em"', "quality = [1]"), "[labelers.0] option 'quality' must be a text, a number or true/false"),
-        (("depths = [5, 1, 10, 5]", "depths = []"), "[answers.depths]"),
+        (("depths = [5, 1, 10, 5]", "depths = []"), "[answers.depths] is empty: name at least one"),
         (("depths = [5, 1, 10, 5]", "depths = [0]"), "[answers.depths.0]"),
     ],
 )
@@ -105,6 +105,9 @@ def test_a_missing_file_and_a_file_that_is_no_toml_are_sentences(tmp_path: Path)
     bad = tmp_path / "bad.toml"
     bad.write_text("[data\n")
     with pytest.raises(ConfigError, match=r"bad\.toml: is not TOML: .*line 1"):
+        load(bad)
+    bad.write_bytes("# Qualität\n".encode("latin-1"))
+    with pytest.raises(ConfigError, match=r"bad\.toml: is not UTF-8: save the file as UTF-8"):
         load(bad)
     with pytest.raises(ConfigError, match="is a folder"):
         load(tmp_path)
