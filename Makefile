@@ -17,8 +17,8 @@ demo: $(VENV)/.installed
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
-# The tests of what depends on other packages, with few examples and the lowest version of each that pyproject.toml allows. Those warn of
-# what later ones have dropped.
+# The tests of what depends on other packages, with few examples and the lowest version of each that pyproject.toml
+# allows. Those warn of what later ones have dropped.
 test-lowest: $(LOWEST)/.dev
 	$(LOWEST)/bin/python -m pytest $(SIDE_BY_SIDE) -q -W ignore::DeprecationWarning --hypothesis-profile few \
 		-m "not bench and not many and not slow and not browser" --ignore tests/integration --ignore tests/test_notebooks.py --ignore tests/test_docs.py

@@ -193,8 +193,7 @@ def read_ratings_of(
     """Read ratings of answers about the collection's runs; those about other queries are left out.
 
     Returns:
-        A quality table, or None where there is no file. What a file does not say is the collection's only run, or the
-        only one of the depths.
+        A quality table, or None without a file. Where a file names no run or depth, the collection's only one is meant.
 
     Raises:
         DataError, UsageError: a file cannot be read, or is about a run that the collection lacks.

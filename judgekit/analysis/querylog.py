@@ -136,7 +136,7 @@ class QueryLogCheck:
 def check_query_log(
     queries: Sequence[str], log: Sequence[str], *, permutations: int = 500, seed: int = 1
 ) -> QueryLogCheck:
-    """Test whether evaluation queries can be told from those of a query log.
+    """Test whether evaluation queries differ from those of a query log.
 
     Args:
         queries: texts of the evaluation queries.

@@ -39,7 +39,7 @@ def check_runs(runs: Sequence[Run], queries: Queries, docs: Docs | None = None) 
         Per run the queries that it lacks, in their order: they are scored 0, and are to be counted and shown.
 
     Raises:
-        DataError: there is no run, two have one name, one is empty, or one has a query or a doc that is unknown;
+        DataError: no run is given, two have one name, one is empty, or one has a query or a doc that is unknown;
             the message names the run, the first such id and how many there are.
     """
     if not runs:

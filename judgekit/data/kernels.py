@@ -36,8 +36,8 @@ Rows = tuple[RunLengthIds, pa.StringArray, Floats]
 def read(path: Path, columns: int, value: int, delimiter: str) -> Iterator[Rows | None]:
     """Yield the rows of a TREC file block by block; None and no more from where others must read.
 
-    They must where bytes are not printable ASCII, lines or columns are empty, or a number is not one; of some
-    texts that are no number ArrowInvalid says so.
+    They must where bytes are not printable ASCII, lines or columns are empty, or a number is malformed; some
+    malformed numbers raise ArrowInvalid instead.
     """
     buffer, kept = np.empty(_BLOCK + 1, np.uint8), 0
     texts = [(np.empty(_BLOCK // 2 + 1, np.int32), np.empty(_BLOCK, np.uint8)) for _ in range(3)]
