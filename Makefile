@@ -2,6 +2,8 @@
 #   make demo   sets up and runs the whole flow on the bundled sample, offline
 #   make test   sets up and passes the tests
 # make docs builds the pages into build/docs, make docs-links asks whether the pages that they link to are there.
+# make study says what judgekit finds in public data (docs/study.md): it clones that into the cache folder, or takes copies
+# that are there, STUDIES=DIR.
 # make check runs the linter and the type checker. Everything is installed into $(VENV).
 PYTHON ?= python3
 VENV ?= .venv
@@ -9,13 +11,17 @@ BIN := $(VENV)/bin
 LOWEST := $(VENV)/lowest
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadgroup
 
-.PHONY: demo test test-lowest check notebooks docs docs-links bench clean
+.PHONY: demo test lab test-lowest check notebooks pictures docs docs-links bench study clean
 
 demo: $(VENV)/.installed
 	$(BIN)/judgekit demo
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
+
+# The laboratory: what the tests try a little of, with many more rounds.
+lab: $(VENV)/.dev
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m many tests/reading tests/lab
 
 # The tests of what depends on other packages, with few examples and the lowest version of each that pyproject.toml
 # allows. Those warn of what later ones have dropped.
@@ -24,13 +30,18 @@ test-lowest: $(LOWEST)/.dev
 		-m "not bench and not many and not slow and not browser" --ignore tests/integration --ignore tests/test_notebooks.py --ignore tests/test_docs.py
 
 check: $(VENV)/.dev
-	$(BIN)/ruff check judgekit tests benchmarks notebooks docs/*.py
-	$(BIN)/ruff format --check judgekit tests benchmarks notebooks docs/*.py
+	$(BIN)/ruff check judgekit tests benchmarks notebooks studies examples docs/*.py
+	$(BIN)/ruff format --check judgekit tests benchmarks notebooks studies examples docs/*.py
 	$(BIN)/mypy
 
 # Runs the notebooks and keeps what they show.
 notebooks: $(VENV)/.dev
 	$(BIN)/python -W ignore tests/test_notebooks.py
+
+# Draws the pictures of the README and the pages from the demo.
+pictures: demo
+	$(BIN)/judgekit report judgekit-demo --figures build/pictures
+	cp build/pictures/cost.svg docs/_static/gain-and-cost.svg
 
 # A warning (a link inside of the project that leads nowhere, a page that no other lists) is an error.
 docs: $(VENV)/.docs
@@ -45,6 +56,9 @@ docs-links: $(VENV)/.docs
 bench: $(VENV)/.dev
 	$(BIN)/python -m pip install -q --group bench
 	$(BIN)/python -m pytest -m bench -s benchmarks
+
+study: $(VENV)/.installed
+	$(BIN)/python -m studies
 
 clean:
 	rm -rf $(VENV) dist build judgekit-demo

@@ -1,13 +1,10 @@
-"""What was measured of the audit's numbers; writes ``gullibility.csv`` and ``circularity.csv`` beside this file.
+"""What was measured of the audit's numbers; writes ``gullibility.csv`` beside this file.
 
     nice python -m benchmarks.audit_simulation [--rounds 4000]
 
 gullibility: a probe flips 20 % of the passages that a judge does not call relevant; in what share of the rounds does
 the interval of `share_change` hold the true growth of the share of relevant ones? ``each`` pairs are of one question,
 whose passages share a readiness to be flipped.
-
-circularity: 63 runs of falling skill over 53 questions, in the shape of TREC Deep Learning 2021, under a judge with
-grades near the truth, a binary one that calls far too much relevant, and the truth itself.
 """
 
 from __future__ import annotations
@@ -18,8 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from judgekit.audit.numbers import share_change
-from tests.audit.test_circularity import judges, world
+from judgekit.plugins.audit.numbers import share_change
 
 HERE = Path(__file__).parent
 
@@ -43,7 +39,7 @@ def covered(pairs: int, each: int, base: float, noise: float, rounds: int) -> di
 
 
 def main() -> None:
-    """Simulate, and write both tables."""
+    """Simulate, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=4000)
     rounds = parser.parse_args().rounds
@@ -57,14 +53,6 @@ def main() -> None:
     ]
     table = pd.DataFrame([cell | covered(**cell) for cell in cells])
     table.to_csv(HERE / "gullibility.csv", index=False)
-    rows = [
-        (seed, name, n.subject, n.statistic, n.value, n.low, n.high, n.flag)
-        for seed in (1, 2, 3)
-        for name, numbers in world(*judges(seed), seed).items()
-        for n in numbers
-    ]
-    columns = ["seed", "judge", "subject", "statistic", "value", "low", "high", "flag"]
-    pd.DataFrame(rows, columns=columns).round(4).to_csv(HERE / "circularity.csv", index=False)
 
 
 if __name__ == "__main__":

@@ -6,11 +6,10 @@ Two labelings, A and B, score the same answers. Query level: one run; latent sco
 normal with Kendall's tau as given (B: .15 less), quality is the latent one or whether it exceeds a threshold, scores
 are rounded to about six values for A and left fine for B. The truth is the coefficient of 2,000,000 queries.
 
-Run levels: a run's true mean quality and true mean scores are normal with that tau over runs (standard deviation .3 of
-a query's noise); queries have difficulties that scores and quality share in part, and each run deviates on each query,
-the same way in part in scores and quality. At system level every replicate draws new runs and the truth is the
-coefficient of their exact means; at within-query level four sets of runs are kept in each pass
-and the truth of each comes from 40,000 queries.
+Within queries: a run's true mean quality and true mean scores are normal with that tau over runs (standard deviation .3
+of a query's noise); queries have difficulties that scores and quality share in part, and each run deviates on each
+query, the same way in part in scores and quality. Four sets of runs are kept in each pass, and the truth of each comes
+from 40,000 queries. The system level has no intervals.
 
 Intervals come from the same functions that `judgekit.analysis.compare` calls. One cell is one (level, quality, n,
 runs, tau, coefficient, single or difference).
@@ -26,13 +25,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from judgekit.analysis.coefficients import COEFFICIENTS, coefficients
 from judgekit.analysis.differences import differences
 from judgekit.analysis.inputs import Panel
-from judgekit.analysis.levels import TOP_HEAVY_RUNS, Estimate, Resamples, estimates
-from judgekit.analysis.rankings import TOP_HEAVY, over_runs, within_queries
+from judgekit.analysis.levels import Estimate, Resamples, estimates
+from judgekit.analysis.rankings import within_queries
 from judgekit.analysis.resampling import resample_matrix
 
 QUERIES = (50, 200, 1000)
@@ -106,13 +105,6 @@ def many_runs(
     return np.stack(scores), observed(latent, case.quality, SCALE)
 
 
-def true_quality(case: Case, latent: np.ndarray) -> np.ndarray:
-    """Return the exact mean quality of runs with these latent means."""
-    if case.quality == "continuous":
-        return latent
-    return ndtr((latent - ndtri(1 - float(case.quality)) * SCALE) / SCALE)
-
-
 def truth_over_queries(case: Case) -> np.ndarray:
     """Return the coefficients of A and B on very many queries of one run, shape (2, 4)."""
     scores, quality = one_run(case, TRUTH_QUERIES["query"], np.random.default_rng(12345))
@@ -132,10 +124,6 @@ def _many(x: np.ndarray, y: np.ndarray) -> list[float]:
     return [(somers + 1) / 2, tau, float(spearmanr(x, y).statistic), float(np.corrcoef(x, y)[0, 1])]
 
 
-def truth_over_runs(scores: np.ndarray, quality: np.ndarray) -> np.ndarray:
-    return over_runs(scores, quality, (*COEFFICIENTS, *TOP_HEAVY) if len(quality) >= TOP_HEAVY_RUNS else COEFFICIENTS)
-
-
 def panel(scores: np.ndarray, quality: np.ndarray) -> Panel:
     """Wrap arrays (2, R, n) and (R, n) as a panel."""
     runs, n = quality.shape
@@ -148,12 +136,12 @@ def judge(
 ) -> Iterator[tuple[str, str, bool, float]]:
     """Yield (coefficient, kind, covered, width) of A's interval and of that of A - B."""
     first, second = found
-    for i, name in enumerate(first.names):
-        if name == "concordance" and level != "system":
-            continue  # verdict_simulation.py looks at these
+    for i, name in enumerate(COEFFICIENTS[1:], 1):
         ends = first.interval(name, level, 0.95, resamples)
         yield name, "single", ends.low - 1e-9 <= truth[0, i] <= ends.high + 1e-9, ends.high - ends.low
-    for i, (name, gap) in enumerate(differences(first, second, level, 0.95, resamples).items()):
+    gaps = differences(first, second, 0.95)
+    for i, name in enumerate(COEFFICIENTS):
+        gap = gaps[name]
         right = truth[0, i] - truth[1, i]
         yield name, "difference", gap.low - 1e-9 <= right <= gap.high + 1e-9, gap.high - gap.low
 
@@ -161,7 +149,7 @@ def judge(
 def measure(case: Case, replicates: int, resamples: int, seed: int = 1) -> pd.DataFrame:
     """Return how often the truth was covered, and the sum of the widths, per coefficient and kind."""
     rng = np.random.default_rng([seed, case.queries, case.runs, round(10 * case.tau), QUALITIES.index(case.quality)])
-    matrices = [Resamples(resample_matrix(case.queries, resamples, i), i) for i in range(10)]
+    matrices = [Resamples(resample_matrix(case.queries, resamples, i)) for i in range(10)]
     hits: dict[tuple[str, str], list[tuple[bool, float]]] = {}
     sets = [draw_runs(case, rng) for _ in range(RUN_SETS)] if case.level == "within-query" else []
     truths = [_within_truth(case, means, rng) for means in sets]
@@ -169,13 +157,8 @@ def measure(case: Case, replicates: int, resamples: int, seed: int = 1) -> pd.Da
     for replicate in range(replicates):
         if case.level == "query":
             data, truth = one_run(case, case.queries, rng), fixed
-        elif case.level == "within-query":
-            data, truth = many_runs(case, sets[replicate % RUN_SETS], case.queries, rng), truths[replicate % RUN_SETS]
         else:
-            means = draw_runs(case, rng)
-            data = many_runs(case, means, case.queries, rng)
-            exact = true_quality(case, means[1])
-            truth = np.stack([truth_over_runs(row, exact) for row in means[0]])
+            data, truth = many_runs(case, sets[replicate % RUN_SETS], case.queries, rng), truths[replicate % RUN_SETS]
         sample = matrices[replicate % len(matrices)]
         found = list(estimates(panel(*data), case.level, sample))
         if any(e.reason for e in found):
@@ -208,7 +191,7 @@ def _within_truth(case: Case, means: tuple[np.ndarray, np.ndarray], rng: np.rand
     return sums / parts
 
 
-def cases(levels: tuple[str, ...] = ("query", "within-query", "system")) -> Iterator[Case]:
+def cases(levels: tuple[str, ...] = ("query", "within-query")) -> Iterator[Case]:
     for level in levels:
         for runs in (1,) if level == "query" else RUNS:
             for quality in QUALITIES if level == "query" else RUN_QUALITIES:
@@ -227,27 +210,12 @@ def summary(parts: list[pd.DataFrame]) -> pd.DataFrame:
     return sums[KEYS].assign(coverage=covered.round(4), width=width.round(4), replicates=sums["replicates"])
 
 
-def off(table: pd.DataFrame) -> set[tuple[str, str, int | None, int]]:
-    """Return the (level, coefficient, runs, queries) whose intervals are flagged at run time.
-
-    Those of which less than two thirds of the cells (quality x tau) of single coefficients cover 93 to 97 %.
-    """
-    single = table[table["kind"] == "single"]
-    fine = single["coverage"].between(0.93, 0.97)
-    share = fine.groupby([single[key] for key in ("level", "coefficient", "runs", "queries")]).mean()
-    return {
-        (level, name, runs if level == "system" else None, queries)
-        for (level, name, runs, queries), within in share.items()
-        if within < 2 / 3
-    }
-
-
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--replicates", type=int, default=2000)
     parser.add_argument("--passes", type=int, default=8, help="all cells are gone through so many times")
     parser.add_argument("--resamples", type=int, default=300)
-    parser.add_argument("--levels", nargs="+", default=["query", "within-query", "system"])
+    parser.add_argument("--levels", nargs="+", default=["query", "within-query"])
     parser.add_argument("--out", type=Path, default=Path("benchmarks/coverage.csv"))
     args = parser.parse_args()
     parts: list[pd.DataFrame] = []

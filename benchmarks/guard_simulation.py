@@ -6,9 +6,8 @@
 A world draws the loss of a query, from -1 to 1. Beside what the gate says stand two rules that it does not use: a t
 bound without the added query, and a sign-flip test. *no loss*: the true mean loss is 0, so that every `fail` is a false
 alarm. *margin*: it equals the margin of one point, so that every `pass` is wrong. *loss*: it is what the name says.
-*groups*: five groups of a fifth of the queries each. *looks*: a look every 50 queries, with the bounds of
-`--sequential`; the first claim counts. *planned*: the loss is what a pilot without any loss called the smallest that it
-would notice, and *needed*: the queries are as many as an inconclusive pilot of 100 asked for.
+*clusters*: groups of five queries that share four fifths of their fates, decided on by their means, and beside it as if
+they did not go together. *needed*: the queries are as many as an inconclusive pilot of 100 asked for.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from judgekit.gate.decision import BETS, decide, decide_groups
+from judgekit.plugins.guard.decision import decide
 
 Draw = Callable[[int, np.random.Generator], np.ndarray]
-MARGIN, WANTED = 0.01, np.log(1 / 0.05)
+MARGIN = 0.01
 FEWER, FLIPS = 500, 1999
 """Replicates and flips of the other rules."""
 
@@ -54,7 +53,7 @@ def graded(share: float, mean: float, spread: float) -> Draw:
 
 
 def exactly(share: float, size: float) -> Draw:
-    """Just this share loses ``size``, and as many win it: the ladder's control."""
+    """Just this share loses ``size``, and as many win it."""
 
     def draw(n: int, rng: np.random.Generator) -> np.ndarray:
         m = round(share * n)
@@ -115,12 +114,6 @@ def others(drawn: list[np.ndarray], rng: np.random.Generator) -> dict[str, float
     }
 
 
-def capital(losses: np.ndarray, mean: float) -> np.ndarray:
-    """The logarithm of what betting has won after every query, as `judgekit.gate.decision` bets."""
-    won = np.log1p((BETS / (1 + mean))[:, None] * (losses - mean)).cumsum(axis=1)
-    return np.logaddexp.reduce(won) - np.log(len(BETS))
-
-
 def share(replicates: int, outcome: Callable[[], str]) -> dict[str, float]:
     found = [outcome() for _ in range(replicates)]
     return {name: found.count(name) / replicates for name in ("pass", "fail", "inconclusive")}
@@ -137,39 +130,14 @@ def cells(replicates: int) -> dict[tuple[str, str, int], Callable[[np.random.Gen
 
         return run
 
-    def grouped(world: Draw, n: int, other: Draw) -> Callable[[np.random.Generator], dict[str, float]]:
-        names = np.repeat(list("abcde"), n // 5).tolist()
-
+    def clustered(world: Draw, n: int) -> Callable[[np.random.Generator], dict[str, float]]:
         def run(rng: np.random.Generator) -> dict[str, float]:
-            def one() -> str:
-                losses = np.concatenate([world(n // 5, rng), other(n - n // 5, rng)])
-                return decide_groups(losses, losses, names, MARGIN, MARGIN)[0]
-
-            return share(replicates, one)
-
-        return run
-
-    def looks(world: Draw, n: int) -> Callable[[np.random.Generator], dict[str, float]]:
-        def run(rng: np.random.Generator) -> dict[str, float]:
-            def one() -> str:
-                losses = world(n, rng)
-                enough = [capital(losses, 0.0) >= WANTED, capital(-losses, -MARGIN) >= WANTED]
-                first = [int(np.argmax(seen[49::50])) if seen[49::50].any() else n for seen in enough]
-                return "inconclusive" if first[0] == first[1] == n else "fail" if first[0] < first[1] else "pass"
-
-            return share(replicates, one)
-
-        return run
-
-    def planned(harmless: Draw, size: float, n: int) -> Callable[[np.random.Generator], dict[str, float]]:
-        def run(rng: np.random.Generator) -> dict[str, float]:
-            def one() -> str:
-                pilot, losses = harmless(n, rng), harmless(n, rng)
-                smallest = decide(pilot, pilot, MARGIN).smallest
-                losses = np.where(rng.random(n) < smallest / size, size, losses)
-                return "fail" if decide(losses, losses, MARGIN).p <= 0.05 else "inconclusive"
-
-            return share(replicates, one)
+            shared = [np.repeat(world(n // 5, rng), 5) for _ in range(replicates)]
+            drawn = [np.where(rng.random(n) < 0.8, losses, world(n, rng)) for losses in shared]
+            means = [losses.reshape(-1, 5).mean(axis=1) for losses in drawn]
+            found = share(replicates, (decide(losses, losses, MARGIN).outcome for losses in means).__next__)
+            alone = share(replicates, (decide(losses, losses, MARGIN).outcome for losses in drawn).__next__)
+            return found | {f"alone {name}": alone[name] for name in ("fail", "pass")}
 
         return run
 
@@ -194,21 +162,11 @@ def cells(replicates: int) -> dict[tuple[str, str, int], Callable[[np.random.Gen
         made |= {("margin", name, n): plain(world, n) for name, world in AT_MARGIN.items()}
     for n in (300, 600, 1000):
         made |= {("loss", name, n): plain(world, n) for name, world in LOSS.items()}
-    for n in (300, 1000):
+    for n in (300, 1000, 3000):
         names = ("2 % lose 1, 2 % win 1", "20 % lose .1, 2 % win 1", "all change, normal .2")
-        made |= {("groups, no loss", name, n): grouped(NULL[name], n, NULL[name]) for name in names}
-    for name in ("1 % lose 1", "10 % lose .1"):
-        made["groups, one at the margin", name, 3000] = grouped(AT_MARGIN[name], 3000, NULL["nothing changes"])
-    made |= {("looks, no loss", name, 1000): looks(NULL[name], 1000) for name in NULL}
-    made |= {("looks, margin", name, 1000): looks(AT_MARGIN[name], 1000) for name in AT_MARGIN}
-    made |= {("looks, loss", name, 1000): looks(LOSS[name], 1000) for name in LOSS}
-    for name, size in (
-        ("nothing changes", 1.0),
-        ("5 % lose .5, 5 % win .5", 0.5),
-        ("20 % lose .2, 20 % win .2", 0.2),
-        ("10 % change, normal .3", 0.5),
-    ):
-        made |= {("planned", f"{name}; then some lose {size:g}", n): planned(NULL[name], size, n) for n in (100, 300)}
+        made |= {("clusters, no loss", name, n): clustered(NULL[name], n) for name in names}
+        names = ("1 % lose 1", "10 % lose .1", "3 % lose .5, 1 % win .5")
+        made |= {("clusters, margin", name, n): clustered(AT_MARGIN[name], n) for name in names}
     for name in ("harmless: 1 % lose .1, 1 % win .1", "5 points: 20 % lose .5, 10 % win .5"):
         made["needed", name, 100] = needed(LOSS[name])
     return made

@@ -42,11 +42,13 @@ def held_mib() -> float:
 def child(folder: Path) -> None:
     """Label and write in this process; print the most memory of each stage as JSON."""
     from judgekit import stages
-    from judgekit.client.session import Session, run_sync
+    from judgekit.client.session import Session
+    from judgekit.client.sync import run_sync
     from judgekit.data.files import write_labels
     from judgekit.data.labelings import Labeling
     from judgekit.data.trec import write_qrels
     from judgekit.labelers.base import build
+    from judgekit.resources import Resources
 
     most, found = [held_mib()], {}
 
@@ -62,7 +64,7 @@ def child(folder: Path) -> None:
     files = folder / "queries.jsonl", folder / "docs.jsonl", {"run": folder / "run.trec"}
     collection = stages.Collection.make(*files, DEPTH, cache=folder / "cache")
     ended("read")
-    labeler = build("containment", stages.Resources(docs=collection.docs))
+    labeler = build("containment", Resources(docs=collection.docs))
 
     async def label() -> Labeling:
         async with Session(folder / "cache") as session:

@@ -33,7 +33,7 @@ SECONDS = 4.0
 """Processor time after which a peer gets no further turn."""
 TURNS = 9
 """The most turns that a peer gets."""
-TOOLS = ("judgekit", "judgekit_fast", "pytrec_eval", "ir_measures", "ranx")
+TOOLS = ("judgekit", "pytrec_eval", "ir_measures", "ranx")
 
 
 def make(size: str, folder: Path) -> Path:
@@ -66,12 +66,6 @@ def judgekit(runs: list[Path], qrels: list[Path]) -> Callable[[], Any]:
     from judgekit.metrics import evaluate
 
     return lambda: evaluate([read_run(p) for p in runs], [read_qrels(p) for p in qrels], OURS.split()).values
-
-
-def judgekit_fast(runs: list[Path], qrels: list[Path]) -> Callable[[], Any]:
-    import numba  # noqa: F401 - what is imported is used
-
-    return judgekit(runs, qrels)
 
 
 def pytrec_eval(runs: list[Path], qrels: list[Path]) -> Callable[[], Any]:
@@ -131,12 +125,6 @@ def judgekit_frames(runs: list[Any], qrels: list[Any]) -> Callable[[], Any]:
     return work
 
 
-def judgekit_fast_frames(runs: list[Any], qrels: list[Any]) -> Callable[[], Any]:
-    import numba  # noqa: F401 - what is imported is used
-
-    return judgekit_frames(runs, qrels)
-
-
 def pytrec_eval_frames(runs: list[Any], qrels: list[Any]) -> Callable[[], Any]:
     import pytrec_eval as tool
 
@@ -194,8 +182,6 @@ def child(tool: str, folder: Path) -> None:
     """Do one tool's work in this process whenever a line asks for it, and answer with what it took."""
     import pyarrow
 
-    if tool in ("judgekit", "judgekit_frames"):
-        sys.modules["numba"] = None  # type: ignore[assignment]  # as if the extra fast were not there
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     pyarrow.set_cpu_count(1)
 

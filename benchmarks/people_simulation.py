@@ -1,6 +1,6 @@
-"""How often corrected means cover the truth, and how often looking early ends with a false claim: a simulation.
+"""How often corrected values cover the truth, and how often people's labels decide wrongly: a simulation.
 
-python benchmarks/people_simulation.py       # prints the tables of docs/people.md, about two minutes
+python benchmarks/people_simulation.py       # prints the tables of docs/benchmarks.md, about five minutes
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from scipy import stats
 
-from judgekit.experiment.blocks import confidence_at
-from judgekit.people.correct import corrected_mean, corrected_sum
-from judgekit.people.stopping import LOOKS, decide
+from judgekit.people.correct import corrected_difference, corrected_mean, corrected_sum
+from judgekit.people.deciding import MARGIN, Contest
+from judgekit.people.sampling import doubtful, systematic
+from judgekit.people.stopping import decide
 
 REPLICATES = 2000
+DECISIONS = 100
 
 
 def queries(random: np.random.Generator, n: int, total: int, rho: float, kind: str) -> tuple[bool, float, float]:
@@ -53,16 +55,65 @@ def pairs(random: np.random.Generator, n: int, total: int, accuracy: float, desi
     return made.low <= true <= made.high, made.high - made.low, alone.high - alone.low
 
 
-def largest(random: np.random.Generator, labelings: int, replicates: int = 200_000) -> float:
-    """The share of runs in which the largest t between equal labelings ever crosses the boundary of its look."""
-    sums = random.standard_normal((replicates, LOOKS, labelings)).cumsum(axis=1)
-    each = sums / np.sqrt(np.arange(1, LOOKS + 1))[None, :, None]
-    most = (each.max(axis=2) - each.min(axis=2)) / np.sqrt(2)
-    ended = np.zeros(replicates, np.bool_)
-    for look in range(LOOKS):
-        level = confidence_at(look + 1, LOOKS, 0.95)
-        ended |= most[:, look] > np.quantile(most[:, 0], level)
-    return float(ended.mean())
+def rare(random: np.random.Generator, n: int, total: int, share: float) -> tuple[bool, float, float]:
+    """Runs whose lists differ on few queries: whether the mean is inside, the width, and whether there is one."""
+    differ = random.random(total) < share
+    both = random.choice([-1.0, 0.0, 0.5, 1.0], total) * differ
+    f = np.where(random.random(total) < 0.8, both, random.choice([-1.0, 0.0, 0.5, 1.0], total) * differ)
+    judged = np.zeros(total, bool)
+    judged[random.choice(total, n, replace=False)] = True
+    made, _ = corrected_difference(both, f, judged, differ, 0.95)
+    there = bool(np.isfinite(made.low))
+    return there and made.low <= both.mean() <= made.high, made.high - made.low if there else np.nan, there
+
+
+def unsure(random: np.random.Generator, n: int, total: int) -> tuple[bool, float, float]:
+    """Pairs drawn where a judge is unsure, who is sure and wrong of one pair in twenty: the share of relevant pairs."""
+    query = np.repeat(np.arange(total), 10)
+    p = np.clip(random.beta(0.3, 0.9, len(query)), 0.01, 0.99)
+    y = (random.random(len(query)) < p).astype(float)
+    fooled = random.random(len(query)) < 0.05
+    p = np.where(fooled, np.where(y > 0, 0.01, 0.99), p)
+    chance, at = systematic(doubtful(p), n, random)
+    people = np.full(len(query), np.nan)
+    people[at] = y[at]
+    made = corrected_sum(people, p, np.full(len(query), 0.1), chance, query, total)
+    there = (people[at] > 0).sum() >= 10
+    return there and made.low <= y.mean() <= made.high, made.high - made.low if there else np.nan, there
+
+
+def contest(random: np.random.Generator, runs: int, apart: float, noise: float) -> tuple[Contest, np.ndarray]:
+    """Runs over 60 queries of 40 documents with grades 0 to 3, their skill more or less apart; a machine with noise."""
+    relevance = 0.6 * random.standard_normal((60, 1)) + random.standard_normal((60, 40))
+    common, gains = random.standard_normal((60, 40)), 1 / np.log2(np.arange(2, 12))
+    counts = np.zeros((runs, 60, 40))
+    for row in counts:
+        seen = random.normal(1, apart) * relevance + 0.6 * common + 0.8 * random.standard_normal((60, 40))
+        order = np.argsort(-seen)[:, :10]
+        np.put_along_axis(row, order, np.broadcast_to(gains / gains.sum() / 60, order.shape), 1)
+    shown, cuts = (counts > 0).any(axis=0), [0.8, 1.4, 2.0]
+    machine = np.digitize(relevance + noise * random.standard_normal((60, 40)), cuts)[shown]
+    names = tuple(map(str, range(runs)))
+    made = Contest(names, counts[:, shown], machine / 3, machine, random.random(len(machine)))
+    return made, np.digitize(relevance, cuts)[shown] / 3
+
+
+def decision(random: np.random.Generator, runs: int, apart: float, noise: float) -> tuple[float, bool, bool, float]:
+    """The share that people judge, whether they and whether the machine alone choose wrongly, what was foretold."""
+    made, truth = contest(random, runs, apart, noise)
+    people, chance = np.full(len(truth), np.nan), np.zeros(len(truth))
+    foretold = made.verdict(people, chance).share
+    while not (said := made.verdict(people, chance)).decided:
+        chance, new = made.draw(people, chance)
+        people = np.where(new, truth, people)
+    means, alone = made.counts @ truth, int((made.counts @ made.machine).argmax())
+    worst = means.max() - MARGIN - 1e-12
+    return (
+        float(np.isfinite(people).mean()),
+        bool(means[int(said.leader)] < worst),
+        bool(means[alone] < worst),
+        foretold,
+    )
 
 
 def main() -> None:
@@ -82,20 +133,43 @@ def main() -> None:
                 hit, width, alone = found.mean(axis=0)
                 what = f"P@5, {design}"
                 print(f"| {n} of {10 * total} pairs | {what} | accuracy {accuracy} | {hit:.3f} | {width / alone:.2f} |")
-    print("\n| queries differ | false claims, five looks | false claims, stream |\n| --- | --- | --- |")
+    print("\n| sample | lists differ on | coverage | has an interval |\n| --- | --- | --- | --- |")
+    for share in (0.03, 0.1, 0.3):
+        for n in (15, 25, 50):
+            found = np.array([rare(random, n, 200, share) for _ in range(REPLICATES)], float)
+            there = found[:, 2] > 0
+            hit = f"{found[there, 0].mean():.3f}" if there.sum() >= 100 else "-"
+            print(f"| {n} of 200 queries | {share:.0%} | {hit} | {there.mean():.2f} |")
+    print("\n| doubtful pairs | coverage | has an interval |\n| --- | --- | --- |")
+    for n in (50, 100, 200):
+        found = np.array([unsure(random, n, 100) for _ in range(REPLICATES)], float)
+        there = found[:, 2] > 0
+        print(f"| {n} of 1000 | {found[there, 0].mean():.3f} | {there.mean():.2f} |")
+    print("\n| queries that differ | rest | false claims, five looks |\n| --- | --- | --- |")
     for share in (0.05, 0.1, 0.3, 1.0):
-        ended = np.zeros(2)
-        for _ in range(REPLICATES):
-            d = np.where(random.random(300) < share, random.choice([-1.0, 1.0], 300), 0.0)
-            ended += [decide(d, 300, method=method).decided for method in ("looks", "stream")]  # type: ignore[arg-type]
-        print(f"| {share:.0%} | {ended[0] / REPLICATES:.3f} | {ended[1] / REPLICATES:.3f} |")
-    print("\n| equal labelings | false claims of a run that stops when decided |\n| --- | --- |")
-    for labelings in (2, 3, 4, 8):
-        print(f"| {labelings} | {largest(random, labelings):.3f} |")
+        ended = sum(
+            decide(np.where(random.random(300) < share, random.choice([-1.0, 1.0], 300), 0.0), 300).decided
+            for _ in range(REPLICATES)
+        )
+        print(f"| {share:.0%}, as often for as against | equal | {ended / REPLICATES:.3f} |")
+    for share in (0.01, 0.02, 0.05):
+        ended = sum(
+            decide(np.where(random.random(300) < share, -1.0, share / (1 - share)), 300).decided
+            for _ in range(REPLICATES)
+        )
+        print(f"| {share:.0%}, all against | a little for | {ended / REPLICATES:.3f} |")
     shift = (stats.norm.isf(0.025) + stats.norm.isf(0.1)) / np.sqrt(300) * 1.01
     found = [decide(random.standard_normal(300) + shift, 300) for _ in range(REPLICATES)]
     power, used = np.mean([each.decided for each in found]), np.mean([each.used for each in found]) / 300
     print(f"\nWhere a fixed sample of 300 has power .90, five looks have {power:.2f} and use {used:.2f} of it.")
+    print("\n| runs | machine | share judged | predicted | wrong | wrong by the machine alone |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for apart, what in ((0.3, ""), (0.0, " of equal skill")):
+        for runs in (2, 4, 6, 10):
+            for noise, machine in ((0.35, "good"), (1.0, "weak")):
+                table = np.array([decision(random, runs, apart, noise) for _ in range(DECISIONS)], float)
+                (share, foretold), (wrong, alone) = np.median(table[:, [0, 3]], axis=0), table[:, 1:3].mean(axis=0)
+                print(f"| {runs}{what} | {machine} | {share:.2f} | {foretold:.2f} | {wrong:.2f} | {alone:.2f} |")
 
 
 if __name__ == "__main__":

@@ -18,15 +18,16 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from judgekit.analysis.flags import FLAGS
+from judgekit.analysis.money import Money
 from judgekit.answers.answerer import MODES, Options
 from judgekit.answers.quality import catalog as answer_metrics
 from judgekit.cli.app import app_for
 from judgekit.experiment.file import SECTIONS, Config
-from judgekit.gate.decision import Rules
+from judgekit.kinds import attributes
 from judgekit.labelers.base import catalog as labelers
 from judgekit.metrics import catalog
-from judgekit.plugins import attributes
 from judgekit.reading.prompts import list_prompts
+from judgekit.registry import register
 from judgekit.wire.types import Endpoint
 
 HERE: Final = Path(__file__).parent
@@ -111,7 +112,9 @@ def _keys(model: type[BaseModel], told: Mapping[str, str], names: Iterable[str] 
 def _experiment() -> str:
     text = _keys(Config, attributes(Config), ("title", "runs"))
     for name, model in SECTIONS.items():
-        told = {"endpoints": attributes(Endpoint), "guard": attributes(Rules)}.get(name, {}) | attributes(model)
+        bases = [model, *register.tables.get(name, object).__mro__]
+        told = {"endpoints": attributes(Endpoint), "money": attributes(Money)}.get(name, {})
+        told = told | {key: text for base in bases for key, text in attributes(base).items()}
         about = (
             (model.__doc__ or "").partition("\n")[0].partition(": ")[2]
             if name != "endpoints"
@@ -219,7 +222,7 @@ def command_line() -> str:
         ("exit code", "meaning"),
         (
             ("0", "all done; of `guard`: pass"),
-            ("1", "finished, but labels, answers or the verdict are missing, and are listed; of `guard`: fail"),
+            ("1", "finished, but labels, answers or the decision are missing, and are listed; of `guard`: fail"),
             ("2", "wrong usage or bad input"),
             ("3", "stopped by the endpoint, the budget or the store; what came is kept"),
             ("5", "of `guard`: inconclusive"),

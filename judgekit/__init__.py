@@ -6,125 +6,107 @@ The public API; everything is imported on first use, so that ``import judgekit``
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from judgekit.analysis import Comparison, compare, model_matrix, plan_queries
-    from judgekit.analysis.against import against
-    from judgekit.analysis.agreement import agreement
-    from judgekit.answers.quality import AnswerMetric
-    from judgekit.api import agree, answer, label, score
-    from judgekit.audit.flow import Audit, audit
-    from judgekit.client.budget import Budget
-    from judgekit.data.chunks import carry, chunks
-    from judgekit.data.converting import convert
-    from judgekit.data.documents import Doc, Docs, MemoryDocs, Query
-    from judgekit.data.files import read_table, write_table
-    from judgekit.data.labelings import Labeling, Scale
-    from judgekit.data.readers import read_docs, read_dpr, read_queries
-    from judgekit.data.retrievers import run_from
-    from judgekit.data.runs import Run
-    from judgekit.data.tables import Status
-    from judgekit.data.traces import read_traces
-    from judgekit.data.trec import read_qrels, read_run, write_qrels, write_run
-    from judgekit.errors import JudgekitError
-    from judgekit.experiment.run import plan, run
-    from judgekit.gate.guard import Guarded, guard
-    from judgekit.labelers.base import Labeler
-    from judgekit.metrics import Measure, measure
-    from judgekit.report.notebook import figures
-    from judgekit.wire.types import Endpoint
+    from judgekit.analysis import Background as Background
+    from judgekit.analysis import Comparison as Comparison
+    from judgekit.analysis import Decision as Decision
+    from judgekit.analysis import Money as Money
+    from judgekit.analysis import Rules as Rules
+    from judgekit.analysis import compare as compare
+    from judgekit.analysis import decide as decide
+    from judgekit.analysis import model_matrix as model_matrix
+    from judgekit.analysis.against import against as against
+    from judgekit.answers.quality import AnswerMetric as AnswerMetric
+    from judgekit.api import agree as agree
+    from judgekit.api import answer as answer
+    from judgekit.api import label as label
+    from judgekit.api import score as score
+    from judgekit.client.budget import Budget as Budget
+    from judgekit.data.documents import Doc as Doc
+    from judgekit.data.documents import Docs as Docs
+    from judgekit.data.documents import MemoryDocs as MemoryDocs
+    from judgekit.data.documents import Query as Query
+    from judgekit.data.files import read_table as read_table
+    from judgekit.data.files import write_table as write_table
+    from judgekit.data.labelings import Labeling as Labeling
+    from judgekit.data.labelings import Scale as Scale
+    from judgekit.data.readers import read_docs as read_docs
+    from judgekit.data.readers import read_queries as read_queries
+    from judgekit.data.retrievers import run_from as run_from
+    from judgekit.data.runs import Run as Run
+    from judgekit.data.tables import Status as Status
+    from judgekit.data.trec import convert as convert
+    from judgekit.data.trec import read_qrels as read_qrels
+    from judgekit.data.trec import read_run as read_run
+    from judgekit.data.trec import write_qrels as write_qrels
+    from judgekit.data.trec import write_run as write_run
+    from judgekit.errors import JudgekitError as JudgekitError
+    from judgekit.experiment.build import build as build
+    from judgekit.experiment.plan import plan as plan
+    from judgekit.experiment.run import run as run
+    from judgekit.experiment.step import Step as Step
+    from judgekit.labelers.base import Labeler as Labeler
+    from judgekit.metrics import Measure as Measure
+    from judgekit.metrics import measure as measure
+    from judgekit.plugins.audit.flow import Audit as Audit
+    from judgekit.plugins.audit.flow import audit as audit
+    from judgekit.plugins.chunks.placing import chunks as chunks
+    from judgekit.plugins.guard.gate import Guarded as Guarded
+    from judgekit.plugins.guard.gate import guard as guard
+    from judgekit.plugins.traces.reading import read_traces as read_traces
+    from judgekit.registry import register as register
+    from judgekit.report.notebook import figures as figures
+    from judgekit.wire.types import Endpoint as Endpoint
 
 __version__ = "0.2.0.dev0"
 
 _HOMES = {
     name: home
     for home, names in {
-        "analysis": "Comparison compare model_matrix plan_queries",
+        "analysis": "Background Comparison Decision Money Rules compare decide model_matrix",
         "analysis.against": "against",
-        "analysis.agreement": "agreement",
         "answers.quality": "AnswerMetric",
         "api": "agree answer label score",
-        "audit.flow": "Audit audit",
         "client.budget": "Budget",
-        "data.chunks": "carry chunks",
-        "data.converting": "convert",
         "data.documents": "Doc Docs MemoryDocs Query",
         "data.files": "read_table write_table",
         "data.labelings": "Labeling Scale",
-        "data.readers": "read_docs read_dpr read_queries",
+        "data.readers": "read_docs read_queries",
         "data.retrievers": "run_from",
         "data.runs": "Run",
         "data.tables": "Status",
-        "data.traces": "read_traces",
-        "data.trec": "read_qrels read_run write_qrels write_run",
+        "data.trec": "convert read_qrels read_run write_qrels write_run",
         "errors": "JudgekitError",
-        "experiment.run": "plan run",
-        "gate.guard": "Guarded guard",
+        "experiment.build": "build",
+        "experiment.plan": "plan",
+        "experiment.run": "run",
+        "experiment.step": "Step",
         "labelers.base": "Labeler",
         "metrics": "Measure measure",
+        "registry": "register",
         "report.notebook": "figures",
         "wire.types": "Endpoint",
     }.items()
     for name in names.split()
 }
-"""Where each public name lives."""
-
-__all__ = [
-    "AnswerMetric",
-    "Audit",
-    "Budget",
-    "Comparison",
-    "Doc",
-    "Docs",
-    "Endpoint",
-    "Guarded",
-    "JudgekitError",
-    "Labeler",
-    "Labeling",
-    "Measure",
-    "MemoryDocs",
-    "Query",
-    "Run",
-    "Scale",
-    "Status",
-    "against",
-    "agree",
-    "agreement",
-    "answer",
-    "audit",
-    "carry",
-    "chunks",
-    "compare",
-    "convert",
-    "figures",
-    "guard",
-    "label",
-    "measure",
-    "model_matrix",
-    "plan",
-    "plan_queries",
-    "read_docs",
-    "read_dpr",
-    "read_qrels",
-    "read_queries",
-    "read_run",
-    "read_table",
-    "read_traces",
-    "run",
-    "run_from",
-    "score",
-    "write_qrels",
-    "write_run",
-    "write_table",
-]
+"""Where each public name of the core lives; those of plug-ins are in the register."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"judgekit.{_HOMES[name]}"), name)
+    if name in _HOMES:
+        return getattr(import_module(f"judgekit.{_HOMES[name]}"), name)
+    if name == "__all__" or (not name.startswith("_") and find_spec(f"judgekit.{name}") is None):
+        # Not for the name of a module, which is being imported.
+        homes: dict[str, str] = import_module("judgekit.registry").register.load().homes
+        if name == "__all__":
+            return sorted({*_HOMES, *homes})
+        if name in homes:
+            return getattr(import_module(homes[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__getattr__("__all__"), "__version__"]

@@ -18,17 +18,11 @@ from judgekit.data.documents import Fields
 from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs, as_labelings, as_queries, as_runs
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import UsageError
-from judgekit.labelers.base import Labeler, build
+from judgekit.labelers.base import Labeler
+from judgekit.outcomes import answer_modes, answering, import_answers
 from judgekit.progress import Progress, silent
-from judgekit.stages import (
-    Collection,
-    answer_modes,
-    answering,
-    import_answers,
-    label_pool,
-    resources_of,
-    with_session,
-)
+from judgekit.resources import resources_of
+from judgekit.stages import Collection, PoolLabeler, with_session
 from judgekit.wire.types import Endpoint
 
 if TYPE_CHECKING:
@@ -36,7 +30,7 @@ if TYPE_CHECKING:
     from judgekit.client.budget import Budget
     from judgekit.client.session import Mode
     from judgekit.metrics import Evaluation
-    from judgekit.metrics.evaluation import Missing, NoRelevant, NotInRun, Unjudged
+    from judgekit.metrics.evaluation import Missing, Unjudged
 
 __all__ = ["agree", "answer", "label", "score"]
 
@@ -50,7 +44,6 @@ def label(
     depth: int = 10,
     endpoints: Endpoint | Sequence[Endpoint] | None = None,
     fields: Fields = "title+text",
-    prompts: str | Path | None = None,
     name: str | None = None,
     cache: str | Path | None = None,
     mode: Mode = "on",
@@ -73,7 +66,6 @@ def label(
         depth: how many documents per run and query are pooled.
         endpoints: the LLM, or several that the spelling names.
         fields: how documents are rendered.
-        prompts: a folder of prompts of your own, NAME.toml: short names are found there first.
         name: of the labeling; the canonical spelling by default.
         cache: folder of the reply store; the user's cache folder by default.
         mode: ``on``, ``off``, ``read-only`` or ``refresh``.
@@ -87,15 +79,10 @@ def label(
         ConfigError, DataError, UsageError: nothing has been sent.
         StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
     """
-    collection = Collection.make(queries, docs, runs, depth, cache=cache)
-    labeler = build(spec, resources_of(endpoints, fields, collection.docs, prompts))
-    return with_session(
-        lambda session: label_pool(labeler, collection, session, name),
-        cache=cache,
-        mode=mode,
-        budget=budget,
-        progress=progress,
+    pool = PoolLabeler.make(
+        spec, queries, docs, runs, depth, endpoints=endpoints, fields=fields, name=name, cache=cache
     )
+    return with_session(pool.label, cache=cache, mode=mode, budget=budget, progress=progress)
 
 
 def answer(
@@ -105,11 +92,9 @@ def answer(
     runs: AsRuns | None = None,
     depths: int | Sequence[int] = (),
     endpoints: Endpoint | Sequence[Endpoint] = (),
-    endpoint: str | None = None,
     prompt: str = "answer-short",
     metrics: str | AnswerMetric | Sequence[str | AnswerMetric] = ("em", "f1"),
     modes: str | Sequence[str] = (),
-    prompts: str | Path | None = None,
     fields: Fields = "title+text",
     closed_book: bool = True,
     imported: str | Path | pd.DataFrame | None = None,
@@ -126,18 +111,17 @@ def answer(
         docs: as for `label`; like the next two not needed for imported answers.
         runs: as for `label`.
         depths: the numbers of documents k, or one.
-        endpoints: the LLM, or several; or your own application, see `Endpoint`.
-        endpoint: name of the endpoint that answers, if there are several.
+        endpoints: the LLM, or several, of which the first answers; or your own application, see `Endpoint`.
         prompt: name or path of an answer prompt.
         metrics: answer metrics, e.g. ``["em", "f1"]``, ``"em"``, ``"mine.py:Brief"`` or your own `AnswerMetric`.
         modes: ways of answering to compare: ``together`` (the default alone), ``reversed`` or ``shuffled`` (the order
             of the documents), ``vote`` or ``merge`` (one answer per document, then merged). The table then has a column
             ``mode``, and `compare` takes the first for the primary one.
-        prompts: as for `label`.
         fields: how documents are rendered.
         closed_book: also answer without any document (depth 0, run ``all``).
         imported: what your application answered, a file or a DataFrame ``query_id, answer`` and, where there are
-            several, ``run, depth, model``; nothing else is answered then.
+            several, ``run, depth, model``; nothing else is answered then. A column ``context`` with the ids of the
+            documents that an answer was made from is held against the run.
         answered_by: the model that gave these, so that labels of the same model are marked.
         cache: folder of the reply store; the user's cache folder by default.
         mode: ``on``, ``off``, ``read-only`` or ``refresh``.
@@ -155,16 +139,17 @@ def answer(
     named = [metrics] if isinstance(metrics, str | AnswerMetric) else metrics
     collection = None
     if imported is not None:
-        resources, asked = resources_of(endpoints, fields, None, prompts), as_queries(queries)
-        names = [run.name for run in as_runs(runs)] if runs is not None else []
-        ways = import_answers(imported, asked, resources, named, runs=names, depths=wanted, answered_by=answered_by)
+        resources, asked = resources_of(endpoints, fields), as_queries(queries)
+        ranked = [] if runs is None else as_runs(runs)
+        ways = import_answers(imported, asked, resources, named, runs=ranked, depths=wanted, answered_by=answered_by)
     else:
         if docs is None or runs is None or not wanted:
-            raise UsageError("answering needs docs, runs and depths; or imported=, what your application answered")
+            raise UsageError("answering needs docs, runs and depths; or imported=, the answers of your application")
         collection = Collection.make(queries, docs, runs, wanted[-1], cache=cache)
+        resources = resources_of(endpoints, fields, collection.docs)
         ways = answering(
-            resources_of(endpoints, fields, collection.docs, prompts),
-            endpoint=endpoint,
+            resources,
+            endpoint=next(iter(resources.endpoints), None),
             prompt=prompt,
             metrics=named,
             modes=[modes] if isinstance(modes, str) else modes,
@@ -183,8 +168,6 @@ def score(
     depth: int | None = None,
     missing: Missing = "undefined",
     unjudged: Unjudged = "nonrelevant",
-    no_relevant: NoRelevant = "zero",
-    not_in_run: NotInRun = "zero",
     docs: AsDocs | None = None,
 ) -> Evaluation:
     """Score runs under labelings; ``.scores()`` gives values per query and ``.means()`` means, as DataFrames.
@@ -203,19 +186,18 @@ def score(
         missing: what a label does that was asked for and not obtained: ``undefined`` (its query has no score),
             ``zero`` (it counts as 0), ``condense`` (its document leaves the lists) or ``bounds`` (over all it may be).
         unjudged: what a document is that nobody judged: ``nonrelevant``, or ``condense`` or ``bounds`` as above.
-        no_relevant: what a query without relevant documents scores: ``zero``, or ``skip`` to leave it undefined.
-        not_in_run: what a query scores that a run lacks: ``zero`` (as ``trec_eval -c`` has it) or ``skip``.
-        docs: as for `label`; for cutoffs at a budget (``R@2000t``), and to count evidence once where documents say
-            where they stand on their pages: by default where runs are over different cuts of them.
+        docs: as for `label`; to count evidence once where documents say where they stand on their pages: by default
+            where runs are over different cuts of them.
 
     Raises:
         DataError, UsageError: a table, file, measure or scale makes no sense.
     """
     from judgekit.metrics import evaluate, parse_measures, suited
 
-    ranked, collection = as_runs(runs), None if docs is None else as_docs(docs)
+    notes: list[str] = []
+    ranked, collection = as_runs(runs, notes), None if docs is None else as_docs(docs)
     wanted = parse_measures(measures)
-    return evaluate(
+    evaluation = evaluate(
         ranked,
         as_labelings(labelings, scales),
         wanted if collection is None else suited(wanted, ranked, collection),
@@ -223,10 +205,10 @@ def score(
         depth=depth,
         missing=missing,
         unjudged=unjudged,
-        no_relevant=no_relevant,
-        not_in_run=not_in_run,
         docs=collection,
     )
+    evaluation.warnings[:0] = notes
+    return evaluation
 
 
 def agree(
@@ -236,9 +218,6 @@ def agree(
     runs: AsRuns | None = None,
     measures: str | Iterable[object] = "nDCG@10",
     scales: Mapping[str, str | Scale] | None = None,
-    resamples: int = 1000,
-    seed: int = 1,
-    confidence: float = 0.95,
 ) -> Agreement:
     """Return how far labelings agree, pair by pair; needs neither queries nor answers.
 
@@ -248,9 +227,6 @@ def agree(
         runs: also say whether the labelings order these runs alike.
         measures: the measures of the runs, as for `score`.
         scales: scale of a table or file by its name.
-        resamples: bootstrap resamples of the queries.
-        seed: of the resamples.
-        confidence: of the intervals.
 
     Raises:
         DataError, UsageError: a table, file, measure or scale makes no sense; there is one labeling.
@@ -260,16 +236,15 @@ def agree(
 
     found = as_labelings(labelings, scales)
     if len(found) < 2:
-        raise UsageError("agreement is between labelings: name two or more")
+        raise UsageError("agreement needs two or more labelings")
     open_ = [each for each in found if not each.declared]
     if open_:
         largest = max(float(each.scale.high) for each in open_)
         common = next(each.scale for each in open_ if float(each.scale.high) == largest)
         found = [each if each.declared else Labeling(each.name, common, each.table) for each in found]
-    about = {"resamples": resamples, "seed": seed}
     names = [people] if isinstance(people, str) else list(people)
-    made = agreement(found, people=names, confidence=confidence, **about)
+    made = agreement(found, people=names)
     if runs is None:
         return made
     scored = evaluate(as_runs(runs), found, measures)
-    return replace(made, system=system_agreement(scored, confidence=confidence, **about))
+    return replace(made, system=system_agreement(scored))

@@ -100,15 +100,7 @@ def nearest(word: str, candidates: Iterable[str]) -> str:
 
 
 def not_among(what: str, name: str, known: Iterable[str], *, also: Iterable[str] = (), note: str = "") -> str:
-    """Return the message that a name is not known, with those that are.
-
-    Args:
-        what: what is named, e.g. ``labeling``.
-        name: as the user wrote it.
-        known: the names to choose from.
-        also: further spellings that may be meant.
-        note: what else can be given, as the end of the sentence.
-    """
+    """Return the message that a name is not known, with those that are."""
     known = list(known)
     choice = f"choose from {', '.join(known)}" if known else "none are defined"
     return f"unknown {what} {name!r}: {choice}{note}.{nearest(name, [*known, *also])}"

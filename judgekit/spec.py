@@ -1,6 +1,6 @@
 """The one spelling of measures and labelers: ``name(key=value, ...)@cutoff``.
 
-``nDCG@10``, ``P(rel=2)@5``, ``R@2000t`` (2,000 tokens) and ``judge(prompt=graded)`` are at once command-line
+``nDCG@10``, ``P(rel=2)@5`` and ``judge(prompt=graded)`` are at once command-line
 arguments, column values, dictionary keys and (as slugs) file names. The law ``parse(str(x)) == x`` holds for every
 `Spec`. The measure names and keys are those of ir_measures, of whose grammar this one is a superset.
 """
@@ -13,7 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
@@ -23,6 +23,7 @@ __all__ = [
     "MAX_CUTOFF",
     "Spec",
     "Value",
+    "form_of",
     "parse",
     "parse_many",
     "run_file",
@@ -51,10 +52,13 @@ _VALUE = re.compile(
 _OPEN, _CLOSE = re.compile(r"\(\s*"), re.compile(r"\)")
 _KEY = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*=\s*")
 _NEXT = re.compile(r"\s*(?:,\s*|(?=\)))")
-_CUTOFF = re.compile(r"(\d{1,12})([tc]?)(?!\d)")
+_CUTOFF = re.compile(r"\d{1,12}(?!\d)")
 _GAP = re.compile(r"[\s,]+")
 _WORDS: dict[str, bool] = {"True": True, "true": True, "False": False, "false": False}
-_PREFIX = re.compile(r"([a-z_]+(?:\((?:[^()'\"]|'[^']*'|\"[^\"]*\")*\))?):(?=.)")
+_PREFIX = re.compile(
+    r"((?:[^()'\":]+\.py:[A-Za-z_]\w*|[a-z_][a-z0-9_]*)(?:\((?:[^()'\"]|'[^']*'|\"[^\"]*\")*\))?):(?=.)"
+)
+_REMOTE = re.compile(r"(https?|hf|s3|gs|ftp):/+")
 _ESCAPES = {"n": "\n", "t": "\t"}
 
 
@@ -66,13 +70,11 @@ class Spec:
         name: ``nDCG``, ``judge``, …
         params: (key, value) pairs, sorted by key; values are bool, int, float or str.
         cutoff: the number behind ``@``, at least 1, or None.
-        of: what the cutoff counts: documents (""), or what is shown of them in tokens (``t``) or characters (``c``).
     """
 
     name: str
     params: tuple[tuple[str, Value], ...] = ()
     cutoff: int | None = None
-    of: str = ""
 
     def __post_init__(self) -> None:
         keys = [key for key, _ in self.params]
@@ -87,12 +89,12 @@ class Spec:
         return dict(self.params)
 
     def at(self, cutoff: int | None) -> Spec:
-        """Return the same spelling with another cutoff, in documents."""
+        """Return the same spelling with another cutoff."""
         return Spec(self.name, self.params, cutoff)
 
     def __str__(self) -> str:
         params = f"({', '.join(f'{k}={_write(v)}' for k, v in self.params)})" if self.params else ""
-        return f"{self.name}{params}" + ("" if self.cutoff is None else f"@{self.cutoff}{self.of}")
+        return f"{self.name}{params}" + ("" if self.cutoff is None else f"@{self.cutoff}")
 
 
 def _write(value: Value) -> str:
@@ -142,9 +144,9 @@ class _Reader:
             return Spec(name, tuple(params.items()))
         self.pos += 1
         cutoff = self.take(_CUTOFF)
-        if cutoff is None or not 1 <= int(cutoff[1]) <= MAX_CUTOFF:
+        if cutoff is None or not 1 <= int(cutoff[0]) <= MAX_CUTOFF:
             raise self.fail(f"a cutoff from 1 to {MAX_CUTOFF:,}")
-        return Spec(name, tuple(params.items()), int(cutoff[1]), cutoff[2])
+        return Spec(name, tuple(params.items()), int(cutoff[0]))
 
     def value(self) -> Value:
         start = self.text[self.pos : self.pos + 1]
@@ -160,11 +162,7 @@ class _Reader:
 
 
 def parse(text: str) -> Spec:
-    """Parse one spelling.
-
-    Raises:
-        UsageError: the text is not of the form ``name(key=value, ...)@cutoff``.
-    """
+    """Parse one spelling."""
     reader = _Reader(text.strip())
     spec = reader.spec()
     if reader.pos != len(reader.text):
@@ -186,11 +184,9 @@ def parse_many(text: str) -> list[Spec]:
 
 
 def slug(text: str) -> str:
-    """Return a file name for a spelling: readable, without ``/`` or ``=``, distinct for distinct texts.
-
-    Plain names (letters, digits, ``.``, ``_``, ``-``, ``@``) are kept; anything else is reduced to those
-    and gets eight hexadecimal digits of its SHA-256, so that two spellings never share a file.
-    """
+    """Return a file name for a spelling: readable, without ``/`` or ``=``, distinct for distinct texts."""
+    # Plain names (letters, digits, ``.``, ``_``, ``-``, ``@``) are kept; anything else is reduced to those and gets
+    # eight hexadecimal digits of its SHA-256, so that two spellings never share a file.
     if re.fullmatch(r"[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,99}", text):
         return text
     short = re.sub(r"[^A-Za-z0-9._@-]+", "-", text).strip("-.")[:80]
@@ -198,15 +194,7 @@ def slug(text: str) -> str:
 
 
 def split_named(text: str) -> tuple[str | None, str]:
-    """Split ``NAME=FILE``; an ``=`` inside parentheses or after a ``/`` does not split.
-
-    >>> split_named("bm25=runs/bm25.trec")
-    ('bm25', 'runs/bm25.trec')
-    >>> split_named("runs/k1=0.9.trec")
-    (None, 'runs/k1=0.9.trec')
-    >>> split_named("judge(prompt=graded)=labels/graded.qrels")
-    ('judge(prompt=graded)', 'labels/graded.qrels')
-    """
+    """Split ``NAME=FILE``; an ``=`` inside parentheses or after a ``/`` does not split."""
     depth = 0
     for index, char in enumerate(text):
         if char == "(":
@@ -221,50 +209,45 @@ def split_named(text: str) -> tuple[str | None, str]:
 
 
 def split_file(text: str) -> tuple[str | None, str]:
-    """Split a spelling that begins with a user's Python file.
-
-    >>> split_file("mine.py:FirstGood(least=2)@5")
-    ('mine.py', 'FirstGood(least=2)@5')
-    >>> split_file("judge(prompt=graded)")
-    (None, 'judge(prompt=graded)')
-    """
+    """Split a spelling that begins with a user's Python file."""
     match = re.match(r"([^()'\"]+\.py):(?=[A-Za-z_])", text)
     return (match[1], text[match.end() :]) if match else (None, text)
 
 
 def split_form(text: str | Path) -> tuple[str, str]:
-    """Split ``FORM:PATH``; the form is "" where there is none. A file of just that name is a file.
-
-    >>> split_form("jsonl(id=qid):queries.jsonl"), split_form("queries.jsonl")
-    (('jsonl(id=qid)', 'queries.jsonl'), ('', 'queries.jsonl'))
-    """
+    """Split ``FORM:PATH``; the form is "" where there is none. A file of just that name is a file."""
     match = _PREFIX.match(str(text))
-    return ("", str(text)) if match is None or Path(text).exists() else (match[1], str(text)[match.end() :])
+    if Path(text).exists():
+        return "", str(text)
+    if remote := _REMOTE.match(str(text)):
+        address = str(text)[remote.end() :]
+        where = re.fullmatch(r"datasets/([^/]+/[^/]+)(?:/(.+))?", address) if remote[1] == "hf" else None
+        how = f"curl -LO {remote[1]}://{address}" if remote[1].startswith("http") else "with its own tool"
+        if where:
+            how = f"hf download --repo-type dataset {' '.join(filter(None, where.groups()))} --local-dir ."
+        raise UsageError(f"{remote[1]}://{address}: judgekit reads files on this machine. Download it first: {how}")
+    return ("", str(text)) if match is None else (match[1], str(text)[match.end() :])
+
+
+def form_of(source: str | Path, format: str = "auto") -> tuple[Spec, str]:
+    """Return the form in which a source is read, the one in front of its path unless ``format`` names it."""
+    form, path = split_form(source)
+    file, text = split_file(form if form and format == "auto" else format)
+    spec = parse(text)
+    return (spec if file is None else replace(spec, name=f"{file}:{spec.name}")), path
 
 
 def with_options(text: str, options: Iterable[tuple[str, Value]]) -> str:
-    """Return a spelling, which may begin with a user's file, with further options.
-
-    >>> with_options("mine.py:Longest", [("least", 3)])
-    'mine.py:Longest(least=3)'
-
-    Raises:
-        UsageError: it is not a spelling, or gives one of the options itself.
-    """
+    """Return a spelling, which may begin with a user's file, with further options."""
     file, rest = split_file(text)
     given = parse(rest)
-    spelled = Spec(given.name, (*given.params, *options), given.cutoff, given.of)
+    spelled = Spec(given.name, (*given.params, *options), given.cutoff)
     return str(spelled) if file is None else f"{file}:{spelled}"
 
 
 def run_file(path: Path) -> ModuleType:
-    """Run a user's Python file and return it as a module; one that has not changed since is not run again.
-
-    The module's name is the file's absolute path, so that files of one name in two folders stay apart.
-
-    Raises:
-        UsageError: there is no such file, or running it failed.
-    """
+    """Run a user's Python file and return it as a module; one that has not changed since is not run again."""
+    # The module's name is the file's absolute path, so that files of one name in two folders stay apart.
     name = str(path.resolve())
     try:
         source = Path(name).read_bytes()
@@ -288,11 +271,7 @@ def run_file(path: Path) -> ModuleType:
 
 @contextmanager
 def user_code(what: Callable[[], str], file: str) -> Iterator[None]:
-    """Say what a user's own code could not do, and on which line of its file.
-
-    Raises:
-        UsageError: it raised something; that is the cause.
-    """
+    """Say what a user's own code could not do, and on which line of its file."""
     try:
         yield
     except JudgekitError:

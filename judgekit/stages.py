@@ -1,10 +1,12 @@
-"""The stages label, answer, score: the one code behind the command line, the Python API and the experiment."""
+"""The stages label and score: the one code behind the command line, the Python API and the experiment."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -12,27 +14,21 @@ import numpy as np
 import pandas as pd
 
 from judgekit.analysis.controls import LENGTH, RETRIEVER
-from judgekit.answers.answerer import MODES, Answerer, make_answerer
-from judgekit.answers.imported import Imported, completed, read_answers, read_ratings
-from judgekit.answers.quality import Answered, AnswerMetric, Score
-from judgekit.answers.quality import metric as answer_metric
+from judgekit.analysis.money import Pool
 from judgekit.client.origins import origin
-from judgekit.data.checks import check_runs
+from judgekit.data.checks import check_runs, twins
 from judgekit.data.documents import Docs, Fields, Queries, Unit
-from judgekit.data.forms import resolved
 from judgekit.data.frames import AsDocs, AsQueries, AsRuns, as_docs, as_queries, as_runs
 from judgekit.data.labelings import LabelFile, Labeling, Scale
-from judgekit.data.outputs import note_read
 from judgekit.data.readers import check_numbers
 from judgekit.data.runs import Run, pool
 from judgekit.data.spans import where
-from judgekit.data.tables import ALL, QUALITY, RATINGS, SCORES, UNDECLARED, Status
-from judgekit.errors import ConfigError, UsageError, not_among
-from judgekit.labelers.base import Label, Labeler, checked
+from judgekit.data.tables import SCORES, Status
+from judgekit.errors import UsageError
+from judgekit.labelers.base import Label, Labeler, build, checked
 from judgekit.progress import Progress, silent
-from judgekit.reading.prompts import list_prompts
-from judgekit.spec import Value
-from judgekit.wire.types import Endpoint, Origin
+from judgekit.resources import resources_of
+from judgekit.wire.types import Endpoint, Origin, Outcome, Program, Request, most_requests
 
 if TYPE_CHECKING:
     from pandas.api.extensions import ExtensionArray
@@ -40,30 +36,21 @@ if TYPE_CHECKING:
     from judgekit.client.budget import Budget, Prices
     from judgekit.client.session import Mode, Session
     from judgekit.metrics import Evaluation, Measure
-    from judgekit.metrics.evaluation import Missing
 
 __all__ = [
-    "Answering",
+    "AllStages",
     "Collection",
-    "Resources",
-    "answer_modes",
-    "answer_runs",
-    "answer_stage",
-    "answer_units",
-    "answering",
-    "at_depth",
+    "PoolLabeler",
+    "StageUnit",
     "at_depths",
-    "check_references",
     "control_scores",
-    "import_answers",
     "label_pool",
     "label_units",
-    "rating_stage",
-    "read_ratings_of",
-    "resources_of",
+    "labels_asked",
+    "pool_size",
     "score_pool",
+    "stored_outcomes",
     "twin",
-    "units_to_answer",
     "with_session",
 ]
 
@@ -71,51 +58,9 @@ T = TypeVar("T")
 
 _ORIGIN: Final = ("reply_model", "fingerprint")
 _KEPT: Final = 1 << 16
+_LOOKED_AT: Final = 200
+"""Queries whose pooled passages are looked at before anything is labelled."""
 """Labels that a stage keeps as objects before they go to disk."""
-
-
-@dataclass(frozen=True)
-class Resources:
-    """What labelers may ask for while they are built: endpoints by name, files, prompts, the rendering of documents.
-
-    Raises:
-        ConfigError: a prompt of the user's folder makes no sense, or there is none.
-    """
-
-    endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
-    base: Path = Path()
-    fields: Fields = "title+text"
-    docs: Docs | None = None
-    prompts: Path | None = None
-
-    def __post_init__(self) -> None:
-        if self.prompts is not None:
-            list_prompts(self.prompts)
-
-    def endpoint(self, name: str | None) -> Endpoint:
-        """Return the endpoint of that name, or the only one if ``name`` is None.
-
-        Raises:
-            ConfigError: there is none of that name, or none at all, or several and no name was given.
-        """
-        have = ", ".join(self.endpoints) or "none"
-        if name is None:
-            if len(self.endpoints) == 1:
-                return next(iter(self.endpoints.values()))
-            if not self.endpoints:
-                raise ConfigError(
-                    "an LLM is needed and no endpoint is defined: give its base_url and model (--base-url, --model)"
-                )
-            raise ConfigError(f"an LLM is needed and several endpoints are defined: say which (endpoints: {have})")
-        if name not in self.endpoints:
-            raise ConfigError(not_among("endpoint", name, self.endpoints))
-        return self.endpoints[name]
-
-    def path(self, text: str) -> Path:
-        """Return a file's path, relative ones being relative to ``base``."""
-        path = resolved(text, self.base)
-        note_read(path)
-        return path
 
 
 @dataclass(frozen=True)
@@ -128,6 +73,8 @@ class Collection:
         runs: the runs, cut to ``depth`` and to the queries.
         depth: how many documents per run and query are pooled.
         fields: how documents are rendered.
+        at_hand: how many queries there were before a limit; 0 where nobody counted.
+        notes: what looks wrong with the runs, a sentence each.
     """
 
     queries: Queries
@@ -135,6 +82,8 @@ class Collection:
     runs: tuple[Run, ...]
     depth: int
     fields: Fields = "title+text"
+    at_hand: int = 0
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def make(
@@ -156,14 +105,29 @@ class Collection:
             UsageError: the depth is below 1, or something given is not queries, docs or runs.
         """
         if depth < 1:
-            raise UsageError(f"the depth is how many documents of each list are looked at: at least 1, not {depth}")
-        found = [run.cut(depth) for run in as_runs(runs)]
+            raise UsageError(f"the depth, the number of documents used from each list, must be at least 1, not {depth}")
+        notes: list[str] = []
+        found = [run.cut(depth) for run in as_runs(runs, notes)]
         asked, collection = as_queries(queries), as_docs(docs, cache)
-        for file in runs.values() if isinstance(runs, Mapping) else runs if isinstance(runs, list) else [runs]:
-            if isinstance(file, str | Path):
-                check_numbers(file, asked)
+        given = runs.values() if isinstance(runs, Mapping) else runs if isinstance(runs, list) else [runs]
+        files = {run.name: one for run, one in zip(found, given, strict=False) if isinstance(one, str | Path)}
+        for file in files.values():
+            check_numbers(file, asked)
         check_runs(found, asked, collection)
-        whole = cls(asked, collection, tuple(found), depth, fields)
+        notes += (f"runs {a!r} and {b!r} hold the same lists: leave out one of them" for a, b in twins(found))
+        for at, run in enumerate(found):
+            found[at] = run.only(asked)
+            if further := len(run.query_ids) - len(found[at].query_ids):
+                notes.append(f"run {run.name!r} has {further:,} queries that the query file lacks; they are left out")
+        whole = cls(asked, collection, tuple(found), depth, fields, len(asked))
+        looked_at = {doc_id for _, ids in islice(whole.pooled(), _LOOKED_AT) for doc_id in ids}
+        empty = [doc.doc_id for doc in collection.get(sorted(looked_at)) if not doc.text.strip()]
+        if empty:
+            notes.append(
+                f"{len(empty):,} of the {len(looked_at):,} passages that runs found have no text, first {empty[0]!r}:"
+                " every labeler calls them irrelevant"
+            )
+        whole = replace(whole, notes=tuple(notes))
         return whole if limit is None else whole.only(list(asked)[:limit])
 
     def only(self, query_ids: Iterable[str]) -> Collection:
@@ -187,34 +151,6 @@ class Collection:
         return sum(len(doc_ids) for _, doc_ids in self.pooled())
 
 
-def read_ratings_of(
-    files: Iterable[Path], collection: Collection, depths: Sequence[int], model: str = UNDECLARED
-) -> pd.DataFrame | None:
-    """Read ratings of answers about the collection's runs; those about other queries are left out.
-
-    Returns:
-        A quality table, or None without a file. Where a file names no run or depth, the collection's only one is meant.
-
-    Raises:
-        DataError, UsageError: a file cannot be read, or is about a run that the collection lacks.
-    """
-    runs = {run.name for run in collection.runs}
-    tables = [completed(read_ratings(file, model=model), runs, depths) for file in files]
-    if not tables:
-        return None
-    table = pd.concat(tables, ignore_index=True)
-    keys = [key for key in ("run", "depth", "model", "query_id", "metric", "mode") if key in table.columns]
-    twice = table[table.duplicated(keys)]
-    if len(twice):
-        row = twice.iloc[0]
-        raise UsageError(f"two of the files rate {row['metric']!r} of run {row['run']!r}, query {row['query_id']!r}")
-    unknown = sorted(set(table["run"]) - runs - {ALL})
-    if unknown:
-        known = ", ".join(sorted(runs))
-        raise UsageError(f"the ratings are of run {unknown[0]!r}, which is not in [runs] ({known})")
-    return table[table["query_id"].isin(list(collection.queries))]
-
-
 def label_units(labeler: Labeler, collection: Collection) -> Iterator[Unit]:
     """Yield the units that a labeler cuts the pool into, query by query."""
     for query_id, doc_ids in collection.pooled():
@@ -229,11 +165,7 @@ async def label_pool(
     name: str | None = None,
     units: Sequence[Unit] | None = None,
 ) -> Labeling:
-    """Label every pair of the pool, or of some units.
-
-    Raises:
-        StoppedError: the endpoint or the budget ended the run; the replies so far are in the store.
-    """
+    """Label every pair of the pool, or of some units."""
     name = name or str(labeler.spec)
     labels: list[Label] = []
     origins: dict[Origin, int] = {}
@@ -284,262 +216,74 @@ def frame_of(labels: Sequence[Label], columns: Mapping[str, ExtensionArray] | No
     return frame
 
 
-_Asked = tuple[str, int]
-"""A run's name and a depth."""
-
-
 @dataclass(frozen=True)
-class Answering:
-    """How queries are answered end to end, by our prompt or elsewhere, and how the answers are rated.
+class PoolLabeler:
+    """A collection and what labels its pool, ready to be asked."""
 
-    ``mode`` names one of several ways that are compared (the quality table's column); "" where there is one.
-    """
+    collection: Collection
+    labeler: Labeler
+    name: str
 
-    answerer: Answerer | Imported
-    metrics: tuple[AnswerMetric, ...]
-    mode: str = ""
+    @classmethod
+    def make(
+        cls,
+        spec: str | Labeler,
+        queries: AsQueries,
+        docs: AsDocs,
+        runs: AsRuns,
+        depth: int,
+        *,
+        endpoints: Endpoint | Iterable[Endpoint] | None = None,
+        fields: Fields = "title+text",
+        name: str | None = None,
+        limit: int | None = None,
+        cache: str | Path | None = None,
+    ) -> PoolLabeler:
+        """Read the collection and build the labeler of a spelling, whose canonical form is the default name."""
+        collection = Collection.make(queries, docs, runs, depth, limit, fields, cache)
+        labeler = build(spec, resources_of(endpoints, fields, collection.docs))
+        return cls(collection, labeler, name or str(labeler.spec))
 
-    @property
-    def model(self) -> str:
-        """Who answers, as the quality table names it."""
-        return self.answerer.model if isinstance(self.answerer, Imported) else self.answerer.endpoint.model
+    def asked(self) -> dict[str, Callable[[], Iterator[StageUnit]]]:
+        """Return what is asked, by stage, for a dry run."""
+        return {f"label {self.name}": lambda: labels_asked(self.labeler, self.collection)}
 
-    @property
-    def asking(self) -> list[AnswerMetric]:
-        """The metrics that ask an LLM."""
-        return [metric for metric in self.metrics if metric.endpoint is not None]
-
-
-def answering(
-    resources: Resources,
-    *,
-    endpoint: str | None = None,
-    prompt: str = "answer-short",
-    metrics: Sequence[str | AnswerMetric] = ("em", "f1"),
-    options: Mapping[str, Value] | None = None,
-    modes: Sequence[str] = (),
-) -> list[Answering]:
-    """Build the answerer and the answer metrics from their names, in each of the modes, or in that of the options.
-
-    Raises:
-        ConfigError, UsageError: there is no such endpoint, prompt, metric, option or mode.
-    """
-    given, asked = dict(options or {}), resources.endpoint(endpoint)
-    for mode in modes:
-        if mode not in MODES:
-            raise UsageError(not_among("mode", mode, MODES))
-        if modes.count(mode) > 1:
-            raise UsageError(f"modes names {mode!r} twice")
-    if modes and (own := next((name for name in ("mode", "order") if name in given), None)):
-        raise UsageError(f"modes and the option {own} say the same: leave one of them out")
-    rated = tuple(answer_metric(name, resources) for name in metrics)
-    return [
-        Answering(make_answerer(asked, prompt, resources, {**given, **MODES.get(mode, {})}), rated, mode)
-        for mode in modes or [""]
-    ]
+    async def label(self, session: Session) -> Labeling:
+        """Label the pool; see `label_pool`."""
+        return await label_pool(self.labeler, self.collection, session, self.name)
 
 
-def import_answers(
-    source: str | Path | pd.DataFrame,
-    queries: Queries,
-    resources: Resources,
-    metrics: Sequence[str | AnswerMetric],
-    *,
-    runs: Sequence[str] = (),
-    depths: Sequence[int] = (),
-    answered_by: str | None = None,
-    limited: bool = False,
-) -> list[Answering]:
-    """Read what an application answered, by model, each with the metrics that rate it; see `read_answers`.
-
-    Raises:
-        DataError, UsageError: it is not such a table, or cannot be rated.
-    """
-    found = read_answers(source, queries, runs=runs, depths=depths, answered_by=answered_by, limited=limited)
-    built = tuple(answer_metric(name, resources) for name in metrics)
-    made = [Answering(one, built, one.mode) for one in found]
-    for one in made:
-        check_references(queries, one)
-    return made
+StageUnit = tuple[Program[Any], Any]
+"""A unit and the program (a labeler, the answerer, a metric of imported answers) that says what it needs."""
 
 
-def check_references(queries: Queries, answering: Answering) -> None:
-    """Refuse to pay for answers that cannot be rated.
+class AllStages:
+    """The requests of all stages as one program, so that those that two stages share are counted and sent once."""
 
-    Raises:
-        UsageError: every metric compares answers with reference answers, and no query has any.
-    """
-    if (
-        answering.metrics
-        and all(m.needs_references for m in answering.metrics)
-        and not any(q.answers for q in queries.values())
-    ):
-        names = ", ".join(m.name for m in answering.metrics)
-        raise UsageError(f"answers are compared with reference answers ({names}), and no query has any")
+    def requests(self, asked: StageUnit, replies: Sequence[Outcome], /) -> list[Request]:
+        """Return the next wave of the unit's own program."""
+        program, unit = asked
+        return program.requests(unit, replies)
+
+    def most(self, asked: StageUnit, /) -> int | None:
+        """Return the most requests that the unit's own program makes of it."""
+        return most_requests(*asked)
 
 
-def answer_units(
-    collection: Collection, depths: Sequence[int], closed_book: bool = True
-) -> dict[tuple[str, tuple[str, ...]], list[_Asked]]:
-    """Return what has to be answered: (query id, doc ids in order) and the (run, depth) pairs that ask for it.
-
-    Lists that two runs or depths share are answered once. Closed-book answering has depth 0 and run ``all``.
-    """
-    asked: dict[tuple[str, tuple[str, ...]], list[_Asked]] = {}
-    for query_id in collection.queries:
-        if closed_book:
-            asked.setdefault((query_id, ()), []).append((ALL, 0))
-        for depth in depths:
-            for run in collection.runs:
-                asked.setdefault((query_id, tuple(run.top(query_id, depth))), []).append((run.name, depth))
-    return asked
+def stored_outcomes(labeler: Labeler, unit: Unit, session: Session) -> Sequence[Outcome]:
+    """Return the stored outcomes of a unit; [] unless all are there."""
+    outcomes: list[Outcome] = []
+    while wave := labeler.requests(unit, outcomes):
+        found = session.lookup([request.key for request in wave])
+        if not all(request.key in found for request in wave):
+            return []
+        outcomes += [found[request.key] for request in wave]
+    return outcomes
 
 
-def units_to_answer(collection: Collection, asked: Iterable[tuple[str, tuple[str, ...]]]) -> Iterator[Unit]:
-    """Yield a unit for every (query id, doc ids)."""
-    return (Unit(collection.queries[q], tuple(collection.docs.get(docs))) for q, docs in asked)
-
-
-def answer_stage(model: str = "", mode: str = "") -> str:
-    """Return the name of the stage that answers, with the model and the mode where there are several."""
-    return " ".join(filter(None, ("answer", model, mode and f"({mode})")))
-
-
-def rating_stage(stage: str, metric: AnswerMetric) -> str:
-    """Return the name of the stage in which an LLM rates the answers of a stage."""
-    return f"rate {metric.name}{stage.removeprefix('answer')}"
-
-
-def at_depth(stage: str, depth: int) -> str:
-    """Return the name under which the requests of a stage about answers from the top ``depth`` are counted."""
-    return f"{stage}, top {depth}"
-
-
-async def answer_runs(
-    answering: Answering,
-    collection: Collection,
-    depths: Sequence[int],
-    session: Session,
-    *,
-    closed_book: bool = True,
-    stage: str = "answer",
-) -> pd.DataFrame:
-    """Answer every query from the top k documents of every run, for every depth k, and say how good the answers are.
-
-    Imported answers are only rated.
-
-    Returns:
-        The quality table, sorted by run, depth, query and metric: one row per run, depth, query and metric, with
-        the answer, whether it abstains or only reads as if it did, and how many estimated tokens did not fit into
-        the context budget.
-
-    Raises:
-        StoppedError: the endpoint or the budget ended the run; the replies so far are in the store.
-    """
-    answerer = answering.answerer
-    with_docs = any(metric.needs_docs for metric in answering.metrics)
-    if isinstance(answerer, Imported):
-        if with_docs:
-            answering = replace(answering, answerer=_with_docs(answerer, collection))
-        return QUALITY.check(await _rate_imported([answering], session, stage))
-    asked = answer_units(collection, depths, closed_book)
-    units = units_to_answer(collection, asked)
-    found: dict[Answered, list[tuple[_Asked, Origin]]] = {}
-    async for unit, outcomes in session.resolve(units, answerer, stage=stage, total=len(asked)):
-        answered = Answered(unit.query, answerer.answer(unit, outcomes), unit.docs if with_docs else ())
-        lists = asked[unit.query.query_id, tuple(d.doc_id for d in unit.docs)]
-        found.setdefault(answered, []).extend((one, origin(outcomes)) for one in lists)
-        for depth in {depth for _, depth in lists}:
-            session.book(at_depth(stage, depth), answerer.endpoint, outcomes)
-        for run, depth in lists if any(map(where, unit.docs)) else ():
-            session.book(at_depth(f"{stage} {run}", depth), answerer.endpoint, outcomes)
-    return QUALITY.check(await _rated(answering, found, session, stage))
-
-
-def _with_docs(imported: Imported, collection: Collection) -> Imported:
-    """Return imported answers with the documents that they were made from, where run and depth say which."""
-    runs = {run.name: run for run in collection.runs}
-    found: dict[Answered, list[tuple[Any, Any]]] = {}
-    for answered, places in imported.found.items():
-        for run, depth in places:
-            top = runs[run].top(answered.query.query_id, int(depth)) if run in runs and depth else []
-            found.setdefault(replace(answered, docs=tuple(collection.docs.get(top))), []).append((run, depth))
-    return replace(imported, found=found)
-
-
-async def answer_modes(
-    modes: Sequence[Answering],
-    collection: Collection | None,
-    depths: Sequence[int],
-    session: Session,
-    *,
-    closed_book: bool,
-) -> pd.DataFrame:
-    """Return what `answer_runs` does, all modes below each other; without a collection, rate imported answers."""
-    if collection is None:
-        return await _rate_imported(modes, session)
-    tables = [
-        await answer_runs(one, collection, depths, session, closed_book=closed_book, stage=answer_stage(mode=one.mode))
-        for one in modes
-    ]
-    return pd.concat(tables, ignore_index=True)
-
-
-async def _rate_imported(imported: Sequence[Answering], session: Session, stage: str = "answer") -> pd.DataFrame:
-    """Return imported answers with their quality; without the columns run and depth where their table had none."""
-    tables = [QUALITY.empty()]
-    for one in imported:
-        assert isinstance(one.answerer, Imported)  # as `import_answers` made it
-        found = {answered: [(asked, ("", "")) for asked in at] for answered, at in one.answerer.found.items()}
-        tables.append(await _rated(one, found, session, stage))
-    table = pd.concat(tables[1:] or tables, ignore_index=True)
-    return RATINGS.check(table.drop(columns=[c for c in ("run", "depth") if len(table) and table[c].isna().all()]))
-
-
-async def _rated(
-    answering: Answering, found: Mapping[Answered, Sequence[tuple[_Asked, Origin]]], session: Session, stage: str
-) -> pd.DataFrame:
-    """Return answers with their quality by every metric, sorted."""
-    rows: list[dict[str, object]] = []
-    for metric in answering.metrics:
-        name = metric.name
-        async for answered, score in _rate(metric, found, session, rating_stage(stage, metric)):
-            result = answered.answer
-            for (run, depth), (reply_model, fingerprint) in found[answered]:
-                rows.append(
-                    {
-                        "run": run,
-                        "depth": depth,
-                        "model": answering.model,
-                        "query_id": answered.query.query_id,
-                        "metric": name,
-                        "value": np.nan if score.value is None else score.value,
-                        "answer": result.text,
-                        "status": score.status.value,
-                        "reason": score.reason,
-                        "abstained": int(result.abstained),
-                        "seems_abstained": int(result.seems_abstained),
-                        "cut_tokens": result.cut_tokens,
-                        **({"mode": answering.mode} if answering.mode else {}),
-                        "reply_model": reply_model,
-                        "fingerprint": fingerprint,
-                    }
-                )
-    keys = ["run", "depth", "query_id", "metric"]
-    return pd.DataFrame(rows).sort_values(keys, ignore_index=True) if rows else QUALITY.empty()
-
-
-async def _rate(
-    metric: AnswerMetric, found: Mapping[Answered, Sequence[tuple[_Asked, Origin]]], session: Session, stage: str
-) -> AsyncIterator[tuple[Answered, Score]]:
-    if metric.endpoint is None:
-        for unit in found:
-            yield unit, metric.read(unit, [])
-    else:
-        async for unit, outcomes in session.resolve(list(found), metric, stage=stage, total=len(found)):
-            for depth in {depth for (_, depth), _ in found[unit]}:
-                session.book(at_depth(stage, depth), metric.endpoint, outcomes)
-            yield unit, metric.read(unit, outcomes)
+def labels_asked(labeler: Labeler, collection: Collection) -> Iterator[StageUnit]:
+    """Yield what a labeler is asked about the pool."""
+    return ((labeler, unit) for unit in label_units(labeler, collection))
 
 
 def at_depths(measures: Iterable[Measure], depths: Sequence[int]) -> list[Measure]:
@@ -551,9 +295,7 @@ def at_depths(measures: Iterable[Measure], depths: Sequence[int]) -> list[Measur
     return list(dict.fromkeys(out))
 
 
-def score_pool(
-    collection: Collection, labelings: Sequence[Labeling], measures: Sequence[Measure], missing: Missing = "undefined"
-) -> Evaluation:
+def score_pool(collection: Collection, labelings: Sequence[Labeling], measures: Sequence[Measure]) -> Evaluation:
     """Score all runs under all labelings, over all queries of the experiment."""
     from judgekit.metrics import evaluate
 
@@ -565,44 +307,39 @@ def score_pool(
         measures,
         query_ids=list(collection.queries),
         depth=collection.depth,
-        missing=missing,
         docs=collection.docs,
-        fields=collection.fields,
     )
 
 
-def score_bounds(
-    collection: Collection, labelings: Sequence[Labeling], measure: str, scores: pd.DataFrame
-) -> pd.DataFrame:
-    """Return the score table with columns ``low`` and ``high``: what scores may be by the labels that are missing.
-
-    They are worked out for one measure, if it has bounds at all and labels are missing; else the table stays as it is.
-    """
-    from judgekit.metrics import Measure
-
-    missing = [labeling for labeling in labelings if labeling.missing.any()]
-    try:
-        bounded = score_pool(collection, missing, [Measure(measure)], "bounds").scores() if missing else None
-    except UsageError:
-        return scores
-    if bounded is None or not (bounded["low"] < bounded["high"]).any():
-        return scores
-    return scores.merge(bounded.drop(columns="value"), how="left", on=["labeling", "run", "measure", "query_id"])
+def pool_size(collection: Collection, depth: int | None) -> Pool:
+    """Return how much there is to label and to answer from the top ``depth``, and what one further run would add."""
+    pairs: Counter[tuple[str, str]] = Counter()
+    lists: Counter[tuple[str, tuple[str, ...]]] = Counter()
+    tops = [{q: tuple(run.top(q, depth or collection.depth)) for q in collection.queries} for run in collection.runs]
+    for top in tops:
+        pairs.update((query_id, doc_id) for query_id, doc_ids in top.items() for doc_id in doc_ids)
+        lists.update(top.items())
+    # What one run alone brings is what it would have added to the others.
+    labels = [sum(pairs[q, d] == 1 for q, doc_ids in top.items() for d in doc_ids) for top in tops]
+    answers = [sum(lists[item] == 1 for item in top.items()) for top in tops]
+    several = len(tops) > 1
+    return Pool(
+        len(collection.queries),
+        len(pairs),
+        collection.n_pairs,
+        len(lists),
+        collection.at_hand or len(collection.queries),
+        (min(labels), max(labels)) if several else None,
+        (min(answers), max(answers)) if several else None,
+    )
 
 
 _FUSION: Final = 60
 
 
 def control_scores(collection: Collection, measure: str) -> pd.DataFrame:
-    """Return scores of the runs under two labelings that know no question, named as those of ``measure``.
-
-    One is 1 / rank in a fusion of the runs (reciprocal ranks, Cormack et al. 2009), the other how long a document is.
-
-    They are gains, so they are scored by nDCG, at the measure's cutoff.
-
-    Returns:
-        Columns of the score table; without rows where there is one run, whose ranks are its own.
-    """
+    """Return scores of the runs under two labelings that know no question, named as those of ``measure``."""
+    # They are gains, so they are scored by nDCG, at the measure's cutoff.
     from judgekit.metrics import Measure
 
     if len(collection.runs) < 2:
@@ -641,18 +378,9 @@ def with_session(
     progress: Progress = silent,
     wait_s: float = 0.0,
 ) -> T:
-    """Return what ``work`` returns, given a session; works under a running event loop (a notebook) too.
-
-    Args:
-        work: what to do.
-        cache: folder of the reply store; the user's cache folder by default.
-        mode: ``on``, ``off``, ``read-only`` or ``refresh``.
-        budget: where to stop.
-        prices: money per million tokens, by endpoint name or model id.
-        progress: called with events.
-        wait_s: how long a server that is not ready is waited for.
-    """
-    from judgekit.client.session import Session, run_sync
+    """Return what ``work`` returns, given a session; works under a running event loop (a notebook) too."""
+    from judgekit.client.session import Session
+    from judgekit.client.sync import run_sync
     from judgekit.store.replies import default_store_path
 
     async def inside() -> T:
@@ -661,22 +389,3 @@ def with_session(
             return await work(session)
 
     return run_sync(inside())
-
-
-def resources_of(
-    endpoints: Endpoint | Iterable[Endpoint] | None,
-    fields: Fields,
-    docs: Docs | None,
-    prompts: str | Path | None = None,
-) -> Resources:
-    """Return what labelers may ask for, from what a caller of the API gives.
-
-    Raises:
-        ConfigError: a prompt of the folder makes no sense, or there is none.
-        UsageError: something else was given than endpoints.
-    """
-    given = [endpoints] if isinstance(endpoints, Endpoint) else list(endpoints or ())
-    odd = next((one for one in given if not isinstance(one, Endpoint)), None)
-    if odd is not None:
-        raise UsageError(f"endpoints must be a jk.Endpoint or a list of them; got {odd!r}")
-    return Resources({e.name: e for e in given}, Path(), fields, docs, None if prompts is None else Path(prompts))

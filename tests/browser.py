@@ -17,7 +17,7 @@ FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--remote-debugging-port=0",
 )  # fmt: skip
 
-CODES = {"Tab": 9, "Enter": 13, "Escape": 27}
+CODES = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowRight": 39}
 """Of the keys that the browser itself obeys."""
 
 
@@ -59,6 +59,7 @@ class Browser:
         self._reader = asyncio.create_task(self._read())
         for domain in ("Page", "Runtime", "Network", "Log"):
             await self._send(f"{domain}.enable")
+        await self._send("Emulation.setFocusEmulationEnabled", enabled=True)
         await self._send("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(self.downloads))
 
     async def _read(self) -> None:

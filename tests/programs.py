@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from judgekit.client.budget import Usage
-from judgekit.client.session import Session, run_sync
+from judgekit.client.session import Session
+from judgekit.client.sync import run_sync
 from judgekit.errors import JudgekitError
 from judgekit.progress import Event
 from judgekit.wire.types import Endpoint, Outcome, Reply, Request, chat

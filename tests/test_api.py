@@ -22,7 +22,25 @@ def test_only_public_names_are_listed_whatever_was_imported() -> None:
 
 
 def test_importing_judgekit_imports_nothing_slow() -> None:
-    code = "import sys, judgekit, judgekit.cli.app; print([m for m in sys.modules if m in sys.argv[1:]])"
+    code = "import sys, judgekit; from judgekit.cli.app import app_for; app_for();"
+    code += "dir(judgekit); print([m for m in sys.modules if m in sys.argv[1:]])"
     slow = ["pandas", "scipy", "openai", "pyarrow", "numpy", "aiohttp", "httpx2", "diskcache", "jinja2"]
     out = subprocess.run([sys.executable, "-c", code, *slow], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+def test_plugins_are_imported_when_they_may_be_needed() -> None:
+    code = "import sys, judgekit as jk; from judgekit.cli.app import app_for; app_for(['score', '--help']); jk.score;"
+    code += "print([m for m in sys.modules if m.startswith('judgekit.plugins')]); jk.guard;"
+    code += "print('judgekit.plugins.audit' in sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.split() == ["[]", "True"]
+
+
+def test_sections_of_the_experiment_file_are_those_of_the_core_and_of_plugins() -> None:
+    from judgekit.experiment.file import SECTIONS
+
+    assert [*SECTIONS][:3] == ["data", "endpoints", "labelers"]
+    assert "canary" in {*SECTIONS}
+    assert len(SECTIONS) == len([*SECTIONS])
+    assert "pairs" in SECTIONS["canary"].model_fields

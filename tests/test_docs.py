@@ -39,11 +39,11 @@ from markdown_it import MarkdownIt
 import judgekit
 import judgekit.sample
 from judgekit.cli import main
-from judgekit.client.mock import MockTransport
 from judgekit.experiment.file import parse_config
 from judgekit.reading.prompts import load_prompt
 from judgekit.wire.types import Endpoint
 from tests.commands import Judgekit, in_process
+from tests.mock import URL, MockTransport
 from tests.scripted import Scripted
 from tests.servers import FaultServer
 
@@ -81,6 +81,47 @@ def _lines(block: Block) -> list[str]:
     return [line for line in lines if line.strip() and not line.startswith("#")]
 
 
+EXPERIMENT = """\
+[data]
+queries = "queries.jsonl"
+docs = "docs.jsonl"
+depth = 10
+
+[runs]
+bm25 = "runs/bm25.trec"
+dense = "runs/dense.trec"
+
+[endpoints.local]
+base_url = "http://localhost:8000/v1"
+model = "my-model"
+concurrency = 64
+
+[[labelers]]
+kind = "containment"
+[[labelers]]
+name = "judge"
+kind = "judge"
+prompt = "graded"
+[[labelers]]
+name = "erag"
+kind = "utility"
+quality = "em"
+[[labelers]]
+name = "people"
+kind = "provenance"
+qrels = "gold.qrels"
+
+[answers]
+depths = [1, 5, 10]
+metrics = ["em", "f1"]
+
+[analysis]
+primary = "nDCG@5"
+primary_metric = "em"
+"""
+"""The experiment of pages that show none of their own."""
+
+
 @pytest.fixture(scope="session")
 def material(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The first questions of the sample, the passages that two of its runs find, and what the pages call them."""
@@ -95,8 +136,7 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(SAMPLE / "docs.jsonl", folder)
     gold = (SAMPLE / "provenance.qrels").read_text().splitlines(keepends=True)
     (folder / "gold.qrels").write_text("".join(line for line in gold if line.split()[0] in wanted))
-    experiment = next(b for b in _blocks(ROOT / "README.md") if b.language == "toml")
-    (folder / "experiment.toml").write_text(experiment.text)
+    (folder / "experiment.toml").write_text(EXPERIMENT)
     return folder
 
 
@@ -111,7 +151,7 @@ def server(fault_server: FaultServer, material: Path) -> str:
     known = {query["text"]: query["answers"] for query in map(json.loads, lines)}
 
     def reply(body: dict[str, Any], seen: int) -> Scripted:
-        sending = MockTransport().send(Endpoint("mock", "mock:", "mock"), json.dumps(body).encode())
+        sending = MockTransport().send(Endpoint("mock", URL, "mock"), json.dumps(body).encode())
         with pytest.raises(StopIteration) as sent:  # it waits for nothing
             sending.send(None)
         said = json.loads(sent.value.value[2])
@@ -142,7 +182,7 @@ def _exists(command: list[str]) -> None:
         if not re.fullmatch(r"[a-z-]+", word) or word.startswith("-") or len(words) == 2:
             break
         words.append(word)
-    if not words or words[0] not in ("cache", "batch", "prompts", "annotate"):
+    if not words or words[0] not in ("cache", "batch", "annotate"):
         words = words[:1]
     said = _help(*words)
     assert f"Usage: judgekit {' '.join(words)}".strip() in said, f"there is no command {' '.join(words)}"

@@ -1,26 +1,27 @@
-"""Correlation of scores with quality, resampling, agreement and the verdict."""
+"""Correlation of scores with quality, resampling, agreement, findings and the decision."""
 
-from judgekit.analysis.comparison import Comparison, compare, plan_queries
-from judgekit.analysis.leakage import Answering, kinship, same_by_construction
+from judgekit.analysis.comparison import Background, Comparison, compare, decide
+from judgekit.analysis.leakage import AnsweredBy, kinship, same_by_construction
 from judgekit.analysis.levels import LEVELS
 from judgekit.analysis.models import ModelMatrix, model_matrix
-from judgekit.analysis.primary import GUARD, Primary
-from judgekit.analysis.querylog import QueryLogCheck, check_query_log
-from judgekit.analysis.verdict import Verdict
+from judgekit.analysis.money import Money, Pool
+from judgekit.analysis.primary import Primary, Rules
+from judgekit.analysis.words import Decision
 
 __all__ = [
-    "GUARD",
     "LEVELS",
-    "Answering",
+    "AnsweredBy",
+    "Background",
     "Comparison",
+    "Decision",
     "ModelMatrix",
+    "Money",
+    "Pool",
     "Primary",
-    "QueryLogCheck",
-    "Verdict",
-    "check_query_log",
+    "Rules",
     "compare",
+    "decide",
     "kinship",
     "model_matrix",
-    "plan_queries",
     "same_by_construction",
 ]

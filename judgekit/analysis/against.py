@@ -10,11 +10,12 @@ import pandas as pd
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.differences import holm
+from judgekit.analysis.follow import MIN_TELLING
 from judgekit.analysis.resampling import t_quantile
 from judgekit.errors import UsageError, not_among
 from judgekit.metrics import Evaluation
 
-__all__ = ["against"]
+__all__ = ["against", "flipped"]
 
 _FLIPS: Final = 10_000
 _AT_ONCE: Final = 1 << 22
@@ -28,7 +29,7 @@ def against(evaluation: Evaluation, baseline: str, *, confidence: float = 0.95, 
     Args:
         evaluation: what `judgekit.score` returned.
         baseline: the run to compare with.
-        confidence: of the intervals (paired, Student's t).
+        confidence: of the intervals (paired, Student's t), which need five queries that differ.
         seed: of the randomization test.
 
     Returns:
@@ -43,7 +44,7 @@ def against(evaluation: Evaluation, baseline: str, *, confidence: float = 0.95, 
     if baseline not in evaluation.runs:
         raise UsageError(not_among("run", baseline, evaluation.runs))
     if len(evaluation.runs) < 2:
-        raise UsageError(f"{baseline!r} is the only run: give another one to compare with it")
+        raise UsageError(f"{baseline!r} is the only run: add another run to compare with it")
     base = evaluation.runs.index(baseline)
     table = pd.DataFrame(
         {"labeling": labeling, "measure": str(measure), "run": run}
@@ -74,7 +75,7 @@ def _compared(gaps: Floats, query_ids: Sequence[str], confidence: float, seed: i
     mean, reach, p_t = (float(gaps.mean()) if n else np.nan), np.nan, np.nan
     if n > 1:
         error = float(gaps.std(ddof=1)) / np.sqrt(n)
-        reach = t_quantile((1 + confidence) / 2, n) * error
+        reach = t_quantile((1 + confidence) / 2, n) * error if np.count_nonzero(gaps) >= MIN_TELLING else np.nan
         p_t = 2 * float(stdtr(n - 1, -abs(mean) / error)) if error > _EQUAL * abs(mean) else float(mean == 0)
     largest = sorted(np.flatnonzero(gaps).tolist(), key=lambda i: (-abs(gaps[i]), query_ids[defined[i]]))[:_CHANGED]
     return {
@@ -82,7 +83,7 @@ def _compared(gaps: Floats, query_ids: Sequence[str], confidence: float, seed: i
         "ci_low": mean - reach,
         "ci_high": mean + reach,
         "p_t": p_t,
-        "p_random": _randomized(gaps, seed),
+        "p_random": flipped(gaps, seed),
         "wins": int((better * gaps > 0).sum()),
         "ties": int((gaps == 0).sum()),
         "losses": int((better * gaps < 0).sum()),
@@ -91,7 +92,7 @@ def _compared(gaps: Floats, query_ids: Sequence[str], confidence: float, seed: i
     }
 
 
-def _randomized(gaps: Floats, seed: int) -> float:
+def flipped(gaps: Floats, seed: int) -> float:
     """Return how often the sum of the differences is as far from 0 under random signs, the data's own included."""
     moved = gaps[gaps != 0]
     if not len(gaps):

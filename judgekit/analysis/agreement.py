@@ -84,26 +84,14 @@ def agreement(
     seed: int = 1,
     confidence: float = 0.95,
 ) -> Agreement:
-    """Return how far every two labelings agree on the pairs that both labelled.
-
-    Args:
-        labelings: with distinct names.
-        people: names of those made by people: they come second in a pair, and precision and recall are against them.
-        resamples: bootstrap resamples of the queries.
-        seed: of the resamples.
-        confidence: of the intervals (percentiles).
-
-    Raises:
-        DataError: two labelings have the same name.
-        UsageError: people are named who made none of them.
-    """
+    """Return how far every two labelings agree on the pairs that both labelled."""
     names = [labeling.name for labeling in labelings]
     unknown = next((name for name in people if name not in names), None)
     if unknown is not None:
         raise UsageError(not_among("labeling", unknown, names))
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise DataError(f"two labelings are named {twice!r}: rename one")
+        raise DataError(f"two labelings are named {twice!r}: rename one of them")
     ordered = sorted(labelings, key=lambda x: x.name in people)
     tables: list[dict[str, object]] = []
     confusion: list[dict[str, object]] = []
@@ -134,12 +122,9 @@ def agreement(
 def system_agreement(
     evaluation: Evaluation, *, resamples: int = 1000, seed: int = 1, confidence: float = 0.95
 ) -> pd.DataFrame:
-    """Return how far every two labelings order the runs alike by their mean scores, the rows of `Agreement.system`.
-
-    Only queries count on which both labelings have scores of all runs.
-    """
+    """Return how far every two labelings order the runs alike by their mean scores, the rows of `Agreement.system`."""
     rows: list[tuple[object, ...]] = []
-    weights = Resamples(resample_matrix(len(evaluation.query_ids), resamples, seed), seed)
+    weights = Resamples(resample_matrix(len(evaluation.query_ids), resamples, seed))
     for measure, values in zip(evaluation.measures, evaluation.values, strict=True):
         for first, second in combinations(range(len(values)), 2):
             pair = tuple(evaluation.labelings[each] for each in (first, second))
@@ -209,10 +194,7 @@ def _coefficients(
 
 
 def _per_query(name: str, a: Floats, b: Floats, codes: npt.NDArray[np.intp], queries: int, values: Floats) -> Floats:
-    """Return what a coefficient needs of every query, to be added up over queries: shape (S, queries).
-
-    The flattened confusion table, (G * G, queries), or for alpha_interval four sums.
-    """
+    """Return what a coefficient needs of every query, to be added up over queries: shape (S, queries)."""
     if name == "alpha_interval":
         parts = (np.ones(len(a)), a + b, a**2 + b**2, (a - b) ** 2)
         return np.stack([np.bincount(codes, part, minlength=queries) for part in parts])
@@ -298,14 +280,9 @@ def _of_grade(name: str, grade: float) -> Formula:
     return share
 
 
-def _ratio(part: Sequence[int], whole: Sequence[int]) -> Formula:
-    """Return a ratio of sums of the cells (neither, only second, only first, both) with these factors."""
-
-    def ratio(sums: Floats, values: Floats) -> Floats:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray((np.array(part) @ sums) / (np.array(whole) @ sums))
-
-    return ratio
+def _prevalence(sums: Floats, values: Floats) -> Floats:
+    shares, _, _ = _shares(sums, len(values))
+    return np.asarray(shares[1, 1] - shares[0, 0])
 
 
 _FORMULAS: Final[Mapping[str, tuple[str, Formula]]] = {
@@ -317,10 +294,10 @@ _FORMULAS: Final[Mapping[str, tuple[str, Formula]]] = {
     "alpha_ordinal": (_LABELS, _alpha_of_tables(ordinal=True)),
     "alpha_interval": (_LABELS, _alpha_interval),
     "ac1": (_BOTH, _ac1),
-    "prevalence": (_RELEVANCE, _ratio((-1, 0, 0, 1), (1, 1, 1, 1))),
-    "bias": (_RELEVANCE, _ratio((0, -1, 1, 0), (1, 1, 1, 1))),
-    "precision": (_PEOPLE, _ratio((0, 0, 0, 1), (0, 0, 1, 1))),
-    "recall": (_PEOPLE, _ratio((0, 0, 0, 1), (0, 1, 0, 1))),
+    "prevalence": (_RELEVANCE, _prevalence),
+    "bias": (_RELEVANCE, _mean_difference),
+    "precision": (_PEOPLE, _of_grade("precision", 1)),
+    "recall": (_PEOPLE, _of_grade("recall", 1)),
     "mean_difference": (_LABELS, _mean_difference),
 }
 """The coefficients, each with what it is taken on."""

@@ -20,8 +20,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from judgekit.data.columns import compiled
-
 __all__ = ["COEFFICIENTS", "Floats", "Target", "attainable_tau_b", "coefficients"]
 
 Floats = npt.NDArray[np.float64]
@@ -39,10 +37,6 @@ _FEW: Final = 32
 """Sums of no more groups are a product with a matrix of zeros and ones."""
 _PAIRS: Final = 2000
 """Up to so many pairs of queries per distinct score are looked at one by one rather than by cumulated sums."""
-_WORTH: Final = 2 * 10**6
-"""Queries times resamples from which on compiled code saves more than loading it takes."""
-_EXACT: Final = 10**5
-"""Sums over three of up to so many points are exact."""
 _LEAF: Final = 512
 """Up to so many distinct points the pairs are looked at one by one."""
 
@@ -69,12 +63,7 @@ def _columns(product_of: Weights, *others: Weights) -> Floats:
 
 
 def _ordered_balance(x: npt.NDArray[np.intp], y: npt.NDArray[np.intp], weights: Weights) -> Floats:
-    """Return concordant minus discordant ordered pairs of points sorted by x, per column of weights, shape (B,).
-
-    Few points: the quadratic form in the matrix of signs. Many: halves split between two values of x, where every
-    point of the upper half looks up in the cumulated weights of the lower half, sorted by y, how much lies below
-    and above it; then each half by itself.
-    """
+    """Return concordant minus discordant ordered pairs of points sorted by x, per column of weights, shape (B,)."""
     if len(x) <= _LEAF or x[0] == x[-1]:
         signs = np.sign(x[:, None] - x).astype(weights.dtype)
         signs *= np.sign(y[:, None] - y)
@@ -134,10 +123,7 @@ class Target:
         return np.asarray(self.total**3 - _columns(wide, wide, wide))
 
     def coefficients(self, scores: npt.ArrayLike, names: Sequence[str] = COEFFICIENTS) -> Floats:
-        """Return coefficients of one score series: shape (C, B); ``names`` are the first C of `COEFFICIENTS`.
-
-        NaN where the scores or the quality of a resample are constant.
-        """
+        """Return coefficients of one score series: shape (C, B); ``names`` are the first C of `COEFFICIENTS`."""
         score = np.asarray(scores, dtype=np.float64)
         if not len(score):
             return np.full((len(names), len(self.total)), np.nan)
@@ -156,33 +142,15 @@ class Target:
         return out
 
     def _counted(self, codes: npt.NDArray[np.intp], values: int, *, ranks: bool) -> Floats:
-        """Return C - D and untied ordered pairs, rank variation and rank covariation, given codes, shape (4, B).
-
-        The last two are there where ``ranks`` are asked for.
-        """
-        balance = covariation = np.zeros_like(self.total)
-        many = max(values, self.levels) > _FEW and self.total.max(initial=0) <= _EXACT
-        if many and (kernels := compiled(worth=self._weights.size >= _WORTH)):
-            order = np.argsort(codes, kind="stable")
-            of_y = np.empty((0, 0)) if self._ranked is None or not ranks else self._ranked
-            weighted = kernels.weighted_pairs(order, codes, self._codes, self._weights, of_y, self.total)
-            balance, untied, variation, covariation = weighted
-        else:
-            groups = _sums(codes, values, self._weights)
-            balance, untied = self._balance(codes, groups), self._untied(groups)
-            variation = self._rank_variation(groups) if ranks else untied
-            if ranks and self._ranked is not None:
-                middle = np.cumsum(groups.astype(np.float64), axis=0) - groups / 2 - self.total / 2
-                covariation = _columns(middle, _sums(codes, values, self._ranked))
-        if self._ranked is None:
-            covariation = balance * self.total / 8
+        """Return C - D and untied ordered pairs, rank variation and rank covariation, given codes, shape (4, B)."""
+        groups = _sums(codes, values, self._weights)
+        balance, untied = self._balance(codes, groups), self._untied(groups)
+        variation = self._rank_variation(groups) if ranks else untied
+        covariation = balance * self.total / 8
+        if ranks and self._ranked is not None:
+            middle = np.cumsum(groups.astype(np.float64), axis=0) - groups / 2 - self.total / 2
+            covariation = _columns(middle, _sums(codes, values, self._ranked))
         return np.stack([balance, untied, variation, covariation])
-
-    def pairs(self, scores: npt.ArrayLike) -> Floats:
-        """Return, over ordered pairs, C - D and how many are untied in scores and in quality: shape (3, B)."""
-        values, codes = np.unique(np.asarray(scores, dtype=np.float64), return_inverse=True)
-        groups = _sums(codes, len(values), self._weights)
-        return np.stack([self._balance(codes, groups), self._untied(groups), self.untied])
 
     def _balance(self, codes: npt.NDArray[np.intp], groups: Weights) -> Floats:
         """Return concordant minus discordant ordered pairs per resample, shape (B,)."""
@@ -225,37 +193,12 @@ class Target:
 
 
 def coefficients(scores: npt.ArrayLike, quality: npt.ArrayLike) -> dict[str, float]:
-    """Return the coefficients of scores with quality, both of shape (n,) and finite.
-
-    ``concordance`` is (``scipy.stats.somersd(quality, scores)`` + 1) / 2, ``tau_b`` is ``kendalltau``, ``rho``
-    ``spearmanr`` and ``r`` ``pearsonr``; all are NaN where a series is constant.
-
-    >>> {name: round(value, 4) for name, value in coefficients([1, 2, 2, 3], [0, 0, 1, 1]).items()}
-    {'concordance': 0.875, 'tau_b': 0.6708, 'rho': 0.7071, 'r': 0.7071}
-    """
+    """Return the coefficients of scores with quality, both of shape (n,) and finite."""
     values = Target(quality).coefficients(scores)[:, 0]
     return {name: float(value) for name, value in zip(COEFFICIENTS, values, strict=True)}
 
 
 def attainable_tau_b(scores: npt.ArrayLike, quality: npt.ArrayLike) -> float:
-    """Return the largest tau-b that these values could reach if they were paired anew; NaN for a constant series.
-
-    Both margins stay as they are. Pairing both in ascending order leaves no discordant pair and the fewest ties in
-    one series only, so its tau-b is the maximum. A fine-grained score against binary quality of prevalence p
-    reaches in the limit only sqrt(2 p (1 - p)).
-    """
-    pairs = np.stack([np.sort(np.asarray(each, dtype=np.float64)) for each in (scores, quality)], axis=1)
-    total = len(pairs) ** 2
-    tied_x, tied_y, tied = (
-        (_run_lengths(pairs[:, columns]) ** 2).sum() for columns in (slice(0, 1), slice(1, 2), slice(0, 2))
-    )
-    if tied_x == total or tied_y == total:
-        return float("nan")
-    best = float(total - tied_x - tied_y + tied) / np.sqrt(float(total - tied_x)) / np.sqrt(float(total - tied_y))
-    return min(float(best), 1.0)
-
-
-def _run_lengths(rows: Floats) -> npt.NDArray[np.intp]:
-    """Return how often each distinct row of sorted ones is there."""
-    starts = np.flatnonzero(np.append(True, (rows[1:] != rows[:-1]).any(axis=1)))
-    return np.diff(np.append(starts, len(rows)))
+    """Return the largest tau-b that these values could reach if they were paired anew; NaN for a constant series."""
+    # Pairing both in ascending order leaves no discordant pair and the fewest ties in one series only.
+    return coefficients(np.sort(scores), np.sort(quality))["tau_b"]

@@ -1,4 +1,4 @@
-"""Works a comparison out panel by panel: rows, details, differences and controls, then the verdict."""
+"""Works a comparison out panel by panel: rows, details, differences and controls, then the findings."""
 
 from __future__ import annotations
 
@@ -10,19 +10,15 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from judgekit.analysis.coefficients import Floats, coefficients
-from judgekit.analysis.controls import CLOSED_BOOK, CONTROL_COLUMNS, TWIN, closed_book_strata, question_only
-from judgekit.analysis.cost import cost_order
-from judgekit.analysis.differences import differences, holm, steiger, williams
-from judgekit.analysis.fidelity import MIN_RUNS_TOP, significance_fidelity, top_runs
+from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.controls import CONTROL_COLUMNS, TWIN
+from judgekit.analysis.differences import differences, holm
+from judgekit.analysis.findings import Findings, find
 from judgekit.analysis.flags import Flagger
-from judgekit.analysis.gain import Enough
-from judgekit.analysis.inputs import Inputs, Panel
+from judgekit.analysis.inputs import Bools, Inputs, Panel
 from judgekit.analysis.levels import Estimate, Resamples, estimates
-from judgekit.analysis.primary import CHOOSE_RUNS, USES, Primary
-from judgekit.analysis.uses import Found, Series, find, series_of
-from judgekit.analysis.verdict import Verdict, decide
-from judgekit.data.tables import ALL, COMPARISON
+from judgekit.analysis.primary import CHOOSE_RUNS, USES, Primary, Rules
+from judgekit.data.tables import COMPARISON, stacked
 
 __all__ = ["Collector"]
 
@@ -35,11 +31,11 @@ class Collector:
     cell: Primary
     levels: tuple[str, ...]
     resamples: Resamples
-    confidence: float
-    enough: Enough
+    rules: Rules
     flagger: Flagger
     controls: Collection[str] = ()
     twins: Mapping[str, Floats] = field(default_factory=dict)
+    kinds: Mapping[str, Bools] = field(default_factory=dict)
     rows: list[dict[str, object]] = field(default_factory=list)
     detail_rows: list[dict[str, object]] = field(default_factory=list)
     differences: list[dict[str, object]] = field(default_factory=list)
@@ -50,7 +46,8 @@ class Collector:
     """Whether labelings are compared with each other, too."""
 
     def omissions(self) -> Iterator[str]:
-        """Yield one sentence per labeling on the measures that it is left out of, however many panels they are in."""
+        """Yield what is left out: queries of the primary cell, and labelings of the comparison of measures."""
+        yield from self.inputs.uncompared(self.primary[self.cell.model][0])
         for labeling, shares in sorted(self.left_out.items()):
             never = [measure for measure, share in shares.items() if share == 1]
             partly = [f"{measure} (in {share:.1%} of the cases)" for measure, share in shares.items() if share < 1]
@@ -111,12 +108,9 @@ class Collector:
         common = self.flagger.cell(panel, estimate, level)
         undefined = 1.0
         for name, value in zip(estimate.names, estimate.values, strict=True):
-            found = estimate.interval(name, level, self.confidence, self.resamples)
+            found = estimate.interval(name, level, self.rules.confidence, self.resamples)
             undefined = min(undefined, found.undefined)
             flags = [*common, *self.flagger.coefficient(panel, estimate, level, name, found.method)]
-            # The interval allows for the noise of the means, the value itself does not.
-            if level == "system" and found.method and value == found.low < found.high:
-                flags.append("end_of_interval")
             row = {
                 "coefficient": name,
                 "value": float(value),
@@ -141,14 +135,12 @@ class Collector:
         """Compare all pairs of labelings with each other, run by run; Holm over the pairs of one coefficient."""
         for run in dict.fromkeys(e.run for e in found):
             pairs = list(combinations([e for e in found if e.run == run and not e.reason], 2))
-            gaps = [differences(*pair, level, self.confidence, self.resamples) for pair in pairs]
+            gaps = [differences(*pair, self.rules.confidence) for pair in pairs]
             # Against the outcome itself there is nothing to test, and a family that held it would be too large.
             tested = [not any(self.flagger.is_outcome(panel, panel.labelings[e.labeling]) for e in p) for p in pairs]
-            alone = level == "query" and run != ALL
-            by_formula = [self._by_formula(panel, *pair) if alone else {} for pair in pairs]
             for name in gaps[0] if gaps else ():
                 family = holm([gap[name].p if test else math.nan for gap, test in zip(gaps, tested, strict=True)])
-                for (a, b), found_gaps, adjusted, tests in zip(pairs, gaps, family, by_formula, strict=True):
+                for (a, b), found_gaps, adjusted in zip(pairs, gaps, family, strict=True):
                     gap = found_gaps[name]
                     row = {
                         "first": panel.labelings[a.labeling],
@@ -163,126 +155,60 @@ class Collector:
                         "p_holm": adjusted,
                         "n": a.n,
                     }
-                    self.differences.append(row | tests.get(name, {}))
+                    self.differences.append(row)
 
-    def _by_formula(self, panel: Panel, one: Estimate, other: Estimate) -> dict[str, dict[str, object]]:
-        """Return Williams' t and Steiger's z on one run, where the two's own correlation matters too, for rho and r."""
-        row = panel.runs.index(one.run)
-        where = panel.defined(one.labeling)[row]
-        between = coefficients(*(panel.scores[each.labeling, row, where] for each in (one, other)))
-        found: dict[str, dict[str, object]] = {}
-        for name in ("rho", "r"):
-            correlations = one.value(name), other.value(name), between[name]
-            (t, p), (z, q) = williams(*correlations, one.n), steiger(*correlations, one.n)
-            found[name] = {"williams_t": t, "williams_p": p, "steiger_z": z, "steiger_p": q}
-        return found
-
-    def verdicts(
-        self, costs: pd.DataFrame, shares: Mapping[str, str], model: str, *, obstacle: str, incomparable: str
-    ) -> dict[str, Verdict]:
-        """Return the verdict on the primary cell, for the answers of a model, by use, that of the cell first."""
-        cell = replace(self.cell, model=model)
-        # One run leaves nothing to choose between.
-        uses = [cell.use, *(use for use in USES if use != cell.use and len(self.inputs.runs) > 1)]
-        made: dict[str, Verdict] = {}
-        for use in reversed(uses):
-            found, excluded = self._found(use, model, costs)
-            made[use] = decide(
-                found,
-                replace(cell, use=use),
-                excluded=excluded,
-                shares=shares,
-                other=made.get(uses[-1]) if use == uses[0] else None,
-                obstacle=obstacle or (incomparable if use == CHOOSE_RUNS else ""),
-            )
-        return {use: made[use] for use in uses}
-
-    def _found(self, use: str, model: str, costs: pd.DataFrame) -> tuple[Found | None, dict[str, str]]:
-        """Return what was found for a use, and which labelings are left out and why."""
+    def findings(self, model: str, incomparable: str = "") -> dict[str, Findings]:
+        """Return what was found in the primary cell, for the answers of a model, by use."""
         if model not in self.primary:
-            return None, {}
+            return {}
         panel, by_level = self.primary[model]
-        level, run = USES[use], ALL if len(panel.runs) > 1 else panel.runs[0]
-        filled = panel.extremes(level)
-        excluded: dict[str, str] = {}
-        taking: list[Estimate] = []
-        ranks: list[Estimate] = []
-        for estimate in by_level.get(level, []):
-            name = panel.labelings[estimate.labeling]
-            if estimate.run != run:
+        made: dict[str, Findings] = {}
+        for use, level in USES.items():
+            if level not in by_level or (use == CHOOSE_RUNS and incomparable):
                 continue
-            if name in self.controls:
-                ranks += [] if estimate.reason else [estimate]
-            elif self.flagger.is_outcome(panel, name):
-                excluded[name] = "its labels are the outcome by construction"
-            elif estimate.labeling not in panel.joint:
-                excluded[name] = f"it has no value in {panel.cost[estimate.labeling]:.0%} of the cases"
-            elif estimate.reason:
-                excluded[name] = self.flagger.reason(panel, estimate)
-            else:
-                taking.append(estimate)
-        if not taking:
-            return None, excluded
-        labelings, controls = (
-            list(series_of(each, panel, level, self.confidence, self.resamples, filled)) for each in (taking, ranks)
-        )
-        # Among those that take part: the unknown cost of another one changes nothing between them.
-        order = cost_order(costs[costs["labeling"].isin([one.name for one in labelings])])
-        if use != CHOOSE_RUNS:
-            controls += self._twins(panel, labelings, filled)
-        found = find(use, panel, labelings, controls, self.resamples, order, self.confidence, self.enough)
-        self._control_rows(found, panel, model)
-        return found, excluded
+            out = {
+                panel.labelings[one.labeling]: self.flagger.reason(panel, one)
+                if one.reason
+                else "its labels are the outcome by construction"
+                for one in by_level[level]
+                if one.run == self.cell.run
+                and panel.labelings[one.labeling] not in self.controls
+                and (
+                    self.flagger.is_outcome(panel, panel.labelings[one.labeling])
+                    or (one.reason and one.labeling in panel.joint)
+                )
+            }
+            made[use] = find(
+                replace(self.cell, model=model, use=use),
+                panel,
+                by_level[level],
+                self.resamples,
+                self.rules,
+                controls=self.controls,
+                twins=self.twins,
+                known=self.inputs.closed_book.get((panel.metric, panel.model)),
+                excluded=out,
+                kinds=self.kinds,
+            )
+            self._control_rows(made[use], model)
+        return made
 
-    def _twins(self, panel: Panel, taking: Sequence[Series], filled: tuple[Panel, Panel] | None) -> Iterator[Series]:
-        """Yield what knows the question only: each labeling's twin, and what the model knows without documents."""
-        known = self.inputs.closed_book.get((panel.metric, panel.model))
-        scores = {TWIN + one.name: self.twins[one.name] for one in taking if one.name in self.twins}
-        if known is not None:
-            scores[CLOSED_BOOK] = known
-        if not scores:
-            return
-        first = taking[0].estimate
-        control = question_only(panel, panel.defined(first.labeling), scores)
-        # A labeling at its worst is compared on more questions than have all labels.
-        again = question_only(filled[0], filled[0].defined(0), scores) if filled else None
-        found = [
-            each
-            for each in estimates(control, "query", self.resamples, ("concordance",))
-            if each.run == first.run and (not each.reason or control.labelings[each.labeling] == CLOSED_BOOK)
-        ]
-        both = (again, again) if again else None
-        yield from series_of(found, control, "query", self.confidence, self.resamples, both)
-
-    def _control_rows(self, found: Found, panel: Panel, model: str) -> None:
+    def _control_rows(self, found: Findings, model: str) -> None:
         for name, (value, low, high) in found.controls.items():
             kind, _, labeling = name.partition(TWIN) if name.startswith(TWIN) else (name, "", "")
             why = "all closed-book answers have the same quality" if np.isnan(value) else ""
-            row = (found.use, kind or "question-only twin", labeling, model, value, low, high, found.differing, why)
+            row = (
+                found.primary.use,
+                kind or "question-only twin",
+                labeling,
+                model,
+                value,
+                low,
+                high,
+                found.differing,
+                why,
+            )
             self.control_rows.append(dict(zip(CONTROL_COLUMNS, row, strict=True)))
-        known = self.inputs.closed_book.get((panel.metric, panel.model))
-        if found.use != CHOOSE_RUNS and known is not None:
-            for one in found.standings:
-                index = panel.labelings.index(one.labeling)
-                given = closed_book_strata(panel, index, known, self.resamples, self.confidence)
-                key = {"use": found.use, "control": "same closed-book quality", "labeling": one.labeling}
-                self.control_rows.append({**key, "model": model, **given})
-
-    def looks(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Return significance fidelity, and the best runs only, per labeling of the primary cell."""
-        fidelity, tops = [pd.DataFrame(columns=["labeling"])], [pd.DataFrame(columns=["labeling"])]
-        panel, _ = self.primary[self.cell.model]
-        for index in panel.joint if len(panel.runs) > 2 else ():
-            name, where = panel.labelings[index], panel.complete(index)
-            if name in self.controls or where.sum() < 2:
-                continue
-            scores, quality = panel.scores[index][:, where], panel.quality[:, where]
-            found = significance_fidelity(scores, quality, self.confidence, self.resamples.seed)
-            fidelity.append(found.assign(labeling=name))
-            if len(panel.runs) >= MIN_RUNS_TOP:
-                best = top_runs(scores, quality, self.resamples.weights[where], self.confidence)
-                tops.append(best.assign(labeling=name))
-        return pd.concat(fidelity, ignore_index=True), pd.concat(tops, ignore_index=True)
 
     def cases(self) -> pd.DataFrame:
         """Return how scores and quality of the primary cell fall together, per labeling."""
@@ -295,7 +221,7 @@ class Collector:
                 values = {"score": _steps(panel.scores[index][where]), "quality": _steps(panel.quality[where])}
                 counted = pd.DataFrame(values).groupby(["score", "quality"], as_index=False).size()
                 found.append(counted.rename(columns={"size": "n"}).assign(labeling=name)[columns])
-        return pd.concat([each for each in found if len(each)] or found, ignore_index=True)
+        return stacked(found)
 
 
 def _steps(values: Floats) -> Floats:

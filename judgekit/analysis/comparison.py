@@ -1,8 +1,7 @@
-"""The comparison: score and quality tables in, one row per coefficient and a verdict out."""
+"""The comparison: score and quality tables in, one row per coefficient and a decision out."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,20 +14,20 @@ import pandas as pd
 
 from judgekit.analysis.collect import Collector
 from judgekit.analysis.controls import CONTROL_COLUMNS
-from judgekit.analysis.cost import check_costs, frontier
 from judgekit.analysis.differences import DIFFERENCE_COLUMNS
+from judgekit.analysis.findings import Findings
 from judgekit.analysis.flags import Flagger
-from judgekit.analysis.gain import Enough
-from judgekit.analysis.inputs import Inputs, Pairing, at_every_depth
+from judgekit.analysis.inputs import Inputs, Pairing, at_every_depth, outcome_of
 from judgekit.analysis.intervals import MIN_DIFFERING
-from judgekit.analysis.leakage import Answering, same_by_construction, shared
+from judgekit.analysis.leakage import AnsweredBy, same_by_construction, shared
 from judgekit.analysis.levels import LEVELS, Resamples
 from judgekit.analysis.measures import best_measures, cutoff_of
 from judgekit.analysis.modes import Modes, by_mode, modes_of, of_mode
-from judgekit.analysis.primary import CHOOSE_RUNS, settle
+from judgekit.analysis.money import Money, Pool, check_costs, purchase_order
+from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, Primary, Rules, settle
 from judgekit.analysis.resampling import one_thread, resample_matrix
-from judgekit.analysis.verdict import Verdict
-from judgekit.answers.imported import named, read_ratings
+from judgekit.analysis.words import Decision, Situation, put
+from judgekit.answers.imported import UNCHECKED, named, read_ratings
 from judgekit.client.origins import mixed_answers
 from judgekit.data.files import read_table
 from judgekit.data.tables import ALL, SCORES, UNDECLARED
@@ -40,11 +39,46 @@ from judgekit.progress import Event, Progress, silent
 if TYPE_CHECKING:
     from judgekit.labelers.base import Needs
 
-__all__ = ["Comparison", "compare", "plan_queries"]
+__all__ = ["Background", "Comparison", "compare", "decide"]
 
 AsQuality = str | Path | pd.DataFrame | Sequence[str | Path | pd.DataFrame]
 AsScores = Evaluation | AsQuality
 _KEYS: Final = ("labeling", "measure", "run", "level", "depth", "quality_metric", "model")
+_ONLY: Final = ("labelings", "runs", "measures", "depths", "metrics", "models")
+
+
+@dataclass(frozen=True)
+class Background:
+    """What the tables of a comparison do not say of themselves; an experiment knows all of it.
+
+    Attributes:
+        lower: measures, beside those known, whose small values are the good ones.
+        controls: labelings of the scores table that are controls: they never win.
+        twins: per labeling and query the mean label over the query's pool, the labeling's question-only twin.
+        costs: standalone cost per labeling: ``labeling`` and any of ``requests``, ``prompt_tokens``,
+            ``completion_tokens``, ``money``, ``request_seconds``; the labeling ``answers`` is answering end to end.
+        pool: how much there is to label and to answer.
+        needs: what each labeling needs and sees, by name.
+        answering: how each model's answers were obtained, by the name in the quality table; with ``needs`` this finds
+            the outcome by construction and labelings that ask the answering model.
+        by_construction: further (labeling, model, metric) whose labels are the outcome at depth 1.
+        notes: what the metrics engine noted per (labeling, run, measure), for flags and reasons: any of ``ties``,
+            ``unjudged``, ``queries``, ``not_applicable``, ``reason``.
+        obstacle: a sentence that says why there can be no decision, if there is a reason that the tables do not show.
+        incomparable: likewise, why the primary measure does not compare these runs.
+    """
+
+    lower: Collection[str] = ()
+    controls: Collection[str] = ()
+    twins: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    costs: pd.DataFrame | None = None
+    pool: Pool | None = None
+    needs: Mapping[str, Needs] = field(default_factory=dict)
+    answering: Mapping[str, AnsweredBy] = field(default_factory=dict)
+    by_construction: Collection[tuple[str, str, str]] = ()
+    notes: pd.DataFrame | None = None
+    obstacle: str = ""
+    incomparable: str = ""
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,52 +87,53 @@ class Comparison(Shown):
 
     Attributes:
         table: one row per coefficient, columns of `judgekit.data.tables.COMPARISON`.
-        verdicts: the verdict on the primary cell for each use, the one that was asked for first.
-        independent: the same for the answers of a model that no labeling used, by that model; empty where every
+        decision: what to do, for how much, and how sure that is.
+        independent: the decision by the answers of a model that no labeling used, by that model; empty where every
             answering model was used, or none.
         gains: decision gain per labeling, and without each run in turn, for the primary cell: rows ``labeling,
             without, gain, ci_low, ci_high``, in the unit of quality. The labeling ``answers`` is picking by the answers
-            themselves, ``any choice`` the most that any choice could win.
-        fidelity: what paired tests of all pairs of runs find, see `judgekit.analysis.fidelity`.
-        top: the best runs only, likewise; empty with fewer than ten runs.
+            themselves.
+        kinds: what was found of each labeling, over all questions and by kind, see `judgekit.analysis.findings`.
         differences: one row per pair of labelings and coefficient, for the quality of the primary cell: difference,
             interval, p, p by Holm over all pairs of the same cell and coefficient (none for pairs with a labeling
-            that is the outcome by construction), and per run Williams' t and Steiger's z for r and rho.
+            that is the outcome by construction).
         details: one row per cell: how many queries went in, what share of its cases each labeling lacks, the largest
             tau-b attainable with the same values, the share of resamples without a concordance.
         controls: concordance of each control by use, see `judgekit.analysis.controls`.
         cases: how scores and quality of the primary cell fall together: rows ``labeling, score, quality, n``, the
             number of queries and runs with about this score (of a measure of which less is better, its negative) and
             quality.
-        costs: cost beside the concordance of the primary cell, with the frontier.
         warnings: sentences for the user.
-        settings: what the numbers depend on: resamples, seed, confidence, keep.
-        modes: the modes of answering side by side, where the quality table has several; the table and the verdicts are
+        settings: what the numbers depend on: resamples, seed, confidence, margin_points.
+        modes: the modes of answering side by side, where the quality table has several; the table and the decision are
             about one of them alone.
     """
 
     table: pd.DataFrame
-    verdicts: Mapping[str, Verdict]
+    decision: Decision
     gains: pd.DataFrame
-    fidelity: pd.DataFrame
-    top: pd.DataFrame
+    kinds: pd.DataFrame
     differences: pd.DataFrame
     details: pd.DataFrame
     controls: pd.DataFrame
     cases: pd.DataFrame
-    costs: pd.DataFrame
     warnings: tuple[str, ...]
-    independent: Mapping[str, Mapping[str, Verdict]] = field(default_factory=dict)
+    independent: Mapping[str, Decision] = field(default_factory=dict)
     settings: Mapping[str, float] = field(default_factory=dict)
     modes: Modes | None = None
 
     @property
-    def verdict(self) -> Verdict:
-        """The verdict for the use that was asked for."""
-        return next(iter(self.verdicts.values()))
+    def primary(self) -> Primary:
+        """The cell that the decision is about."""
+        return self.decision.primary
+
+    @property
+    def purchase(self) -> pd.DataFrame:
+        """The purchase order, see `judgekit.analysis.money`."""
+        return self.decision.purchase
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.verdict.headline}>"
+        return f"<{type(self).__name__}>\n{self.decision.text}"
 
     def best_at_k(
         self, coefficient: str = "concordance", *, level: str | None = None, run: str | None = None
@@ -109,8 +144,8 @@ class Comparison(Shown):
 
         Args:
             coefficient: by which.
-            level: where; that of the verdict by default.
-            run: of which run; the one that the verdict is about, most often ``all``, by default.
+            level: where; that of the decision by default.
+            run: of which run; the one that the decision is about, most often ``all``, by default.
 
         Returns:
             As `judgekit.analysis.measures.best_measures` does.
@@ -118,7 +153,7 @@ class Comparison(Shown):
         Raises:
             UsageError: the table has no such coefficient, level or run.
         """
-        cell, rows = self.verdict.primary, self.table
+        cell, rows = self.primary, self.table
         wanted = {"coefficient": coefficient, "level": level or cell.level, "run": run or cell.run}
         for column, value in {**wanted, "quality_metric": cell.metric, "model": cell.model}.items():
             have = list(rows[column].unique())
@@ -133,124 +168,99 @@ class Comparison(Shown):
         wide = self.table.pivot(index=keys, columns="coefficient", values="value").reset_index()
         ends = self.table.loc[self.table["coefficient"] == "concordance", [*keys, "ci_low", "ci_high"]]
         wide = wide.rename_axis(columns=None).merge(ends, on=keys, how="left")
-        order = [*keys, "concordance", "ci_low", "ci_high", "tau_b", "rho", "r", "tau_ap", "rbo"]
+        order = [*keys, "concordance", "ci_low", "ci_high", "tau_b", "rho", "r", "r_pooled", "tau_ap", "rbo"]
         return pd.DataFrame(wide[[name for name in order if name in wide.columns]])
 
 
 @one_thread
 def compare(
     scores: AsScores,
-    quality: AsQuality,
+    quality: AsScores,
     *,
     use: str | None = None,
-    labelings: Collection[str] | None = None,
-    runs: Collection[str] | None = None,
-    measures: Collection[str] | None = None,
-    depths: Sequence[int] | None = None,
-    metrics: Collection[str] | None = None,
-    models: Collection[str] | None = None,
     primary: str | None = None,
     primary_metric: str | None = None,
     primary_model: str | None = None,
     primary_depth: int | None = None,
     mode: str | None = None,
-    keep: float = 0.5,
-    margin_points: float | None = None,
-    confidence: float = 0.95,
+    only: Mapping[str, Collection[Any]] | None = None,
+    by: str | Mapping[str, str] | None = None,
+    groups: Mapping[str, str] | None = None,
+    pairing: Pairing = "matched",
+    rules: Rules | None = None,
     resamples: int = 1000,
     seed: int = 1,
-    pairing: Pairing = "matched",
-    lower: Collection[str] = (),
-    groups: Mapping[str, str] | None = None,
-    controls: Collection[str] = (),
-    twins: Mapping[str, Mapping[str, float]] | None = None,
-    costs: pd.DataFrame | None = None,
-    needs: Mapping[str, Needs] | None = None,
-    answering: Mapping[str, Answering] | None = None,
-    by_construction: Collection[tuple[str, str, str]] = (),
-    notes: pd.DataFrame | None = None,
-    accept_mixed_models: bool = False,
-    obstacle: str = "",
-    incomparable: str = "",
+    money: Money | None = None,
+    background: Background | None = None,
     progress: Progress = silent,
 ) -> Comparison:
-    """Compare how well the scores under each labeling follow answer quality.
+    """Compare how well the scores under each labeling follow answer quality, and say what to do.
 
     Args:
         scores: per-query scores, columns of `SCORES`: a table, a file, several of these, or what `judgekit.score`
             returned; rows with query_id ``all`` are ignored, but where a
-            table has no others: then means are compared, at system level, without intervals and without a verdict.
-            Columns ``low`` and ``high`` bound the scores over all that missing labels may be (as scoring with
-            ``missing="bounds"`` gives them): then every claim holds whatever these labels are.
+            table has no others: then means are compared, at system level, without intervals and without a decision.
+            Columns ``low`` and ``high`` bound scores that missing labels leave open (`judgekit.score` gives them): then
+            every claim holds whatever these labels are, and where nothing bounds a score none is made.
         quality: answer quality per query, columns of `QUALITY`: a table, a file or several; depth 0 with run ``all``
-            is closed book. Run, depth, model and metric may be left out where there is only one (`RATINGS`).
+            is closed book. Run, depth, model and metric may be left out where there is only one (`RATINGS`). Or what
+            `judgekit.score` returned for people's labels: then scores are to follow those of a run on a question.
         use: what the labels are wanted for, ``choose-runs`` (with two or more runs the default) or
-            ``find-questions``. Both verdicts are made; this one leads.
-        labelings: the labelings to look at, like the next five everything by default.
-        runs: the runs to look at.
-        measures: the measures to look at.
-        depths: the answer depths to look at.
-        metrics: the answer metrics to look at.
-        models: the answer models to look at.
-        primary: the measure that the verdict is about; nDCG at the largest cutoff by default, with a warning.
+            ``find-questions``. Both are looked at; this one leads.
+        primary: the measure that the decision is about; nDCG at the largest cutoff by default, with a warning.
         primary_metric: the answer metric of the primary cell; the first by name by default, with a warning.
         primary_model: its answer model; likewise.
         primary_depth: its answer depth; the primary measure's cutoff, else the largest, by default.
         mode: of answering, where the quality table has several (column ``mode``): everything is about the answers of
             this one, and ``modes`` of the comparison holds the others beside it; the first by default, with a warning.
-        keep: the share of the best labeling's decision gain that a cheaper one must keep.
-        margin_points: what it may lose instead, in points (hundredths of the quality's unit).
-        confidence: of the intervals and of every claim; at least .5.
-        resamples: number of bootstrap resamples of the queries, the same for everything.
-        seed: of the resamples.
-        pairing: ``matched`` compares a measure at cutoff c with quality at depth c only; ``all`` also the others,
-            flagged.
-        lower: measures, beside those known, whose small values are the good ones.
+        only: what to look at, everything by default: any of ``labelings, runs, measures, depths, metrics, models``.
+        by: the kind of each query, or the column of the quality or the scores table that says it: gain, r and what
+            follows are given for each kind, too.
         groups: the group of each query whose queries go together (paraphrases, questions about one document):
             groups are resampled, not queries.
-        controls: labelings of the scores table that are controls: they never win.
-        twins: per labeling and query the mean label over the query's pool, the labeling's question-only twin.
-        costs: standalone cost per labeling: ``labeling`` and any of ``requests``, ``prompt_tokens``,
-            ``completion_tokens``, ``money``, ``request_seconds``.
-        needs: what each labeling needs and sees, by name.
-        answering: how each model's answers were obtained, by the name in the quality table; with ``needs`` this finds
-            the outcome by construction and labelings that ask the answering model.
-        by_construction: further (labeling, model, metric) whose labels are the outcome at depth 1.
-        notes: what the metrics engine noted per (labeling, run, measure), for flags and reasons: any of ``ties``,
-            ``unjudged``, ``queries``, ``not_applicable``, ``reason``.
-        accept_mixed_models: whether a verdict may rest on answers that come from several models under one name, as
-            the quality table's ``reply_model`` says.
-        obstacle: a sentence that says why there can be no verdict, if there is a reason that the tables do not show.
-        incomparable: likewise, why the primary measure does not compare these runs.
+        pairing: ``matched`` compares a measure at cutoff c with quality at depth c only; ``all`` also the others,
+            flagged.
+        rules: when something is claimed.
+        resamples: number of bootstrap resamples of the queries, the same for everything.
+        seed: of the resamples.
+        money: what things cost, and what may be spent.
+        background: what the tables do not say of themselves.
         progress: is told about every panel (measure x metric x model x depth).
 
     Raises:
         DataError: the tables cannot be read or have nothing to compare.
         UsageError: something asked for does not exist, or what is given is not a table.
     """
+    rules, told, wanted = rules or Rules(), background or Background(), dict(only or {})
+    for name in wanted:
+        if name not in _ONLY:
+            raise UsageError(f"only: {not_among('key', name, _ONLY)}")
     if isinstance(scores, Evaluation):
-        notes = scores.notes if notes is None else notes
+        told = told if told.notes is not None else replace(told, notes=scores.notes)
         scores = scores.scores()
     scores = _table(
-        scores, partial(read_table, SCORES), "scores must be a table, a file or what judgekit.score returned"
+        scores, partial(read_table, SCORES), "scores must be a table, a file or the result of judgekit.score"
     )
-    quality = _table(quality, read_ratings, "quality must be a table or a file")
+    quality = outcome_of(quality) if isinstance(quality, Evaluation) else quality
+    quality = _table(quality, read_ratings, "quality must be a table, a file or the result of judgekit.score")
+    kinds = _kinds(by, quality, scores)
+    depths = sorted(wanted["depths"]) if "depths" in wanted else None
     quality = at_every_depth(quality, scores, depths, whole=False)
-    if not 0.5 <= confidence < 1 or not 0 < keep <= 1:
-        raise UsageError(
-            f"confidence must be from 0.5 to below 1 (not {confidence:g}), keep above 0 and at most 1 (not {keep:g})"
-        )
-    if margin_points is not None and margin_points < 0:
-        raise UsageError(f"margin_points must be at least 0, not {margin_points}")
     several, all_modes = modes_of(quality), quality
     quality = of_mode(quality, mode)
-    read = partial(Inputs.read, scores, labelings=labelings, runs=runs, lower=lower)
-    inputs = read(quality, measures=measures, metrics=metrics, models=models, depths=depths)
+    read = partial(Inputs.read, scores, lower=told.lower, labelings=wanted.get("labelings"), runs=wanted.get("runs"))
+    inputs = read(
+        quality,
+        measures=wanted.get("measures"),
+        metrics=wanted.get("metrics"),
+        models=wanted.get("models"),
+        depths=depths,
+    )
     plan = list(inputs.plan(depths, pairing))
-    means_only = inputs.queries == (ALL,)
+    means_only, obstacle = inputs.queries == (ALL,), told.obstacle
     if means_only and len(inputs.runs) < 2:
         raise DataError(
-            "a single run needs values per query, and a table holds only means (query_id 'all'); scores per query come"
+            "a single run needs values per query, but a table holds only means (query_id 'all'); scores per query come"
             " from `judgekit score --per-query`"
         )
     if means_only:
@@ -259,12 +269,12 @@ def compare(
         inputs, plan, measure=primary, metric=primary_metric, model=primary_model, use=use, depth=primary_depth
     )
     about = named(quality)
-    if len(several) > 1 and modes_of(about[(about["metric"] == cell.metric) & (about["model"] == cell.model)]):
+    about = about[(about["metric"] == cell.metric) & (about["model"] == cell.model)]
+    if len(several) > 1 and modes_of(about):
         cell = replace(cell, mode=mode or several[0])
-        told = f"No mode of answering was chosen: the verdict is about {cell.mode!r}, the first of"
-        choices += [] if mode else [f"{told} {', '.join(several)}."]
-    needs, answering = needs or {}, answering or {}
-    known = same_by_construction(needs, answering, inputs.metrics) | set(by_construction)
+        first = f"No mode of answering was chosen: the decision is about {cell.mode!r}, the first of"
+        choices += [] if mode else [f"{first} {', '.join(several)}."]
+    known = same_by_construction(told.needs, told.answering, inputs.metrics) | set(told.by_construction)
 
     def worked_out(
         inputs: Inputs, plan: Sequence[tuple[str, str, str, int]], progress: Progress = silent, pairs: bool = True
@@ -274,14 +284,17 @@ def compare(
             inputs=inputs,
             cell=cell,
             levels=("system",) if means_only else LEVELS if len(inputs.runs) > 1 else ("query",),
-            resamples=Resamples(resample_matrix(len(inputs.queries), resamples, seed, grouped), seed, grouped),
-            confidence=confidence,
-            enough=Enough(keep, None if margin_points is None else margin_points / 100),
-            flagger=Flagger(inputs, known, needs, answering, notes),
-            controls=controls,
+            resamples=Resamples(resample_matrix(len(inputs.queries), resamples, seed, grouped), grouped),
+            rules=rules,
+            flagger=Flagger(inputs, known, told.needs, told.answering, told.notes),
+            controls=told.controls,
             twins={
                 name: np.array([values.get(query, np.nan) for query in inputs.queries], np.float64)
-                for name, values in (twins or {}).items()
+                for name, values in told.twins.items()
+            },
+            kinds={
+                kind: np.array([kinds.get(query) == kind for query in inputs.queries])
+                for kind in sorted(set(kinds.values()))
             },
             pairs=pairs,
         )
@@ -299,52 +312,86 @@ def compare(
         return worked_out(one, list(one.plan([cell.depth], pairing)), pairs=False)
 
     work = worked_out(inputs, plan, progress)
-    side_by_side = by_mode(all_modes, cell, of_one, confidence) if cell.mode and not means_only else None
+    side_by_side = by_mode(all_modes, cell, of_one, rules.confidence) if cell.mode and not means_only else None
     if cell.mode and side_by_side is None:
         choices.append(f"The modes {', '.join(several)} share no question with values, so they are not compared.")
-    price = check_costs(costs)
     mix = mixed_answers(quality)
-    accepted = [f"{mix}."] if mix and accept_mixed_models else []
+    accepted = [f"{mix}."] if mix and rules.accept_mixed_models else []
     if mix and not accepted:
         obstacle = obstacle or f"{mix}. Answer again with one of them, or accept it with accept_mixed_models."
+    costs, priced = check_costs(told.costs), money or Money()
 
-    def verdicts(model: str) -> dict[str, Verdict]:
-        shares = {n: shared(need, answering.get(model), cell.metric) for n, need in needs.items()}
-        made = work.verdicts(price, shares, model, obstacle=obstacle, incomparable=incomparable)
-        if model != UNDECLARED or (needs and not any(need.asked for need in needs.values())):
-            return made
-        return {use: replace(one, details=(*one.details, _UNDECLARED)) for use, one in made.items()}
+    def decision(model: str) -> Decision:
+        of = {} if obstacle else work.findings(model, incomparable=told.incomparable)
+        choose, find = of.get(CHOOSE_RUNS), of.get(FIND_QUESTIONS)
+        clauses = {n: shared(need, told.answering.get(model), cell.metric) for n, need in told.needs.items()}
+        bought = of.get(cell.use)
+        order = purchase_order(bought, told.needs, costs, priced, told.pool) if bought else pd.DataFrame()
+        it = Situation(
+            choose,
+            find,
+            priced,
+            told.pool,
+            order,
+            frozenset(name for name, need in told.needs.items() if need.existing),
+            frozenset(name for name, need in told.needs.items() if need.references),
+            {name: clause for name, clause in clauses.items() if clause},
+            obstacle or (told.incomparable if cell.use == CHOOSE_RUNS else ""),
+            "contexts" in about and bool((about["contexts"] == UNCHECKED).any()),
+        )
+        return put(replace(cell, model=model), it)
 
-    made = verdicts(cell.model)
-    used = {endpoint.model for need in needs.values() for endpoint in need.asked}
+    used = {endpoint.model for need in told.needs.values() for endpoint in need.asked}
     apart = [m for m in inputs.models if m != cell.model and m not in used] if cell.model in used else []
-    fidelity, top = work.looks()
+    made = decision(cell.model)
+    choosing = made.findings if cell.use == CHOOSE_RUNS else made.other
+    # A table of one's own says nothing of who answered; an experiment's labelings that ask nobody need not know.
+    unknown = cell.model == UNDECLARED and (not told.needs or any(need.asked for need in told.needs.values()))
     return Comparison(
         table=work.table().assign(**({"mode": cell.mode} if cell.mode else {})),
-        verdicts=made,
-        gains=_gains(made.get(CHOOSE_RUNS)),
-        fidelity=fidelity,
-        top=top,
+        decision=made,
+        gains=_gains(choosing),
+        kinds=made.findings.table(),
         differences=pd.DataFrame(work.differences, columns=list(DIFFERENCE_COLUMNS)),
         details=work.details(),
         controls=pd.DataFrame(work.control_rows, columns=list(CONTROL_COLUMNS)),
         cases=work.cases(),
-        costs=frontier(price, next(iter(made.values()))),
         warnings=tuple(
             dict.fromkeys(
                 [*inputs.warnings, *choices, *work.omissions(), *_few_groups(work.resamples.groups), *accepted]
+                + [_UNDECLARED] * unknown
             )
         ),
-        independent={model: verdicts(model) for model in apart[:1]},
-        settings={"resamples": resamples, "seed": seed, "confidence": confidence, "keep": keep},
+        independent={model: decision(model) for model in apart[:1]},
+        settings={"resamples": resamples, "seed": seed, "confidence": rules.confidence}
+        | {"margin_points": rules.margin_points},
         modes=side_by_side,
     )
+
+
+def decide(scores: AsScores, quality: AsScores, **options: Any) -> Decision:
+    """Return the decision that `compare` comes to, with its arguments: print it, or show it in a notebook."""
+    return compare(scores, quality, **options).decision
 
 
 _UNDECLARED: Final = (
     "Which model answered is not declared (answered_by, or a column 'model'): labels made by the same model cannot be"
     " marked."
 )
+
+
+def _kinds(by: str | Mapping[str, str] | None, *tables: pd.DataFrame) -> dict[str, str]:
+    """Return the kind of each query that has one."""
+    if not isinstance(by, str):
+        return {query: str(kind) for query, kind in (by or {}).items() if kind}
+    there = next((table for table in tables if by in table.columns), None)
+    if there is None:
+        raise UsageError(f"by: neither the quality nor the scores table has a column {by!r}")
+    pairs = there[["query_id", by]].dropna().drop_duplicates().astype("str")
+    twice = pairs["query_id"][pairs["query_id"].duplicated()]
+    if len(twice):
+        raise UsageError(f"by: query {twice.iloc[0]!r} has two kinds in column {by!r}")
+    return {query: kind for query, kind in zip(pairs["query_id"], pairs[by], strict=True) if kind}
 
 
 def _table(given: object, read: Callable[[str | Path], pd.DataFrame], expected: str) -> pd.DataFrame:
@@ -369,49 +416,12 @@ def _few_groups(groups: npt.NDArray[np.intp] | None) -> Iterator[str]:
         yield f"Only {count} groups of queries: intervals are rough, and no difference is claimed."
 
 
-def _gains(verdict: Verdict | None) -> pd.DataFrame:
-    """Return the decision gains of a verdict as a table."""
+def _gains(found: Findings | None) -> pd.DataFrame:
+    """Return the decision gains of a comparison as a table."""
     rows: list[tuple[str, str, float, float, float]] = []
-    if verdict is not None and verdict.found is not None and verdict.found.gains is not None:
-        found, worth = verdict.found, verdict.found.gains
-        for one in found.standings:
-            if one.gain is not None:
-                rows.append((one.labeling, "", one.gain.value, *one.gain.interval(worth.confidence)))
-                for run, name in enumerate(found.runs) if len(found.runs) > 2 else ():
-                    ends = one.gain.interval(worth.confidence, run)
-                    rows.append((one.labeling, name, float(one.gain.without[run]), *ends))
-        rows.append(("answers", "", worth.by_answers, np.nan, np.nan))
-        rows.append(("any choice", "", worth.attainable, np.nan, np.nan))
+    if found is not None and found.each:
+        for one in found.each:
+            rows.append((one.labeling, "", *one.gain))
+            rows += [(one.labeling, run, *gain) for run, gain in one.without.items()]
+        rows.append(("answers", "", *found.answers))
     return pd.DataFrame(rows, columns=["labeling", "without", "gain", "ci_low", "ci_high"])
-
-
-def plan_queries(comparison: Comparison, queries: Sequence[int] | None = None) -> pd.DataFrame:
-    """Return how wide the intervals of the verdict would be with other numbers of queries.
-
-    A standard error shrinks with the root of the number of queries; that the new queries are like the old ones is
-    taken for granted. All queries count, also those on which runs do not differ.
-
-    Args:
-        comparison: the pilot.
-        queries: numbers of queries; by default half, once, twice, 4 and 10 times those of the pilot.
-
-    Returns:
-        Rows ``labeling, queries, concordance_width, gain_width`` (in the unit of quality, NaN where there is no gain).
-
-    Raises:
-        DataError: there is no verdict to start from.
-        UsageError: fewer than 2 queries are asked for.
-    """
-    found = comparison.verdict.found
-    if found is None:
-        raise DataError("the verdict has no interval to plan from")
-    numbers = list(queries or [max(round(found.queries * times), 2) for times in (0.5, 1, 2, 4, 10)])
-    if min(numbers) < 2:
-        raise UsageError(f"plan at least 2 queries, not {min(numbers)}")
-    rows = []
-    for one in found.standings:
-        low, high = (math.nan, math.nan) if one.gain is None else one.gain.interval(comparison.settings["confidence"])
-        for number in numbers:
-            shrink = math.sqrt(found.queries / number)
-            rows.append((one.labeling, number, (one.high - one.low) * shrink, (high - low) * shrink))
-    return pd.DataFrame(rows, columns=["labeling", "queries", "concordance_width", "gain_width"])

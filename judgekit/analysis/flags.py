@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from judgekit.analysis.follow import MIN_TELLING
 from judgekit.analysis.inputs import Inputs, Panel
-from judgekit.analysis.leakage import Answering, kinship
-from judgekit.analysis.levels import MIN_RUNS, UNDEFINED_EVERYWHERE, Estimate
+from judgekit.analysis.leakage import AnsweredBy, kinship
+from judgekit.analysis.levels import MIN_RUNS, POOLED, UNDEFINED_EVERYWHERE, Estimate
 from judgekit.analysis.measures import known_measure
 from judgekit.data.tables import ALL
 from judgekit.errors import DataError
@@ -21,46 +22,34 @@ if TYPE_CHECKING:
 
     from judgekit.labelers.base import Needs
 
-__all__ = ["FEW_VALUES", "FLAGS", "OFF", "Flagger", "uncovered"]
+__all__ = ["FEW_VALUES", "FLAGS", "Flagger"]
 
 FEW_VALUES: Final = 3
 
 FLAGS: Final[dict[str, str]] = {
-    "by_construction": "the labels are the outcome itself at depth 1 (same LLM, prompt and metric); no verdict uses it",
+    "by_construction": "the labels are the outcome itself at depth 1 (same LLM, prompt, metric); no decision uses it",
     "equals_outcome": "the scores equal the quality on every query",
-    "left_out": "undefined on more than 5 % of the cases: shown on its own queries, excluded from the joint comparison",
+    "left_out": "would leave less than half of the cases to compare: shown on its own queries, set apart",
     "unmatched_depth": "the measure's cutoff is not the number of documents that the answers were made from",
     "recall_is_success": "recall equals success on every query: the labels know one relevant document or one run only",
     "binary_binary": "scores and quality are both binary: tau-b, rho and r are one number, without ranking information",
     "few_values": f"the scores take {FEW_VALUES} values or fewer on some run, so many pairs are tied",
     "ties_at_cutoff": "some queries have documents of equal score on both sides of the cutoff",
     "unjudged": "some of the documents looked at were never judged and count as not relevant",
-    "few_runs": f"fewer than {MIN_RUNS} runs: descriptive only, no verdict",
+    "few_runs": f"fewer than {MIN_RUNS} runs: descriptive only, no decision",
     "same_model": "the labeling asks the model whose answers it predicts",
     "same_family": "the labeling asks a model of the answering model's family",
-    "end_of_interval": "noise pulls the value down to the end of its interval: the true value is likely higher",
     "means_only": "only means over queries are known, so there is no interval",
+    "few_differing": f"answers and scores differ on fewer than {MIN_TELLING} queries, so there is no interval",
     "constant_resamples": "constant on more than 5 % of the resamples, so there is no interval",
-    "coverage": "in simulation, 95 % intervals like this covered less than 93 % or more than 97 % (docs/statistics.md)",
+    "coverage": "fewer queries than intervals were tried on in simulation (docs/statistics.md)",
 }
 """What each flag in the comparison table means."""
 
 
-OFF: Final[frozenset[tuple[str, str, int | None, int]]] = frozenset(
-    {
-        ("system", "concordance", 5, 1000),
-        ("system", "concordance", 5, 200),
-        ("system", "rho", 5, 1000),
-        ("system", "tau_b", 5, 1000),
-        ("system", "tau_b", 5, 200),
-    }
-)
-"""(level, coefficient, runs, queries) of the grid cells of ``benchmarks/coverage_simulation.py``, all of which are in
-``coverage.csv`` beside it, in which intervals were seen to cover less than 93 % or more than 97 %."""
-
 _NOTED: Final = ("labeling", "run", "measure")
-_QUERIES: Final = (50, 200, 1000)
-_RUNS: Final = (5, 10, 30)
+_LEAST: Final = 25
+"""Half of the queries of the smallest experiment whose intervals were simulated."""
 
 
 class Flagger:
@@ -80,7 +69,7 @@ class Flagger:
         inputs: Inputs,
         by_construction: Collection[tuple[str, str, str]],
         needs: Mapping[str, Needs],
-        answering: Mapping[str, Answering],
+        answering: Mapping[str, AnsweredBy],
         notes: pd.DataFrame | None,
     ) -> None:
         self._inputs, self._by_construction = inputs, by_construction
@@ -151,9 +140,10 @@ class Flagger:
 
     def coefficient(self, panel: Panel, estimate: Estimate, level: str, name: str, method: str) -> list[str]:
         """Return the flags of one coefficient, given the method of its interval, "" if it has none."""
-        if not estimate.reason and not method:
-            return ["means_only" if panel.means_only else "constant_resamples"]
-        if method and uncovered(level, name, estimate.queries, estimate.n if level == "system" else None):
+        if not estimate.reason and not method and (level != "system" or panel.means_only):
+            few = "few_differing" if name == POOLED or estimate.units < MIN_TELLING else "constant_resamples"
+            return ["means_only" if panel.means_only else few]
+        if method and estimate.queries < _LEAST:
             return ["coverage"]
         return []
 
@@ -182,17 +172,3 @@ def _reason(note: dict[Hashable, Any]) -> str:
         return "not applicable: the labeling does not apply to these queries"
     reason = note.get("reason")
     return reason if isinstance(reason, str) else ""
-
-
-def _nearest(value: int, grid: tuple[int, ...]) -> int:
-    """Return the grid point that is nearest in ratio."""
-    return min(grid, key=lambda point: max(point, value) / max(min(point, value), 1))
-
-
-def uncovered(level: str, coefficient: str, queries: int, runs: int | None) -> bool:
-    """Return whether coverage was off in the grid cell nearest to a real one, or the case lies outside of the grid.
-
-    The number of runs counts at system level, and is None elsewhere.
-    """
-    at = None if runs is None else _nearest(runs, _RUNS)
-    return queries < _QUERIES[0] / 2 or (level, coefficient, at, _nearest(queries, _QUERIES)) in OFF

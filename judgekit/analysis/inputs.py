@@ -20,14 +20,15 @@ from judgekit.analysis.measures import WHOLE_RUN, cutoff_of, lower_is_better, sp
 from judgekit.answers.imported import completed
 from judgekit.data.tables import ALL, SCORES, Status
 from judgekit.errors import DataError, UsageError, not_among
+from judgekit.metrics import Evaluation
 
-__all__ = ["LEFT_OUT_SHARE", "Inputs", "Pairing", "Panel", "at_every_depth", "only_means"]
+__all__ = ["KEPT_SHARE", "Inputs", "Pairing", "Panel", "at_every_depth", "only_means", "outcome_of"]
 
 Bools = npt.NDArray[np.bool_]
 Pairing = Literal["matched", "all"]
 
-LEFT_OUT_SHARE: Final = 0.05
-"""A labeling that is undefined on a larger share of the queries is left out of the joint comparison."""
+KEPT_SHARE: Final = 0.5
+"""Labelings that would leave a smaller share of the cases to all are set apart."""
 
 _ROUNDING: Final = 1e-12
 _ROUNDING_OF_SUMS: Final = 1e-15
@@ -46,7 +47,8 @@ class Panel:
         quality: shape (R, Q), NaN where undefined.
         asked: where any labeling has a row for this measure and quality is defined, shape (R, Q).
         matched: whether the measure's cutoff is the depth, or it has none.
-        low, high: bounds of the scores over all that missing labels may be, of the same shape; None where unbounded.
+        low, high: bounds of the scores over all that missing labels may be, of the same shape; None where there are
+            none, and infinite where labels are missing and nothing bounds the score.
     """
 
     measure: str
@@ -76,8 +78,16 @@ class Panel:
 
     @cached_property
     def joint(self) -> tuple[int, ...]:
-        """Indices of the labelings that are compared jointly."""
-        return tuple(int(i) for i in np.flatnonzero(self.cost <= LEFT_OUT_SHARE + 1e-12))
+        """Indices of the labelings that are compared jointly: all, but for those that would leave the fewest cases."""
+        there = np.isfinite(self.scores) & self.asked
+        cases, whole = max(int(self.asked.sum()), 1), int(self.asked.all(axis=0).sum())
+        kept = sorted(range(len(self.labelings)), key=lambda index: float(self.cost[index]))
+        while kept:
+            common = there[kept].all(axis=0)
+            if common.sum() >= KEPT_SHARE * cases and common.all(axis=0).sum() >= KEPT_SHARE * whole:
+                break
+            kept.pop()
+        return tuple(sorted(kept))
 
     def defined(self, labeling: int) -> Bools:
         """Where a labeling is looked at, shape (R, Q): the joint set, or its own if it is left out."""
@@ -89,34 +99,56 @@ class Panel:
         return np.asarray(self.defined(labeling).all(axis=0))
 
     @cached_property
-    def bounds(self) -> tuple[Floats, Floats] | None:
-        """The lowest and the highest that the scores may be, shape (L, R, Q); None where all are known.
-
-        A label that was asked for and not obtained may be anything on its scale. A claim that one labeling is better
-        has to hold with its own scores at their worst and the other's at their best. (Leaving such queries out is not
-        enough: with 3 % of the labels missing where it matters most, false winners were named three times as often.)
-        """
+    def open(self) -> Bools:
+        """Where missing labels leave the score of a joint labeling open, shape (L, R, Q)."""
         if self.low is None or self.high is None:
+            return np.zeros(self.scores.shape, np.bool_)
+        among = np.isin(np.arange(len(self.labelings)), self.joint)[:, None, None]
+        return np.asarray((self.low < self.high) & self.asked & among)
+
+    @cached_property
+    def bounds(self) -> tuple[Floats, Floats] | None:
+        """The lowest and the highest that the scores may be, shape (L, R, Q); None where all are known."""
+        if self.low is None or self.high is None or not self.open.any():
             return None
-        known = ~(self.low < self.high)
-        low, high = np.where(known, self.scores, self.low), np.where(known, self.scores, self.high)
-        return None if (known | ~self.asked)[list(self.joint)].all() else (low, high)
+        ends = (np.where(self.open & np.isfinite(each), each, self.scores) for each in (self.low, self.high))
+        low, high = ends
+        return low, high
+
+    @cached_property
+    def bounded(self) -> Bools:
+        """On which queries the joint labelings' scores are known, or bounded, on every run, shape (Q,)."""
+        least = self.scores if self.bounds is None else self.bounds[0]
+        return np.asarray((self.asked & np.isfinite(least[list(self.joint)]).all(axis=0)).all(axis=0))
 
     @property
     def unknown(self) -> dict[str, int]:
         """By joint labeling on how many queries some run's score is not known for want of labels."""
-        if self.bounds is None:
-            return {}
-        count = ((self.bounds[0] < self.bounds[1]) & self.asked).any(axis=1).sum(axis=1)
+        count = self.open.any(axis=1).sum(axis=1)
+        return {name: int(n) for name, n in zip(self.labelings, count, strict=True) if n}
+
+    @property
+    def unbounded(self) -> dict[str, tuple[str, ...]]:
+        """By joint labeling the queries whose missing labels leave a score that nothing bounds."""
+        infinite = np.asarray((self.open & np.isinf(self.scores if self.low is None else self.low)).any(axis=1))
+        return {
+            self.labelings[index]: tuple(self.queries[q] for q in np.flatnonzero(infinite[index]))
+            for index in np.flatnonzero(infinite.any(axis=1)).tolist()
+        }
+
+    @property
+    def inapplicable(self) -> dict[str, int]:
+        """By joint labeling how many queries with answers lack its score on some run, though no label is missing."""
+        lacking = self.asked & ~np.isfinite(self.scores) & ~self.open
+        count = lacking.any(axis=1).sum(axis=1)
         return {self.labelings[index]: int(count[index]) for index in self.joint if count[index]}
 
-    def extremes(self, level: str) -> tuple[Panel, Panel] | None:
-        """Return the panel with the joint labelings' scores at their worst and at their best; None if all are known.
+    def only(self, queries: Bools) -> Panel:
+        """Return the panel with some queries alone, shape (Q,)."""
+        return replace(self, asked=self.asked & queries)
 
-        The worst are low where the answer is better than average and high elsewhere: than the run's average for
-        comparisons of queries, than the query's for comparisons of runs. For answers that are right or wrong no labels
-        could do worse.
-        """
+    def extremes(self, level: str) -> tuple[Panel, Panel] | None:
+        """Return the panel with the joint labelings' scores at their worst and at their best; None if all are known."""
         if self.bounds is None:
             return None
         there = np.isfinite(self.quality)
@@ -142,6 +174,7 @@ class Inputs:
         quality: values per (metric, model, depth), shape (R, Q), NaN where undefined; depth 0 is closed book.
         closed_book: quality without documents per (metric, model), shape (Q,).
         warnings: sentences for the user.
+        unanswered: the queries that have scores and no quality at all.
     """
 
     labelings: tuple[str, ...]
@@ -154,6 +187,7 @@ class Inputs:
     quality: dict[tuple[str, str, int], Floats]
     closed_book: dict[tuple[str, str], Floats]
     warnings: list[str]
+    unanswered: tuple[str, ...] = ()
 
     @classmethod
     def read(
@@ -169,18 +203,7 @@ class Inputs:
         depths: Collection[int] | None = None,
         lower: Collection[str] = (),
     ) -> Inputs:
-        """Check both tables, keep what was asked for, and code it.
-
-        The quality may leave out its run, depth, model or metric where there is only one, see `RATINGS`: the run is
-        that of the scores, the depth the one asked for or else the cutoff of the measures.
-
-        Rows with query_id or run ``all`` are means and are ignored, but for closed-book quality (depth 0). Where a
-        table holds nothing else, means are all that is compared: the other table's own, else those of its values.
-
-        Raises:
-            DataError: a column is missing, a key is there twice, a value is infinite, or nothing is left to compare.
-            UsageError: something asked for is not in the tables.
-        """
+        """Check both tables, keep what was asked for, and code it."""
         warnings: list[str] = []
         score = SCORES.check(scores)
         means = [name for name, table in (("score", score), ("quality", quality)) if only_means(table)]
@@ -216,11 +239,13 @@ class Inputs:
         answer = answer[answer["run"] != ALL]
         if answer.empty:
             raise DataError(
-                "the quality table has no row about a run at a depth of at least 1, so there is nothing to predict"
+                "the quality table has no row about a run at a depth of at least 1, so there is no answer"
+                " quality to predict"
             )
         shared = _shared(score, answer, "run", warnings, runs)
         score, answer = (table[table["run"].isin(shared)] for table in (score, answer))
         queries = _shared(score, answer, "query_id", warnings)
+        unanswered = tuple(sorted(set(score["query_id"].unique()) - set(queries)))
         score, answer = (table[table["query_id"].isin(queries)] for table in (score, answer))
         names = tuple(sorted(set(score["labeling"].unique())))
         axes = (("labeling", names), ("run", shared), ("query_id", queries))
@@ -233,9 +258,11 @@ class Inputs:
             values = _tie_rounding(_numbers(rows, "value"))
             coded[name] = _fill(where, -values if turned else values, axes)
             asked[name] = np.asarray(np.isfinite(_fill(where, np.ones(len(rows)), axes)).any(axis=0))
-            if {"low", "high"} <= set(score.columns):
+            if {"low", "high"} <= set(rows.columns):
                 low, high = (_fill(where, _numbers(rows, column), axes) for column in ("low", "high"))
-                bounds |= {name: (-high, -low) if turned else (low, high)} if (low < high).any() else {}
+                low, high = (-high, -low) if turned else (low, high)
+                coded[name] = np.where(np.isnan(coded[name]) & (low == high), low, coded[name])
+                bounds |= {name: (low, high)} if (low < high).any() else {}
         settled = {
             (str(metric), str(model), int(str(depth))): _array(rows, axes[1:])
             for (metric, model, depth), rows in answer.groupby(["metric", "model", "depth"], sort=True)
@@ -246,7 +273,9 @@ class Inputs:
             for (metric, model), rows in closed.groupby(["metric", "model"], sort=True)
         }
         measured = tuple(sorted(coded, key=_natural))
-        return cls(names, tuple(shared), measured, tuple(queries), coded, asked, bounds, settled, book, warnings)
+        return cls(
+            names, tuple(shared), measured, tuple(queries), coded, asked, bounds, settled, book, warnings, unanswered
+        )
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -281,17 +310,26 @@ class Inputs:
             asked[keep], cutoff_of(measure) in (None, depth), low, high,
         )  # fmt: skip
 
+    def uncompared(self, panel: Panel) -> Iterator[str]:
+        """Yield a sentence on the queries of a panel that do not compare its runs, where there are any."""
+        often = panel.asked.sum(axis=0)
+        partly = [q for q, n in zip(panel.queries, often, strict=True) if 0 < n < len(panel.runs)]
+        never = [*self.unanswered, *(q for q, n in zip(panel.queries, often, strict=True) if n == 0)]
+        if panel.means_only or not (partly or never):
+            return
+        total = len(panel.queries) + len(self.unanswered)
+        there = f"{total - len(partly) - len(never)} of {total} questions have scores and quality"
+        if len(panel.runs) < 2:
+            yield f"{there}, and only these are compared: {len(never)} lack one ({_some(never)})."
+            return
+        lacking = [f"{len(partly)} for some runs only ({_some(partly)})"] if partly else []
+        lacking += [f"{len(never)} for none ({_some(never)})"] if never else []
+        yield f"{there} for every run, and only these compare runs: {', '.join(lacking)}."
+
     def plan(
         self, depths: Sequence[int] | None = None, pairing: Pairing = "matched"
     ) -> Iterator[tuple[str, str, str, int]]:
-        """Yield (measure, metric, model, depth) of every panel.
-
-        A measure at cutoff c meets quality at depth c, one without a cutoff quality at each depth.
-
-        Raises:
-            UsageError: a depth asked for has no quality.
-            DataError: no measure's cutoff is an answer depth.
-        """
+        """Yield (measure, metric, model, depth) of every panel."""
         unknown = sorted(set(depths or ()) - set(self.depths))
         if unknown:
             raise UsageError(not_among("depth", str(unknown[0]), map(str, self.depths)))
@@ -313,14 +351,20 @@ class Inputs:
 def at_every_depth(
     quality: pd.DataFrame, scores: pd.DataFrame, depths: Collection[int] | None, *, whole: bool
 ) -> pd.DataFrame:
-    """Return quality that does not say of which depth it is at each depth that the measures look at.
-
-    That is so if it is about runs as wholes, as a leaderboard's, or if no measure has a cutoff: else it stays as it is.
-    """
+    """Return quality that does not say of which depth it is at each depth that the measures look at."""
+    # That is so if it is about runs as wholes, as a leaderboard's, or if no measure has a cutoff: else it stays as it
+    # is.
     wanted = sorted(depths or {k for k in map(cutoff_of, scores["measure"].unique()) if k})
     if "depth" in quality.columns or (wanted and (len(wanted) == 1 or not whole)):
         return quality
     return pd.concat([quality.assign(depth=depth) for depth in wanted or [WHOLE_RUN]], ignore_index=True)
+
+
+def outcome_of(evaluation: Evaluation) -> pd.DataFrame:
+    """Return what runs score by people's labels as the quality of each question."""
+    table = evaluation.scores().rename(columns={"labeling": "model", "measure": "metric"}).dropna(subset=["value"])
+    depths = [cutoff_of(metric) or WHOLE_RUN for metric in table["metric"]]
+    return table[["run", "model", "metric", "query_id", "value"]].assign(depth=depths)
 
 
 def only_means(table: pd.DataFrame) -> bool:
@@ -369,11 +413,7 @@ def _numbers(rows: pd.DataFrame, column: str) -> Floats:
 def _shared(
     scores: pd.DataFrame, quality: pd.DataFrame, column: str, warnings: list[str], asked: Collection[str] | None = None
 ) -> list[str]:
-    """Return what both tables are about; a warning says what only one of them has.
-
-    Raises:
-        DataError: they have nothing in common.
-    """
+    """Return what both tables are about; a warning says what only one of them has."""
     one, several = ("run", "runs") if column == "run" else ("query", "queries")
     found, other = set(scores[column].unique()), set(quality[column].unique())
     common = sorted(found & other)
@@ -384,18 +424,15 @@ def _shared(
         )
     for have, what, lacking in ((found, "scores", "quality"), (other, "quality", "scores")):
         alone = sorted(have.intersection(asked or have) - set(common))
-        if alone:
+        # Which queries have no quality is said with those that lack it for some runs.
+        if alone and (column, what) != ("query_id", "scores"):
             noun = f"{len(alone)} {one if len(alone) == 1 else several}"
             warnings.append(f"{noun} with {what} but no {lacking} ({_some(alone)}) excluded.")
     return common
 
 
 def _place(rows: pd.DataFrame, axes: Sequence[tuple[str, Sequence[str]]]) -> npt.NDArray[np.intp]:
-    """Return where each row belongs in an array over these axes, flattened.
-
-    Raises:
-        DataError: two rows belong in the same place.
-    """
+    """Return where each row belongs in an array over these axes, flattened."""
     codes = [pd.Index(names).get_indexer(pd.Index(rows[column])) for column, names in axes]
     where = np.ravel_multi_index(codes, _shape(axes))
     order = np.argsort(where, kind="stable")
@@ -422,10 +459,8 @@ def _array(rows: pd.DataFrame, axes: Sequence[tuple[str, Sequence[str]]]) -> Flo
 
 
 def _tie_rounding(values: Floats) -> Floats:
-    """Make values that differ by the rounding of their sums alone the same, so that they tie.
-
-    (1 + 1/2) / 3 and 1/2 are one score, but not always one float; a coefficient would take the last bit for an order.
-    """
+    """Make values that differ by the rounding of their sums alone the same, so that they tie."""
+    # (1 + 1/2) / 3 and 1/2 are one score, but not always one float; a coefficient would take the last bit for an order.
     distinct, where = np.unique(values, return_inverse=True)
     size = np.abs(distinct)
     low, high = float(np.nanmin(distinct, initial=0.0)), float(np.nanmax(distinct, initial=0.0))

@@ -54,10 +54,7 @@ class Margins:
 
 
 def _variance(runs: Sequence[Margins]) -> Callable[[float], float]:
-    """Return the mean over runs of the variance that a concordance would have, by its value: Newcombe (2006), method 5.
-
-    theta (1 - theta) [1 + N (1 - theta) / (2 - theta) + N theta / (1 + theta)] / (n1 n0) with N = (n1 + n0) / 2 - 1.
-    """
+    """Return the mean over runs of the variance that a concordance would have, by its value."""
     alone = sum(1 / each.pairs for each in runs) / len(runs)
     shared = sum((each.size / 2 - 1) / each.pairs for each in runs) / len(runs)
 
@@ -108,18 +105,7 @@ def _favour(x: Floats, y: Floats) -> Floats:
 def mean_concordance_interval(
     runs: Sequence[tuple[Margins, npt.NDArray[np.intp]]], confidence: float, groups: Ints | None = None
 ) -> tuple[float, float]:
-    """Return the interval of the mean over runs of the concordance over queries.
-
-    All values are kept whose distance from the mean seen is no more than z standard errors *at that value*, which
-    leaves an interval of honest width also where nearly all pairs agree (Newcombe's method 5 for one run). Runs share
-    queries: f tells how much less the mean over runs varies than one run; and how much more, where queries come in
-    groups that go together.
-
-    Args:
-        runs: per run its margins, and the positions of its queries among all.
-        confidence: two-sided.
-        groups: the group of each query, by position; None where each stands alone.
-    """
+    """Return the interval of the mean over runs of the concordance over queries."""
     from scipy.special import ndtri
 
     z = float(ndtri((1 + confidence) / 2))
@@ -167,16 +153,9 @@ def _edge(outside: Callable[[float], bool], inside: float, end: float) -> float:
 
 
 def within_query_interval(values: Floats, confidence: float, groups: Ints | None = None) -> tuple[float, float]:
-    """Return the interval of a mean over queries of values in [0, 1], never of zero width.
-
-    Wilson's with as many queries as a yes-or-no value would need for the same spread, Student's t in place of z; the
-    spread is that of the values and of one 0 and one 1 beside them.
-
-    Args:
-        values: shape (n,), each query's concordance.
-        confidence: two-sided.
-        groups: the group of each, where queries of a group go together, shape (n,).
-    """
+    """Return the interval of a mean over queries of values in [0, 1], never of zero width."""
+    # Wilson's with as many queries as a yes-or-no value would need for the same spread, Student's t in place of z; the
+    # spread is that of the values and of one 0 and one 1 beside them.
     n = units = len(values)
     share, together = float(values.mean()), 1.0
     if groups is not None:
@@ -206,18 +185,7 @@ def better_than(
     enough: npt.NDArray[np.bool_],
     best: tuple[Floats, Floats] | None = None,
 ) -> npt.NDArray[np.bool_]:
-    """Say which labelings are better than which: one bound for all pairs, from the largest of their t (max-t).
-
-    Args:
-        values: the estimates, shape (L,).
-        draws: on every resample, shape (L, B).
-        confidence: of all claims together.
-        n: queries.
-        freedom: degrees of freedom per pair, shape (L, L).
-        enough: whether there are queries enough for a claim about a pair, shape (L, L).
-        best: where labels are missing, the estimates and draws of a rival at its best; the others are then those at
-            their worst.
-    """
+    """Say which labelings are better than which: one bound for all pairs, from the largest of their t (max-t)."""
     from scipy.special import ndtr, stdtrit
 
     first, second = np.nonzero(~np.eye(len(values), dtype=np.bool_))

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from judgekit.labelers.base import Needs
     from judgekit.wire.types import Endpoint
 
-__all__ = ["Answering", "kinship", "same_by_construction", "shared"]
+__all__ = ["AnsweredBy", "kinship", "same_by_construction", "shared"]
 
 
 @dataclass(frozen=True, slots=True)
-class Answering:
+class AnsweredBy:
     """How the answers of one model were obtained.
 
     Attributes:
@@ -29,14 +29,9 @@ class Answering:
 
 
 def same_by_construction(
-    needs: Mapping[str, Needs], answering: Mapping[str, Answering], metrics: Collection[str]
+    needs: Mapping[str, Needs], answering: Mapping[str, AnsweredBy], metrics: Collection[str]
 ) -> set[tuple[str, str, str]]:
-    """Return the (labeling, model, metric) whose labels are the outcome at depth 1.
-
-    A utility label is the quality of the answer from one document. With the answers' own LLM, prompt and metric the
-    answer from the top 1 is that very answer: P@1 and Success@1 are the outcome and all other measures of depth 1 a
-    function of it and the pool.
-    """
+    """Return the (labeling, model, metric) whose labels are the outcome at depth 1."""
     return {
         (labeling, model, metric)
         for labeling, need in needs.items()
@@ -48,7 +43,7 @@ def same_by_construction(
     }
 
 
-def kinship(need: Needs, how: Answering) -> str:
+def kinship(need: Needs, how: AnsweredBy) -> str:
     """Return ``same model`` or ``same family`` where any LLM that a labeling asks is that of the answers, else ""."""
     model = how.endpoint if isinstance(how.endpoint, str) else how.endpoint.model
     if any(_same(one, how.endpoint) or one.model == model != UNDECLARED for one in need.asked):
@@ -57,17 +52,19 @@ def kinship(need: Needs, how: Answering) -> str:
     return "same family" if family is not None and any(endpoint.family == family for endpoint in need.asked) else ""
 
 
-def shared(need: Needs, how: Answering | None, metric: str) -> str:
-    """Return what a labeling shares with the outcome, in words, at every depth; "" for nothing."""
-    parts = []
-    if how is not None:
-        kin = kinship(need, how)
-        parts += ["the answering model"] if kin == "same model" else []
-        parts += ["a model of the answering model's family"] if kin == "same family" else []
-        parts += ["its prompt"] if need.outcome_prompt == how.prompt else []
+def shared(need: Needs, how: AnsweredBy | None, metric: str) -> str:
+    """Return what a labeling shares with the outcome, as the rest of a sentence about it; "" for nothing."""
+    kin = kinship(need, how) if how is not None else ""
+    if kin == "same model" and need.outcome_metric == metric:
+        return "is the answering model marking itself"
+    parts = ["the answering model"] if kin == "same model" else []
+    parts += ["a model of the answering model's family"] if kin == "same family" else []
+    if parts:
+        return f"asks {parts[0]}"
+    parts = ["its prompt"] if how is not None and need.outcome_prompt == how.prompt else []
     parts += ["the metric"] if need.outcome_metric == metric else []
-    parts += ["the reference answers"] if need.references else []
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else ""
+    parts += ["the references"] if need.references else []
+    return f"shares {' and '.join(parts)} with the answers" if parts else ""
 
 
 def _same(one: Endpoint, other: Endpoint | str) -> bool:

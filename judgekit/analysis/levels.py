@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from judgekit.analysis.coefficients import COEFFICIENTS, Floats, Target, attainable_tau_b
+from judgekit.analysis.follow import MIN_TELLING, pooled_correlation
 from judgekit.analysis.inputs import Panel
 from judgekit.analysis.intervals import Margins, margins, mean_concordance_interval, within_query_interval
 from judgekit.analysis.rankings import TOP_HEAVY, over_runs, within_queries
 from judgekit.analysis.resampling import Interval, interval
-from judgekit.analysis.system_bootstrap import shrunken_draws
 from judgekit.data.tables import ALL
 
-__all__ = ["LEVELS", "METHOD", "MIN_RUNS", "TOP_HEAVY_RUNS", "Estimate", "Resamples", "estimates", "paired_draws"]
+__all__ = ["LEVELS", "METHOD", "MIN_RUNS", "POOLED", "TOP_HEAVY_RUNS", "Estimate", "Resamples", "estimates"]
 
 Ints = npt.NDArray[np.intp]
 
@@ -36,15 +36,18 @@ UNDEFINED_EVERYWHERE: Final = "no query has a score"
 _OF_THE_QUALITY: Final = ("the quality is constant", "fewer than 2 queries")
 """Reasons why a run leaves the mean over runs, for all labelings; any other undoes the mean."""
 
+POOLED: Final = "r_pooled"
+"""The coefficient that within-query comparisons have beside the four: see `judgekit.analysis.follow`."""
 _CORRELATIONS: Final = {"tau_b": "fisher-t", "rho": "fisher-t", "r": "fisher-t"}
 METHOD: Final = {
     "query": {"concordance": "newcombe-5", **_CORRELATIONS},
-    "within-query": {"concordance": "wilson-t", **_CORRELATIONS},
-    "system": dict.fromkeys((*COEFFICIENTS, *TOP_HEAVY), "shrunken-percentile"),
+    "within-query": {"concordance": "wilson-t", **_CORRELATIONS, POOLED: "fisher-t"},
+    "system": dict.fromkeys((*COEFFICIENTS, *TOP_HEAVY), ""),
 }
 """The interval method per level and coefficient, chosen by measured coverage: those of `judgekit.analysis.intervals`
-for the concordance over and within queries, else those of `judgekit.analysis.resampling`. Differences use ``t`` at the
-first two levels and the percentiles of paired shrunken draws at the last."""
+for the concordance over and within queries, else those of `judgekit.analysis.resampling`; differences use ``t``. The
+system level has none: means of few runs carry the noise of the queries, and no interval that was tried covered .93
+where runs are nearly equal."""
 
 
 @dataclass(frozen=True)
@@ -53,20 +56,15 @@ class Resamples:
 
     Attributes:
         weights: how often each query is in each resample, shape (Q, B).
-        seed: of the matrix, and of the draws of covariances at system level.
         groups: the group of each query, shape (Q,), where queries of a group are resampled together; else None.
     """
 
     weights: Floats
-    seed: int
     groups: Ints | None = None
     _targets: dict[tuple[bytes, bytes], Target] = field(default_factory=dict, repr=False, compare=False)
 
     def target(self, quality: Floats, where: npt.NDArray[np.bool_]) -> Target:
-        """Return the quality of some queries, shape (Q,), as it is and on every resample.
-
-        What was asked for last is kept: many measures are held against the same answers.
-        """
+        """Return the quality of some queries, shape (Q,), as it is and on every resample."""
         key = (quality.tobytes(), where.tobytes())
         if key not in self._targets:
             most = _KEPT // max(8 * self.weights.size, 1)
@@ -83,10 +81,6 @@ class Resamples:
     def groups_of(self, where: npt.NDArray[np.bool_] | Ints) -> Ints | None:
         """Return the groups of some queries, by a mask of shape (Q,) or by position; None where each stands alone."""
         return None if self.groups is None else self.groups[where]
-
-    def rng(self) -> np.random.Generator:
-        """Return the generator for further draws, the same at every call."""
-        return np.random.default_rng([self.seed, 1])
 
 
 @dataclass(frozen=True)
@@ -107,8 +101,7 @@ class Estimate:
         silent: query level: in which resamples the scores are constant and the quality is not, shape (B,).
         margins: query level: what the interval of the concordance is made of, by run.
         each: within-query level: each query's concordance, shape (n,), and its position, shape (n,).
-        means: system level: mean score and mean quality per run, shape (R, 2), and their deviations in the
-            resamples, shape (B, R, 2).
+        telling: within-query level: how many units the pooled correlation rests on.
     """
 
     labeling: int
@@ -124,15 +117,22 @@ class Estimate:
     silent: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(1, np.bool_), repr=False)
     margins: tuple[tuple[Margins, Ints], ...] = field(default=(), repr=False)
     each: tuple[Floats, Ints] | None = field(default=None, repr=False)
-    means: tuple[Floats, Floats] | None = field(default=None, repr=False)
+    telling: int = 0
 
     def value(self, name: str) -> float:
         """Return one of its coefficients; NaN if it is not among them."""
         return float(self.values[self.names.index(name)]) if name in self.names else float("nan")
 
+    def drawn(self, name: str) -> Floats:
+        """Return one of its coefficients on every resample, shape (B,)."""
+        return np.asarray(self.draws[self.names.index(name)])
+
     def interval(self, name: str, level: str, confidence: float, resamples: Resamples) -> Interval:
         """Return the interval of one of its coefficients."""
         index = self.names.index(name)
+        units = self.telling if name == POOLED else self.units
+        if level != "system" and units < MIN_TELLING:
+            return Interval(np.nan, np.nan, "", 0.0)
         if name == "concordance" and not self.reason and (self.margins or self.each):
             if self.each is None:
                 ends = mean_concordance_interval(self.margins, confidence, resamples.groups)
@@ -140,30 +140,17 @@ class Estimate:
                 values, where = self.each
                 ends = within_query_interval(values, confidence, resamples.groups_of(where))
             return Interval(*ends, METHOD[level][name], 0.0)
-        return interval(float(self.values[index]), self.draws[index], confidence, METHOD[level][name], self.units)
+        if level == "system":
+            return Interval(np.nan, np.nan, "", 0.0)
+        return interval(float(self.values[index]), self.draws[index], confidence, METHOD[level][name], units)
 
 
 def estimates(
     panel: Panel, level: str, resamples: Resamples, names: tuple[str, ...] = COEFFICIENTS
 ) -> Iterator[Estimate]:
-    """Return the estimates of all labelings of a panel at a level, one of `LEVELS`.
-
-    ``names`` are the first so many of `COEFFICIENTS`; at system level there are more where there are runs enough.
-    """
+    """Return the estimates of all labelings of a panel at a level, one of `LEVELS`."""
     of_level = {"query": _query_level, "within-query": _within_query_level, "system": _system_level}[level]
     return of_level(panel, resamples, names)
-
-
-def paired_draws(first: Estimate, second: Estimate, resamples: Resamples) -> Floats:
-    """Return draws of the differences between two labelings of a panel at one level, shape (C, B)."""
-    if first.means is None or second.means is None:
-        return np.asarray(first.draws - second.draws)
-    (one, moved), (other, shifted) = first.means, second.means
-    means = np.concatenate([one[:, :1], other], axis=1)
-    deviations = np.concatenate([moved[:, :, :1], shifted], axis=2)
-    draws = shrunken_draws(means, deviations, min(first.units, second.units), resamples.rng())
-    quality = draws[:, :, 2]
-    return np.asarray(over_runs(draws[:, :, 0], quality, first.names) - over_runs(draws[:, :, 1], quality, first.names))
 
 
 def _none(index: int, run: str, names: tuple[str, ...], n: int, queries: int, draws: int, why: str) -> Estimate:
@@ -180,11 +167,7 @@ def _reason(scores: Floats, quality: Floats, what: str) -> str:
 
 
 def _query_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) -> Iterator[Estimate]:
-    """Yield the coefficients over queries of each run and, with several runs, their mean over runs.
-
-    Runs whose quality is constant leave the mean for all labelings. The mean is undefined where the scores of a
-    labeling are constant on another run.
-    """
+    """Yield the coefficients over queries of each run and, with several runs, their mean over runs."""
     size = resamples.weights.shape[1]
     per_run: dict[int, list[Estimate]] = {index: [] for index in range(len(panel.labelings))}
     for row, run in enumerate(panel.runs):
@@ -211,12 +194,9 @@ def _query_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) -> 
 
 
 def _mean(found: Sequence[Estimate], where: npt.NDArray[np.bool_], resamples: Resamples) -> Estimate:
-    """Return the mean over runs, over the queries that some run has.
-
-    A run whose quality is constant, or in a resample is, has nothing to predict and leaves the mean, for all
-    labelings alike. A run on which a labeling's scores are constant stays: they say nothing there, which is a
-    concordance of .5 and a correlation of 0.
-    """
+    """Return the mean over runs, over the queries that some run has."""
+    # A run on which a labeling's scores are constant stays: they say nothing there, which is a concordance of .5 and a
+    # correlation of 0.
     first, n = found[0], int(where.sum())
     of_use = [e for e in found if e.reason not in _OF_THE_QUALITY]
     failed = next((e for e in of_use if e.reason and not e.margins), None)
@@ -239,20 +219,20 @@ def _mean(found: Sequence[Estimate], where: npt.NDArray[np.bool_], resamples: Re
 
 def _within_query_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) -> Iterator[Estimate]:
     """Yield the mean over queries, of those on which some runs differ in quality, of each query's coefficients."""
-    size = resamples.weights.shape[1]
+    size, every = resamples.weights.shape[1], (*names, POOLED)
     for index in range(len(panel.labelings)):
         where = panel.complete(index)
         total = int(where.sum())
         scores, quality = panel.scores[index][:, where], panel.quality[:, where]
         if not total:
-            yield _none(index, ALL, names, 0, 0, size, UNDEFINED_EVERYWHERE)
+            yield _none(index, ALL, every, 0, 0, size, UNDEFINED_EVERYWHERE)
             continue
         each = within_queries(scores, quality, names)
         differ = np.isfinite(each[0])
         n = int(differ.sum())
         if not n:
             why = "the quality of all runs is the same on every query"
-            yield _none(index, ALL, names, 0, total, size, why)
+            yield _none(index, ALL, every, 0, total, size, why)
             continue
         there = where.copy()
         there[where] = differ
@@ -262,9 +242,15 @@ def _within_query_level(panel: Panel, resamples: Resamples, names: tuple[str, ..
             draws = each[:, differ] @ weights / counts
         best = np.sort(scores[:, differ], axis=0), np.sort(quality[:, differ], axis=0)
         attainable = float(within_queries(*best, names)[1].mean()) if len(names) > 1 else np.nan
-        known = (each[:, differ].mean(axis=1), draws, n, total, attainable)
+        pooled = pooled_correlation(scores, quality, resamples.weights[where])
+        telling = where.copy()
+        telling[where] = pooled.telling
+        values, draws = np.append(each[:, differ].mean(axis=1), pooled.value), np.vstack([draws, pooled.draws])
         alone = each[0, differ], np.flatnonzero(there)
-        yield Estimate(index, ALL, names, *known, units=resamples.units(there), each=alone)
+        yield Estimate(
+            index, ALL, every, values, draws, n, total, attainable,
+            units=resamples.units(there), each=alone, telling=resamples.units(telling),
+        )  # fmt: skip
 
 
 def _system_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) -> Iterator[Estimate]:
@@ -279,23 +265,12 @@ def _system_level(panel: Panel, resamples: Resamples, names: tuple[str, ...]) ->
             why = "fewer than 2 runs" if n >= least else "fewer than 2 queries with all runs"
             yield _none(index, ALL, names, runs, n, size, why if n else UNDEFINED_EVERYWHERE)
             continue
-        weights = resamples.weights[where]
-        both = np.stack([panel.scores[index][:, where], panel.quality[:, where]], axis=-1)
-        means = both.mean(axis=1)
+        means = np.stack([panel.scores[index][:, where].mean(axis=1), panel.quality[:, where].mean(axis=1)], axis=-1)
         values = over_runs(means[:, 0], means[:, 1], names)
         if np.isnan(values[0]):
             why = _reason(np.round(means[:, 0], 10), np.round(means[:, 1], 10), "runs")
             yield _none(index, ALL, names, runs, n, size, why or "the means are constant")
             continue
         best = float(over_runs(np.sort(means[:, 0]), np.sort(means[:, 1]))[1])
-        if panel.means_only:
-            yield Estimate(index, ALL, names, values, np.full((len(names), size), np.nan), runs, 0, best)
-            continue
-        # A resample may hold no query that all runs have: it has no means, and no draw.
-        with np.errstate(invalid="ignore"):
-            resampled = np.einsum("qb,rqv->brv", weights, both, optimize=True) / weights.sum(axis=0)[:, None, None]
-        deviations = resampled - means
-        moved = shrunken_draws(means, deviations, resamples.units(where), resamples.rng())
-        draws = over_runs(moved[:, :, 0], moved[:, :, 1], names)
-        units = resamples.units(where)
-        yield Estimate(index, ALL, names, values, draws, runs, n, best, units=units, means=(means, deviations))
+        nothing = np.full((len(names), size), np.nan)
+        yield Estimate(index, ALL, names, values, nothing, runs, 0 if panel.means_only else n, best)

@@ -49,27 +49,13 @@ def spelled_as(text: str, names: Container[str]) -> str:
 
 
 def at_depth(measure: str, k: int | None) -> str:
-    """Return the measure cut off at k (or its name alone); one without a cutoff, or with a budget, stays itself.
-
-    >>> at_depth("nDCG@5", 10), at_depth("nDCG@5", None), at_depth("R@2000t", 10), at_depth("AP", 10)
-    ('nDCG@10', 'nDCG', 'R@2000t', 'AP')
-    """
+    """Return the measure cut off at k (or its name alone); one without a cutoff stays itself."""
     name, _, cutoff = measure.rpartition("@")
     return measure if not cutoff.isdecimal() else name if k is None else f"{name}@{k}"
 
 
 def best_measures(rows: pd.DataFrame, primary: str) -> pd.DataFrame:
-    """Return Figure 1's rule: each labeling's best measure at each k, which is chosen after looking.
-
-    Args:
-        rows: ``labeling, measure, depth, value, flags`` of one coefficient, level, run, metric and model. Cells that
-            are the outcome by construction, or whose measure is not cut off at k, stay out.
-        primary: the measure that was fixed in advance, at any k.
-
-    Returns:
-        Rows ``labeling, k, measure, value, primary, measures``: the best one with its value, that of the primary
-        measure at this k (NaN where there is none), and of how many measures it is the best.
-    """
+    """Return Figure 1's rule: each labeling's best measure at each k, which is chosen after looking."""
     out = rows["flags"].str.contains("by_construction|unmatched_depth") | rows["value"].isna()
     found = []
     for (labeling, k), part in rows[~out].groupby(["labeling", "depth"], sort=False):

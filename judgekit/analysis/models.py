@@ -88,7 +88,7 @@ def model_matrix(
     if not panels:
         raise DataError(f"the quality table has no {metric!r} at depth {depth}")
     asked = np.logical_and.reduce([panel.asked for panel in panels.values()])
-    sample = Resamples(resample_matrix(len(inputs.queries), resamples, seed), seed)
+    sample = Resamples(resample_matrix(len(inputs.queries), resamples, seed))
     run = inputs.runs[0] if len(inputs.runs) == 1 and level == "query" else ALL
     kinds = {name: (methods or {}).get(name, _kind(name)) for name in inputs.labelings}
     models = {name: (given,) if isinstance(given, str) else tuple(given) for name, given in label_models.items()}
@@ -102,7 +102,7 @@ def model_matrix(
                 key = kinds[name], together[name], answer_model
                 if key in cells:
                     raise UsageError(
-                        f"two labelings are {key[0]!r} with labels of {key[1]!r}: name them apart in methods"
+                        f"two labelings are {key[0]!r} with labels of {key[1]!r}: give them different names in methods"
                     )
                 cells[key] = found
     rows = []
@@ -114,19 +114,16 @@ def model_matrix(
     table = pd.DataFrame(rows, columns=list(_COLUMNS)).sort_values(
         ["labeling", "label_model", "answer_model"], ignore_index=True
     )
-    return ModelMatrix(table, _differences(cells, coefficient, level, confidence, sample))
+    return ModelMatrix(table, _differences(cells, coefficient, confidence))
 
 
-def _differences(
-    cells: Mapping[tuple[str, str, str], Estimate], coefficient: str, level: str, confidence: float, sample: Resamples
-) -> pd.DataFrame:
+def _differences(cells: Mapping[tuple[str, str, str], Estimate], coefficient: str, confidence: float) -> pd.DataFrame:
     rows: list[tuple[object, ...]] = []
     for one, other in combinations(sorted(cells), 2):
         same = [a == b for a, b in zip(one, other, strict=True)]
         if not same[0] or same[1] == same[2]:
             continue
-        # Two labelings of one model's answers share the draws of its quality too, as in a comparison.
-        gap = differences(cells[one], cells[other], level, confidence, sample if same[2] else None)[coefficient]
+        gap = differences(cells[one], cells[other], confidence)[coefficient]
         varying, fixed = (2, 1) if same[1] else (1, 2)
         varies = "answer_model" if same[1] else "label_model"
         rows.append((one[0], varies, one[fixed], one[varying], other[varying], gap.value, gap.low, gap.high, gap.p))

@@ -1,6 +1,6 @@
 """Modes of answering side by side: whose answers do the labels follow, on the same questions (the paper's Figure 3)?
 
-A verdict is about the answers of one mode, and the comparison looks at no others. Here each mode is looked at in the
+A decision is about the answers of one mode, and the comparison looks at no others. Here each mode is looked at in the
 same way, on the questions that have a value in all of them, so that their numbers can be held against each other.
 """
 
@@ -52,11 +52,7 @@ def _mode(quality: pd.DataFrame) -> pd.Series:
 
 
 def of_mode(quality: pd.DataFrame, mode: str | None = None) -> pd.DataFrame:
-    """Return the quality of the answers of one mode, by default that of the first row, and of those of no mode.
-
-    Raises:
-        UsageError: there is no such mode in the table.
-    """
+    """Return the quality of the answers of one mode, by default that of the first row, and of those of no mode."""
     modes = modes_of(quality)
     if mode is not None and mode not in modes:
         raise UsageError(f"the quality table: {not_among('mode', mode, modes)}")
@@ -66,14 +62,7 @@ def of_mode(quality: pd.DataFrame, mode: str | None = None) -> pd.DataFrame:
 def by_mode(
     quality: pd.DataFrame, cell: Primary, collector: Callable[[pd.DataFrame], Collector], confidence: float
 ) -> Modes | None:
-    """Compare each mode of answering as the comparison compares its own, and with that one, the mode of the cell.
-
-    The ``collector`` works out the panels of one mode's quality at the cell's metric, model and depth. None where no
-    question has a value in all modes.
-
-    Raises:
-        DataError: a column is missing.
-    """
+    """Compare each mode of answering as the comparison compares its own, and with that one, the mode of the cell."""
     modes = modes_of(quality)
     quality = QUALITY.check(quality)
     for column, value in (("metric", cell.metric), ("model", cell.model), ("depth", cell.depth)):
@@ -104,7 +93,7 @@ def _differences(found: dict[str, dict[str, Estimate]], cell: Primary, confidenc
         both = [name for name in estimates if mode != cell.mode and name in found[cell.mode]]
         for labeling in both:
             one = estimates[labeling]
-            for name, gap in differences(one, found[cell.mode][labeling], cell.level, confidence, None).items():
+            for name, gap in differences(one, found[cell.mode][labeling], confidence).items():
                 rows.append((mode, cell.mode, labeling, name, gap.value, gap.low, gap.high, gap.p, math.nan, one.n))
     table = pd.DataFrame(rows, columns=list(_DIFFERENCES))
     return table.assign(p_holm=table.groupby("coefficient")["p"].transform(holm))

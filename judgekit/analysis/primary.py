@@ -1,4 +1,4 @@
-"""The one cell that the verdict is about, fixed before anything is looked at."""
+"""The one cell that the decision is about, fixed before anything is looked at."""
 
 from __future__ import annotations
 
@@ -13,20 +13,47 @@ from judgekit.errors import UsageError, not_among
 if TYPE_CHECKING:
     from judgekit.analysis.inputs import Inputs, Panel
 
-__all__ = ["CHOOSE_RUNS", "FIND_QUESTIONS", "GUARD", "USES", "Primary", "settle"]
+__all__ = ["CHOOSE_RUNS", "FIND_QUESTIONS", "USES", "Primary", "Rules", "settle"]
 
 CHOOSE_RUNS: Final = "choose-runs"
 FIND_QUESTIONS: Final = "find-questions"
-GUARD: Final = "guard"
-"""The third use: it is answered by copies of a run that are known to be worse (`judgekit.gate.ladder`), not by a level;
-beside it stands what its runs are worth for the first two."""
 USES: Final = {CHOOSE_RUNS: "within-query", FIND_QUESTIONS: "query"}
 """What labels are wanted for, each use with the level that answers it."""
 
 
 @dataclass(frozen=True, slots=True)
+class Rules:
+    """When something is claimed.
+
+    Attributes:
+        confidence: of the intervals and of every claim; at least .5.
+        margin_points: where answers themselves are shown to win less than so many points (hundredths of the quality's
+            unit), the choice between the runs is not worth labels.
+        accept_mixed_models: whether a decision may rest on answers of several models under one name.
+
+    Raises:
+        UsageError: a value is out of its range.
+    """
+
+    confidence: float = 0.95
+    margin_points: float = 2.0
+    accept_mixed_models: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0.5 <= self.confidence < 1:
+            raise UsageError(f"confidence must be from 0.5 to below 1, not {self.confidence:g}")
+        if not self.margin_points >= 0:
+            raise UsageError(f"margin_points must be at least 0, not {self.margin_points:g}")
+
+    def of(self, several: int = 2) -> float:
+        """Return the confidence of each of several statements that hold together."""
+        # Half of the error is held back: with all of it up to .08 of the simulated claims were false.
+        return 1 - (1 - self.confidence) / max(several, 2)
+
+
+@dataclass(frozen=True, slots=True)
 class Primary:
-    """The one cell that the verdict is about.
+    """The one cell that the decision is about.
 
     Attributes:
         measure: of the labelings' scores.
@@ -47,8 +74,6 @@ class Primary:
     @property
     def level(self) -> str:
         """The level that answers the use; of one that is unknown, as a damaged file may hold, no level's name."""
-        if self.use == GUARD:
-            return USES[CHOOSE_RUNS if self.run == ALL else FIND_QUESTIONS]
         return USES.get(self.use, self.use)
 
     @property
@@ -82,20 +107,8 @@ def settle(
     use: str | None,
     depth: int | None,
 ) -> tuple[Primary, list[str]]:
-    """Return the primary cell, and sentences on choices that had to be made for the user.
-
-    What is not given (None): the first metric and model by name, the measure's cutoff or else the largest depth, nDCG
-    at the largest cutoff that answers have, or else the first measure; to choose between runs, where there are two or
-    more. ``panels`` are (measure, metric, model, depth) of all panels.
-
-    Raises:
-        UsageError: something chosen is not there, or there is one run and the use is to choose between several.
-    """
+    """Return the primary cell, and sentences on choices that had to be made for the user."""
     warnings: list[str] = []
-    if use == GUARD:
-        raise UsageError(
-            "use 'guard' degrades copies of a run, so it needs the run itself: use `judgekit run` with use = \"guard\""
-        )
     if use is not None and use not in USES:
         raise UsageError(not_among("use", use, USES))
     if use == CHOOSE_RUNS and len(inputs.runs) < 2:
@@ -109,29 +122,30 @@ def settle(
             return given
         if len(have) > 1:
             warnings.append(
-                f"No primary {what} was chosen: the verdict is about {have[0]!r}, the first of {', '.join(have)}."
+                f"No primary {what} was chosen: the decision is about {have[0]!r}, the first of {', '.join(have)}."
             )
         return have[0]
 
     if measure is not None:
         measure = choose("measure", spelled_as(measure, inputs.measures), inputs.measures)
     metric = choose("metric", metric, inputs.metrics)
-    model = choose("model", model, inputs.models)
+    rated = {b for _, a, b, _ in panels if a == metric}
+    model = choose("model", model, [name for name in inputs.models if name in rated] or inputs.models)
     fits = [(m, d) for m, a, b, d in panels if (a, b) == (metric, model) and measure in (None, m)]
     if not fits:
         raise UsageError(
-            f"the verdict cannot be about {measure or 'any measure'}: it has no quality {metric!r} of"
+            f"the decision cannot be about {measure or 'any measure'}: it has no quality {metric!r} of"
             f" {model!r} to be paired with. A measure at cutoff c needs answers from the top c."
         )
     if measure is None:
         have = list(dict.fromkeys(m for m, _ in fits))
         measure = max((m for m in have if m.startswith("nDCG")), key=lambda m: cutoff_of(m) or 0, default=have[0])
         if len(have) > 1:
-            warnings.append(f"No primary measure was chosen: the verdict is about {measure!r}.")
+            warnings.append(f"No primary measure was chosen: the decision is about {measure!r}.")
     depths = sorted({d for m, d in fits if m == measure})
     if depth is not None and depth not in depths:
         raise UsageError(
-            f"the verdict cannot be about depth {depth}: {measure} can be compared at {', '.join(map(str, depths))}"
+            f"the decision cannot be about depth {depth}: {measure} can be compared at {', '.join(map(str, depths))}"
         )
     cutoff = cutoff_of(measure)
     chosen = depth or (cutoff if cutoff in depths else depths[-1]) or depths[-1]

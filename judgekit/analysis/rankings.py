@@ -6,7 +6,7 @@ Everything is worked out for many pairs of series at once, shape (..., R): the d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Final
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from judgekit.analysis.coefficients import COEFFICIENTS, Floats
 
-__all__ = ["RBO_PERSISTENCE", "TOP_HEAVY", "gaps", "over_runs", "signs", "within_queries"]
+__all__ = ["RBO_PERSISTENCE", "TOP_HEAVY", "gaps", "over_runs", "pairs", "signs", "within_queries"]
 
 TOP_HEAVY: Final = ("tau_ap", "rbo")
 """The coefficients that join the four at system level where there are enough runs."""
@@ -24,18 +24,22 @@ _TIE: Final = 1e-11
 Signs = npt.NDArray[np.float32]
 
 
+@cache
+def pairs(size: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return the first and the second of every two things, shape (P,) each."""
+    i, j = np.triu_indices(size, 1)
+    return i, j
+
+
 def gaps(values: Floats) -> Floats:
     """Return values[i] - values[j] for every two runs, i < j: shape (R, n) becomes (R (R - 1) / 2, n)."""
-    i, j = np.triu_indices(len(values), 1)
+    i, j = pairs(len(values))
     return np.asarray(values[i] - values[j])
 
 
 def signs(values: Floats) -> Signs:
-    """Return the sign of values[i] - values[j] for all i < j: shape (..., R (R - 1) / 2).
-
-    Means that are equal but for rounding (relative 1e-11) are tied.
-    """
-    i, j = np.triu_indices(values.shape[-1], 1)
+    """Return the sign of values[i] - values[j] for all i < j: shape (..., R (R - 1) / 2)."""
+    i, j = pairs(values.shape[-1])
     apart = values[..., i] - values[..., j]
     edge = _TIE * np.abs(values).max(axis=-1, keepdims=True, initial=0)
     return np.asarray(np.subtract(apart > edge, apart < -edge, dtype=np.float32))
@@ -53,7 +57,7 @@ class _Order:
     def ends(self) -> tuple[Signs, Signs]:
         """Indicators of the first and the second run of each pair, shape (R (R - 1) / 2, R) each."""
         size = self.values.shape[-1]
-        i, j = np.triu_indices(size, 1)
+        i, j = pairs(size)
         return (i[:, None] == np.arange(size)).astype(np.float32), (j[:, None] == np.arange(size)).astype(np.float32)
 
     @cached_property
@@ -76,13 +80,7 @@ class _Order:
 
 
 def over_runs(scores: Floats, quality: Floats, names: Sequence[str] = COEFFICIENTS) -> Floats:
-    """Return the named coefficients of series over runs, shape (C, ...); NaN where a series is constant.
-
-    Args:
-        scores: shape (..., R).
-        quality: likewise.
-        names: of concordance, tau_b, rho, r, tau_ap, rbo.
-    """
+    """Return the named coefficients of series over runs, shape (C, ...); NaN where a series is constant."""
     x, y = _Order(scores), _Order(quality)
     balance = np.einsum("...p,...p->...", x.signs, y.signs).astype(np.float64)
     out: list[Floats] = []
@@ -102,16 +100,7 @@ def over_runs(scores: Floats, quality: Floats, names: Sequence[str] = COEFFICIEN
 
 
 def within_queries(scores: Floats, quality: Floats, names: Sequence[str] = COEFFICIENTS) -> Floats:
-    """Return, per query, the coefficients over runs: shape (C, Q).
-
-    NaN on a query whose quality is constant over the runs. Where only the scores are constant they say nothing:
-    concordance .5, the others 0.
-
-    Args:
-        scores: shape (R, Q).
-        quality: likewise.
-        names: the first so many of `COEFFICIENTS`.
-    """
+    """Return, per query, the coefficients over runs: shape (C, Q)."""
     out = over_runs(scores.T, quality.T, names)
     silent = np.isnan(out[0]) & signs(quality.T).any(axis=-1)
     out[:, silent] = np.array([0.5, 0, 0, 0])[: len(names), None]
@@ -126,12 +115,7 @@ def _pearson(x: Floats, y: Floats) -> Floats:
 
 
 def _tau_ap(x: _Order, y: _Order) -> Floats:
-    """Return tau_AP (Yilmaz, Aslam and Robertson, SIGIR 2008) of the order by score against that by quality.
-
-    For each run but the first, in the order by score, the share of the runs above it that are really better; a
-    swap near the top costs more. Runs with equal scores count in the mean over all their orders, pairs with equal
-    quality half.
-    """
+    """Return tau_AP (Yilmaz, Aslam and Robertson, SIGIR 2008) of the order by score against that by quality."""
     first, second = x.ends
     # Of a pair with different scores the lower run has one more above it, rightly so if that one is better too.
     rightly = (1 + x.signs * y.signs) / 2

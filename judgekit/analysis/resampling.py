@@ -25,7 +25,6 @@ __all__ = [
     "Interval",
     "interval",
     "one_thread",
-    "p_from_draws",
     "percent",
     "resample_matrix",
     "spread",
@@ -54,25 +53,14 @@ def one_thread(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def percent(confidence: float) -> str:
-    """Return a confidence in words.
-
-    >>> percent(0.95), percent(0.999)
-    ('95 %', '99.9 %')
-    """
+    """Return a confidence in words."""
     return f"{100 * confidence:.10g} %"
 
 
 def resample_matrix(queries: int, resamples: int, seed: int, groups: npt.NDArray[np.intp] | None = None) -> Floats:
-    """Return how often each query is in each bootstrap resample, shape (queries, resamples).
-
-    With ``groups``, the group of each query, whole groups are drawn.
-
-    Row i belongs to the i-th query in ascending order of id, so the result depends on the seed and the set of
-    queries only.
-
-    Raises:
-        UsageError: fewer than 100 resamples, too few for an interval.
-    """
+    """Return how often each query is in each bootstrap resample, shape (queries, resamples)."""
+    # Row i belongs to the i-th query in ascending order of id, so the result depends on the seed and the set of queries
+    # only.
     if resamples < 100:
         raise UsageError(f"resamples must be at least 100, for an interval, not {resamples}")
     if groups is not None:
@@ -117,28 +105,18 @@ def _fisher_z(values: Floats, n: int) -> Floats:
     return np.asarray(np.arctanh(np.clip(values, -edge, edge)))
 
 
-def _angle(values: Floats, n: int) -> Floats:
-    return np.asarray(np.arcsin(np.clip(2 * values - 1, -1, 1)))
-
-
-def _from_angle(angles: Floats) -> Floats:
-    return np.asarray((np.sin(np.clip(angles, -np.pi / 2, np.pi / 2)) + 1) / 2)
-
-
 _SCALES: Final[dict[str, tuple[Callable[[Floats, int], Floats], Callable[[Floats], Floats]]]] = {
     "t": (lambda values, n: values, lambda values: values),
     "fisher-t": (_fisher_z, lambda values: np.asarray(np.tanh(values))),
-    "arcsine-t": (_angle, _from_angle),
 }
-METHODS: Final = (*_SCALES, "percentile", "shrunken-percentile")
+METHODS: Final = (*_SCALES, "percentile")
 """The interval methods. The t intervals are made of the bootstrap standard error on a scale on which estimates spread
-evenly: as it is; Fisher's z for coefficients in [-1, 1], where +-1 is cut at 1 - 1/n^2; the arcsine for proportions in
-[0, 1]. Percentiles are the central quantiles of the draws, ``shrunken`` those of `judgekit.analysis.system_bootstrap`.
-All are widened to hold the value."""
+evenly: as it is; Fisher's z for coefficients in [-1, 1], where +-1 is cut at 1 - 1/n^2. Percentiles are the central
+quantiles of the draws. All are widened to hold the value."""
 
 
 def _ends(value: float, draws: Floats, level: float, method: str, n: int) -> Sequence[float]:
-    if method.endswith("percentile"):
+    if method == "percentile":
         return list(np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]))
     to, back = _SCALES[method]
     moved = to(np.append(draws, value), n)
@@ -154,10 +132,3 @@ def interval(value: float, draws: Floats, level: float, method: str, n: int) -> 
         return Interval(np.nan, np.nan, "", undefined)
     low, high = _ends(value, defined, level, method, n)
     return Interval(min(float(low), value), max(float(high), value), method, undefined)
-
-
-def p_from_draws(draws: Floats) -> float:
-    """Return the two-sided p-value of no difference from draws of a difference; draws of exactly 0 speak for it."""
-    below, above = float(np.mean(draws <= 0)), float(np.mean(draws >= 0))
-    floor = 1 / (len(draws) + 1)
-    return min(1.0, 2 * max(min(below, above), floor))

@@ -19,7 +19,7 @@ from judgekit.answers.text import comparable
 from judgekit.data.documents import BYTES_PER_TOKEN, Doc, Fields, Unit, estimate_tokens, render
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.plugins import Context, option, read_options
+from judgekit.kinds import Context, option, read_options
 from judgekit.reading.asker import Asker, merge_waves, next_wave
 from judgekit.reading.prompts import Output, Prompt, find_prompt, load_prompt, neutral
 from judgekit.spec import Spec, Value
@@ -97,12 +97,12 @@ class Answerer:
     def __post_init__(self) -> None:
         prompt = self.prompt
         if prompt.kind != "answer" or "passages" not in prompt.placeholders:
-            raise UsageError(f"the prompt {prompt.name!r} does not answer from passages, as answering needs")
+            raise UsageError(f"the prompt {prompt.name!r} must answer from passages")
         closed, merge = self._closed.prompt, self._merger.prompt if self._merger else None
         if closed.kind != "answer" or "passages" in closed.placeholders:
             raise UsageError(f"the prompt {closed.name!r} is not a closed-book prompt: it shows passages")
         if merge is not None and merge.kind != "merge":
-            raise UsageError(f"the prompt {merge.name!r} does not merge answers, it is of kind {merge.kind}")
+            raise UsageError(f"the prompt {merge.name!r} does not merge answers (kind: {merge.kind})")
         for other in (closed, *([merge] if merge else [])):
             if other.output.type != prompt.output.type:
                 raise UsageError(
@@ -194,7 +194,7 @@ class Answerer:
 
     @staticmethod
     def _read(outcome: Outcome, asker: Asker) -> Answer:
-        return read_answer(outcome, asker.prompt.output, asker.endpoint.complete)
+        return read_answer(outcome, asker.prompt.output, asker.endpoint.complete, asker.endpoint.thinks)
 
     def _answers(self, replies: Sequence[Outcome], askers: Sequence[Asker]) -> tuple[list[Answer], Sequence[Outcome]]:
         """Return the answer from each document, and the replies that follow those: what came of merging."""
@@ -260,23 +260,13 @@ def _candidates(answers: Sequence[Answer]) -> list[str]:
 def make_answerer(
     endpoint: Endpoint, prompt: str, context: Context, options: Mapping[str, Value] | None = None
 ) -> Answerer:
-    """Build an answerer from the name (or path) of its prompt and its options.
-
-    Args:
-        endpoint: the downstream LLM.
-        prompt: a shipped prompt's name or the path of a user's own.
-        context: says how documents are rendered, and resolves paths.
-        options: ``order``, ``seed``, ``context_tokens``, ``mode``, ``closed_prompt`` and ``merge_prompt``.
-
-    Raises:
-        UsageError: an option is unknown or makes no sense.
-    """
+    """Build an answerer from the name (or path) of its prompt and its options."""
     given = Options(**read_options(Options, Spec("answers", tuple((options or {}).items()))))
     if endpoint.application:
         odd = [name for name in ("mode", "closed_prompt", "merge_prompt") if name in (options or {})]
         if odd or prompt != DEFAULT_PROMPT:
             what = odd[0] if odd else f"the prompt {prompt!r}"
-            raise UsageError(f"endpoint {endpoint.name!r} is an application, which takes no prompt: leave out {what}")
+            raise UsageError(f"endpoint {endpoint.name!r} is an application and takes no prompt: leave out {what}")
         return Application(endpoint, fields=context.fields, options=given)
     closed, merge = (
         find_prompt(name, context.path, context.prompts) if name else None
@@ -296,11 +286,9 @@ class Fitted:
 
 
 def fit(docs: Sequence[Doc], fields: Fields, tokens: int | None) -> Fitted:
-    """Return the documents that fit into ``tokens``, best first; None means no limit.
-
-    The first one that does not fit is shortened at a word's end, or dropped if next to nothing of it would be
-    left; all documents behind it are dropped. So a better-ranked document never makes way for a worse one.
-    """
+    """Return the documents that fit into ``tokens``, best first; None means no limit."""
+    # The first one that does not fit is shortened at a word's end, or dropped if next to nothing of it would be left;
+    # all documents behind it are dropped.
     if tokens is None:
         return Fitted(tuple(docs))
     sizes = [estimate_tokens(render(doc, fields)) for doc in docs]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+import numpy as np
 import pandas as pd
 
 from judgekit.answers.quality import Answered
@@ -14,13 +16,16 @@ from judgekit.answers.reading import Answer, stated
 from judgekit.answers.text import trimmed
 from judgekit.data.documents import Queries
 from judgekit.data.files import read_table
+from judgekit.data.runs import Run
 from judgekit.data.tables import ANSWERS, QUALITY, RATINGS, UNDECLARED, Status, Table
 from judgekit.errors import DataError
 from judgekit.wire.reasoning import without_reasoning
 
-__all__ = ["Imported", "completed", "named", "read_answers", "read_ratings"]
+__all__ = ["UNCHECKED", "Imported", "check_contexts", "completed", "named", "read_answers", "read_ratings"]
 
 _METRIC: Final = "rating"
+UNCHECKED: Final = "not checked"
+"""What stands in the column ``contexts`` of a quality table whose answers do not say what they were made from."""
 
 
 @dataclass(frozen=True)
@@ -31,16 +36,19 @@ class Imported:
         model: who answered, `UNDECLARED` where nobody said.
         found: the answers, each with the (run, depth) that it was given for; None where the table does not say.
         mode: of answering, "" where the table does not say.
+        contexts: the ids of the documents that an answer was made from, by (run, depth, query); None where the table
+            does not say.
     """
 
     model: str
     found: Mapping[Answered, Sequence[tuple[Any, Any]]]
     mode: str = ""
+    contexts: Mapping[tuple[Any, Any, str], tuple[str, ...]] | None = None
     endpoint: ClassVar[None] = None
 
 
 def read_answers(
-    source: str | Path | pd.DataFrame,
+    source: str | Path | pd.DataFrame | list[tuple[Path, str | None]],
     queries: Queries,
     *,
     runs: Collection[str] = (),
@@ -48,30 +56,55 @@ def read_answers(
     answered_by: str | None = None,
     limited: bool = False,
 ) -> list[Imported]:
-    """Read what an application answered, by model and mode of answering.
+    """Read what an application answered, by model and mode, of a table or of files, each with the run that it is."""
+    sources = source if isinstance(source, list) else [(source, None)]
+    tables = [_answers(one, run, queries, runs, depths, answered_by, limited=limited) for one, run in sources]
+    for column in ("mode", "context"):
+        lacking = [path for (path, _), table in zip(sources, tables, strict=True) if column not in table.columns]
+        if 0 < len(lacking) < len(tables):
+            raise DataError(f"lacks column {column!r}, which others of the files have", str(lacking[0]))
+    table = pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
+    whose = [column for column in ("model", "mode") if column in table.columns]
+    if len(tables) > 1:
+        places = [column for column in ("run", "depth") if column in table.columns]
+        _check_unique(table, [*whose, *places, "query_id"], "answers", None)
+    made = []
+    for (model, *mode), rows in table.sort_values("model", kind="stable").groupby(whose, sort=False):
+        found: dict[Answered, list[tuple[Any, Any]]] = {}
+        answers: dict[tuple[Any, Any], dict[str, str]] = {}
+        for row in rows.to_dict("records"):
+            answers.setdefault((row.get("run"), row.get("depth")), {})[row["query_id"]] = row["answer"]
+        contexts = None
+        if "context" in rows.columns:
+            keys = [(row.get("run"), row.get("depth"), row["query_id"]) for row in rows.to_dict("records")]
+            contexts = dict(zip(keys, map(_ids, rows["context"]), strict=True))
+        for asked, texts in answers.items():
+            for query_id, query in queries.items():
+                found.setdefault(Answered(query, _answer(texts.get(query_id))), []).append(asked)
+        made.append(Imported(str(model), found, "".join(map(str, mode)), contexts))
+    return made
 
-    As with answers of our own, reasoning and leaked end tokens are left out of what it says. An empty answer is
-    missing, and so is that to a query which the table leaves out.
 
-    Args:
-        source: CSV, TSV, JSON lines or Parquet, or a DataFrame, with ``query_id, answer`` and, where there are several,
-            ``run, depth, model, mode``.
-        queries: the queries.
-        runs: the runs that there are, if they are known: any other is an error, and the only one need not be named.
-        depths: likewise the numbers of documents.
-        answered_by: the model that answered, where the table does not say.
-        limited: whether the queries are only some, so that answers to others are left out.
-
-    Raises:
-        DataError: it is not such a table, or is about an unknown query, run or depth.
-    """
+def _answers(
+    source: str | Path | pd.DataFrame,
+    run: str | None,
+    queries: Queries,
+    runs: Collection[str],
+    depths: Collection[int],
+    answered_by: str | None,
+    *,
+    limited: bool,
+) -> pd.DataFrame:
+    """Return a table of answers to the queries, of a run where its rows do not say which."""
     path = None if isinstance(source, pd.DataFrame) else source
     table = ANSWERS.check(source) if isinstance(source, pd.DataFrame) else read_table(ANSWERS, source)
     if table.empty:
         raise DataError("holds no answers", path)
     if answered_by is not None and "model" in table.columns and set(table["model"]) - {"", answered_by}:
-        reason = f"has a column 'model' that differs from answered_by = {answered_by!r}: leave one of them out"
+        reason = f"has a column 'model' that differs from answered_by = {answered_by!r}: leave out one of them"
         raise DataError(reason, path)
+    if run is not None and "run" not in table.columns:
+        table = table.assign(run=run)
     table = _placed(_filled(table, "model", answered_by or UNDECLARED), runs, depths, ANSWERS, path)
     whose = [column for column in ("model", "mode") if column in table.columns]
     places = whose + [column for column in ("run", "depth") if column in table.columns]
@@ -80,39 +113,45 @@ def read_answers(
     unknown = ~table["query_id"].isin(list(queries))
     if unknown.any() and not (limited and not unknown.all()):
         raise DataError(f"query {table['query_id'][unknown].iloc[0]!r} is not among the queries", path)
-    made = []
-    for (model, *mode), rows in table[~unknown].sort_values("model", kind="stable").groupby(whose, sort=False):
-        found: dict[Answered, list[tuple[Any, Any]]] = {}
-        answers: dict[tuple[Any, Any], dict[str, str]] = {}
-        for row in rows.to_dict("records"):
-            answers.setdefault((row.get("run"), row.get("depth")), {})[row["query_id"]] = row["answer"]
-        for asked, texts in answers.items():
-            for query_id, query in queries.items():
-                found.setdefault(Answered(query, _answer(texts.get(query_id))), []).append(asked)
-        made.append(Imported(str(model), found, *map(str, mode)))
-    return made
+    return table[~unknown]
+
+
+def _ids(cell: object) -> tuple[str, ...]:
+    """Return the ids of documents that a cell holds: a list, one in JSON, or ids with blanks between."""
+    if isinstance(cell, str):
+        try:
+            cell = json.loads(cell) if cell.startswith("[") else cell.split()
+        except ValueError:
+            raise DataError(f"must hold a list of document ids in column 'context': {cell[:60]!r}") from None
+    return tuple(map(str, cell)) if isinstance(cell, list | tuple | np.ndarray) else ()
+
+
+def check_contexts(imported: Imported, runs: Mapping[str, Run]) -> None:
+    """Hold what answers were made from against the top of their runs, in any order."""
+    odd = [
+        (run, depth, query_id, given)
+        for (run, depth, query_id), given in (imported.contexts or {}).items()
+        if run in runs and depth and set(given) != set(runs[run].top(query_id, int(depth)))
+    ]
+    if odd:
+        run, depth, query_id, given = odd[0]
+        top = ", ".join(runs[run].top(query_id, int(depth)))
+        raise DataError(
+            f"{len(odd):,} imported answers were made from other documents than their run's top: that to query"
+            f" {query_id!r} from {', '.join(given) or 'none'}, and the top {depth} of run {run!r} is {top or 'empty'}."
+            " Give the runs that your application answered from"
+        )
 
 
 def _answer(raw: str | None) -> Answer:
     if raw is None:
-        return Answer("", Status.UNASKED, reason="the imported answers leave this query out")
+        return Answer("", Status.UNASKED, reason="the imported answers lack this query")
     text = trimmed(without_reasoning(raw))
     return stated(text, raw) if text else Answer("", Status.FAILED, raw, "the imported answer is empty")
 
 
 def read_ratings(path: str | Path, metric: str = _METRIC, model: str = UNDECLARED) -> pd.DataFrame:
-    """Read how good the answers were in the eyes of people or of another tool, as a quality table.
-
-    Args:
-        path: CSV, TSV, JSON lines or Parquet with the columns ``query_id, value``. A value is a number, or a word such
-            as ``up``, ``down``, ``yes``, ``no``, ``good``, ``bad``; an empty one is missing. ``run``, ``depth``,
-            ``metric``, ``model``, ``mode`` and ``answer`` may be there too, see `completed`.
-        metric: the metric's name where the file has none.
-        model: who answered, where the file does not say.
-
-    Raises:
-        DataError: a column is missing or a value makes no sense; with file and line.
-    """
+    """Read how good the answers were in the eyes of people or of another tool, as a quality table."""
     table = named(read_table(RATINGS, path), metric, model)
     if "status" not in table.columns:
         unrated = table["value"].isna()
@@ -135,16 +174,7 @@ def _filled(table: pd.DataFrame, column: str, name: str) -> pd.DataFrame:
 
 
 def completed(table: pd.DataFrame, runs: Collection[str], depths: Collection[int]) -> pd.DataFrame:
-    """Return a table of ratings with all columns of a quality table: what it does not say is the only thing it can be.
-
-    Args:
-        table: columns of `RATINGS`.
-        runs: the runs that there are.
-        depths: the numbers of documents that an answer may be from.
-
-    Raises:
-        DataError: it does not say of which run or from how many documents the answers are, and there are several.
-    """
+    """Return a table of ratings with all columns of a quality table."""
     return QUALITY.check(_placed(named(RATINGS.check(table)), runs, depths, QUALITY))
 
 
@@ -155,17 +185,14 @@ def _placed(
     kind: Table,
     path: str | Path | None = None,
 ) -> pd.DataFrame:
-    """Return a table with the run and the depth that its rows are about: what it does not say is the only one.
-
-    Of answers, runs and depths that are not known are not asked for, and those that it names must be known.
-    """
+    """Return a table with the run and the depth of each row; a missing column means the only run or depth."""
     for column, known, what in (("run", runs, "runs"), ("depth", depths, "depths")):
         if kind is ANSWERS and not known:
             continue
         have = ", ".join(map(str, sorted(known, key=str))) or "none"
         if column not in table.columns:
             if len(known) != 1:
-                told = f"and the {what} are {have}: say which each row is about"
+                told = f"and the {what} are {have}: name one in each row"
                 raise DataError(f"the {kind.name} table lacks column {column!r}, {told}", path)
             table = table.assign(**dict[str, Any]({column: next(iter(known))}))
         odd = ~table[column].isin([*known, 0] if column == "depth" else list(known))
@@ -178,7 +205,7 @@ def _placed(
 
 def _check_unique(table: pd.DataFrame, keys: list[str], what: str, path: str | Path | None) -> None:
     if "depth" in keys and (table["depth"] < 0).any():
-        raise DataError(f"depth is a number of documents from 0 up, not {table['depth'].min()}", path)
+        raise DataError(f"depth must be a number of documents, at least 0, not {table['depth'].min()}", path)
     twice = table.duplicated(keys)
     if twice.any():
         told = ", ".join(f"{key} {table.loc[twice, key].iloc[0]!s}" for key in keys)

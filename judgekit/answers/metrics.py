@@ -21,7 +21,7 @@ from judgekit.data.documents import Query
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.plugins import option
+from judgekit.kinds import option
 from judgekit.reading.asker import Asker, merge_waves, next_wave
 from judgekit.reading.prompts import find_prompt, neutral
 from judgekit.reading.verdict import Unread
@@ -260,23 +260,19 @@ class _ByLLM(AnswerMetric, ABC):
         known = self.known(unit)
         if known:
             return known
-        verdict = self._asker.read(merge_waves(replies, [self._asker])[0][0])
-        if isinstance(verdict, Unread):
-            return Score(None, verdict.status, verdict.reason)
-        relevance = self._asker.prompt.output.relevance
-        low, high = min(relevance.values()), max(relevance.values())
-        return Score((relevance[verdict.value] - low) / (high - low))
+        label = self._asker.label(merge_waves(replies, [self._asker])[0][0], lambda: self._values(unit))
+        if isinstance(label, Unread):
+            return Score(None, label.status, label.reason)
+        relevance = self._asker.prompt.output.relevance.values()
+        low, high = min(relevance), max(relevance)
+        return Score((label - low) / (high - low))
 
     @abstractmethod
     def known(self, unit: Answered) -> Score | None:
         """Return the quality where the LLM does not have to be asked."""
 
     def score(self, answer: Answer, query: Query) -> Score:
-        """Refuse: this metric asks an LLM.
-
-        Raises:
-            UsageError: always.
-        """
+        """Refuse: this metric asks an LLM."""
         raise UsageError(f"{self.name} asks an LLM: resolve its requests and read the replies")
 
 
@@ -294,8 +290,8 @@ class Correctness(_ByLLM):
     Costs: 1 request per answer, 1 more where a reply cannot be read; none for abstentions
 
     Attributes:
-        endpoint_name: which LLM; left out where there is one
-        prompt: a correctness prompt (correctness) or the path of your own
+        endpoint_name: endpoint name; optional if only one is defined
+        prompt: a correctness prompt (correctness), or the path of your own
     """
 
     kind = "correct"
@@ -326,8 +322,8 @@ class Grounded(_ByLLM):
     Costs: 1 request per answer and list of documents, 1 more where a reply cannot be read; none for abstentions
 
     Attributes:
-        endpoint_name: which LLM; left out where there is one
-        prompt: a grounded prompt (grounded) or the path of your own
+        endpoint_name: endpoint name; optional if only one is defined
+        prompt: a grounded prompt (grounded), or the path of your own
     """
 
     kind = "grounded"

@@ -2,7 +2,7 @@
 
 A metric gives an answer a value on its declared scale, or says why there is none. Most compare its text with the
 query's references and need nothing more; one that asks an LLM is a program as well (`AnswerMetric.requests`), over
-units that hold the query and the answer. Judgekit's own are in `judgekit.answers.metrics`; see `judgekit.plugins` for
+units that hold the query and the answer. Judgekit's own are in `judgekit.answers.metrics`; see `judgekit.kinds` for
 where others are found.
 """
 
@@ -17,7 +17,7 @@ from judgekit.data.documents import Doc, Query
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.plugins import Context, Plugin, Registry
+from judgekit.kinds import Context, Kinds, Spelled
 from judgekit.spec import Spec, user_code
 from judgekit.wire.types import Endpoint, Outcome, Request
 
@@ -45,7 +45,7 @@ class Score(NamedTuple):
 
 
 @dataclass(frozen=True)
-class AnswerMetric(Plugin):
+class AnswerMetric(Spelled):
     """Base of all answer metrics: a frozen dataclass whose fields are the options of its spelling.
 
     A metric has a ``kind``, the name in its spelling, a ``scale``, ``binary`` or ``unit``, and compares::
@@ -75,7 +75,7 @@ class AnswerMetric(Plugin):
     @property
     def scale(self) -> Scale:
         """``binary`` or ``unit``; a class may give it as a text."""
-        raise UsageError(f'{type(self).__name__} does not say on which scale its values are, such as scale = "unit"')
+        raise UsageError(f'{type(self).__name__} declares no scale for its values; add e.g. scale = "unit"')
 
     @property
     def endpoint(self) -> Endpoint | None:
@@ -102,7 +102,7 @@ class AnswerMetric(Plugin):
         """Return the quality without any LLM: abstentions are compared like any answer, missing answers have none."""
         references = tuple(filter(self.leaves, query.answers))
         if query.answers and not references:
-            reason = f"nothing of the reference answers of query {query.query_id!r} is left to compare"
+            reason = f"the reference answers of query {query.query_id!r} have no text left to compare"
             return Score(None, Status.NOT_APPLICABLE, reason)
         missing = unscored(answer, query)
         if missing:
@@ -122,7 +122,7 @@ class AnswerMetric(Plugin):
 
     def compare(self, text: str, references: Sequence[str]) -> float:
         """Return how good ``text`` is beside the best of the references, which are at least one; on the scale."""
-        raise UsageError(f"{type(self).__name__} rates nothing: it needs compare(self, text, references) or score")
+        raise UsageError(f"{type(self).__name__} rates nothing: define compare(self, text, references) or score")
 
 
 def unscored(answer: Answer, query: Query) -> Score | None:
@@ -134,18 +134,10 @@ def unscored(answer: Answer, query: Query) -> Score | None:
     return None
 
 
-METRICS = Registry(AnswerMetric, "answer metric", "judgekit.answer_metrics", "judgekit.answers.metrics")
+METRICS = Kinds(AnswerMetric, "answer metric", "judgekit.answer_metrics", "judgekit.answers.metrics")
 catalog = METRICS.catalog
 
 
 def metric(spec: AnswerMetric | Spec | str, context: Context | None = None) -> AnswerMetric:
-    """Build the answer metric of a spelling such as ``em``, ``rouge-l`` or ``correct(endpoint=judge)``.
-
-    Args:
-        spec: the spelling, which may begin with a user's file, or an instance.
-        context: where a metric that asks an LLM finds it.
-
-    Raises:
-        ConfigError, UsageError: there is no such metric, or an option is not one of its own.
-    """
+    """Build the answer metric of a spelling such as ``em``, ``rouge-l`` or ``correct(endpoint=judge)``."""
     return METRICS.build(spec, context)

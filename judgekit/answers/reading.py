@@ -80,13 +80,8 @@ class Answer:
     cut_tokens: int = 0
 
 
-def read_answer(outcome: Outcome, output: Output, complete: Collection[str] = ()) -> Answer:
-    """Read the answer out of what became of a request.
-
-    Reasoning in ``<think>`` tags and invisible characters at the ends are left out. A short answer is read by
-    `short_answer`, a class answer is the class that the reply is, or the prompt's own abstention. ``complete`` are the
-    endpoint's own words for a complete reply.
-    """
+def read_answer(outcome: Outcome, output: Output, complete: Collection[str] = (), thinks: bool = False) -> Answer:
+    """Read the answer out of what became of a request."""
     if isinstance(outcome, Failure):
         return Answer("", outcome.status, "", outcome.reason)
     raw = outcome.text
@@ -99,10 +94,10 @@ def read_answer(outcome: Outcome, output: Output, complete: Collection[str] = ()
     if not text:
         return Answer("", Status.UNPARSED, raw, "the reply is empty" + (" but for reasoning" if raw.strip() else ""))
     if output.type == "class":
-        return _class_answer(raw, output)
+        return _class_answer(raw, output, thinks)
     answer = trimmed(short_answer(text)) if output.type == "short" else text
     if not answer:
-        return Answer("", Status.UNPARSED, raw, "the reply announces an answer and gives none")
+        return Answer("", Status.UNPARSED, raw, "the reply announces an answer but gives none")
     return stated(answer, raw, output.abstain)
 
 
@@ -111,20 +106,19 @@ def stated(text: str, raw: str, abstain: str = "unknown") -> Answer:
     return Answer(text, Status.OK, raw, "", abstains(text, abstain), seems_to_abstain(text, abstain))
 
 
-def _class_answer(raw: str, output: Output) -> Answer:
+def _class_answer(raw: str, output: Output, thinks: bool) -> Answer:
     """Return the class that a reply is; the prompt's own abstention is one of them."""
-    verdict = read(raw, output.form)
+    verdict = read(raw, output.form, thinks)
     if isinstance(verdict, Unread):
         return Answer("", verdict.status, raw, verdict.reason)
+    if verdict.words:
+        return Answer("", Status.UNPARSED, raw, f"the reply is more than a class: {verdict.words[:80]!r}")
     said = (*output.classes, output.abstain)[verdict.value]
     return Answer(said, Status.OK, raw, "", abstained=said == output.abstain)
 
 
 def abstains(text: str, phrase: str = "unknown") -> bool:
-    """Whether an answer is an abstention: ``phrase``, or one of a few that mean the same, and nothing else.
-
-    Case, apostrophes, punctuation, quotes and markup at its ends do not matter, nor does ``Answer:`` before it.
-    """
+    """Whether an answer is an abstention: ``phrase``, or one of a few that mean the same, and nothing else."""
     said, own = _folded(text), _folded(phrase)
     if not own:  # a phrase made of signs, such as ?
         return trimmed(text) == trimmed(phrase) != ""

@@ -66,11 +66,7 @@ _PAIRS: Final = (
 
 
 def short_answer(text: str) -> str:
-    """Return the answer that a reply to a short-answer prompt states; "" if it only announces one.
-
-    The last ``Answer:`` counts, else the last ``The answer is``; without either, the whole reply up to where it
-    begins to explain itself.
-    """
+    """Return the answer that a reply to a short-answer prompt states; "" if it only announces one."""
     text = _own_turn(_unwrapped(text))
     tagged = [m["rest"] for m in _TAG.finditer(text)] or [m["text"] or m["rest"] for m in _BOXED.finditer(text)]
     if tagged:

@@ -107,11 +107,7 @@ def is_foreign(text: str) -> bool:
 
 
 def fold(text: str) -> str:
-    """Return ``text`` with one form of what other scripts write in several; a text in Latin script is left alone.
-
-    >>> fold("３７７６ ﾄｳｷｮｳ ٣٧")
-    '3776 トウキョウ 37'
-    """
+    """Return ``text`` with one form of what other scripts write in several; a text in Latin script is left alone."""
     if not _holds_more(text, _LATIN_BYTES):
         return text
     return _STRETCH.sub(lambda stretch: _ONE.sub(_one, stretch[0]), unicodedata.normalize("NFC", text))
@@ -129,18 +125,7 @@ def _one(match: regex.Match[str]) -> str:
 
 
 def apart(text: str, *, whole: bool = False) -> str:
-    """Return ``text`` with spaces around what is a word by itself without them.
-
-    Characters of scripts without spaces stand alone, the particles of Korean apart from their noun. A match by such
-    characters knows no words: 京都 is found in 東京都.
-
-    Args:
-        text: a folded text.
-        whole: keep a run of Katakana together, as Unicode's word boundaries do: インド is not in インドネシア.
-
-    >>> apart("東京のGDP"), apart("서울에서는")
-    (' 東  京  の GDP', ' 서울  에 서 는 ')
-    """
+    """Return ``text`` with spaces around what is a word by itself without them."""
     return _WORDS[whole].sub(_apart, text) if _holds_more(text, _SPACED_BYTES) else text
 
 
@@ -153,12 +138,7 @@ def _apart(match: regex.Match[str]) -> str:
 
 
 def inflected(language: str, texts: tuple[str, ...]) -> str:
-    """Return which language may write the words of an answer in another form; "" if none is known to.
-
-    Args:
-        language: a code such as ``fi`` or ``pt-BR``; "" if it was not named.
-        texts: the answers, whose script tells where no language was named.
-    """
+    """Return which language may write the words of an answer in another form; "" if none is known to."""
     if language:
         code = re.split("[-_]", language.strip().casefold())[0]
         return "" if code in _UNCHANGED else f"the language {language!r}"
@@ -166,19 +146,7 @@ def inflected(language: str, texts: tuple[str, ...]) -> str:
 
 
 def normalize(text: str, *, whole: bool = False) -> str:
-    """Return ``text`` in lower case, without ASCII punctuation, then without English articles, white space single.
-
-    That is SQuAD's rule, and all there is to it where the text is in Latin script, but for letters that Unicode calls
-    the same (NFC, case-folding). In other scripts all punctuation goes, and `fold` says what is
-    the same, `apart` what is a word; where a script has no spaces, a number keeps its sign.
-
-    Args:
-        text: any text.
-        whole: keep runs of Katakana together, for looking one text up in another.
-
-    >>> normalize("The  U.S. Navy's"), normalize("「東京」。")
-    ('us navys', '東 京')
-    """
+    """Return ``text`` in lower case, without ASCII punctuation, then without English articles, white space single."""
     if text.isascii():
         return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
     text = unicodedata.normalize("NFC", fold(text).casefold())
@@ -191,11 +159,7 @@ def normalize(text: str, *, whole: bool = False) -> str:
 
 
 def comparable(text: str) -> str:
-    """Return the text by which two answers are the same: normalised, or all but as it is where that leaves nothing.
-
-    >>> comparable("The cat."), comparable("(A)"), comparable("-")
-    ('cat', 'a', '-')
-    """
+    """Return the text by which two answers are the same: normalised, or all but as it is where that leaves nothing."""
     said = normalize(text)
     if said:
         return said

@@ -16,7 +16,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     raised on purpose becomes a sentence.
     """
     from judgekit.cli.app import app_for
-    from judgekit.data.outputs import noting_reads
+    from judgekit.data.outputs import clean
+    from judgekit.data.streams import noting_reads
     from judgekit.errors import JudgekitError
 
     args = list(sys.argv[1:] if argv is None else argv)
@@ -24,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         with noting_reads():
             app_for(args)(args=args, prog_name="judgekit")
     except JudgekitError as error:
-        sys.stderr.write(f"judgekit: {error}\n")
+        sys.stderr.write(f"judgekit: {clean(str(error))}\n")
         sys.exit(error.exit_code)
     except SystemExit as left:
         if left.code == 130:

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Final
 
 import typer
 
 from judgekit import __version__
-from judgekit.cli import audit, chunks, convert, flow, guard, info, serve, stages, store
-from judgekit.cli.annotate import annotate
-from judgekit.cli.common import group
-from judgekit.cli.options import expanded
+from judgekit.cli import convert, flow, info, init, stages, store
+from judgekit.cli.annotate import annotate, build
+from judgekit.console.options import expanded
+from judgekit.console.printing import group
+from judgekit.registry import register
 
 __all__ = ["app_for"]
 
-ABOUT: Final = "Choose how to label retrieval results: which labeling's metrics predict the quality of the answers?"
-COMMANDS: Final = (
-    *(flow.demo, flow.run),
-    *(stages.label, stages.answer, stages.traces, stages.score, stages.compare, stages.agree),
-    *(guard.guard, flow.report, audit.audit, audit.card, chunks.chunks, chunks.carry, convert.convert),
-    *(info.measures, info.labelers, info.answer_metrics, info.check_endpoint, serve.serve),
+ABOUT: Final = (
+    "Choose how to label retrieval results: find the labels whose metrics predict the quality of the answers."
 )
-GROUPS: Final = {"annotate": annotate, "prompts": info.prompts, "cache": store.cache, "batch": store.batch}
+COMMANDS: Final[dict[str, tuple[Callable[..., None] | typer.Typer, ...]]] = {
+    "Journey": (flow.demo, init.init, flow.plan, flow.run, flow.report, annotate, build),
+    "Stages": (stages.label, stages.answer, stages.score, stages.compare, stages.agree),
+    "Plug-ins": (),
+    "Tools": (info.check_endpoint, info.list_, convert.convert, store.cache),
+}
+"""The commands, and groups of commands, under the headings of the help; those of plug-ins come from the register."""
 
 
 def _version(wanted: bool) -> None:
@@ -41,14 +44,20 @@ def _root(
 
 def app_for(args: Sequence[str] = ()) -> typer.Typer:
     """Return the commands that a command line may mean: only the one that it begins with, whose making takes time."""
-    named = {command.__name__.replace("_", "-"): command for command in COMMANDS}
+    named = {_name(one): (one, heading) for heading, commands in COMMANDS.items() for one in commands}
     app = group(ABOUT, name="judgekit", pretty_exceptions_enable=False)
     app.callback(help=ABOUT)(_root)
-    chosen = set(args[:1]) & {*named, *GROUPS} or {*named, *GROUPS}
-    for name, command in named.items():
-        if name in chosen:
-            app.command(name)(expanded(command))
-    for name, commands in GROUPS.items():
-        if name in chosen:
-            app.add_typer(commands, name=name)
+    if not set(args[:1]) & {*named}:
+        named = {name: (one, "Plug-ins") for name, one in register.load().commands.items()} | named
+        named = dict(sorted(named.items(), key=lambda item: [*COMMANDS].index(item[1][1])))
+    for name in set(args[:1]) & {*named} or named:
+        one, heading = named[name]
+        if isinstance(one, typer.Typer):
+            app.add_typer(one, name=name, rich_help_panel=heading)
+        else:
+            app.command(name, rich_help_panel=heading)(expanded(one))
     return app
+
+
+def _name(one: Callable[..., None] | typer.Typer) -> str:
+    return str(one.info.name) if isinstance(one, typer.Typer) else one.__name__.rstrip("_").replace("_", "-")

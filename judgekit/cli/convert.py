@@ -1,4 +1,4 @@
-"""``convert``: any form of data as any other."""
+"""``convert``: a run or qrels of any form as a TREC file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from judgekit.cli.common import console
+from judgekit.console.printing import console, note
 from judgekit.errors import UsageError
 
 __all__ = ["convert"]
@@ -15,25 +15,21 @@ __all__ = ["convert"]
 
 def convert(
     source: Annotated[str, typer.Argument(metavar="[FORM:]IN", help="File to read; - is standard input.")],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; its ending says the form.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="TREC file to write.")],
     kind: Annotated[
-        str | None, typer.Option(help="queries, docs, run, qrels, answers or scores, where the file may hold several.")
-    ] = None,
-    format_in: Annotated[
-        str, typer.Option("--format-in", metavar="FORM", help="Form of IN, e.g. 'jsonl(id=qid,text=question)'.")
-    ] = "auto",
-    format_out: Annotated[
-        str | None, typer.Option("--format-out", metavar="FORM", help="Form of OUT, e.g. trec, beir, msmarco or dpr.")
+        str | None, typer.Option(help="run or qrels (default: by the ending of OUT: .run, .trec or .qrels).")
     ] = None,
     min_grade: Annotated[
-        float | None, typer.Option(help="Write 1 for labels of at least this much, and 0 for the others.")
+        float | None, typer.Option(help="Write 1 for labels of at least this value and 0 for others.")
     ] = None,
-    scale: Annotated[str | None, typer.Option(help="Scale of labels with decimals, e.g. unit or means:5:2.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it is there.")] = False,
+    scale: Annotated[str | None, typer.Option(help="Scale of decimal labels, e.g. unit or means:5:2.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing OUT.")] = False,
 ) -> None:
-    """Write data in another form: see docs/formats.md for the forms."""
-    from judgekit.data.converting import convert as convert_data
-    from judgekit.data.outputs import check_outputs, note_read, noting_reads
+    """Convert a run or qrels of any supported form (docs/formats.md) to a TREC file."""
+    from judgekit.data.checks import contradictions
+    from judgekit.data.streams import check_outputs, note_read, noting_reads
+    from judgekit.data.trec import convert as convert_data
+    from judgekit.data.trec import kind_of, stem
     from judgekit.spec import split_form
 
     with noting_reads():
@@ -41,8 +37,8 @@ def convert(
         check_outputs(out)
         device = Path("/dev") in out.parents  # /dev/stdout, whatever it is
         if out.is_file() and not (device or force):
-            raise UsageError(f"{out}: is there already; choose another name, or replace it with --force")
-        told = convert_data(
-            source, out, kind, format=format_in, format_out=format_out, min_grade=min_grade, scale=scale
-        )
-    console(stderr=device).print(f"{told}: {out}", markup=False, highlight=False)
+            raise UsageError(f"{out} already exists: choose another name, or replace it with --force")
+        written = convert_data(source, out, kind, min_grade=min_grade, scale=scale)
+        if kind_of(out, kind) == "run":
+            note(*contradictions({stem(split_form(source)[1]): source}))
+    console(stderr=device).print(f"{written}: {out}", markup=False, highlight=False)

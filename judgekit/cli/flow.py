@@ -1,4 +1,4 @@
-"""``demo``, ``run`` and ``report``: the whole flow."""
+"""``demo``, ``plan``, ``run`` and ``report``: the whole flow."""
 
 from __future__ import annotations
 
@@ -8,34 +8,93 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from judgekit.cli.common import advice, console, emit, say, show_plan, verdicts_of
-from judgekit.cli.drawing import progress
-from judgekit.cli.options import Quiet, RunOptions
+from judgekit.console.drawing import progress
+from judgekit.console.options import AsJson, Cache, RunOptions, Wait
+from judgekit.console.printing import advice, console, emit, note, records, say, show_plan, usage_of
 from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
+    from judgekit.experiment.file import Config
     from judgekit.experiment.run import Finished
+    from judgekit.report.figures import Figures
 
-__all__ = ["demo", "report", "run"]
+__all__ = ["demo", "plan", "report", "run"]
 
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results.")]
 Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace files with the results' names that judgekit did not write.")
+    bool, typer.Option("--overwrite", help="Replace files of the same names that judgekit did not write.")
 ]
 
 
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")] = Path("judgekit-demo"),
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
 ) -> None:
-    """Run the whole flow on the bundled sample, offline: a small model's replies are replayed; no network, no key."""
+    """Run the bundled sample offline, with the recorded replies of a small model. Needs no network and no key."""
     from judgekit.experiment.run import run as run_experiment
     from judgekit.sample import EXPERIMENT
 
-    with progress(quiet) as draw:
+    with progress() as draw:
         outcome = run_experiment(EXPERIMENT, out=out, cache=out / "cache", overwrite=overwrite, progress=draw)
     _show(outcome)
+
+
+def plan(
+    experiment: Annotated[Path, typer.Argument(help="Experiment file (TOML); questions and runs are enough.")],
+    *,
+    questions: Annotated[
+        int | None,
+        typer.Option(
+            "--questions",
+            "--more",
+            min=1,
+            metavar="N",
+            help="Propose N questions (default: 200, or all whose lists differ); with --results, N more.",
+        ),
+    ] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Results of a pilot: add questions that it has not asked."),
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(metavar="MONEY", help="Budget: plan a pilot for half of it, and show what the rest buys."),
+    ] = None,
+    query_log: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Queries of your users, or a .txt file with one per line; warns if the questions differ.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Sample to write (default: pilot.csv next to the experiment).")
+    ] = None,
+    cache: Cache = None,
+    as_json: AsJson = False,
+) -> None:
+    """Plan a pilot before you pay: choose its questions and estimate its cost and precision. Asks no model."""
+    from judgekit.data.streams import check_outputs, noting_reads
+    from judgekit.experiment.plan import plan as planned
+
+    out = out or experiment.parent / "pilot.csv"
+    with noting_reads():
+        made = planned(
+            experiment, questions=questions, results=results, budget=budget, query_log=query_log, cache=cache
+        )
+        check_outputs(out)
+        made = made.write(out)
+    if not as_json:
+        say(made.text)
+        return
+    tables = {"costs": made.costs, "power": made.power, "left": made.left}
+    about = ("runs", "depth", "questions", "differ", "asked", "currency", "budget", "warning", "file")
+    emit(
+        "plan",
+        **{name: getattr(made, name) for name in about},
+        pilot=len(made.sample),
+        **{name: None if table is None else records(table) for name, table in tables.items()},
+    )
 
 
 def run(
@@ -43,117 +102,132 @@ def run(
     out: Out = None,
     overwrite: Overwrite = False,
     *,
-    query_log: Annotated[
-        Path | None, typer.Option(help="File of real queries, one a line, to compare the experiment's with.")
-    ] = None,
-    canary: Annotated[
-        int | None,
+    part: Annotated[
+        str | None,
         typer.Option(
-            min=1,
-            metavar="PAIRS",
-            help="Ask about this many stored pairs of each labeling again first, at the cost of their requests, and say"
-            " how many labels differ; what is stored stays.",
+            metavar="I/N",
+            help="Fetch only the replies of part I of N, e.g. 2/8, with its share of limits and budget. When all parts"
+            " are done, run without this option.",
         ),
     ] = None,
     executor: Annotated[
-        Literal["local", "ray"] | None,
-        typer.Option(help="Where to do the work: in this process, or on a Ray cluster. Overrides the file."),
+        Literal["ray"] | None, typer.Option(help="Fetch the replies on a Ray cluster first; see docs/scale.md.")
     ] = None,
     address: Annotated[
-        str | None,
+        str,
         typer.Option(
-            metavar="ADDRESS", help="Of the Ray cluster: auto, local (one on this machine, for this run), or HOST:PORT."
+            help="Address of the Ray cluster: auto, local (start one on this machine for this run) or HOST:PORT."
         ),
-    ] = None,
+    ] = "auto",
+    wait: Wait = 0.0,
     flow: RunOptions,
-    no_texts: Annotated[
-        bool,
-        typer.Option(
-            "--no-texts",
-            help="Leave questions, passages, answers and replies out of the report; labels/ and answers/ keep them.",
-        ),
-    ] = False,
 ) -> None:
     """Run an experiment file from top to bottom: label, answer, score, compare, report."""
+    from judgekit.client.budget import Spending
+    from judgekit.experiment import asking
     from judgekit.experiment import run as experiments
 
     config = experiments.load(experiment)
     if flow.limit is not None:
         config = config.updated(data={"limit": flow.limit})
-    if query_log is not None:
-        config = config.updated(data={"query_log": str(query_log.absolute())})
-    if no_texts:
-        config = config.updated(report={"texts": False})
-    if executor is not None:
-        config = config.updated(executor={"kind": executor})
-    if address is not None:
-        if config.executor.kind != "ray":
-            raise UsageError("--address is that of a Ray cluster: add --executor ray")
-        config = config.updated(executor={"address": address})
-    if canary is not None and flow.dry_run:
-        raise UsageError("--canary sends requests, which --dry-run does not: use one of them")
-    if flow.dry_run:
-        show_plan(experiments.plan(config, cache=flow.cache), config.price_list(), "run", as_json=flow.as_json)
+    if (part or executor) and (flow.dry_run or flow.cache_mode != "on" or (part and executor)):
+        raise UsageError(
+            "--part and --executor fill the store: use only one of them, without --dry-run or --cache-mode"
+        )
+    if part is not None:
+        _part(config, *asking.part_of(part), flow, wait)
         return
-    out = out or Path("judgekit-out") / experiment.stem
-    with progress(flow.quiet) as draw:
+    if flow.dry_run:
+        prepared = experiments.prepare(config, cache=flow.cache)
+        note(*prepared.collection.notes)
+        for endpoint in prepared.endpoints:
+            Spending(flow.budget(), config.price_list()).check(endpoint)
+        show_plan(asking.plan(prepared, cache=flow.cache), config.price_list(), "run", as_json=flow.as_json)
+        return
+    out, budget = out or Path("judgekit-out") / experiment.stem, flow.budget()
+    with progress() as draw:
+        if executor is not None:
+            from judgekit.experiment.cluster import warm_on_ray
+
+            parts = out.absolute() / "parts"
+            budget = budget.less(warm_on_ray(config, parts, flow.cache, address, budget, draw, wait))
         outcome = experiments.run(
             config,
             out=out,
             **flow.kept(),
             overwrite=overwrite,
-            budget=flow.budget(),
-            canary=canary,
+            budget=budget,
             progress=draw,
-            wait_s=flow.wait,
+            wait_s=wait,
         )
     _show(outcome, as_json=flow.as_json)
 
 
+def _part(config: Config, number: int, of: int, flow: RunOptions, wait: float) -> None:
+    """Fetch the replies of a part of an experiment into the store, and print the usage."""
+    from judgekit.experiment.asking import budget_of, warm
+
+    with progress() as draw:
+        budget = budget_of(flow.budget(), number, of)
+        taken = warm(config, number, of, cache=flow.cache, budget=budget, progress=draw, wait_s=wait)
+    failed = sum(usage.failed for usage in taken.values())
+    if flow.as_json:
+        emit("run", part=f"{number}/{of}", usage=usage_of(taken))
+    else:
+        sent, cached = (sum(getattr(usage, what) for usage in taken.values()) for what in ("sent", "cached"))
+        say(f"part {number} of {of}: {sent:,} requests sent, {cached:,} answered from the store, {failed:,} failed")
+    if failed:
+        raise typer.Exit(1)
+
+
 def report(
-    folders: Annotated[list[Path], typer.Argument(help="Results folders of `judgekit run`; several are compared.")],
+    folders: Annotated[
+        list[Path], typer.Argument(help="Results folders of `judgekit run`; several are shown side by side.")
+    ],
     out: Annotated[
-        Path | None, typer.Option(help="Of several folders: the page to write (default: comparison.html).")
+        Path | None, typer.Option(help="Page to write for several folders (default: comparison.html).")
     ] = None,
     no_texts: Annotated[
-        bool, typer.Option("--no-texts", help="Leave questions, passages, answers and replies out of report.html.")
+        bool, typer.Option("--no-texts", help="Leave questions, passages, answers and replies out of the report.")
     ] = False,
     figures: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Write every figure there: SVG, and its numbers as CSV.")
+        Path | None, typer.Option(metavar="FOLDER", help="Folder for all figures, as SVG and CSV.")
     ] = None,
-    pdf: Annotated[bool, typer.Option("--pdf", help="With --figures, PDF too (needs the extra pdf).")] = False,
+    pdf: Annotated[bool, typer.Option("--pdf", help="With --figures, write PDF too (needs the extra pdf).")] = False,
 ) -> None:
-    """Draw report.html and the tables again from a results folder, or a page with several side by side."""
+    """Rebuild the report from a results folder, or compare several folders on one page."""
     from judgekit import report as reports
     from judgekit.experiment.finished import draw
     from judgekit.report.charts import figures as drawn
 
     if pdf and figures is None:
-        raise UsageError("--pdf is a form of figures: say where with --figures FOLDER")
+        raise UsageError("--pdf needs --figures FOLDER")
+    if figures is not None and figures.resolve() in [folder.resolve() for folder in folders]:
+        raise UsageError(f"figures need a folder of their own, e.g. --figures {folders[0] / 'figures'}")
     if len(folders) > 1:
-        if figures is not None:
-            raise UsageError("--figures is for one folder")
-        _side_by_side(folders, out or Path("comparison.html"))
-        return
-    (folder,) = folders
-    if out is not None:
-        raise UsageError("--out is for several folders: the report of one lies in it, as report.html")
-    if figures is not None and figures.resolve() == folder.resolve():
-        raise UsageError(f"figures get a folder of their own, such as --figures {folder / 'figures'}")
-    results = draw(folder, texts=not no_texts)
-    reports.print_tables(results, console())
+        page = out or Path("comparison.html")
+        made = _side_by_side(folders, page, texts=not no_texts)
+    elif out is not None:
+        raise UsageError("--out needs several folders: the report of one folder is its report.html")
+    else:
+        page = folders[0] / "report.html"
+        results = draw(folders[0], texts=not no_texts)
+        reports.print_tables(results, console())
+        made = drawn(results)
     if figures is not None:
-        made = drawn(results).save(figures, ("svg", "csv", *["pdf"] * pdf))
-        say(f"\nfigures: {len(made)} files in {figures}")
-    say(f"\nreport: {folder / 'report.html'}")
+        files = made.save(figures, ("svg", "csv", *["pdf"] * pdf))
+        say(f"\nfigures: {len(files)} files in {figures}")
+    say(f"\nreport: {page}")
 
 
-def _side_by_side(folders: list[Path], out: Path) -> None:
+def _side_by_side(folders: list[Path], out: Path, *, texts: bool) -> Figures:
+    from judgekit.experiment.finished import backing_of
     from judgekit.report import load
     from judgekit.report.beside import write_beside
+    from judgekit.report.charts import paper_figures
 
     if out.suffix not in (".html", ".htm"):
-        raise UsageError(f"{out}: the name of a page ends in .html")
+        raise UsageError(f"{out}: the name of a page must end in .html")
     twice = next((one for at, one in enumerate(folders) if one.resolve() in [x.resolve() for x in folders[:at]]), None)
     if twice is not None:
         raise UsageError(f"{twice} is given twice")
@@ -162,10 +236,13 @@ def _side_by_side(folders: list[Path], out: Path) -> None:
     # Folders whose experiments have the same title go by their own names.
     names = [str(f) if titles.count(one.title) > 1 else one.title for f, one in zip(folders, results, strict=True)]
     found = dict(zip(names, results, strict=True))
-    write_beside(found, out)
+    behind = (backing_of(folder, one, texts) for folder, one in zip(folders, results, strict=True))
+    changed = write_beside(dict(zip(names, zip(results, behind, strict=True), strict=True)), out)
     for name, one in found.items():
-        say(f"{name}: {one.verdict[0]}")
-    say(f"\nreport: {out}")
+        say(f"{name}: {' '.join(text for title, text in one.decision if title in ('Do', 'Why'))}")
+    for name, change in changed.items():
+        say("\n".join([f"\nFrom {names[0]} to {name}:", *(f"  {sentence}" for sentence in change.sentences)]))
+    return paper_figures(found)
 
 
 def _show(outcome: Finished, *, as_json: bool = False) -> None:
@@ -177,23 +254,20 @@ def _show(outcome: Finished, *, as_json: bool = False) -> None:
             "run",
             folder=outcome.folder,
             report=outcome.folder / "report.html",
-            verdicts=verdicts_of(outcome.comparison.verdicts),
+            decision=outcome.comparison.decision.record(),
             missing=list(outcome.missing),
             warnings=list(results.warnings),
-            canary=list(outcome.canary),
         )
         if outcome.missing:
             raise typer.Exit(1)
         return
     reports.print_tables(outcome.results, console())
-    for line in outcome.canary:
-        say(f"\n{line}")
     say(f"\nresults: {outcome.folder}\nreport:  {outcome.folder / 'report.html'}")
     if outcome.missing:
         asked, read = Counter(outcome.quality["status"]), Counter[str]()
         for info in outcome.results.labelings:
             (asked if info.endpoint else read).update(info.counts)
         listed = (f"  {line}" for line in outcome.missing)
-        said = "\n".join(["\nFinished, but these are missing:", *listed, advice(asked, read)])
+        said = "\n".join(["\nFinished, but some results are missing:", *listed, advice(asked, read)])
         console(stderr=True).print(said, markup=False)
         raise typer.Exit(1)

@@ -1,27 +1,35 @@
-"""``measures``, ``labelers``, ``prompts`` and ``check-endpoint``: what there is, and whether a server will do."""
+"""``list`` and ``check-endpoint``: what there is, and whether a server will do."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from judgekit.cli.common import grid, group, note, say
-from judgekit.cli.options import Api, ApiKeyEnv, Prompts, Transport, Wait
+from judgekit.console.options import Api, ApiKeyEnv, Transport, Wait
+from judgekit.console.printing import grid, note, say
+from judgekit.errors import UsageError, not_among
 
 if TYPE_CHECKING:
-    from judgekit.plugins import About
+    from judgekit.kinds import About
 
-__all__ = ["answer_metrics", "check_endpoint", "labelers", "measures", "prompts"]
+__all__ = ["check_endpoint", "list_"]
 
-prompts = group("List or show the prompts that judgekit ships.")
+Kind = Literal["measures", "labelers", "metrics", "prompts"]
 
 
-def measures(
-    name: Annotated[str | None, typer.Argument(help="Show only this measure, with its parameters.")] = None,
+def list_(
+    what: Annotated[Kind, typer.Argument(help="What to list; metrics are answer metrics.")],
+    name: Annotated[
+        str | None, typer.Argument(help="Show only this entry, in full; a prompt may be your own file.")
+    ] = None,
 ) -> None:
-    """List all measures: formula, source, range, what each rewards, and the scales it is defined on."""
+    """List measures, labelers, answer metrics or prompts, with those of installed plug-ins; or show one by name."""
+    {"measures": _measures, "labelers": _labelers, "metrics": _metrics, "prompts": _prompts}[what](name)
+
+
+def _measures(name: str | None) -> None:
     from judgekit.metrics import catalog, parse_measures
 
     chosen = () if name is None else {measure.name for measure in parse_measures([name])}
@@ -45,22 +53,23 @@ def measures(
         say(*lines, "")
 
 
-def labelers() -> None:
-    """List all labelers, installed ones included: what each says, needs and costs per pair, and its options."""
+def _labelers(name: str | None) -> None:
     from judgekit.labelers.base import catalog
 
-    _catalog(catalog())
+    _plugins("labeler", catalog(), name)
 
 
-def answer_metrics() -> None:
-    """List all answer metrics, installed ones included: what each says, needs and costs per answer."""
+def _metrics(name: str | None) -> None:
     from judgekit.answers.quality import catalog
 
-    _catalog(catalog())
+    _plugins("answer metric", catalog(), name)
 
 
-def _catalog(entries: dict[str, About]) -> None:
-    for name, about in entries.items():
+def _plugins(what: str, entries: dict[str, About], chosen: str | None) -> None:
+    if chosen is not None and chosen not in entries:
+        raise UsageError(not_among(what, chosen, entries))
+    for name in entries if chosen is None else (chosen,):
+        about = entries[name]
         lines = [f"{name}: {about.does}"]
         lines += [f"  {key:<9} {text}" for key, text in (("scale", about.scale), ("needs", about.needs)) if text]
         lines += [f"  {'costs':<9} {about.cost}"] if about.cost else []
@@ -68,28 +77,15 @@ def _catalog(entries: dict[str, About]) -> None:
         say(*lines, "")
 
 
-@prompts.command("list")
-def prompts_list(prompts: Prompts = None) -> None:
-    """List the prompts with what each is for and what it declares; with a folder of your own, check all of it."""
-    from judgekit.reading.prompts import list_prompts
+def _prompts(name: str | None) -> None:
+    from judgekit.reading.prompts import list_prompts, load_prompt, prompt_folder
 
-    for prompt in list_prompts(prompts):
-        own = f" ({prompts})" if prompts is not None and (prompts / f"{prompt.name}.toml").is_file() else ""
-        say(f"{prompt.name:<18} {prompt.kind:<11} {prompt.about}{own}")
-
-
-@prompts.command("show")
-def prompts_show(
-    name: Annotated[str, typer.Argument(help="Name of a prompt, or a file of your own to check.")],
-    prompts: Prompts = None,
-) -> None:
-    """Print a prompt file; copy it to write your own."""
-    from judgekit.reading.prompts import find_prompt, prompt_folder
-
-    find_prompt(name, Path, prompts)
-    files = [folder / f"{name}.toml" for folder in (prompts, prompt_folder()) if folder is not None]
-    file = next(filter(Path.is_file, files), Path(name))
-    typer.echo(file.read_text(encoding="utf-8"), nl=False)
+    if name is None:
+        say(*(f"{prompt.name:<18} {prompt.kind:<11} {prompt.about}" for prompt in list_prompts()))
+        return
+    load_prompt(name)  # checks a file of the user's own before it is shown
+    shipped = prompt_folder() / f"{name}.toml"
+    typer.echo((shipped if shipped.is_file() else Path(name)).read_text(encoding="utf-8"), nl=False)
 
 
 def check_endpoint(
@@ -98,16 +94,15 @@ def check_endpoint(
     api_key_env: ApiKeyEnv = None,
     transport: Transport = "http",
     api: Api = "chat",
-    timeout: Annotated[float, typer.Option(help="Seconds allowed for one call.")] = 60.0,
     wait: Wait = 0.0,
 ) -> None:
-    """Make one call each for what judgekit may need of a server, and say what works."""
+    """Check what a server supports, with one call for each feature that judgekit may need."""
     from judgekit.client.routes import wait_ready
-    from judgekit.client.session import run_sync
+    from judgekit.client.sync import run_sync
     from judgekit.reading.check import check_endpoint as check
     from judgekit.wire.types import Endpoint
 
-    endpoint = Endpoint("checked", base_url, model, api_key_env, timeout_s=timeout, transport=transport, api=api)
+    endpoint = Endpoint("checked", base_url, model, api_key_env, transport=transport, api=api)
     if wait:
         run_sync(wait_ready(endpoint, wait, note))
     found = run_sync(check(endpoint))

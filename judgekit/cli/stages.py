@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -12,24 +11,30 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from judgekit.cli.common import emit, leave, made_from, note, records, save_table, say, show, usage_of, verdicts_of
-from judgekit.cli.options import (
+from judgekit.console.options import (
     AsJson,
     AskOptions,
     DocsFile,
-    Format,
-    FormatIn,
-    FormatOption,
-    Prompts,
     QueriesFile,
     Runs,
     ScaleOption,
-    in_forms,
     inputs_of,
     named,
     scales_of,
 )
-from judgekit.errors import UsageError, not_among
+from judgekit.console.printing import (
+    echo,
+    emit,
+    leave,
+    made_from,
+    note,
+    records,
+    save_table,
+    say,
+    show,
+    usage_of,
+)
+from judgekit.errors import DataError, UsageError, not_among
 from judgekit.spec import split_named
 
 if TYPE_CHECKING:
@@ -37,12 +42,11 @@ if TYPE_CHECKING:
 
     from judgekit.metrics import Evaluation
 
-__all__ = ["agree", "answer", "compare", "label", "score", "traces"]
+__all__ = ["agree", "answer", "compare", "label", "score"]
 
 
-TieRule = Literal["doc-desc", "doc-desc-32", "doc-asc", "run-order", "expected"]
+TieRule = Literal["doc-desc", "doc-desc-32", "doc-asc", "run-order"]
 Missing = Literal["undefined", "zero", "condense", "bounds"]
-Skip = Literal["zero", "skip"]
 
 
 def label(
@@ -52,43 +56,34 @@ def label(
     run: Runs,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="QRELS", help="TREC qrels file to write.")],
     *,
-    depth: Annotated[int, typer.Option(min=1, help="Number of documents per run and query to label.")] = 10,
-    prompt: Annotated[str | None, typer.Option(help="Name or file of a prompt (see `judgekit prompts list`).")] = None,
-    prompts: Prompts = None,
-    language: Annotated[
-        str | None, typer.Option(help="Language code, e.g. fi, for queries without a language (for containment).")
-    ] = None,
-    format_in: FormatIn = None,
+    depth: Annotated[int, typer.Option(min=1, help="Number of documents to label per run and query.")] = 10,
     asked: AskOptions,
 ) -> None:
-    """Label the pool of all runs once; write QRELS and, beside it, the labels with status and raw reply (Parquet)."""
+    """Label the pool of all runs; write QRELS and, next to it, the labels with status and raw reply (Parquet)."""
     from judgekit import stages
-    from judgekit.data.checks import remarks
+    from judgekit.data.checks import judges_nothing, remarks
     from judgekit.data.files import check_target, write_labels
     from judgekit.data.manifest import manifest_path, write_manifest
-    from judgekit.data.outputs import check_outputs, noting_reads
+    from judgekit.data.streams import check_outputs, noting_reads
     from judgekit.data.trec import missing_path, write_qrels
-    from judgekit.labelers.base import build
-    from judgekit.spec import with_options
 
     check_target(out)
-    given = (("prompt", prompt), ("language", language))
-    wanted = with_options(spec, [(key, value) for key, value in given if value is not None])
     asked.prices()
     endpoints = asked.endpoints()
-    queries, docs, runs, files = inputs_of(format_in, queries, docs, run)
+    queries, docs, runs, files = inputs_of(queries, docs, run)
     with noting_reads() as read:
-        collection = stages.Collection.make(queries, docs, runs, depth, asked.limit, cache=asked.cache)
-        resources = stages.Resources(endpoints, docs=collection.docs, prompts=prompts)
-        labeler = build(wanted, resources)
+        pool = stages.PoolLabeler.make(
+            spec, queries, docs, runs, depth, endpoints=endpoints.values(), limit=asked.limit, cache=asked.cache
+        )
+    labeler = pool.labeler
+    note(*pool.collection.notes)
     table = out.with_name(f"{out.name}.parquet")
     check_outputs(out, table, missing_path(out), manifest_path(out))
     if asked.dry_run:
-        units = {f"label {labeler.spec}": lambda: ((labeler, unit) for unit in stages.label_units(labeler, collection))}
-        asked.count("label", units, {})
+        asked.count("label", pool.asked())
         return
     inputs = made_from(files, read)
-    labeling, usage = asked.session(lambda session: stages.label_pool(labeler, collection, session))
+    labeling, usage = asked.session(pool.label)
     write_qrels(labeling, out)
     write_labels(labeling, table)
     write_manifest(manifest_path(out), inputs, [out, table])
@@ -97,9 +92,12 @@ def label(
         emit("label", labeler=labeler.spec, qrels=out, labels=table, counts=counts, usage=usage_of(usage))
     else:
         told = ", ".join(f"{n:,} {status}" for status, n in counts.items()) or "no pairs"
+        told = f"{len(labeling):,} pairs, none of them judged by the file" if judges_nothing(labeling) else told
         say(f"{labeler.spec}: {told}", f"qrels:  {out}", f"labels: {table}")
     note(*remarks(labeling))
-    leave(counts, "labels", table, asked=bool(labeler.needs.asked))
+    leave(labeling.table, "labels", table, asked=bool(labeler.needs.asked))
+    if judges_nothing(labeling):
+        raise typer.Exit(1)
 
 
 def answer(
@@ -109,26 +107,24 @@ def answer(
     docs: DocsFile = None,
     run: Runs = None,
     depth: Annotated[
-        list[int] | None, typer.Option(min=1, help="Answer from the top DEPTH documents; repeat for several.")
+        list[int] | None, typer.Option(min=1, help="Number of top documents to answer from; repeat for several.")
     ] = None,
     imported: Annotated[
         Path | None,
         typer.Option(
             "--import",
             metavar="FILE",
-            help="Answer nothing: take what your application answered, a table with query_id, answer and, where there"
-            " are several, run, depth, model.",
+            help="Use your application's answers: a table with query_id, answer and, if there are several, run,"
+            " depth, model.",
         ),
     ] = None,
     answered_by: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="The model that gave the imported answers.")
+        str | None, typer.Option(metavar="MODEL", help="Model that wrote the imported answers.")
     ] = None,
     metric: Annotated[list[str] | None, typer.Option(help="Answer metric; repeat (default: em, f1).")] = None,
-    format_in: FormatIn = None,
     prompt: Annotated[
-        str, typer.Option(help="Name or file of a prompt (see `judgekit prompts list`).")
+        str, typer.Option(help="Name or file of a prompt (see `judgekit list prompts`).")
     ] = "answer-short",
-    prompts: Prompts = None,
     mode: Annotated[
         list[str] | None,
         typer.Option(help="together, reversed, shuffled, vote or merge; repeat to compare (the first is primary)."),
@@ -136,50 +132,54 @@ def answer(
     closed_book: Annotated[bool, typer.Option(help="Also answer without any document (depth 0).")] = True,
     asked: AskOptions,
 ) -> None:
-    """Answer every query from the top k documents of every run, and say how good the answers are.
+    """Answer every query from the top k documents of every run, and rate the answers.
 
-    With --import the answers are your application's, and --docs, --run and --depth are not needed.
+    With --import the answers come from your application, and --docs, --run and --depth are optional.
     """
-    from judgekit import stages
+    from judgekit import outcomes, stages
     from judgekit.data.files import check_target
+    from judgekit.data.frames import as_runs
     from judgekit.data.manifest import manifest_path
-    from judgekit.data.outputs import check_outputs, noting_reads
     from judgekit.data.readers import read_queries
+    from judgekit.data.streams import check_outputs, noting_reads
     from judgekit.data.tables import NO_FAILURE, Status
-    from judgekit.experiment.run import answers_asked
+    from judgekit.resources import Resources
 
     check_target(out, table=True)
-    queries, docs, runs, files = inputs_of(format_in, queries, docs, run)
+    queries, docs, runs, files = inputs_of(queries, docs, run)
     given = {"--docs": docs, "--run": runs, "--depth": depth}
     lacking = [name for name, value in given.items() if not value]
     if imported is None and lacking:
-        raise UsageError(f"answering needs {', '.join(lacking)}; or --import FILE, with what your application answered")
+        raise UsageError(
+            f"answering needs {', '.join(lacking)}; or --import FILE, with the answers of your application"
+        )
     if imported is None and answered_by is not None:
-        raise UsageError("--answered-by is about imported answers: give them with --import FILE")
+        raise UsageError("--answered-by describes imported answers: add --import FILE")
     if imported is not None and mode:
-        raise UsageError("--mode is how an LLM is asked: of imported answers a column 'mode' says it")
+        raise UsageError("--mode sets how an LLM is asked; for imported answers use a column 'mode'")
     asked.prices()
-    resources = stages.Resources(asked.endpoints(), prompts=prompts)
+    resources = Resources(asked.endpoints())
     metrics, depths = metric or ["em", "f1"], sorted(set(depth or ()))
     collection = None
     with noting_reads() as read:
         if imported is not None:
             known = dict(islice(read_queries(queries).items(), asked.limit))
-            ways = stages.import_answers(
-                imported, known, resources, metrics, runs=list(runs), depths=depths, answered_by=answered_by,
+            ways = outcomes.import_answers(
+                imported, known, resources, metrics, runs=as_runs(runs), depths=depths, answered_by=answered_by,
                 limited=asked.limit is not None,
             )  # fmt: skip
         else:
-            ways = stages.answering(resources, prompt=prompt, metrics=metrics, modes=mode or ())
+            ways = outcomes.answering(resources, prompt=prompt, metrics=metrics, modes=mode or ())
             collection = stages.Collection.make(queries, docs, runs, max(depths), asked.limit, cache=asked.cache)
+            note(*collection.notes)
     check_outputs(out, manifest_path(out))
     if asked.dry_run:
-        by_stage = {stages.answer_stage(one.model if len(ways) > 1 else "", one.mode): one for one in ways}
-        units = partial(answers_asked, collection=collection, depths=depths, closed_book=closed_book)
-        asked.count("answer", {name: partial(units, one) for name, one in by_stage.items()}, by_stage)
+        by_stage = {outcomes.answer_stage(one.model if len(ways) > 1 else "", one.mode): one for one in ways}
+        about = (collection, depths, closed_book)
+        asked.count("answer", {n: partial(outcomes.answers_asked, one, *about) for n, one in by_stage.items()})
         return
     inputs = made_from(files, read)
-    work = partial(stages.answer_modes, ways, collection, depths, closed_book=closed_book)
+    work = partial(outcomes.answer_modes, ways, collection, depths, closed_book=closed_book)
     table, usage = asked.session(work)
     save_table(table, out, inputs)
     columns = [name for name in ("run", "depth", "model", "mode", "metric", "query_id") if name in table.columns]
@@ -196,57 +196,24 @@ def answer(
         note(f"{imported} lacks {unasked:,} of {len(each):,} answers (unasked); the means are over the others")
     if each["seems_abstained"].any():
         note(
-            f"{each['seems_abstained'].sum():,} of {len(each):,} answers read like abstentions, in other words than"
-            " the prompt asks for; they are scored as answers (column seems_abstained)"
+            f"{each['seems_abstained'].sum():,} of {len(each):,} answers read like abstentions, but do not use the"
+            " prompt's words; they are scored as answers (column seems_abstained)"
         )
     for name, rows in table[table["status"] == Status.NOT_APPLICABLE.value].groupby("metric"):
         of = int((table["metric"] == name).sum())
         note(f"{name} does not apply to {len(rows):,} of {of:,} answers: {rows['reason'].iloc[0]}")
     failed = table[~table["status"].isin(NO_FAILURE)].drop_duplicates(one)
-    counts = {str(status): int(n) for status, n in failed["status"].value_counts().items()}
-    leave(counts, "answers", out, asked=imported is None or bool(asked.base_url))
-
-
-def traces(
-    exports: Annotated[
-        list[Path],
-        typer.Argument(help="Exports of Phoenix (OpenInference spans) or Langfuse: JSONL, JSON, CSV, Parquet."),
-    ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for queries, docs, runs, answers and ratings.")],
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files of these names there.")] = False,
-) -> None:
-    """Turn exported traces into queries, docs, runs, answers and ratings, and print an experiment to begin with."""
-    from judgekit.data.outputs import check_folder, noting_reads
-    from judgekit.data.traces import read_traces
-
-    with noting_reads():
-        found = read_traces(exports)
-        check_folder(out, found.files, overwrite=overwrite)
-        found.write(out)
-    rated = ", ".join(sorted(set(found.ratings["metric"]))) if len(found.ratings) else ""
-    depths = sorted(set(found.answers["depth"]))
-    lines = [
-        f"# {len(found.queries):,} questions, {len(found.docs):,} documents, {len(found.answers):,} answers and"
-        f" {len(found.ratings):,} ratings{rated and f' ({rated})'} are in {out}",
-        *(f"# {line}" for line in found.left_out),
-        f'[data]\nqueries = "queries.jsonl"\ndocs = "docs.jsonl"\ndepth = {depths[-1]}\n[runs]',
-        *(f"{json.dumps(run.name)} = {json.dumps(file)}" for run, file in zip(found.runs, found.files, strict=False)),
-        f"[answers]\ndepths = {depths}",
-        'ratings = ["ratings.csv"]\nmetrics = []' if rated else 'import = "answers.csv"',
-    ]
-    typer.echo("\n".join(lines))
+    leave(failed, "answers", out, asked=imported is None or bool(asked.base_url))
 
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """What is missing counts as, by the names in `judgekit.score`."""
+    """How missing labels count, by the names in `judgekit.score`."""
 
-    missing: Annotated[Missing, typer.Option(help="Effect of a missing label on its query.")] = "undefined"
+    missing: Annotated[Missing, typer.Option(help="How a query with a missing label is scored.")] = "undefined"
     unjudged: Annotated[
-        Literal["nonrelevant", "condense", "bounds"], typer.Option(help="Treatment of documents without a label.")
+        Literal["nonrelevant", "condense", "bounds"], typer.Option(help="How documents without a label count.")
     ] = "nonrelevant"
-    no_relevant: Annotated[Skip, typer.Option(help="Score for queries without relevant documents.")] = "zero"
-    not_in_run: Annotated[Skip, typer.Option(help="Score for queries missing from a run.")] = "zero"
 
 
 def score(
@@ -258,40 +225,29 @@ def score(
     scale: ScaleOption = None,
     docs: Annotated[
         Path | None,
-        typer.Option(help="Documents: for cutoffs such as R@2000t, and to count evidence once where they have spans."),
+        typer.Option(help="Documents with spans, to count evidence once."),
     ] = None,
     baseline: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Run to compare the others with: differences, tests, and what changed most."),
+        typer.Option(
+            metavar="NAME", help="Run to compare the others with: shows differences, tests and the largest changes."
+        ),
     ] = None,
-    confidence: Annotated[float, typer.Option(min=0.5, max=0.999, help="Confidence of its intervals.")] = 0.95,
-    format_in: FormatIn = None,
-    per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Show the value of every query too.")] = False,
+    per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Also show the value of every query.")] = False,
     ties: Annotated[TieRule, typer.Option(help="Order of documents with equal scores.")] = "doc-desc",
     *,
     rules: ScoreOptions,
-    partitions: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Score in this many partitions of the queries, so that runs need not fit into memory; by default"
-            " one for every two million rows of runs in Parquet.",
-        ),
-    ] = None,
-    format: FormatOption = "table",
     as_json: AsJson = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Score table to write (.parquet or .csv).")] = None,
 ) -> None:
-    """Score TREC runs under TREC qrels, as `trec_eval -c` does: any measure, any scale, floats and missing labels."""
-    _one_form(format, as_json)
+    """Score TREC runs like `trec_eval -c`, with any measure and scale, decimal grades and missing labels."""
+    from judgekit.data.checks import contradictions
     from judgekit.data.labelings import Scale
     from judgekit.data.manifest import has_manifest
     from judgekit.data.ordering import Ties
-    from judgekit.data.outputs import noting_reads
+    from judgekit.data.streams import noting_reads
     from judgekit.data.trec import read_qrels, read_run
-    from judgekit.metrics import evaluate, parse_measures, suited
-    from judgekit.metrics.parts import evaluate_parts, parts_for
+    from judgekit.metrics import evaluate, foreign, parse_measures, suited
 
     # What is seldom needed is imported where it is: half of the time of a small scoring is that of imports.
     if out is not None:
@@ -302,33 +258,34 @@ def score(
     files, ranked = named(qrels, "--qrels"), named(run, "--run")
     scales = {name: Scale.parse(text) for name, text in scales_of(scale, files).items()}
     roles = {f"qrels {name}": path for name, path in files.items()}
-    roles = in_forms(format_in, roles | {f"run {name}": path for name, path in ranked.items()})
-    files, ranked = {n: roles[f"qrels {n}"] for n in files}, {n: roles[f"run {n}"] for n in ranked}
+    roles |= {f"run {name}": path for name, path in ranked.items()}
     with noting_reads() as read:
-        count = partitions or (1 if docs is not None else parts_for(ranked))
-        if count > 1:
-            if docs is not None:
-                raise UsageError("--docs needs all queries at once: leave --partitions out")
-            evaluation = evaluate_parts(ranked, files, wanted, count, scales=scales, ties=Ties(ties), **vars(rules))
-        else:
-            labelings = [read_qrels(path, name, scales.get(name)) for name, path in files.items()]
-            runs = [read_run(path, name, Ties(ties)) for name, path in ranked.items()]
-            collection = None
-            if docs is not None:
-                from judgekit.data.readers import read_docs
+        labelings = [read_qrels(path, name, scales.get(name)) for name, path in files.items()]
+        runs = [read_run(path, name, Ties(ties)) for name, path in ranked.items()]
+        collection = None
+        if docs is not None:
+            from judgekit.data.readers import read_docs
 
-                collection = read_docs(docs)
-                wanted = suited(wanted, runs, collection)
-            evaluation = evaluate(runs, labelings, wanted, docs=collection, **vars(rules))
+            collection = read_docs(docs)
+            wanted = suited(wanted, runs, collection)
+        evaluation = evaluate(runs, labelings, wanted, docs=collection, **vars(rules))
+        for name in foreign(evaluation):
+            raise DataError(
+                f"qrels {name!r} list none of the queries and documents of {', '.join(ranked)}: are these from the same"
+                " collection, with the same spelling of ids?",
+                files[name],
+            )
     if out is not None or any(map(has_manifest, files.values())):
         inputs = made_from(roles, read)
     changes = None
     if baseline is not None:
         from judgekit.analysis.against import against
 
-        changes = against(evaluation, baseline, confidence=confidence)
-    warnings = list(dict.fromkeys([*evaluation.warnings, *_remarks(evaluation, rules.missing)]))
-    if per_query or out is not None or format != "table" or as_json:
+        changes = against(evaluation, baseline)
+    warnings = list(
+        dict.fromkeys([*contradictions(ranked), *evaluation.warnings, *_remarks(evaluation, rules.missing)])
+    )
+    if per_query or out is not None or as_json:
         import pandas as pd
 
         means = evaluation.means()
@@ -339,43 +296,26 @@ def score(
             against_it = None if changes is None else records(changes)
             emit("score", scores=records(table), against=against_it, file=out, warnings=warnings)
             return
-        if (per_query and out is None) or (format != "table" and changes is None):
-            show(table if out is None else means, format)
-    if format == "table" and (out is not None or not per_query):
-        _means(evaluation)
+        if out is None:
+            show(table)
+    if out is not None or not per_query:
+        echo(evaluation.means_text())
     if changes is not None:
-        if format == "table":
-            typer.echo(f"\nagainst {baseline}:")
-        show(changes, format)
+        echo(f"\nagainst {baseline}:")
+        show(changes)
+        if changes["ci_low"].isna().any():
+            echo("Runs that differ on fewer than five queries have no interval.")
     if out is not None:
-        typer.echo(f"scores: {out} ({len(table):,} rows)", err=format != "table")
+        echo(f"scores: {out} ({len(table):,} rows)")
     for line in warnings:
-        typer.echo(f"note: {line}", err=True)
-
-
-def _means(evaluation: Evaluation) -> None:
-    """Print means with runs and labelings as rows and measures as columns; pandas and rich are slow to load."""
-    names = list(dict.fromkeys(mean.measure for mean in evaluation.summary))
-    rows: dict[tuple[str, str], dict[str, str]] = {}
-    for mean in evaluation.summary:
-        value = "-" if mean.value != mean.value else f"{mean.value:.4f}"
-        if evaluation.bounded and mean.low == mean.low:
-            value = f"{mean.low:.4f}..{mean.high:.4f}"
-        rows.setdefault((mean.labeling, mean.run), {})[mean.measure] = value
-    lines = [["labeling", "run", *names], *([*key, *(values[name] for name in names)] for key, values in rows.items())]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        cells = (
-            f"{text:<{w}}" if i < 2 else f"{text:>{w}}" for i, (text, w) in enumerate(zip(line, widths, strict=True))
-        )
-        typer.echo("  ".join(cells).rstrip())
+        echo(f"note: {line}", err=True)
 
 
 def _remarks(evaluation: Evaluation, missing: Missing) -> Iterator[str]:
-    """Yield what a reader of the means has to know: what each is not a mean of, and why."""
+    """Yield the caveats of the means: which queries each leaves out, and why."""
     treated = {"undefined": "they have no score", "zero": "read as 0", "condense": "left out", "bounds": "bounded"}
-    cutoffs = {str(m): (m.spec.cutoff or 0, m.spec.of) for m in evaluation.measures}
-    ties: dict[tuple[str, str], dict[tuple[int, str], str]] = {}
+    cutoffs = {str(m): m.cutoff or 0 for m in evaluation.measures}
+    ties: dict[tuple[str, str], dict[int, str]] = {}
     for mean in evaluation.summary:
         of = f"of {mean.queries:,} queries"
         if mean.reason:
@@ -383,12 +323,12 @@ def _remarks(evaluation: Evaluation, missing: Missing) -> Iterator[str]:
         if mean.missing:
             yield (
                 f"{mean.labeling}: labels are missing for {mean.missing:,} {of} ({treated[missing]});"
-                " trec_eval, which sees the qrels file only, reads them as not relevant"
+                " trec_eval reads only the qrels file and counts them as not relevant"
             )
         if mean.not_applicable:
             yield f"{mean.labeling} does not apply to {mean.not_applicable:,} {of}: they have no score"
         if mean.not_in_run:
-            yield f"{mean.run} has nothing for {mean.not_in_run:,} {of} of {mean.labeling}"
+            yield f"{mean.run} returns nothing for {mean.not_in_run:,} {of} of {mean.labeling}"
         if mean.ignored:
             yield f"{mean.ignored:,} queries of {mean.run} are not in {mean.labeling} and are ignored"
         if mean.no_relevant:
@@ -396,42 +336,41 @@ def _remarks(evaluation: Evaluation, missing: Missing) -> Iterator[str]:
         if mean.ties_across:
             ties.setdefault((mean.run, of), {})[cutoffs[mean.measure]] = f"{mean.ties_across:,}"
     for (run, of), counts in ties.items():
-        told = ", ".join(f"cutoff {cutoff}{of_what} in {count}" for (cutoff, of_what), count in sorted(counts.items()))
-        yield f"{run}: scores tie across {told} {of}; --ties says which documents come first"
-
-
-def _one_form(format: Format, as_json: bool) -> None:
-    if as_json and format != "table":
-        raise UsageError(f"--json prints one object for machines, --format {format} the table alone: use one of them")
+        told = ", ".join(f"cutoff {cutoff} in {count}" for cutoff, count in sorted(counts.items()))
+        yield f"{run}: scores tie across {told} {of}; --ties sets which documents come first"
 
 
 @dataclass(frozen=True)
-class VerdictOptions:
-    """What verdicts are about, and how sure they are, by their names in `judgekit.compare`."""
+class DecisionOptions:
+    """The subject of the decision, by the names in `judgekit.compare`."""
 
     use: Annotated[
         str | None,
-        typer.Option(help="choose-runs (default with two or more runs) or find-questions: which verdict leads."),
+        typer.Option(help="Use of the labels: choose-runs (default with two or more runs) or find-questions."),
     ] = None
-    primary: Annotated[str | None, typer.Option(help="Measure that the verdict is about.")] = None
-    primary_metric: Annotated[str | None, typer.Option(help="Answer metric that the verdict is about.")] = None
-    mode: Annotated[
-        str | None, typer.Option(help="Mode of answering that everything is about, where the table has several.")
+    primary: Annotated[str | None, typer.Option(help="Primary measure: the decision uses it.")] = None
+    primary_metric: Annotated[str | None, typer.Option(help="Primary answer metric: the decision uses it.")] = None
+    mode: Annotated[str | None, typer.Option(help="Mode of answering to use, if the table has several.")] = None
+    by: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of a table with the kind of each question.")
     ] = None
-    accept_mixed_models: Annotated[
-        bool, typer.Option("--accept-mixed-models", help="Give a verdict on answers of several models under one name.")
-    ] = False
-    keep: Annotated[
-        float, typer.Option(min=0.01, max=1, help="Share of the best labeling's gain that a cheaper one must keep.")
-    ] = 0.5
-    margin_points: Annotated[
-        float | None, typer.Option(min=0, help="Points of quality that a cheaper labeling may lose instead.")
-    ] = None
-    confidence: Annotated[
-        float, typer.Option(help="Confidence of the intervals and of every claim: from 0.5, below 1.")
-    ] = 0.95
     resamples: Annotated[int, typer.Option(min=100, max=100_000, help="Number of bootstrap resamples.")] = 1000
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 1
+
+
+@dataclass(frozen=True)
+class RuleOptions:
+    """The rules for claims, by the names in `judgekit.analysis.Rules`."""
+
+    confidence: Annotated[float, typer.Option(help="Confidence of intervals and claims: at least 0.5 and below 1.")] = (
+        0.95
+    )
+    margin_points: Annotated[
+        float, typer.Option(min=0, help="Smallest gain, in points of quality, that is worth labels.")
+    ] = 2.0
+    accept_mixed_models: Annotated[
+        bool, typer.Option("--accept-mixed-models", help="Accept answers of several models under one name.")
+    ] = False
 
 
 def compare(
@@ -440,17 +379,25 @@ def compare(
         typer.Option(
             "--scores",
             metavar="[NAME=]FILE",
-            help="Score table with values per query, the output of trec_eval or ir_measures, or a leaderboard; repeat.",
+            help="Score table with values per query, the output of trec_eval or ir_measures, or a leaderboard; repeat."
+            " With --people, the results folder of a run.",
         ),
     ],
     quality: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Option(
             "--quality",
-            help="Quality table with query_id, value and, where there are several, run, depth, model, metric, or a"
+            help="Quality table with query_id, value and, if there are several, run, depth, model, metric, or a"
             " leaderboard; repeat.",
         ),
-    ],
+    ] = None,
+    people: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Labels written by `judgekit annotate read`; scores by them replace --quality as the outcome.",
+        ),
+    ] = None,
     level: Annotated[
         list[str] | None, typer.Option(help="Show only this level: query, within-query or system; repeat.")
     ] = None,
@@ -461,28 +408,31 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="LABELING=METRIC",
-            help="Labeling that is the answers' METRIC from one document: no verdict uses it at depth 1; repeat.",
+            help="Labeling that equals the answers' METRIC from one document; left out at depth 1. Repeat for several.",
         ),
     ] = None,
     *,
-    about: VerdictOptions,
-    format: FormatOption = "table",
+    about: DecisionOptions,
+    rules: RuleOptions,
+    format: Annotated[
+        Literal["table", "markdown"],
+        typer.Option("--format", help="Format of the output; markdown prints only the decision."),
+    ] = "table",
     as_json: AsJson = False,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Comparison table to write (.csv or .parquet).")
     ] = None,
 ) -> None:
-    """Say how well each labeling's scores follow the quality of the answers. Any tables will do."""
-    _one_form(format, as_json)
+    """Compare how well each labeling's scores follow the quality of the answers, from any tables."""
     import pandas as pd
 
-    from judgekit.analysis import LEVELS
+    from judgekit.analysis import LEVELS, Background, Rules
     from judgekit.analysis import compare as compare_tables
     from judgekit.analysis.inputs import at_every_depth
     from judgekit.answers.imported import read_ratings
     from judgekit.data.files import check_target, read_table
     from judgekit.data.leaderboards import other_form
-    from judgekit.data.outputs import noting_reads
+    from judgekit.data.streams import noting_reads
     from judgekit.data.tables import RATINGS, SCORES
 
     for name in level or ():
@@ -490,50 +440,79 @@ def compare(
             raise UsageError(not_among("level", name, LEVELS))
     if out is not None:
         check_target(out, table=True)
+    if (people is None) == (not quality):
+        raise UsageError("name the outcome: --quality FILE, or --people FILE with --scores RESULTS")
     with noting_reads() as read:
-        tables = []
-        for labeling, file in map(split_named, scores):
-            table = read_table(SCORES, file)
-            tables.append(table if labeling is None else table.assign(labeling=labeling))
-        found = pd.concat(tables, ignore_index=True)
-        rated = [
-            at_every_depth(read_ratings(path), found, depth, whole=other_form(RATINGS, path) is not None)
-            for path in quality
-        ]
-        answers = pd.concat(rated, ignore_index=True)
+        if people is not None:
+            found, answers, primary = _by_people(scores, people, about.primary)
+            about = replace(about, primary=primary)
+        else:
+            tables = []
+            for labeling, file in map(split_named, scores):
+                table = read_table(SCORES, file)
+                tables.append(table if labeling is None else table.assign(labeling=labeling))
+            found = pd.concat(tables, ignore_index=True)
+            rated = [
+                at_every_depth(read_ratings(path), found, depth, whole=other_form(RATINGS, path) is not None)
+                for path in quality or ()
+            ]
+            answers = pd.concat(rated, ignore_index=True)
     inputs = made_from({}, read)
+    only = {"measures": measure, "metrics": metric, "depths": depth}
     comparison = compare_tables(
         found,
         answers,
-        measures=measure,
-        metrics=metric,
-        depths=depth,
-        by_construction=_outcomes(by_construction or [], found, answers),
+        only={name: values for name, values in only.items() if values},
+        rules=Rules(**vars(rules)),
+        background=Background(by_construction=_outcomes(by_construction or [], found, answers)),
         **vars(about),
     )
     if out is not None:
         save_table(comparison.table, out, inputs)
-    wide = format == "table" and not as_json
-    table = comparison.wide() if wide else comparison.table
+    table = comparison.table if as_json else comparison.wide()
     if level:
         have = ", ".join(dict.fromkeys(table["level"]))
         table = table[table["level"].isin(level)]
         if table.empty:
-            raise UsageError(f"the {level[0]} level needs values per query; what is here: {have}")
+            raise UsageError(f"the {level[0]} level needs values per query; the table has: {have}")
     if as_json:
-        verdicts = verdicts_of(comparison.verdicts)
-        emit("compare", verdicts=verdicts, comparison=records(table), file=out, warnings=list(comparison.warnings))
+        decision, warnings = comparison.decision.record(), list(comparison.warnings)
+        emit("compare", decision=decision, comparison=records(table), file=out, warnings=warnings)
         return
     note(*comparison.warnings)
-    if format == "table":
-        for verdict in comparison.verdicts.values():
-            say(f"{verdict}\n")
-    show(table, format)
-    if format == "table" and comparison.modes is not None:
-        typer.echo("\nmodes of answering, on the questions that have a value in all of them:")
+    if format == "markdown":
+        typer.echo(comparison.decision.markdown)
+        return
+    say(f"{comparison.decision.text}\n")
+    show(table)
+    if comparison.modes is not None:
+        echo("\nmodes of answering, on the questions with a value in every mode:")
         modes = comparison.modes.table
         shown = modes[(modes["coefficient"] == "concordance") & modes["level"].isin(level or LEVELS)]
-        show(shown.set_index("mode").drop(columns=["flags", "undefined_reason"]).reset_index(), format)
+        show(shown.set_index("mode").drop(columns=["flags", "undefined_reason"]).reset_index())
+
+
+def _by_people(scores: list[str], file: Path, primary: str | None) -> tuple[pd.DataFrame, pd.DataFrame, str]:
+    """Return the scores of a run's labelings that are not people's, what runs score by people, and by which measure."""
+    from judgekit.analysis.inputs import outcome_of
+    from judgekit.data.files import read_table
+    from judgekit.data.tables import SCORES
+    from judgekit.experiment.finished import open_results
+    from judgekit.metrics import parse_measures
+    from judgekit.people.correct import scored
+    from judgekit.people.reading import read_people
+
+    folder = Path(scores[0])
+    if len(scores) > 1 or not folder.is_dir():
+        raise UsageError("--people needs the runs that people judged: give --scores the results folder of a run")
+    prepared = open_results(folder).prepared
+    primary = primary or str(prepared.config.analysis.primary)
+    (measure,) = parse_measures([primary], prepared.config.path.parent)
+    answers = outcome_of(scored(prepared.collection, read_people(file, prepared.collection), measure))
+    note(f"the outcome is {measure} by people's labels: read 'answers' as that below")
+    found = read_table(SCORES, folder / "scores.parquet")
+    others = [name for name, labeler in prepared.labelers.items() if not labeler.needs.people]
+    return found[found["labeling"].isin(others)], answers, primary
 
 
 def _outcomes(items: list[str], scores: pd.DataFrame, quality: pd.DataFrame) -> set[tuple[str, str, str]]:
@@ -553,28 +532,26 @@ def agree(
     qrels: Annotated[list[str], typer.Option("--qrels", metavar="[NAME=]FILE", help="TREC qrels; two or more.")],
     people: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Qrels made by people: precision and recall are against them; repeat."),
+        typer.Option(metavar="NAME", help="Qrels made by people, the reference of precision and recall; repeat."),
     ] = None,
     run: Annotated[
         list[str] | None,
-        typer.Option("--run", metavar="[NAME=]FILE", help="Say also whether they order these runs alike; repeat."),
+        typer.Option(
+            "--run", metavar="[NAME=]FILE", help="Run to order by each of the qrels, to compare the orders; repeat."
+        ),
     ] = None,
-    measures: Annotated[str, typer.Option("--measures", "-m", help="The measures of the runs.")] = "nDCG@10",
+    measures: Annotated[str, typer.Option("--measures", "-m", help="Measures to order the runs by.")] = "nDCG@10",
     scale: ScaleOption = None,
-    confidence: Annotated[float, typer.Option(min=0.5, max=0.999, help="Confidence of the intervals.")] = 0.95,
-    resamples: Annotated[int, typer.Option(min=100, max=100_000, help="Bootstrap resamples of the queries.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 1,
-    format: FormatOption = "table",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Agreement table to write (.csv or .parquet).")
     ] = None,
 ) -> None:
-    """Say how far labels agree, by kappa, alpha, AC1 and label by label; needs no answers, queries or runs."""
+    """Measure how far labels agree: kappa, alpha, AC1 and a table by label. Needs no answers, queries or runs."""
     import pandas as pd
 
     from judgekit.api import agree as agree_labelings
     from judgekit.data.files import check_target
-    from judgekit.data.outputs import noting_reads
+    from judgekit.data.streams import noting_reads
 
     if out is not None:
         check_target(out, table=True)
@@ -586,9 +563,6 @@ def agree(
             runs=named(run, "--run") if run else None,
             measures=measures,
             scales=scales_of(scale, files),
-            confidence=confidence,
-            resamples=resamples,
-            seed=seed,
         )
     table = found.table
     if len(found.system):
@@ -596,15 +570,14 @@ def agree(
         table = pd.concat([table, system[list(table.columns)]], ignore_index=True)
     if out is not None:
         save_table(table, out, made_from({f"qrels {name}": path for name, path in files.items()}, read))
-    show(table if format != "table" else table.drop(columns="undefined_reason"), format)
-    if format == "table":
-        for row in table[table["undefined_reason"] != ""].itertuples():
-            note(f"{row.coefficient} of {row.first} and {row.second} is undefined: {row.undefined_reason}")
-        if not found.confusion.empty:
-            typer.echo("")
-            show(found.confusion, format)
-        for row in found.coverage.itertuples():
-            note(
-                f"{row.both:,} documents have labels of both {row.first} and {row.second}, {row.only_first:,} only of"
-                f" the first, {row.only_second:,} only of the second"
-            )
+    show(table.drop(columns="undefined_reason"))
+    for row in table[table["undefined_reason"] != ""].itertuples():
+        note(f"{row.coefficient} of {row.first} and {row.second} is undefined: {row.undefined_reason}")
+    if not found.confusion.empty:
+        echo("")
+        show(found.confusion)
+    for row in found.coverage.itertuples():
+        note(
+            f"{row.both:,} documents have labels by both {row.first} and {row.second}, {row.only_first:,} only by"
+            f" the first, {row.only_second:,} only by the second"
+        )

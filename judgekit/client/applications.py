@@ -1,6 +1,7 @@
-"""Carries questions to a user's own application, a Python function or an HTTP route, and its answer back.
+"""Carries requests by code of the user's: questions to an application, a Python function, or bytes to a server.
 
-What comes back is dressed as a chat completion, so that the store, limits and retries need not know who answered.
+An application's answer is dressed as a chat completion, so that the store, limits and retries need not know who
+answered.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from threading import Thread
 from typing import Any, Final
 
 from judgekit.errors import JudgekitError, UsageError
-from judgekit.spec import run_file, user_code
+from judgekit.spec import run_file, split_file, user_code
 from judgekit.wire.jsontext import parse_json
-from judgekit.wire.types import Endpoint, Transport
+from judgekit.wire.types import Endpoint
 
-__all__ = ["FunctionTransport", "RouteTransport", "function_of"]
+__all__ = ["FunctionTransport", "OwnTransport", "function_of"]
 
 _MISTAKES: Final = (ArithmeticError, AttributeError, ImportError, LookupError, NameError, TypeError, ValueError)
 """What a function raises again however often it is called; anything else is tried again."""
@@ -29,11 +30,7 @@ Sent = tuple[int, Mapping[str, str], bytes]
 
 
 def function_of(endpoint: Endpoint) -> Callable[..., Any]:
-    """Return the function of an endpoint of kind ``callable``; its file is run if it was not yet.
-
-    Raises:
-        UsageError: the file cannot be run, or has no such function.
-    """
+    """Return the function of an endpoint of kind ``callable``; its file is run if it was not yet."""
     if callable(endpoint.target):
         found: Any = endpoint.target
     else:
@@ -80,6 +77,42 @@ class FunctionTransport:
         """Nothing is open; a call that never ends does not keep the program from ending."""
 
 
+class OwnTransport:
+    """Sends by an object of the user's, whose network errors are tried again; anything else that it raises is said."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._own = endpoint.transport
+        self._ours = isinstance(self._own, str)
+        if self._ours:
+            path, name = split_file(self._own)
+            found = run_file(Path(str(path))).__dict__.get(name)
+            with user_code(lambda: endpoint.transport, str(path)):
+                self._own = found() if isinstance(found, type) else found
+        if not callable(getattr(self._own, "send", None)):
+            raise UsageError(f"endpoint {endpoint.name!r}: {endpoint.transport} has no method send(endpoint, body)")
+        self._file = self._own.send.__code__.co_filename if inspect.ismethod(self._own.send) else ""
+
+    async def send(self, endpoint: Endpoint, body: bytes) -> Sent:
+        """Return what the object's ``send`` returns."""
+        what = f"endpoint {endpoint.name!r}: send() of its transport"
+        try:
+            with user_code(lambda: what, self._file):
+                said = await self._own.send(endpoint, body)
+        except UsageError as problem:
+            if isinstance(problem.__cause__, OSError):
+                raise problem.__cause__ from None
+            raise
+        match said:
+            case (int() as status, Mapping() as headers, bytes() as data):
+                return status, {str(name).lower(): str(value) for name, value in headers.items()}, data
+        raise UsageError(f"{what} must return (status, headers, bytes), not {said!r:.80}")
+
+    async def aclose(self) -> None:
+        """Close what was made from a file; an object that was given is its owner's."""
+        if self._ours and hasattr(self._own, "aclose"):
+            await self._own.aclose()
+
+
 async def _in_thread(call: Callable[[], Any], where: Callable[[], Any]) -> Any:
     future: Future[Any] = Future()
 
@@ -97,27 +130,6 @@ async def _in_thread(call: Callable[[], Any], where: Callable[[], Any]) -> Any:
 
     Thread(target=work, daemon=True).start()
     return await asyncio.wrap_future(future)
-
-
-class RouteTransport:
-    """Posts ``{"question": …, "documents": […]}`` to a route, which replies ``{"answer": "…"}`` or a JSON string."""
-
-    def __init__(self, http: Transport) -> None:
-        self._http = http
-
-    async def send(self, endpoint: Endpoint, body: bytes) -> Sent:
-        """Return the route's answer, or its error as it came."""
-        status, headers, data = await self._http.send(endpoint, body)
-        if not 200 <= status < 300:
-            return status, headers, data
-        try:
-            return _answer(parse_json(data))
-        except ValueError:
-            return _error(422, f"the route replied {data[:80]!r}, which is not JSON")
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-        await self._http.aclose()
 
 
 def _answer(said: Any) -> Sent:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from judgekit.errors import BudgetError, UsageError
 from judgekit.wire.types import Endpoint
@@ -22,8 +22,8 @@ Amounts = tuple[float, float, float]
 
 _BEYOND: Final = (
     "the budget of {most} requests is used up",
-    "the next request (about {one} tokens) would exceed the budget of {most} tokens: {spent} are used",
-    "the next request (about {one:.6g}) would exceed the budget of {most:g}: {spent:.6g} are spent",
+    "the next request (about {one} tokens) would exceed the budget of {most} tokens; {spent} are used",
+    "the next request (about {one:.6g}) would exceed the budget of {most:g}; {spent:.6g} is spent",
 )
 
 
@@ -122,16 +122,6 @@ class Usage:
     failed: int = 0
     again: int = 0
 
-    @classmethod
-    def of(cls, values: Mapping[str, Any], *, earlier: bool = False) -> Self:
-        """Return a usage from plain values; of an ``earlier`` run what was sent then comes from the store now."""
-        standalone, incurred = Amount(**values["standalone"]), Amount(**values["incurred"])
-        usage = cls(**{**values, "standalone": standalone, "incurred": incurred})
-        if earlier:
-            usage.incurred, usage.wall_s = Amount(), 0.0
-            usage.sent, usage.cached = 0, usage.sent + usage.cached
-        return usage
-
     def __add__(self, other: Usage) -> Usage:
         return Usage(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(Usage)))
 
@@ -184,10 +174,6 @@ class Spending:
         self._in_flight: Amounts = (0, 0, 0.0)
         self._waiting: list[asyncio.Future[None]] = []
 
-    def count(self, amount: Amount) -> None:
-        """Count what was spent elsewhere."""
-        self.spent = _sum(self.spent, amount.taken)
-
     @property
     def money(self) -> float | None:
         """The money so far; None where no price is known."""
@@ -198,15 +184,11 @@ class Spending:
         return self._prices.get(endpoint.name) or self._prices.get(endpoint.model)
 
     def check(self, endpoint: Endpoint) -> None:
-        """Refuse a cost limit that could not be kept.
-
-        Raises:
-            UsageError: there is a cost limit and the endpoint has no price.
-        """
+        """Refuse a cost limit that could not be kept."""
         if self.budget.max_cost is not None and self.price(endpoint) is None:
             raise UsageError(
-                f"a cost limit needs the price of the model {endpoint.model!r} (endpoint {endpoint.name!r}),"
-                " and the price table has none"
+                f"a cost limit needs the price of the model {endpoint.model!r} (endpoint {endpoint.name!r}): add"
+                f" [prices.{endpoint.model!r}] with prompt and completion, money per million tokens"
             )
 
     def needed(self, endpoint: Endpoint, estimate: tuple[int, int]) -> Amounts:
@@ -215,14 +197,7 @@ class Spending:
         return 1, sum(estimate), price.of(*estimate) if price else 0.0
 
     async def reserve(self, endpoint: Endpoint, estimate: tuple[int, int]) -> None:
-        """Set aside what the next request may cost, (prompt, completion) tokens estimated.
-
-        Estimates are the most that a reply may take: where those of the requests in flight leave no room, wait for
-        what they really took.
-
-        Raises:
-            BudgetError: it would exceed the budget beside what is spent already.
-        """
+        """Set aside what the next request may cost, (prompt, completion) tokens estimated."""
         need = self.needed(endpoint, estimate)
         while not self._reserved(need):
             settled = asyncio.get_running_loop().create_future()

@@ -11,7 +11,7 @@ import asyncio
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -19,12 +19,21 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random
 
 from judgekit.client.limits import Patience, Watch
 from judgekit.client.routes import count_tokens, wait_ready
-from judgekit.client.servers import Server, Servers
-from judgekit.client.transports import SAMPLE, open_transport
+from judgekit.client.transports import open_transport
 from judgekit.errors import EndpointError
 from judgekit.store.records import Record
 from judgekit.wire.access import Secret
-from judgekit.wire.responses import Accepted, Complaint, Fatal, Refused, Response, Retry, Unsupported, read_response
+from judgekit.wire.responses import (
+    Accepted,
+    Complaint,
+    Fatal,
+    Refused,
+    Response,
+    Retry,
+    Unsupported,
+    decoded,
+    read_response,
+)
 from judgekit.wire.shapes import shown_text
 from judgekit.wire.types import (
     RECORDED_URL,
@@ -40,12 +49,13 @@ from judgekit.wire.types import (
 if TYPE_CHECKING:
     from judgekit.client.session import Loop
 
-__all__ = ["Client", "Passed"]
+__all__ = ["Client"]
 
 _NEVER_CONNECTED_RETRIES = 2
 _FIRST_ALIKE = 8
 _LATER_ALIKE = 20
 _LONGEST = 60
+_NOT_TAKEN = frozenset({400, 422, 500, 501})
 _REJECTED_ALIKE = 50
 _REJECTED_LATER = 200
 _CUT = 1.05
@@ -55,43 +65,19 @@ _VARYING = re.compile(r"\b[\w-]*\d[\w-]*|'[^']*'|\"[^\"]*\"")
 """What differs between messages that say the same: numbers, request ids, what is quoted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Passed:
-    """What came instead of a reply, to be passed on: the HTTP status, the headers worth passing on, and the body."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-    @classmethod
-    def saying(cls, status: int, reason: str, **headers: str) -> Passed:
-        """Return an error of our own, in OpenAI's form."""
-        error = {"message": reason, "type": "judgekit_error", "param": None, "code": None}
-        return cls(status, headers, orjson.dumps({"error": error}))
-
-
-_PASSED_HEADERS = ("content-type", "retry-after", "retry-after-ms", "x-request-id", "x-should-retry")
-
-
 class Client:
     """Turns the requests of one endpoint into outcomes, and says what became of them to the loop that it belongs to."""
 
-    def __init__(self, loop: Loop, endpoint: Endpoint, key: str = "") -> None:
-        """Prepare for one endpoint; ``key`` is sent where it names none of its own.
-
-        Raises:
-            ConfigError: its key is not in the environment.
-            UsageError: there is a cost limit, and it has no price.
-        """
+    def __init__(self, loop: Loop, endpoint: Endpoint) -> None:
+        """Prepare for one endpoint."""
         session = loop.session
         session.spending.check(endpoint)
         self.endpoint = endpoint
         self._loop = loop
         self._session = session
         self._note = session.note
-        self._secret = Secret.of(endpoint, key)
-        transports = session.transports or (lambda one: open_transport(one, session.note, key))
-        self.servers = Servers(endpoint, transports, session.note)
+        self._secret = Secret.of(endpoint)
+        self.transport = session.transports(endpoint) if session.transports else open_transport(endpoint, session.note)
         self._limiter = session.limiter(endpoint)
         self._negotiated = session.learned(endpoint)
         self._watch = Watch(endpoint, lambda text: session.note(self._secret.cut(text)), lambda: self._proven)
@@ -108,11 +94,7 @@ class Client:
         self._without: int | None = 0
 
     async def ask(self, request: Request) -> Outcome:
-        """Return the reply, stored, or why there is none.
-
-        Raises:
-            StoppedError: the run must stop.
-        """
+        """Return the reply, stored, or why there is none."""
         if not self._asked:
             self._watch.answered()  # what failed before an idle time says nothing of what comes
         self._asked += 1
@@ -124,28 +106,6 @@ class Client:
             return await self._ask(request)
         finally:
             self._asked -= 1
-
-    async def pass_on(self, request: Request) -> Reply | Passed:
-        """Return the reply, stored, or what came instead, for a caller that retries by itself.
-
-        Nothing is negotiated, waited for or sent again, except to another of several servers when one refuses.
-
-        Raises:
-            StoppedError: it may not be sent, or could not be stored.
-        """
-        self._without = None  # the caller decides what a reply must hold
-        patience = Patience(self.endpoint)
-        for _ in self.servers.all:
-            response = await self._send(request, patience)
-            if not isinstance(response, Retry) or response.worked:
-                break
-        if isinstance(response, Reply):
-            return response
-        if patience.seen is not None and patience.seen[0] >= 400:
-            status, headers, data = patience.seen
-            return Passed(status, {name: headers[name] for name in _PASSED_HEADERS if name in headers}, data)
-        late = isinstance(response, Retry) and response.down and response.worked
-        return Passed.saying(504 if late else 502, str(self._stopped(response.reason)))
 
     async def _ask(self, request: Request) -> Outcome:
         patience = Patience(self.endpoint)
@@ -167,8 +127,7 @@ class Client:
             return patience.over(state.upcoming_sleep)
 
         def tell(_: RetryCallState) -> None:
-            if not patience.last.elsewhere:
-                self._watch.tell_retry(patience.last, patience)
+            self._watch.tell_retry(patience.last, patience)
 
         # tenacity comes in after a first failure only: its machinery would be a fifth of the cost of a success
         found = await AsyncRetrying(
@@ -187,11 +146,22 @@ class Client:
         return self._fail(request, refused, "", _FIRST_ALIKE)
 
     async def _attempt(self, request: Request, patience: Patience) -> Outcome | Retry:
+        released = False
         while True:
             response = await self._send(request, patience)
             if isinstance(response, Reply):
                 self._watch.answered()
+                if released and "form" not in self._told:
+                    self._told.add("form")
+                    whom = f"{self.endpoint.name}: the model {self.endpoint.model!r}"
+                    self._note(f"{whom} rejects constrained replies: judgekit asks for free text from now on")
                 return response
+            if released:
+                self._negotiated.hold(request.constraint)  # it was not why
+            elif not isinstance(response, Unsupported) and patience.status in _NOT_TAKEN:
+                released = self._negotiated.release(request.constraint)
+                if released:
+                    continue
             if isinstance(response, Retry):
                 return self._again(response, patience)
             self._watch.answered()
@@ -222,7 +192,7 @@ class Client:
     def _again(self, again: Retry, patience: Patience) -> Retry:
         self._session.retries[f"{self.endpoint.name}: {again.kind}"] += 1
         patience.failed(again, self._watch.now())
-        why = None if again.elsewhere else self._watch.failed(again)
+        why = self._watch.failed(again)
         if why is not None:
             raise self._stopped(why)
         if again.after is not None:
@@ -231,7 +201,7 @@ class Client:
         return again
 
     def _stopped(self, reason: str) -> EndpointError:
-        return EndpointError(f"endpoint {self.endpoint.name!r} ({self.endpoint.address}): {self._secret.cut(reason)}")
+        return EndpointError(f"endpoint {self.endpoint.name!r} ({self.endpoint.base_url}): {self._secret.cut(reason)}")
 
     def _reject(self, request: Request, rejected: Refused) -> Failure:
         """Count a request that the server rejects. That costs nothing, and a re-run asks only what was rejected."""
@@ -246,14 +216,14 @@ class Client:
         self._streak = self._streak + 1 if signature == self._signature else 1
         self._signature = signature
         if self._streak >= enough:
-            raise self._stopped(f"{self._streak} requests in a row failed alike: {rejected.reason}")
+            raise self._stopped(f"{self._streak} requests in a row failed in the same way: {rejected.reason}")
         return Failure(request.key, rejected.status, self._secret.cut(rejected.reason))
 
     def _estimate(self, body: bytes) -> tuple[int, int]:
         if not self._estimates:
             return (0, 0)
         values = orjson.loads(body)
-        longest = next(filter(None, map(values.get, ("max_tokens", "max_completion_tokens", "max_output_tokens"))), 0)
+        longest = next(filter(None, map(values.get, ("max_tokens", "max_completion_tokens"))), 0)
         return (len(body) // 4, longest if isinstance(longest, int) else 0)
 
     def _tell_unreported(self, estimate: tuple[int, int]) -> None:
@@ -261,8 +231,8 @@ class Client:
         if any(estimate) and not self._negotiated.silent:
             self._negotiated.silent = True
             self._note(
-                f"{self.endpoint.name} reports no tokens: budgets and limits count an estimate (four bytes a token,"
-                " and all the room that a reply was given)"
+                f"{self.endpoint.name} reports no tokens: budgets and limits use an estimate (four bytes a"
+                " token, and the largest allowed reply)"
             )
 
     async def _send(self, request: Request, patience: Patience) -> Reply | Complaint:
@@ -275,13 +245,13 @@ class Client:
             if self._loop.error is not None:
                 spending.settle(self.endpoint, estimate, None)
                 raise self._loop.error
-            body = self._negotiated.apply(request.body)  # only now: others may have learned while this one waited
+            # Only now: others may have learned while this one waited.
+            body = self._negotiated.apply(request.body, request.constraint)
             usage: tuple[int, int] | None = None
             worked = False
             self._loop.sending.add(task)
             begun = time.perf_counter()
             try:
-                SAMPLE.set(request.sample)
                 response = await self._exchange(body, started, patience)
                 if isinstance(response, Accepted):
                     # The time to find a recorded reply is not the time that its model took.
@@ -291,6 +261,8 @@ class Client:
                     usage, worked = reply.usage, True
                 elif isinstance(response, Retry):
                     usage, worked = response.usage, response.worked
+                elif isinstance(response, Refused):
+                    worked = patience.status < 300
             finally:
                 used = usage
                 if worked and usage is None:
@@ -299,8 +271,9 @@ class Client:
                 spending.settle(self.endpoint, estimate, used)
                 limiter.correct_tokens(sum(estimate), sum(used or (0, 0)))
                 self._loop.charge(request, usage, time.perf_counter() - begun)
-            if not isinstance(response, Accepted):
-                return response
+            raw = response.raw if isinstance(response, (Accepted, Refused)) else ""
+            if not raw:
+                return response  # type: ignore[return-value]  # what was accepted is never empty
             kept = await self._loop.save(
                 Record(
                     key=request.key,
@@ -308,13 +281,16 @@ class Client:
                     sample=request.sample,
                     body=request.body.decode(),
                     sent=None if body == request.body else body.decode(),
-                    reply=reply.raw,
+                    reply=raw,
                     usage=usage,
                     time=time.time(),
-                    seconds=reply.seconds,
+                    seconds=reply.seconds if isinstance(response, Accepted) else None,
                 )
             )
+            if not isinstance(response, Accepted):
+                return response
             self._negotiated.replies += 1
+            self._negotiated.note(body, request.constraint)
             self._streak = 0
             limiter.succeeded()
             await self._notice(request, body, reply, response.json)
@@ -337,8 +313,8 @@ class Client:
                 "; or give it room at once: params = {max_tokens = 4096}"
             )
         whole = reply.finish_reason in (None, "stop") and not reply.refusal
-        if whole and (action := learned.ignored(request.body, sent, reply.text)) is not None:
-            self._note(f"{whom} ignores the words that a reply may be: {action} from now on")
+        if whole and (action := learned.ignored(request.body, sent, reply.text, request.constraint)):
+            self._note(f"{whom} ignores the list of allowed replies: {action} from now on")
         if reply.usage is None or self.endpoint.application:
             return
 
@@ -351,19 +327,16 @@ class Client:
         counts = None if self._session.transports else await count_tokens(self.endpoint, [sent])
         if not counts or counts[0] > _CUT * reply.usage[0]:
             self._note(
-                f"{whom} seems to be shown only a part of long prompts: prompts of different lengths, up to"
-                f" {max(learned.cuts.lengths):,} bytes, all count as {reply.usage[0]:,} tokens. Its replies may be"
-                " about half of the text. Give the server a longer context (Ollama: OLLAMA_CONTEXT_LENGTH, or num_ctx"
+                f"{whom} seems to see only a part of long prompts: prompts of different lengths, up to"
+                f" {max(learned.cuts.lengths):,} bytes, all count as {reply.usage[0]:,} tokens. Its replies"
+                " may rest on half of the text. Give the server a longer context (Ollama:"
+                " OLLAMA_CONTEXT_LENGTH, or num_ctx"
                 " of the model), or show fewer documents",
                 doubt=True,
             )
 
     def _look_for_logprobs(self, reply: Reply) -> None:
-        """Stop a run whose first replies all lack the log-probabilities that were asked for: they cannot be used.
-
-        Raises:
-            EndpointError: they do.
-        """
+        """Stop a run whose first replies all lack the log-probabilities that were asked for: they cannot be used."""
         if self._without is None or reply.refusal is not None or not reply.text:
             return
         tops = [entry.get("top_logprobs") for entry in reply.logprobs or () if isinstance(entry, dict)]
@@ -379,28 +352,22 @@ class Client:
             )
 
     async def _exchange(self, body: bytes, started: float, patience: Patience) -> Response:
-        patience.seen = None
-        with self.servers.taken() as server:
-            began = self._watch.now()
-            return self.servers.heard(server, await self._converse(server, body, started, patience), began)
-
-    async def _converse(self, server: Server, body: bytes, started: float, patience: Patience) -> Response:
-        endpoint = self.endpoint
+        endpoint, patience.status = self.endpoint, 0
         silent_s, sent = self._watch.silent_s, self._watch.now()
         silence = asyncio.get_running_loop().call_later(silent_s, self._watch.tell_silence, silent_s)
         try:
             async with asyncio.timeout(endpoint.timeout_s):
-                status, headers, data = await server.transport.send(endpoint, body)
+                status, headers, data = await self.transport.send(endpoint, body)
             self._watch.heard(self._watch.now() - sent)
         except TimeoutError:
-            self._overloaded(server, started)
+            self._limiter.overloaded(started)
             return Retry(f"no answer within {endpoint.timeout_s:g} s", worked=True, down=True)
         except NotConnectedError as problem:
             tried = patience.attempts >= min(_NEVER_CONNECTED_RETRIES, endpoint.max_retries)
-            if not self._connected and tried and not self.servers.others(server):
+            if not self._connected and tried:
                 return Fatal(
                     f"no connection was made: {problem}. Is the server running, and is the address right?"
-                    f" Check with: curl {server.url.rstrip('/')}{'' if endpoint.application else '/models'}"
+                    f" Check with: curl {endpoint.base_url.rstrip('/')}{'' if endpoint.application else '/models'}"
                 )
             return Retry(f"no connection: {problem}", down=True)
         except TooLargeError as problem:
@@ -409,9 +376,8 @@ class Client:
             return Retry(str(problem) or type(problem).__name__, down=True)
         finally:
             silence.cancel()
-        self._connected = True
-        data = self._secret.cut_response(data)
-        patience.seen = status, headers, data
+        self._connected, patience.status = True, status
+        data = self._secret.cut_response(decoded(data))
         if status in (400, 422):
             # Nothing can be left out of a question to an application, whatever its error names.
             params = () if endpoint.application else orjson.loads(body)
@@ -420,11 +386,6 @@ class Client:
             response = read_response(status, headers, data)
         if isinstance(response, Retry):
             if response.throttled:
-                self._overloaded(server, started)
+                self._limiter.overloaded(started)
             response = replace(response, worked=status < 300)
         return response
-
-    def _overloaded(self, server: Server, started: float) -> None:
-        """Slow down, unless the other servers go on."""
-        if not self.servers.others(server):
-            self._limiter.overloaded(started)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import inf
 from typing import Final
 
@@ -57,34 +57,12 @@ class Limiter:
         self._next_request = self._next_token = -inf
 
     @property
-    def waiting(self) -> int:
-        """How many requests wait for a slot."""
-        return len(self._waiting)
-
-    def resize(self, maximum: int, requests_per_minute: float, tokens_per_minute: float) -> None:
-        """Change the limits: slots beyond them are taken back as requests end; an infinite rate is not a limit."""
-        begun = self.maximum == 0 < maximum
-        self.maximum = maximum
-        if maximum:
-            self._request_s, self._token_s = 60.0 / requests_per_minute, 60.0 / tokens_per_minute
-        if begun:  # others who share the rates begin at the same moment: together they would send too much
-            self._next_request = max(self._next_request, self._clock() + self._request_s)
-        least = _START if self._slow_start else _FLOOR
-        self.limit = min(float(maximum), max(self.limit, least))
-        self._admit()
-
-    @property
     def counts_tokens(self) -> bool:
         """Whether `acquire` needs an estimate of the tokens."""
         return self._token_s > 0
 
     async def acquire(self, tokens: int = 0, *, again: bool = False) -> float:
-        """Wait for a slot, then for the moment at which the request may go; return that moment.
-
-        Args:
-            tokens: how many the request is estimated to take.
-            again: whether it is a further attempt, which goes before those that never had one.
-        """
+        """Wait for a slot, then for the moment at which the request may go; return that moment."""
         if self.active >= int(self.limit) or (self._waiting and not again):
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             (self._waiting.appendleft if again else self._waiting.append)(future)
@@ -160,13 +138,13 @@ class Patience:
     Attributes:
         attempts: how often it failed.
         last: why it failed last.
-        seen: the last response, as it came: status, headers, body; None where none came.
+        status: HTTP's of the last response; 0 where none came.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.attempts = 0
         self.last = Retry("")
-        self.seen: tuple[int, Mapping[str, str], bytes] | None = None
+        self.status = 0
         self._endpoint = endpoint
         self._first = self._failed_at = 0.0
         self._throttled = self._oversized = 0
@@ -239,7 +217,7 @@ class Watch:
         """Note a failure; return why no more should be asked, if nothing but failures came for too long."""
         if again.after is not None and again.after > self._endpoint.patience_s:
             longer = f"longer than patience_s, {self._endpoint.patience_s:g} s"
-            return f"it {_asks(again)}, {longer}. Run again then: all replies so far are kept"
+            return f"it {_asks(again)}, {longer}. Run again then; all replies so far are kept"
         now = self.now()
         if self._failing_since is None:
             self._failing_since = now
@@ -248,7 +226,7 @@ class Watch:
             return None
         what = f"it failed for {_span(lasted)} without a single answer (patience_s is {self._endpoint.patience_s:g}"
         what += ")" if self._proven() else ", and a tenth of that counts before the first answer)"
-        return f"{what}: {again.reason}. Run again later: all replies so far are kept"
+        return f"{what}: {again.reason}. Run again later; all replies so far are kept"
 
     @property
     def _patience_s(self) -> float:

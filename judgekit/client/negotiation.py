@@ -8,13 +8,18 @@ schema), or drops the parameter; that is remembered for the endpoint and model, 
 A server may also take a constraint and ignore it, which a reply shows that is none of the choices. Then the choices are
 told in other words, SGLang's ``regex`` and ``ebnf`` and llama.cpp's ``grammar``, and if these are ignored, too, as they
 were.
+
+What holds a model to its form is added here to what was asked for, so that it is no part of a request's identity: a
+server that does not take it is sent what was asked for alone.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -54,6 +59,7 @@ class Negotiated:
         swapped: parameters that it takes under another name.
         dropped: parameters that it does not take.
         replies: how many of its replies were seen, replayed ones included; with one, it is proven to answer.
+        held: whether it ever answered where a constraint was added.
         silent: whether it was told that the model's tokens are not reported.
         thinking, cuts: what its replies say about its server.
     """
@@ -61,6 +67,7 @@ class Negotiated:
     swapped: dict[str, str] = field(default_factory=dict)
     dropped: set[str] = field(default_factory=set)
     replies: int = 0
+    held: bool = False
     silent: bool = False
     thinking: Thinking = field(default_factory=Thinking)
     cuts: Cuts = field(default_factory=Cuts)
@@ -69,11 +76,11 @@ class Negotiated:
     def __bool__(self) -> bool:
         return bool(self.swapped or self.dropped)
 
-    def apply(self, body: bytes) -> bytes:
-        """Return the body as this endpoint takes it."""
-        if not self:
+    def apply(self, body: bytes, constraint: Mapping[str, Any] = MappingProxyType({})) -> bytes:
+        """Return the body as this endpoint takes it, with a constraint beside what was asked for."""
+        if not (self or constraint):
             return body
-        fields = (self._field(*item) for item in orjson.loads(body).items())
+        fields = (self._field(*item) for item in {**constraint, **orjson.loads(body)}.items())
         return canonical({name: value for name, value in fields if name not in self.dropped})
 
     def _field(self, name: str, value: Any) -> tuple[str, Any]:
@@ -86,19 +93,31 @@ class Negotiated:
         schema = value.get("json_schema", {}).get("schema") if isinstance(value, dict) else None
         return (swapped, {"json": schema}) if schema else (name, value)
 
-    def ignored(self, asked: bytes, sent: bytes, said: str) -> str | None:
-        """Note a reply that is none of the words that the body allows; return what is done about it, if anything.
+    def note(self, sent: bytes, constraint: Mapping[str, Any]) -> None:
+        """Note that a body was answered, whether or not a constraint was in it."""
+        self.held = self.held or any(f'"{self.swapped.get(name, name)}":'.encode() in sent for name in constraint)
 
-        Args:
-            asked: the body before negotiation.
-            sent: the body that was sent; what was sent before something was learned says nothing of it.
-            said: the text of a complete reply.
-        """
+    def release(self, constraint: Mapping[str, Any]) -> bool:
+        """Leave a constraint out from now on, if that may be why a server rejects what it never answered with it."""
+        if self.held or not constraint:
+            return False
+        self.dropped.update(self.swapped.get(name, name) for name in constraint)
+        return True
+
+    def hold(self, constraint: Mapping[str, Any]) -> None:
+        """Add a constraint again that was left out for nothing."""
+        self.dropped.difference_update(self.swapped.get(name, name) for name in constraint)
+
+    def ignored(
+        self, asked: bytes, sent: bytes, said: str, constraint: Mapping[str, Any] = MappingProxyType({})
+    ) -> str | None:
+        """Note a reply that is none of the words that the body allows; return what is done about it, if anything."""
         form = self.swapped.get("structured_outputs", "structured_outputs")
-        if b'"structured_outputs":' not in asked or form in self._ignored or form in self.dropped:
+        own = constraint.get("structured_outputs")
+        if (own is None and b'"structured_outputs":' not in asked) or form in self._ignored or form in self.dropped:
             return None
-        constraint = orjson.loads(asked).get("structured_outputs")
-        words = constraint.get("choice") if isinstance(constraint, dict) else None
+        held = own or orjson.loads(asked).get("structured_outputs")
+        words = held.get("choice") if isinstance(held, dict) else None
         text = without_reasoning(said).strip()
         if not (words and text) or text in words or form not in orjson.loads(sent):
             return None

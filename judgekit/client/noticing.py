@@ -1,4 +1,4 @@
-"""What replies say about their server, beside what they answer: that the model thinks, that prompts are cut in silence.
+"""What replies say about their server, beside what they answer: that the model thinks, that prompts are cut silently.
 
 Neither changes a label or a number: the user is told once, with the setting that mends it.
 
@@ -6,7 +6,7 @@ Neither changes a label or a number: the user is told once, with the setting tha
 nothing but reasoning, and is asked for again with more room, so that each label is paid for twice. One such reply is
 proof where it holds reasoning or reports tokens of reasoning; where it is merely empty, three are.
 
-*Prompts cut in silence.* A server whose context is too short may drop what does not fit and answer all the same, as
+*Prompts cut silently.* A server whose context is too short may drop what does not fit and answer all the same, as
 Ollama does beyond ``num_ctx``. Then prompts of any length report the very same number of tokens, the most there is.
 Texts may share a number by chance, and passages that were cut to a number of tokens do so on purpose; so what counts is
 that they have more bytes than their tokens can hold: `_BYTES` each, or fewer where shorter prompts of the same run show
@@ -57,16 +57,11 @@ class Thinking:
 
 
 def _reasons(body: Mapping[str, Any]) -> bool:
-    """Whether a reply holds reasoning beside its text, or counts tokens of it, in the words of any API."""
-    usage = body.get("usage")
-    details = (
-        [usage.get(f"{kind}_tokens_details") for kind in ("completion", "output")] if isinstance(usage, dict) else []
-    )
-    if any(isinstance(one, dict) and one.get("reasoning_tokens") for one in details):
+    """Whether a reply holds reasoning beside its text, or counts tokens of it."""
+    usage, choices = body.get("usage"), body.get("choices")
+    details = usage.get("completion_tokens_details") if isinstance(usage, dict) else None
+    if isinstance(details, dict) and details.get("reasoning_tokens"):
         return True
-    choices, output = body.get("choices"), body.get("output")
-    if isinstance(output, list):
-        return any(isinstance(item, dict) and item.get("type") == "reasoning" for item in output)
     first = choices[0] if isinstance(choices, list) and choices else None
     message = first.get("message") if isinstance(first, dict) else None
     return isinstance(message, dict) and bool(message.get("reasoning_content") or message.get("reasoning"))
@@ -74,7 +69,7 @@ def _reasons(body: Mapping[str, Any]) -> bool:
 
 @dataclass(slots=True)
 class Cuts:
-    """Watches for prompts that are cut in silence.
+    """Watches for prompts that are cut silently.
 
     Attributes:
         tokens: the most that a prompt was reported to have.
@@ -89,10 +84,7 @@ class Cuts:
     _usual: float | None = None
 
     def suspects(self, size: int, tokens: int, exact: Callable[[], int] | None = None) -> bool:
-        """Note a prompt of ``size`` bytes that was reported to have ``tokens``; say whether prompts seem to be cut.
-
-        ``exact`` gives the size without what else a request holds, which is only looked at where it may decide.
-        """
+        """Note a prompt of ``size`` bytes that was reported to have ``tokens``; say whether prompts seem to be cut."""
         if self.done:
             return False
         if len(self._seen) < _KEPT and tokens:

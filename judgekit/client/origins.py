@@ -2,10 +2,10 @@
 
 A server that updates a model keeps its name, so that half of a labeling may come from one model and half from another,
 without an error anywhere. A reply names the model that made it and often a fingerprint of the machine and the program.
-Two names behind one endpoint and one requested name are a *mix*: the labels do not come from one model, and no verdict
+Two names behind one endpoint and one requested name are a *mix*: the labels do not come from one model, and no decision
 is given on them unless the user accepts it. A jury is not a mix: each of its endpoints is looked at alone. Several
 fingerprints under one name are only told, since some servers have one for each replica. A server that names no model,
-or always the same one, can hide a change: that is what ``revision`` and ``run --canary`` are for.
+or always the same one, can hide a change: that is what ``revision`` and ``[canary]`` are for.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def mixed(origins: Origins) -> list[str]:
     """Return a sentence for every endpoint whose replies come from more than one model."""
     found = {endpoint: _models(counts) for endpoint, counts in origins.items()}
     return [
-        f"the replies of the endpoint {endpoint.name!r} come from {len(models)} models, although"
-        f" {endpoint.model!r} alone was asked for: {_listed(models)}"
+        f"the replies of the endpoint {endpoint.name!r} come from {len(models)} models, although only"
+        f" {endpoint.model!r} was requested: {_listed(models)}"
         for endpoint, models in found.items()
         if len(models) > 1
     ]
@@ -86,8 +86,8 @@ def fingerprints(origins: Origins) -> list[str]:
             if len(marks) > 1:
                 out.append(
                     f"the replies of {model or endpoint.model} at the endpoint {endpoint.name!r} carry {len(marks)}"
-                    f" fingerprints: {_listed(marks)}. Replicas may differ in it; it may also be a change of the"
-                    " server: `judgekit run --canary 50` tells whether its replies have changed"
+                    f" fingerprints: {_listed(marks)}. Replicas may have different fingerprints, or the"
+                    " server may have changed: [canary] in the experiment file shows whether its replies have changed"
                 )
     return out
 

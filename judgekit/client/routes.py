@@ -8,22 +8,25 @@ the text alone otherwise.
 from __future__ import annotations
 
 import asyncio
+import os
+import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import orjson
 
-from judgekit.client.mock import MockTransport
-from judgekit.client.transports import HttpTransport
+from judgekit.client.transports import http_options
 from judgekit.client.waves import Lacking
 from judgekit.errors import EndpointError, JudgekitError
-from judgekit.wire.access import Secret
+from judgekit.wire.access import Secret, api_key, headers_of, url_below
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.shapes import shown_text
-from judgekit.wire.types import MOCK_URL, Endpoint
+from judgekit.wire.types import Endpoint, TooLargeError
 
-__all__ = ["bytes_per_token", "count_tokens", "has_routes", "wait_ready"]
+__all__ = ["bytes_per_token", "context_lengths", "count_tokens", "has_routes", "open_server", "wait_ready"]
 
 _TRY_S: Final = 5.0
 _PAUSES_S: Final = (0.1, 2.0)
@@ -31,50 +34,45 @@ _TELL_S: Final = 20.0
 _LEAST_BYTES: Final = 0.5
 """Of a token; a larger count is not one of tokens."""
 
+Server = Callable[..., Awaitable[tuple[int, Any]]]
+"""Asks a route of a server, see `open_server`."""
+
 
 def has_routes(endpoint: Endpoint) -> bool:
-    """Say whether an endpoint may have these routes: it is a server, not an application, a client or built in."""
-    return not (endpoint.application or endpoint.built_in or endpoint.client is not None)
+    """Say whether an endpoint may have these routes: a server that our own clients reach."""
+    return not (endpoint.application or endpoint.built_in or endpoint.own_transport)
 
 
 async def wait_ready(endpoint: Endpoint, wait_s: float, note: Callable[[str], None] = lambda _: None) -> None:
-    """Return when one of the endpoint's servers is ready.
-
-    Raises:
-        EndpointError: none is after ``wait_s`` seconds.
-    """
+    """Return when the endpoint's server is ready."""
     if not has_routes(endpoint):
         return
     begun, tell_at, pause = time.monotonic(), 0.0, _PAUSES_S[0]
-    servers = [HttpTransport(one) for one in endpoint.servers]
-    try:
+    async with open_server(endpoint) as server:
         while True:
-            said = await asyncio.gather(*map(_not_ready, servers))
-            if not all(said):
+            said = await _not_ready(server)
+            if not said:
                 return
             waited = time.monotonic() - begun
-            reason = Secret.of(endpoint).cut("; ".join(filter(None, dict.fromkeys(said))))
+            reason = Secret.of(endpoint).cut(said)
             if waited >= wait_s:
                 raise EndpointError(
-                    f"endpoint {endpoint.name!r} ({endpoint.address}): not ready after {wait_s:g} s (--wait): {reason}"
+                    f"endpoint {endpoint.name!r} ({endpoint.base_url}): not ready after {wait_s:g} s (--wait): {reason}"
                 )
             if waited >= tell_at:
                 tell_at = waited + _TELL_S
                 note(f"{endpoint.name}: waiting for the server, {wait_s - waited:.0f} s at most ({reason})")
             await asyncio.sleep(min(pause, wait_s - waited))
             pause = min(2 * pause, _PAUSES_S[1])
-    finally:
-        for server in servers:
-            await server.aclose()
 
 
-async def _not_ready(server: HttpTransport) -> str:
+async def _not_ready(server: Server) -> str:
     """Return why a server is not ready, or "" if it is."""
     try:
-        status, body = await _fetch(server, "models")
+        status, body = await server("/models")
         if status in (404, 405):
-            status, body = await _fetch(server, "health", beside=True)
-    except (OSError, TimeoutError) as problem:
+            status, body = await server("/../health")
+    except OSError as problem:
         return str(problem) or "no answer"
     if status >= 500 or status in (408, 429):
         return f"it answers {status}"
@@ -86,24 +84,19 @@ async def _not_ready(server: HttpTransport) -> str:
 
 async def count_tokens(endpoint: Endpoint, bodies: list[bytes]) -> list[int] | None:
     """Return how many tokens the prompts of request bodies have, or None where the server does not count."""
-    asked = [orjson.loads(body) for body in bodies]
-    if endpoint.base_url == MOCK_URL:
-        return [MockTransport.count(one) for one in asked]
     if not has_routes(endpoint) or not bodies:
         return None
-    server = HttpTransport(endpoint.servers[0])
     try:
-        if await _counted(server, endpoint, {"prompt": "one", "content": "one"}) is None:
-            return None  # no prompt goes to a server that cannot count
-        found = [await _count(server, endpoint, one) for one in asked]
-        return None if None in found else [count for count in found if count is not None]
-    except (OSError, TimeoutError):
+        async with open_server(endpoint) as server:
+            if await _counted(server, endpoint, {"prompt": "one", "content": "one"}) is None:
+                return None  # no prompt goes to a server that cannot count
+            found = [await _count(server, endpoint, orjson.loads(body)) for body in bodies]
+    except OSError:
         return None
-    finally:
-        await server.aclose()
+    return None if None in found else [count for count in found if count is not None]
 
 
-async def _count(server: HttpTransport, endpoint: Endpoint, body: dict[str, Any]) -> int | None:
+async def _count(server: Server, endpoint: Endpoint, body: dict[str, Any]) -> int | None:
     if "messages" in body:
         whole = await _counted(server, endpoint, {"messages": body["messages"]})
         if whole is not None:
@@ -112,9 +105,9 @@ async def _count(server: HttpTransport, endpoint: Endpoint, body: dict[str, Any]
     return await _counted(server, endpoint, {"prompt": text, "content": text})  # vLLM's and SGLang's; llama.cpp's
 
 
-async def _counted(server: HttpTransport, endpoint: Endpoint, asked: Mapping[str, Any]) -> int | None:
+async def _counted(server: Server, endpoint: Endpoint, asked: Mapping[str, Any]) -> int | None:
     body = orjson.dumps({"model": endpoint.model, **asked})
-    status, said = await _fetch(server, "tokenize", body, beside=True)
+    status, said = await server("/../tokenize", body)
     if status != 200 or not isinstance(said, dict):
         return None
     tokens = said.get("tokens")
@@ -122,16 +115,44 @@ async def _counted(server: HttpTransport, endpoint: Endpoint, asked: Mapping[str
     return count if type(count) is int and 0 < count <= len(body) / _LEAST_BYTES else None
 
 
-async def _fetch(
-    server: HttpTransport, path: str, body: bytes | None = None, *, beside: bool = False
-) -> tuple[int, Any]:
-    """Return the status and the parsed body (None if it is not JSON) of a route below base_url, or beside its /v1."""
-    async with asyncio.timeout(_TRY_S):
-        status, data = await server.fetch(path, body, beside=beside)
-    try:
-        return status, parse_json(data)
-    except ValueError:
-        return status, None
+@asynccontextmanager
+async def open_server(endpoint: Endpoint) -> AsyncIterator[Server]:
+    """Yield what GETs a route below base_url, or POSTs a body to it."""
+    import httpx
+
+    key = api_key(endpoint)
+    headers = {"content-type": "application/json", **({"authorization": f"Bearer {key}"} if key else {})}
+    # Certificates are those of the system, as where models are asked; httpx would bring its own.
+    options = {**http_options(endpoint), "verify": ssl.create_default_context()}
+    async with httpx.AsyncClient(**options, headers=headers | headers_of(endpoint), timeout=None) as client:
+
+        async def ask(path: str, body: bytes | None = None) -> tuple[int, Any]:
+            address, data = url_below(endpoint.base_url, path), bytearray()
+            try:
+                async with (
+                    asyncio.timeout(_TRY_S),
+                    client.stream("POST" if body else "GET", address, content=body) as response,
+                ):
+                    async for part in response.aiter_bytes():
+                        data += part
+                        if len(data) > endpoint.max_reply_bytes:
+                            raise TooLargeError(endpoint)
+            except (httpx.HTTPError, httpx.InvalidURL) as problem:
+                raise ConnectionError(f"{urlsplit(address).netloc}: {_root(problem)}") from None
+            try:
+                return response.status_code, parse_json(bytes(data))
+            except ValueError:
+                return response.status_code, None
+
+        yield ask
+
+
+def _root(problem: BaseException) -> str:
+    """Return what was wrong at first, in words: httpx says of all of it that connection attempts failed."""
+    while (cause := problem.__cause__ or problem.__context__) is not None:
+        problem = cause
+    number = getattr(problem, "errno", None)
+    return os.strerror(number) if number is not None and number > 0 else str(problem) or type(problem).__name__
 
 
 async def bytes_per_token(lacking: Mapping[Endpoint, Lacking]) -> dict[Endpoint, float]:
@@ -144,4 +165,21 @@ async def bytes_per_token(lacking: Mapping[Endpoint, Lacking]) -> dict[Endpoint,
             continue
         if counts:
             found[endpoint] = sum(map(len, one.sample)) / sum(counts)
+    return found
+
+
+async def context_lengths(endpoints: Iterable[Endpoint]) -> dict[Endpoint, int]:
+    """Return how many tokens a prompt and its reply may have together, where a server says so (vLLM, SGLang)."""
+    found = {}
+    for endpoint in filter(has_routes, endpoints):
+        try:
+            async with open_server(endpoint) as server:
+                _, body = await server("/models")
+        except (OSError, TimeoutError, JudgekitError):
+            continue
+        models = body.get("data") if isinstance(body, dict) else None
+        own = [one for one in models if isinstance(one, dict)] if isinstance(models, list) else []
+        length = next((one.get("max_model_len") for one in own if one.get("id") == endpoint.model), None)
+        if type(length) is int and length > 0:
+            found[endpoint] = length
     return found

@@ -9,35 +9,31 @@ that sorts it.
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import tempfile
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
-from functools import wraps
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
 from typing import Any, Final, Generic, Literal, ParamSpec, Self, TypeVar, get_args
 
 from judgekit.client.budget import Budget, Prices, Spending, Usage
 from judgekit.client.client import Client
-from judgekit.client.leases import Lease
 from judgekit.client.limits import Limiter
 from judgekit.client.negotiation import Negotiated
 from judgekit.client.origins import changed, fingerprints, mixed
 from judgekit.client.waves import CHUNK, Distinct, Job, Plan, begin, follow, missing
-from judgekit.errors import StoppedError, UsageError, not_among
+from judgekit.errors import JudgekitError, StoppedError, UsageError, not_among
 from judgekit.progress import Event, Progress, silent
-from judgekit.store.maintenance import holds
+from judgekit.store.claims import Claims
+from judgekit.store.maintenance import holds, import_store, rescue, rescued
 from judgekit.store.records import Record
 from judgekit.store.replies import Store
 from judgekit.wire.types import Endpoint, Failure, Origin, Outcome, Program, Reply, Request, Transport
 
-__all__ = ["Loop", "Mode", "Session", "run_sync", "synchronous"]
+__all__ = ["Loop", "Mode", "Session"]
 
 Mode = Literal["on", "off", "read-only", "refresh"]
 """``on`` reads and writes the store; ``off`` touches none; ``read-only`` reads it and keeps what is new for this
@@ -45,6 +41,12 @@ session only; ``refresh`` asks everything again and stores it."""
 
 _TELL_S: Final = 0.1
 _LEAST: Final = 64
+_SHARE_S: Final = 0.2
+"""How often is looked for what other processes ask."""
+
+_ELSEWHERE: Final = (
+    "another process asks some of the same requests: judgekit waits for its replies, which are paid once"
+)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -84,33 +86,15 @@ class Session:
         transports: Callable[[Endpoint], Transport] | None = None,
         backoff_s: float = 1.0,
         wait_s: float = 0.0,
-        lease: Lease | None = None,
     ) -> None:
-        """Open the store.
-
-        Args:
-            store_path: the folder of the store, a store, or None to keep replies for this session only.
-            mode: how the store is used, see `Mode`.
-            budget: the most that may be sent.
-            prices: money per million tokens, by endpoint name or model id.
-            progress: called with events; messages for the user are their notes.
-            transports: makes the transport of an endpoint, for tests; None means `open_transport`.
-            backoff_s: upper bound of the first wait before a retry; later ones double.
-            wait_s: how long to wait for a server that is not ready before the first request; 0 means not at all.
-            lease: limits and a budget that are shared with other sessions, instead of its own.
-
-        Raises:
-            StoreError: the store cannot be opened.
-            UsageError: there is no such mode.
-        """
+        """Open the store."""
         if mode not in get_args(Mode):
             raise UsageError(not_among("cache mode", mode, get_args(Mode)))
         self.notes: list[str] = []
         self.doubts: list[str] = []
         self.retries: Counter[str] = Counter()
         self._mode = mode
-        self._lease = lease
-        self.spending = lease.spend(prices or {}) if lease else Spending(budget or Budget(), prices or {})
+        self.spending = Spending(budget or Budget(), prices or {})
         self.transports = transports
         self.backoff_s = backoff_s
         self.wait_s = wait_s
@@ -132,6 +116,10 @@ class Session:
             self._sink = Store(self._temporary.name, note=self.note)
         else:
             self._sink = self._base
+            for file in rescued(self._base):
+                added, _ = import_store(self._base, file)
+                file.unlink()
+                self.note(f"{added:,} replies that an earlier run could not store are in the store now")
 
     @property
     def folder(self) -> Path:
@@ -171,23 +159,7 @@ class Session:
         total: int | None = None,
         size: Callable[[U], int] = lambda _: 1,
     ) -> AsyncIterator[tuple[U, list[Outcome]]]:
-        """Yield (unit, outcomes) for every unit, in any order; outcomes are in the order the requests were returned.
-
-        A request that fails is a `Failure` among the outcomes and stops nothing.
-
-        Args:
-            units: taken as needed; give them ordered by query, so that a server's prefix cache works.
-            program: says which requests a unit needs.
-            stage: the name under which usage and progress are kept; it may be resolved several times.
-            total: how much there is to do, if known: the sizes of all units.
-            size: of a unit, as progress counts it.
-
-        Raises:
-            StoppedError: the endpoint, the budget or the store stops the run. Units that ended before are yielded
-                first; everything paid for is in the store.
-            ConfigError: an endpoint's key is not in the environment.
-            UsageError: there is a cost limit, and an endpoint without a price.
-        """
+        """Yield (unit, outcomes) for every unit, in any order; outcomes are in the order the requests were returned."""
         state = self._stages.setdefault(stage, _Stage(stage))
         state.total = None if total is None or state.total is None else state.total + total
         begun = time.perf_counter()
@@ -243,40 +215,6 @@ class Session:
     def mixed(self) -> list[str]:
         """Return a sentence for every stage whose replies come from more than one model at one endpoint."""
         return [f"{name}: {text}" for name, stage in self._stages.items() for text in mixed(stage.origins)]
-
-    def account(self) -> dict[str, Any]:
-        """Return what the stages and the endpoints took, as plain values, for `absorb`."""
-        stages = {
-            name: {
-                "usage": asdict(stage.usage),
-                "origins": [[e.name, list(one), n] for e, found in stage.origins.items() for one, n in found.items()],
-            }
-            for name, stage in self._stages.items()
-        }
-        totals = {name: asdict(usage) for name, usage in self._totals.items()}
-        return {"stages": stages, "totals": totals, "notes": self.notes, "doubts": self.doubts, "retries": self.retries}
-
-    def absorb(self, account: Mapping[str, Any], endpoints: Mapping[str, Endpoint], *, earlier: bool = False) -> None:
-        """Add what another session took, as if it had been asked here.
-
-        Args:
-            account: of that session, about requests that this one does not make.
-            endpoints: by name, those it asked.
-            earlier: whether that was in an earlier run, so that its replies come from the store now.
-        """
-        for name, one in account["stages"].items():
-            stage = self._stages.setdefault(name, _Stage(name))
-            stage.usage += Usage.of(one["usage"], earlier=earlier)
-            for endpoint, origin, count in one["origins"]:
-                stage.origins[endpoints[endpoint]][tuple(origin)] += count
-            self._tell_origins(stage)
-        for name, values in account["totals"].items():
-            usage = Usage.of(values, earlier=earlier)
-            self._totals[name] += usage
-            self.spending.count(usage.incurred)
-        self.notes += [note for note in account["notes"] if note not in self.notes]
-        self.doubts += [doubt for doubt in account["doubts"] if doubt not in self.doubts]
-        self.retries.update({} if earlier else account["retries"])
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Reply]:
         """Return what is stored of these requests, as far as the mode lets it be used."""
@@ -334,7 +272,7 @@ class Session:
         """Return the gate in front of an endpoint."""
         if endpoint not in self._limiters:
             limits = (endpoint.concurrency, endpoint.requests_per_minute, endpoint.tokens_per_minute)
-            self._limiters[endpoint] = self._lease.limiter(endpoint) if self._lease else Limiter(*limits)
+            self._limiters[endpoint] = Limiter(*limits)
         return self._limiters[endpoint]
 
     def note(self, text: str, doubt: bool = False) -> None:
@@ -364,7 +302,9 @@ class Session:
         running = asyncio.get_running_loop()
         loop = self._loops.get(running)
         if loop is None or loop.error is not None:
-            loop = self._loops[running] = Loop(self, self._sink, replace=self._mode == "refresh")
+            loop = self._loops[running] = Loop(
+                self, self._sink, shared=self._temporary is None, replace=self._mode == "refresh"
+            )
         loop.users += 1
         return loop
 
@@ -385,7 +325,7 @@ class _Resolve(Generic[U]):
     def __init__(self, session: Session, loop: Loop, program: Program[U], stage: _Stage) -> None:
         self.open = 0
         self.stage = stage
-        self.arrived: deque[tuple[Request, Outcome]] = deque()
+        self.arrived: deque[tuple[Request, Outcome, bool]] = deque()
         self.wake = asyncio.Event()
         self._session = session
         self._loop = loop
@@ -399,11 +339,7 @@ class _Resolve(Generic[U]):
         return self._advance(jobs)
 
     async def proceed(self) -> list[Job[U]]:
-        """Wait for something to arrive and take it in; return the jobs that ended by it.
-
-        Raises:
-            Exception: what ended the loop's work, once everything that was in flight has been taken.
-        """
+        """Wait for something to arrive and take it in; return the jobs that ended by it."""
         while not self.arrived:
             if self._loop.error is not None and not self._loop.tasks:
                 raise self._loop.error
@@ -411,8 +347,11 @@ class _Resolve(Generic[U]):
             await self.wake.wait()
         ready: list[Job[U]] = []
         while self.arrived:
-            request, outcome = self.arrived.popleft()
-            self._session._answered(self.stage, request, outcome)
+            request, outcome, replayed = self.arrived.popleft()
+            if replayed and isinstance(outcome, Reply):
+                self._session._replayed(self.stage, {request.key: request}, {request.key: outcome})
+            else:
+                self._session._answered(self.stage, request, outcome)
             for job in self._waiting.pop(request.key):
                 job.got[request.key] = outcome
                 if not job.lacking():
@@ -426,12 +365,30 @@ class _Resolve(Generic[U]):
         ended, lacking = follow(
             jobs, self._program, session.lookup, lambda wanted, stored: session._replayed(self.stage, wanted, stored)
         )
+        wanted: dict[str, Request] = {}
         for job in lacking:
             for key, request in job.lacking().items():
                 self._waiting.setdefault(key, []).append(job)
-                self._loop.submit(request, self)
+                wanted[key] = request
+        self._loop.submit(wanted, self)
         self.open -= len(ended)
         return ended
+
+
+_Pending = list[tuple[Record, asyncio.Future[Reply | None]]]
+
+
+def _settle(task: asyncio.Task[dict[str, Reply]], pending: _Pending) -> None:
+    """Tell those that wait for their records to be stored, whatever came of it."""
+    for record, future in pending:
+        if future.done():
+            continue
+        if task.cancelled():
+            future.cancel()
+        elif problem := task.exception():
+            future.set_exception(problem)
+        else:
+            future.set_result(task.result().get(record.key))
 
 
 class Loop:
@@ -446,58 +403,117 @@ class Loop:
         error: why nothing more is sent, if so; whoever comes then needs another loop.
         clients: by endpoint.
         flights: what is asked, by its identity, and who waits for it; the first pays.
+        elsewhere: what of it another process asks.
         tasks: those that ask.
         sending: those of them whose request is being paid for.
     """
 
-    def __init__(self, session: Session, store: Store, *, replace: bool) -> None:
-        """Keep replies in ``store``; ``replace`` also those that are there already."""
+    def __init__(self, session: Session, store: Store, *, shared: bool, replace: bool) -> None:
+        """Keep replies in ``store``, which may be shared; ``replace`` also those that are there already."""
         self.session = session
         self.users = 0
         self.error: Exception | None = None
         self.clients: dict[Endpoint, Client] = {}
         self.flights: dict[str, tuple[Request, list[_Resolve[Any]]]] = {}
+        self.elsewhere: dict[str, Request] = {}
         self.tasks: set[asyncio.Task[None]] = set()
         self.sending: set[asyncio.Task[Any] | None] = set()
         self._store = store
         self._replace = replace
-        self._pending: list[tuple[Record, asyncio.Future[Reply | None]]] = []
+        self._kept = shared
+        self._claims = Claims(store) if shared and not replace else None
+        self._sharing: asyncio.Task[None] | None = None
+        self._pending: _Pending = []
+        self._flushing: asyncio.Task[dict[str, Reply]] | None = None
 
     @property
     def appetite(self) -> int:
         """How many units may wait for replies: enough that no endpoint has to wait for units, and no more."""
         return _LEAST + 3 * sum(endpoint.concurrency for endpoint in self.clients) // 2
 
-    def submit(self, request: Request, work: _Resolve[Any]) -> None:
-        """Have a request answered for some work, unless nothing more is sent."""
-        if request.key in self.flights:
-            waiting = self.flights[request.key][1]
+    def submit(self, requests: Mapping[str, Request], work: _Resolve[Any]) -> None:
+        """Have requests answered for some work, unless nothing more is sent."""
+        new: dict[str, Request] = {}
+        for key, request in requests.items():
+            if key not in self.flights:
+                new[key] = request
+            waiting = self.flights.setdefault(key, (request, []))[1]
             if work not in waiting:
                 waiting.append(work)
-            return
-        if self.error is None:
-            if request.endpoint not in self.clients:
-                self.clients[request.endpoint] = Client(self, request.endpoint)
-            task = asyncio.create_task(self._ask(self.clients[request.endpoint], request))
-            self.tasks.add(task)
-            task.add_done_callback(self._ended)
-        self.flights[request.key] = request, [work]
+        if new and self.error is None:
+            try:
+                self._begin(new)
+            except JudgekitError as problem:  # whoever waits raises it
+                self._fail(problem)
+
+    def _begin(self, requests: Mapping[str, Request]) -> None:
+        """Ask what no other process asks; the rest is waited for."""
+        mine: Collection[str] = requests
+        stored: dict[str, Reply] = {}
+        if self._claims is not None:
+            mine = self._claims.take(requests)
+            stored = self.session.lookup(list(mine))  # what another process has had answered since it was looked for
+            if self._sharing is None or self._sharing.done():
+                self._sharing = asyncio.create_task(self._share())
+        for key, request in requests.items():
+            if key in stored:
+                self._deliver(request, stored[key], replayed=True)
+            elif key not in mine:
+                self.elsewhere[key] = request
+                if _ELSEWHERE not in self.session.notes:
+                    self.session.note(_ELSEWHERE)
+            else:
+                self.elsewhere.pop(key, None)
+                if request.endpoint not in self.clients:
+                    self.clients[request.endpoint] = Client(self, request.endpoint)
+                task = asyncio.create_task(self._ask(self.clients[request.endpoint], request))
+                self.tasks.add(task)
+                task.add_done_callback(self._ended)
+
+    async def _share(self) -> None:
+        """Keep the claims while something is asked, and look for what other processes ask."""
+        assert self._claims is not None
+        try:
+            while self.flights and self.error is None:
+                await asyncio.sleep(_SHARE_S)
+                self._claims.beat()
+                for key, reply in self.session.lookup(list(self.elsewhere)).items():
+                    self._deliver(self.elsewhere[key], reply, replayed=True)
+                if self.elsewhere:
+                    self._begin(dict(self.elsewhere))
+        except JudgekitError as problem:
+            self._fail(problem)
 
     async def _ask(self, client: Client, request: Request) -> None:
         try:
             outcome = await client.ask(request)
         except Exception as problem:  # noqa: BLE001  # every resolve that waits raises it
-            if self.error is None:
-                self.error = problem
-                for task in self.tasks - self.sending:  # what is in flight is paid for, and waited for
-                    task.cancel()
+            self._fail(problem)
             return
+        self._deliver(request, outcome)
+
+    def _deliver(self, request: Request, outcome: Outcome, *, replayed: bool = False) -> None:
+        self.elsewhere.pop(request.key, None)
+        if self._claims is not None:
+            self._claims.end(request.key)
         for work in self.flights.pop(request.key)[1]:
-            work.arrived.append((request, outcome))
+            work.arrived.append((request, outcome, replayed))
             work.wake.set()
+
+    def _fail(self, problem: Exception) -> None:
+        """Send nothing more; what is in flight is paid for, and waited for."""
+        if self.error is None:
+            self.error = problem
+            for task in self.tasks - self.sending:
+                task.cancel()
+        self._wake()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self.tasks.discard(task)
+        self._wake()
+
+    def _wake(self) -> None:
+        """Tell all work that waits, once nothing more will come."""
         if self.error is not None and not self.tasks:
             for _, waiting in self.flights.values():
                 for work in waiting:
@@ -513,105 +529,41 @@ class Loop:
             usage.incurred.add(tokens, price, seconds)
 
     async def save(self, record: Record) -> Reply | None:
-        """Return when the record is in the store: None, or what was there already and stays.
-
-        All that one turn of the event loop brings is stored together, in one short transaction.
-
-        Raises:
-            StoreError: it cannot be stored.
-        """
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Reply | None] = loop.create_future()
+        """Return when the record is in the store: None, or what was there already and stays."""
+        future: asyncio.Future[Reply | None] = asyncio.get_running_loop().create_future()
         if not self._pending:
-            loop.call_soon(self.flush)
+            pending = self._pending
+            self._flushing = asyncio.create_task(self._flush())
+            self._flushing.add_done_callback(lambda task: _settle(task, pending))
         self._pending.append((record, future))
         return await future
 
-    def flush(self) -> None:
-        """Store what waits."""
-        pending, self._pending = self._pending, []
-        if not pending:
-            return
+    async def _flush(self) -> dict[str, Reply]:
+        return self.flush()
+
+    def flush(self) -> dict[str, Reply]:
+        """Store what waits; return what was there already. What the store does not take is written beside it."""
+        records = [record for record, _ in self._pending]
+        self._pending = []
+        stored = False
         try:
-            kept = self._store.put_many([record for record, _ in pending], replace=self._replace)
-        except StoppedError as problem:
-            for _, future in pending:
-                if not future.done():
-                    future.set_exception(problem)
-            return
-        for record, future in pending:
-            if not future.done():
-                future.set_result(kept.get(record.key))
+            kept = self._store.put_many(records, replace=self._replace) if records else {}
+            stored = True
+        finally:
+            if not stored and self._kept:
+                self.session.note(rescue(self._store, records))
+        return kept
 
     async def aclose(self) -> None:
         """Stop what runs, store what came, close all connections."""
-        for task in self.tasks:
+        tasks = [*self.tasks, *filter(None, [self._sharing])]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
-        self.flush()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        with suppress(StoppedError):  # they are written beside the store, and whoever waited was told why
+            self.flush()
+        if self._sharing is not None and self._claims is not None:
+            with suppress(StoppedError):  # the claims of a process that has ended are void
+                self._claims.close()
         for client in self.clients.values():
-            await client.servers.aclose()
-
-
-def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end from synchronous code, also where an event loop is running (a notebook).
-
-    With a running loop it runs in a loop of its own in a thread, while the caller waits; an interrupt cancels it.
-    """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(coroutine)
-    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
-    interrupted: list[bool] = []
-    found: list[T | BaseException] = []
-    # The thread is waited for by a queue, which is written in C: an interrupt while one enters or leaves a lock of
-    # Python's may keep it, and then both would wait for ever. Two entries, since the first may be lost to an interrupt.
-    ended: SimpleQueue[None] = SimpleQueue()
-    context = contextvars.copy_context()
-
-    async def work() -> T:
-        task = asyncio.current_task()
-        assert task is not None
-        running.append((asyncio.get_running_loop(), task))
-        if interrupted:
-            task.cancel()
-        return await coroutine
-
-    async def main() -> None:
-        found.extend(await asyncio.gather(work(), return_exceptions=True))
-
-    def whole() -> None:
-        try:
-            context.run(asyncio.run, main())
-        finally:
-            ended.put(None)
-            ended.put(None)
-
-    thread = Thread(target=whole, name="judgekit")
-    try:
-        thread.start()
-        ended.get()
-    except KeyboardInterrupt:
-        interrupted.append(True)
-        for loop, task in running:
-            with suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(task.cancel)
-        if thread.ident is not None:
-            ended.get()
-        raise
-    [result] = found
-    if isinstance(result, BaseException):
-        raise result
-    return result
-
-
-def synchronous(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    """Return a coroutine function for synchronous code, see `run_sync`, by its name without ``_async``."""
-
-    @wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        return run_sync(function(*args, **kwargs))
-
-    call.__name__ = call.__qualname__ = function.__name__.removesuffix("_async")
-    return call
+            await client.transport.aclose()

@@ -1,4 +1,4 @@
-"""What carries bytes to an endpoint: our own HTTP client, openai's, the mock, or recorded replies.
+"""What carries bytes to an endpoint: our own HTTP client, openai's, or recorded replies.
 
 The lean `HttpTransport` follows no redirect, reads no netrc file and keeps no cookies: a request goes to the configured
 endpoint, through the proxy that the environment names for it, or nowhere. TLS certificates are verified.
@@ -11,26 +11,23 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
-from contextvars import ContextVar
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import aiohttp
 import orjson
 from yarl import URL
 
-from judgekit.client.applications import FunctionTransport, RouteTransport
+from judgekit.client.applications import FunctionTransport, OwnTransport
 from judgekit.wire.access import api_key, headers_of, proxy_for, url_below, without_password
 from judgekit.wire.shapes import SHOWN
-from judgekit.wire.types import MOCK_URL, RECORDED_URL, Endpoint, NotConnectedError, TooLargeError, Transport
+from judgekit.wire.types import RECORDED_URL, Endpoint, NotConnectedError, TooLargeError, Transport
 
 if TYPE_CHECKING:
     import openai
 
 __all__ = [
-    "SAMPLE",
-    "SAMPLE_HEADER",
     "HttpTransport",
     "OpenAITransport",
     "disconnect",
@@ -41,39 +38,30 @@ __all__ = [
     "openai_options",
 ]
 
-SAMPLE: Final[ContextVar[int]] = ContextVar("SAMPLE", default=0)
-"""Which of several replies to one body the request that is being sent is for."""
 
-SAMPLE_HEADER: Final = "x-judgekit-sample"
-"""Tells it to a `judgekit serve`, which would give all of them the same reply; other servers do not know it."""
-
-
-def open_transport(endpoint: Endpoint, note: Callable[[str], None] = lambda _: None, key: str = "") -> Transport:
-    """Return the mock for ``mock:``, the sample's recorded replies for ``recorded:``, else an HTTP client.
+def open_transport(endpoint: Endpoint, note: Callable[[str], None] = lambda _: None) -> Transport:
+    """Return the sample's recorded replies for ``recorded:``, a callable's transport, a user's own, or an HTTP client.
 
     Args:
         endpoint: whom to ask.
         note: told the proxy, if there is one.
-        key: sent where the endpoint names none of its own.
 
     Raises:
         ConfigError: see `api_key` and `proxy_for`.
     """
-    if endpoint.base_url == MOCK_URL:
-        from judgekit.client.mock import MockTransport
-
-        return MockTransport()
     if endpoint.base_url == RECORDED_URL:
         from judgekit.client.recorded import RecordedTransport
 
         return RecordedTransport()
     if endpoint.kind == "callable":
         return FunctionTransport(endpoint)
-    if endpoint.kind == "route":
-        return RouteTransport(HttpTransport(endpoint, note))
-    if endpoint.client is not None or endpoint.transport == "openai":
+    if hasattr(endpoint.transport, "chat"):
+        return OpenAITransport(endpoint.transport, headers_of(endpoint))
+    if endpoint.own_transport:
+        return OwnTransport(endpoint)
+    if endpoint.transport == "openai":
         return OpenAITransport(openai_client(endpoint, note), openai_headers(endpoint))
-    return HttpTransport(endpoint, note, key)
+    return HttpTransport(endpoint, note)
 
 
 _CONNECT_S = 20.0
@@ -82,22 +70,12 @@ _CONNECT_S = 20.0
 class HttpTransport:
     """Carries requests to one endpoint. Belongs to the event loop it is first used in."""
 
-    def __init__(self, endpoint: Endpoint, note: Callable[[str], None] = lambda _: None, key: str = "") -> None:
-        """Prepare for one endpoint; its key and its proxy are read from the environment now.
-
-        Args:
-            endpoint: whom to ask.
-            note: told the proxy, if there is one.
-            key: sent where the endpoint names none of its own.
-
-        Raises:
-            ConfigError: see `api_key` and `proxy_for`.
-        """
-        key = api_key(endpoint) or key
+    def __init__(self, endpoint: Endpoint, note: Callable[[str], None] = lambda _: None) -> None:
+        """Prepare for one endpoint; its key and its proxy are read from the environment now."""
+        key = api_key(endpoint)
         self._endpoint = endpoint
         self._proxy = _proxy(endpoint, note)
-        self._url = URL(endpoint.base_url if endpoint.kind == "route" else url_below(endpoint.base_url, endpoint.path))
-        self._base = URL(url_below(endpoint.base_url, ""))
+        self._url = URL(url_below(endpoint.base_url, endpoint.path))
         first = URL(self._proxy) if self._proxy else self._url
         self._through = f"{'the proxy ' if self._proxy else ''}{first.host}:{first.port}"
         self._headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "judgekit"}
@@ -110,34 +88,10 @@ class HttpTransport:
         return f"HttpTransport({str(self._url)!r})"
 
     async def send(self, endpoint: Endpoint, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
-        """POST the body; return (status, headers, body).
-
-        Raises:
-            NotConnectedError: no connection was made.
-            TooLargeError: the response, unpacked, has more bytes than a reply may have.
-            ConnectionError: the connection broke before the whole response was there.
-        """
-        return await self._exchange("POST", self._url, body, _of_sample())
-
-    async def fetch(self, path: str, body: bytes | None = None, *, beside: bool = False) -> tuple[int, bytes]:
-        """GET a route of the server below its base URL, or beside the last part of that (``/v1``); POST a body to it.
-
-        Returns:
-            The status and what was answered.
-
-        Raises:
-            OSError: see `send`.
-        """
-        address = ((self._base.parent if beside else self._base) / path).with_query(self._base.query)
-        status, _, data = await self._exchange("POST" if body else "GET", address, body)
-        return status, data
-
-    async def _exchange(
-        self, method: str, address: URL, body: bytes | None, headers: Mapping[str, str] | None = None
-    ) -> tuple[int, Mapping[str, str], bytes]:
+        """POST the body; return (status, headers, body)."""
         client = self._client or self._open()
         try:
-            async with client.request(method, address, data=body, headers=headers, allow_redirects=False) as response:
+            async with client.post(self._url, data=body, allow_redirects=False) as response:
                 data = bytearray()
                 async for part in response.content.iter_any():
                     data += part
@@ -171,11 +125,6 @@ class HttpTransport:
             self._client = None
 
 
-def _of_sample() -> dict[str, str]:
-    sample = SAMPLE.get()
-    return {SAMPLE_HEADER: str(sample)} if sample else {}
-
-
 def _why(problem: aiohttp.ClientConnectorError, place: str) -> str:
     """Return in words why no connection to a place was made."""
     if isinstance(problem, aiohttp.ClientConnectorCertificateError):
@@ -191,23 +140,16 @@ def _proxy(endpoint: Endpoint, note: Callable[[str], None]) -> str | None:
     proxy = proxy_for(endpoint.base_url)
     if proxy is not None:
         note(
-            f"{endpoint.name} is asked through the proxy {without_password(proxy)}, which the environment"
-            " names (NO_PROXY excepts hosts)"
+            f"{endpoint.name} is reached through the proxy {without_password(proxy)} of the environment"
+            " (NO_PROXY excludes hosts)"
         )
     return proxy
 
 
 def openai_client(endpoint: Endpoint, note: Callable[[str], None] = lambda _: None) -> openai.AsyncOpenAI:
-    """Return the endpoint's own client, or one made from its settings; it retries nothing.
-
-    Raises:
-        ConfigError: see `api_key` and `proxy_for`.
-    """
+    """Return a client made from the settings of an endpoint; it retries nothing."""
     import openai
 
-    if endpoint.client is not None:
-        client: openai.AsyncOpenAI = endpoint.client.with_options(max_retries=0)
-        return client
     try:
         http = openai.DefaultAioHttpClient(**http_options(endpoint, note))
     except RuntimeError:  # the package that puts it on aiohttp, which is twice as fast, is not installed
@@ -217,11 +159,7 @@ def openai_client(endpoint: Endpoint, note: Callable[[str], None] = lambda _: No
 
 
 def openai_options(endpoint: Endpoint) -> dict[str, Any]:
-    """Return what a client of openai is told of an endpoint: its address, what follows a ``?`` in it, its key.
-
-    Raises:
-        ConfigError: see `api_key`.
-    """
+    """Return what a client of openai is told of an endpoint: its address, what follows a ``?`` in it, its key."""
     address = urlsplit(endpoint.base_url)
     return {
         "base_url": urlunsplit(address._replace(query="")),
@@ -231,23 +169,15 @@ def openai_options(endpoint: Endpoint) -> dict[str, Any]:
 
 
 def http_options(endpoint: Endpoint, note: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Return what the HTTP client under it is told: to go to the endpoint, through its proxy, or nowhere.
-
-    Raises:
-        ConfigError: see `proxy_for`.
-    """
+    """Return what the HTTP client under it is told: to go to the endpoint, through its proxy, or nowhere."""
     return {"follow_redirects": False, "trust_env": False, "proxy": _proxy(endpoint, note)}
 
 
 def openai_headers(endpoint: Endpoint) -> dict[str, str | openai.Omit]:
-    """Return the headers that openai's client is to send besides its own: no key where there is none.
-
-    Raises:
-        ConfigError: see `headers_of`.
-    """
+    """Return the headers that openai's client is to send besides its own: no key where there is none."""
     import openai
 
-    keyed = endpoint.client is not None or api_key(endpoint) is not None
+    keyed = api_key(endpoint) is not None
     return {**({} if keyed else {"Authorization": openai.Omit()}), **headers_of(endpoint)}
 
 
@@ -270,15 +200,7 @@ class OpenAITransport:
         self._headers = headers
 
     async def send(self, endpoint: Endpoint, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
-        """POST the body; return (status, headers, body).
-
-        Raises:
-            NotConnectedError: no connection was made.
-            TimeoutError: the client's own time-out ran out.
-            TooLargeError: the completion, unpacked, has more bytes than a reply may have. The client itself reads what
-                comes with an error status, whatever its size.
-            ConnectionError: the connection broke.
-        """
+        """POST the body; return (status, headers, body)."""
         import openai
 
         # What openai's client sends with, and raises while a body is read: httpx2 from its version 3, httpx before.
@@ -286,15 +208,10 @@ class OpenAITransport:
         values = orjson.loads(body)
         shown = SHOWN[endpoint.api]
         asked = {name: values.pop(name) for name in ("model", shown)}
-        routes: dict[str, Any] = {
-            "chat": self._client.chat.completions,
-            "completions": self._client.completions,
-            "responses": self._client.responses,
-        }
-        create = routes[endpoint.api].with_streaming_response.create
+        route: Any = self._client.chat.completions if endpoint.api == "chat" else self._client.completions
+        create = route.with_streaming_response.create
         try:
-            headers = {**self._headers, **_of_sample()}
-            async with create(**asked, extra_body=values, extra_headers=headers) as response:
+            async with create(**asked, extra_body=values, extra_headers=self._headers) as response:
                 data = bytearray()
                 async for part in response.iter_bytes():
                     data += part

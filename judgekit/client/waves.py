@@ -7,6 +7,7 @@ a plan counts it, and a batch file holds it.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -26,8 +27,9 @@ the requests in flight waiting."""
 _BYTES: Final = 4
 """Of a request, for each token of its prompt, where no server counts."""
 
-_ROOM: Final = re.compile(rb'"max_(?:completion_|output_)?tokens":(\d+)')
+_ROOM: Final = re.compile(rb'"max_(?:completion_)?tokens":(\d+)')
 _SAMPLE: Final = 32
+_ROUNDED: Final = 64
 
 U = TypeVar("U")
 Lookup = Callable[[Sequence[str]], dict[str, Reply]]
@@ -65,14 +67,7 @@ def follow(
     lookup: Lookup,
     looked: Callable[[dict[str, Request], dict[str, Reply]], None],
 ) -> tuple[list[Job[U]], list[Job[U]]]:
-    """Answer waves from a store as far as it goes; return the jobs that ended and those that lack replies.
-
-    Args:
-        jobs: each with a wave that has not been looked up.
-        program: says what follows a wave.
-        lookup: returns what is stored of some requests.
-        looked: called for each look-up with its requests and the replies that are stored.
-    """
+    """Answer waves from a store as far as it goes; return the jobs that ended and those that lack replies."""
     ended: list[Job[U]] = []
     waiting: list[Job[U]] = []
     while jobs:
@@ -101,12 +96,14 @@ class Lacking:
         size: their bytes.
         room: the most tokens that their replies may have; None where a request sets no limit.
         sample: some of their bodies, spread over all.
+        sizes: how many there are by bytes (rounded up) and room, to see which are too long for a server.
     """
 
     requests: int = 0
     size: int = 0
     room: int | None = 0
     sample: list[bytes] = field(default_factory=list)
+    sizes: Counter[tuple[int, int]] = field(default_factory=Counter)
     _step: int = 1
 
     def add(self, body: bytes) -> None:
@@ -120,6 +117,7 @@ class Lacking:
         self.size += len(body)
         room = _ROOM.search(body)  # a quote inside of a text has a backslash, so that no text is taken for this
         self.room = None if room is None or self.room is None else self.room + int(room[1])
+        self.sizes[-(-len(body) // _ROUNDED) * _ROUNDED, int(room[1]) if room else 0] += 1
 
 
 @dataclass(slots=True)
@@ -151,16 +149,15 @@ class Plan:
     def _tokens(self, endpoint: Endpoint) -> int:
         return round(self.lacking[endpoint].size / self.bytes_per_token.get(endpoint, _BYTES))
 
+    def too_long(self, endpoint: Endpoint, most: int) -> tuple[int, int]:
+        """Return how many requests need more tokens than a server takes, reply included, and what the longest needs."""
+        each = self.bytes_per_token.get(endpoint, _BYTES)
+        found = self.lacking[endpoint].sizes if endpoint in self.lacking else Counter[tuple[int, int]]()
+        needs = {round(size / each) + room: count for (size, room), count in sorted(found.items())}
+        return sum(count for tokens, count in needs.items() if tokens > most), max(needs, default=0)
+
     def money(self, price: Callable[[Endpoint], Price | None], growth: int) -> tuple[float, float | None] | None:
-        """Return the least and the most money that it takes; the least is that of the prompts.
-
-        Args:
-            price: of an endpoint, if there is one.
-            growth: how much more room a reply gets that has to be asked for again.
-
-        Returns:
-            None where a price is unknown; the most is None where a reply or the number of requests has no limit.
-        """
+        """Return the least and the most money that it takes; the least is that of the prompts."""
         least, most, worst = 0.0, 0.0, 0.0
         for endpoint, one in self.lacking.items():
             paid, tokens = price(endpoint), self._tokens(endpoint)
@@ -188,10 +185,7 @@ class Plan:
 
 
 def missing(units: Iterable[U], program: Program[U], lookup: Lookup, plan: Plan) -> Iterator[list[Request]]:
-    """Yield the requests that a store lacks, each once, some units at a time; count what there is in ``plan``.
-
-    Waves are followed as far as the store holds the replies; what may follow is known from the program's ``most``.
-    """
+    """Yield the requests that a store lacks, each once, some units at a time; count what there is in ``plan``."""
     distinct = Distinct()
     lacking: list[Request] = []
 

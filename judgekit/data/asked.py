@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from judgekit.data.labelings import Scale
-from judgekit.data.outputs import note_read
-from judgekit.data.streams import read_bytes, write_atomic
+from judgekit.data.streams import note_read, read_bytes, write_atomic
 from judgekit.errors import DataError, UsageError
 
 __all__ = ["ASKED_COLUMNS", "Asked", "asked_path"]
@@ -38,6 +37,7 @@ class Asked:
         pairs: how many pairs it was drawn from.
         rows: per pair ``query_id, doc_id, probability, content, status, judgments``; status is ok, tie, skipped or
             open, content a hash of the texts that were shown.
+        seconds: the median time of a judgment; 0 where no time was recorded.
     """
 
     sample: str
@@ -46,13 +46,10 @@ class Asked:
     queries: int
     pairs: int
     rows: tuple[tuple[Any, ...], ...]
+    seconds: float = 0.0
 
     def write(self, qrels: Path) -> Path:
-        """Write this beside the qrels.
-
-        Raises:
-            DataError: it cannot be written.
-        """
+        """Write this beside the qrels."""
         path = asked_path(qrels)
         content = {"judgekit": "people", **self.__dict__, "rows": [list(ASKED_COLUMNS), *map(list, self.rows)]}
         lines = ",\n  ".join(json.dumps(row, ensure_ascii=True) for row in content.pop("rows"))
@@ -62,11 +59,7 @@ class Asked:
 
     @classmethod
     def beside(cls, qrels: Path) -> Asked | None:
-        """Return what people were asked if the file is there, else None.
-
-        Raises:
-            DataError: it does not hold what it should.
-        """
+        """Return what people were asked if the file is there, else None."""
         path = asked_path(qrels)
         if not path.is_file():
             return None
@@ -81,4 +74,6 @@ class Asked:
             Scale.parse(content["scale"])
             return cls(**content, rows=tuple(map(tuple, rows)))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, UsageError) as error:
-            raise DataError(f"does not say what people were asked ({error}): read the judgments again", path) from None
+            raise DataError(
+                f"does not list the questions that people were asked ({error}): read the judgments again", path
+            ) from None

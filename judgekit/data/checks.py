@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations, pairwise
-from typing import Final
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, groupby, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,49 +14,50 @@ import numpy.typing as npt
 from judgekit.data.columns import Keys
 from judgekit.data.documents import Docs, Queries
 from judgekit.data.labelings import Labeling
+from judgekit.data.records import as_number
 from judgekit.data.runs import Run
 from judgekit.data.tables import Status
+from judgekit.data.trec import first_rows
 from judgekit.errors import DataError
 
-__all__ = ["FEW", "check_runs", "cut_differently", "disjoint", "remarks"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["FEW", "check_runs", "contradictions", "cut_differently", "disjoint", "judges_nothing", "remarks", "twins"]
 
 FEW: Final = 0.05
 """Imported labels that say something of the documents of fewer of the queries may be another collection's; runs that
 share fewer of their documents are over different cuts of one."""
 _LOOKED_AT: Final = 8
 _SAMPLED: Final = 1000
+_ROWS: Final = 5000
+"""Rows at the beginning of a run that tell whether its ranks follow its scores."""
+_PILOT: Final = 0.25
+"""The share of a run's queries that a query file lacks on purpose, at least."""
+_CONTRADICTED: Final = 0.1
+"""Neighbours in rank whose scores say the opposite; rounded scores of a few ties are no sign of anything."""
 MANY: Final = 20
 """Runs of fewer documents in all do not tell."""
 
 
 def check_runs(runs: Sequence[Run], queries: Queries, docs: Docs | None = None) -> dict[str, tuple[str, ...]]:
-    """Check that runs are about these queries and docs; all rows count, so cut the runs to their depth first.
-
-    Args:
-        runs: the runs of an experiment.
-        queries: all queries of the experiment.
-        docs: the collection; None leaves doc ids unchecked.
-
-    Returns:
-        Per run the queries that it lacks, in their order: they are scored 0, and are to be counted and shown.
-
-    Raises:
-        DataError: no run is given, two have one name, one is empty, or one has a query or a doc that is unknown;
-            the message names the run, the first such id and how many there are.
-    """
+    """Refuse runs that are not about these queries and docs; return for each the queries that it lacks."""
+    # A pilot is no error: where a run holds a good part of the queries, and many others, these are left out.
     if not runs:
         raise DataError("give at least one run to evaluate")
     absent: dict[str, tuple[str, ...]] = {}
     for run in runs:
         if run.name in absent:
-            raise DataError(f"two runs are named {run.name!r}: give one of them another name (NAME=FILE)")
+            raise DataError(f"two runs are named {run.name!r}: rename one of them (NAME=FILE)")
         if not len(run):
             raise DataError(f"run {run.name!r} is empty")
-        _known(run, "query", "queries", run.query_ids, queries)
-        if docs is not None:
-            _known(run, "doc", "docs", run.doc_ids, docs)
         listed = set(run.query_ids)
         absent[run.name] = tuple(q for q in queries if q not in listed)
+        further = len(listed) + len(absent[run.name]) - len(queries)
+        if 2 * len(absent[run.name]) > len(queries) or further < _PILOT * len(listed):
+            _known(run, "query", "queries", run.query_ids, queries)
+        if docs is not None:
+            _known(run, "doc", "docs", (run.only(queries) if further else run).doc_ids, docs)
     return absent
 
 
@@ -66,18 +69,62 @@ def _known(run: Run, one: str, many: str, ids: Iterable[str], known: Queries | D
         if len(unknown) == len(ids):
             more = ": are these files from the same collection?"
         else:
-            more = ". Where docs stand in several files, give them all" if one == "doc" else ""
+            more = ". If the docs are in several files, give all of them" if one == "doc" else ""
         raise DataError(
             f"run {run.name!r} has {len(unknown)} of its {len(ids)} {many} missing from {where}, first"
             f" {unknown[0]!r}{more}"
         )
 
 
-def disjoint(runs: Sequence[Run]) -> Iterator[tuple[str, str, float]]:
-    """Yield the pairs of runs that share few of their documents, as over two cuts of one collection, and the share.
+def contradictions(runs: Mapping[str, str | Path | pd.DataFrame]) -> Iterator[str]:
+    """Yield a sentence for each file or table, by name, whose ranks say the opposite of its scores, as distances do."""
+    for name, held in runs.items():
+        whose, first = f"run {name!r}", _first_rows(held, _ROWS)
+        if isinstance(held, str | Path):
+            whose += f" ({held})"
+        ranked, down, up = False, 0, 0
+        for _, some in groupby(first, key=lambda row: row[0]):
+            rows = list(some)
+            ranked = ranked or not all(math.isnan(rank) for _, rank, _ in rows)
+            rows = sorted(rows, key=lambda row: row[1]) if ranked else rows
+            for (_, rank, score), (_, other, below) in pairwise(rows):
+                if not ranked or rank < other:
+                    down, up = down + (score > below), up + (score < below)
+        if ranked and up > _CONTRADICTED * (up + down):
+            among = "always" if not down else f"{up / (up + down):.0%} of the time"
+            yield (
+                f"{whose}: its scores contradict its ranks ({among} the next rank has the higher score)."
+                " Documents are ordered by score, highest first: negate distances, or give ranks without scores"
+            )
+        elif not ranked and up >= MANY and not down:
+            yield (
+                f"{whose}: every list goes from the lowest score to the highest. Documents are ordered by"
+                " score, highest first: negate distances"
+            )
 
-    It is the share of a sample of the smaller run's documents, over all queries. Runs of a few documents say nothing.
-    """
+
+def _first_rows(held: str | Path | pd.DataFrame, rows: int) -> Sequence[tuple[object, float, float]]:
+    """Return query, rank and score of the first rows, of a table query by query; NaN where there is no number."""
+    if isinstance(held, str | Path):
+        return first_rows(held, rows)
+    some = held.iloc[np.argsort(held["query_id"].factorize()[0], kind="stable")[:rows]]
+    ranks = some["rank"] if "rank" in some else [math.nan] * len(some)
+    return [
+        (query_id, as_number(rank), as_number(score))
+        for query_id, rank, score in zip(some["query_id"], ranks, some["score"], strict=True)
+    ]
+
+
+def twins(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of names under which the same lists stand."""
+    for one, other in combinations(runs, 2):
+        alike = len(one) == len(other) and np.array_equal(one.query_ids, other.query_ids)
+        if alike and all(one.top(query_id) == other.top(query_id) for query_id in one.query_ids):
+            yield one.name, other.name
+
+
+def disjoint(runs: Sequence[Run]) -> Iterator[tuple[str, str, float]]:
+    """Yield the pairs of runs that share few of their documents, as over two cuts of one collection, and the share."""
     import pyarrow.compute as pc
 
     groups: list[tuple[Keys, list[Run]]] = []
@@ -122,15 +169,21 @@ def cut_differently(runs: Sequence[Run], docs: Docs) -> bool:
     return False
 
 
-def remarks(labeling: Labeling) -> Iterator[str]:
-    """Yield what has to be known of labels before their scores are read: what they do not judge, and what looks wrong.
+def judges_nothing(labeling: Labeling) -> bool:
+    """Return whether imported labels say nothing of any pooled document, so that each 0 is only what the file lacks."""
+    blocks = list(labeling.blocks("query_id", "judged"))
+    told = any("judged" in block for block in blocks)
+    return told and not any((block["judged"] == 1).any() for block in blocks if "judged" in block)
 
-    A labeling of imported labels has a column ``judged``, 1 where the file says something of the document.
-    """
+
+def remarks(labeling: Labeling) -> Iterator[str]:
+    """Yield what to know of labels before their scores are read: unjudged, escalated, and what looks wrong."""
     name, total = labeling.name, len(labeling.row_queries)
     said: dict[tuple[str, str], tuple[int, set[str]]] = {}
-    first, judged, met = "", False, set[str]()
-    for block in labeling.blocks("query_id", "status", "reason", "judged"):
+    first, judged, met, escalated = "", False, set[str](), -1
+    for block in labeling.blocks("query_id", "status", "reason", "judged", "escalated"):
+        if "escalated" in block:
+            escalated = max(escalated, 0) + int(block["escalated"].sum())
         rows = block if "reason" in block else block.assign(reason="")
         rows = rows.assign(reason=rows["reason"].fillna(""))
         rows = rows[(rows["status"] != Status.OK.value) | (rows["reason"] != "")]
@@ -154,11 +207,14 @@ def remarks(labeling: Labeling) -> Iterator[str]:
     unasked, among = of_status(Status.UNASKED)
     if unasked:
         lacked = f"{unasked:,} of {len(labeling):,} labels, in {among}"
-        yield f"{name} lacks {lacked}: nobody was asked about these documents."
+        yield f"{name} lacks {lacked}: these documents were never judged."
     for (status, reason), (count, of) in sorted(said.items()):
         if status == Status.OK.value:
             among = f"{len(of):,} of {total:,} queries"
             yield f"{name}: {count:,} of {len(labeling):,} labels, in {among}, may be wrong: {reason}."
+    if escalated >= 0:
+        share = f"{escalated:,} of {len(labeling):,} pairs ({escalated / max(len(labeling), 1):.0%})"
+        yield f"{name} was in doubt about {share}, which the second labeler labeled."
     if judged and len(met) < FEW * total:
         few = f"judges documents of only {len(met):,} of {total:,} queries" if met else "judges none of the documents"
         yield f"{name} {few} in the pool of these runs: are these from the same collection?"

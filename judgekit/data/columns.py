@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from itertools import pairwise
-from types import ModuleType
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -24,9 +22,9 @@ __all__ = [
     "Floats",
     "Ints",
     "Keys",
+    "Pairs",
     "RunLengthIds",
     "byte_lengths",
-    "compiled",
     "equal",
     "find",
     "gather",
@@ -35,6 +33,7 @@ __all__ = [
     "numbers",
     "objects",
     "order_ids",
+    "pairs_of",
     "repeated",
     "row_keys",
     "run_lengths",
@@ -42,7 +41,6 @@ __all__ = [
     "sorted_codes",
     "strings",
     "take",
-    "text_bytes",
 ]
 
 Ints = npt.NDArray[np.int64]
@@ -77,34 +75,27 @@ class RunLengthIds(NamedTuple):
     """Rows of stretch i are ``bounds[i]:bounds[i + 1]``, shape (S + 1,)."""
 
 
-def compiled(*, worth: bool = False) -> ModuleType | None:
-    """Return the compiled loops (`judgekit.data.kernels`), or None.
+class Pairs(NamedTuple):
+    """Rows of query, doc and number: those of a run or of judgments."""
 
-    They need numba (the extra ``fast``), and half a second to load: what is not ``worth`` that uses it only
-    where something else has imported it.
-    """
-    return _kernels() if worth or "numba" in sys.modules else None
-
-
-@cache
-def _kernels() -> ModuleType | None:
-    try:
-        from judgekit.data import kernels
-    except (ImportError, RuntimeError):  # there is no numba, or no folder where it may keep what it compiles
-        return None
-    return kernels
+    queries: RunLengthIds
+    docs: pa.StringArray
+    values: Floats
 
 
 def strings(values: object) -> pa.StringArray:
-    """Return ids as one Arrow string array.
-
-    Args:
-        values: a pandas Series, a numpy object array, an Arrow array or a sequence of str.
-
-    Raises:
-        DataError: a value is missing or is not a string.
-    """
-    column: Any = values if isinstance(values, pa.Array | pa.ChunkedArray) else _from_python(values)
+    """Return ids as one Arrow string array."""
+    column: Any = values
+    try:
+        if not isinstance(column, pa.Array | pa.ChunkedArray) and "pandas" in sys.modules:
+            column = pa.array(column, pa.string())
+        elif not isinstance(column, pa.Array | pa.ChunkedArray):
+            # pa.array imports pandas, which takes longer than to read a small file.
+            texts = [*map(str.encode, column)]
+            data = [pa.py_buffer(np.cumsum([0, *map(len, texts)], dtype=np.int64).astype(np.int32)), b"".join(texts)]
+            column = pa.Array.from_buffers(pa.string(), len(texts), [None, data[0], pa.py_buffer(data[1])])
+    except (pa.ArrowException, TypeError, UnicodeEncodeError) as error:
+        raise DataError(f"ids must be strings: {error}") from None
     if isinstance(column, pa.ChunkedArray):
         column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     if column.type != pa.string():
@@ -112,17 +103,6 @@ def strings(values: object) -> pa.StringArray:
     if column.null_count:
         raise DataError("an id is missing (null)")
     return column
-
-
-def _from_python(values: Any) -> pa.Array | pa.ChunkedArray:
-    try:
-        if "pandas" in sys.modules:
-            return pa.array(values, type=pa.string())
-        encoded = list(map(str.encode, values))
-    except (pa.ArrowException, TypeError, UnicodeEncodeError) as error:
-        raise DataError(f"ids must be strings: {error}") from None
-    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64).astype(np.int32)
-    return pa.Array.from_buffers(pa.string(), len(encoded), [None, pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))])
 
 
 def numbers(array: pa.Array | pa.ChunkedArray, dtype: type[N]) -> npt.NDArray[N]:
@@ -153,10 +133,8 @@ def take(array: pa.Array, rows: npt.NDArray[np.integer]) -> pa.Array:
 
 
 def gather(table: pa.Table, rows: npt.NDArray[np.integer]) -> pa.Table:
-    """Return the given rows of a table, in whose memory (a mapped file) nothing else is touched.
-
-    Arrow's own way would bring the pieces of each column together first.
-    """
+    """Return the given rows of a table, in whose memory (a mapped file) nothing else is touched."""
+    # Arrow's own way would bring the pieces of each column together first.
     batches = table.to_batches()
     starts = np.cumsum([0, *map(len, batches)])
     piece = np.searchsorted(starts, rows, side="right") - 1
@@ -178,12 +156,6 @@ def byte_lengths(ids: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.integer]:
     return np.concatenate([np.empty(0, np.int32), *(np.diff(_offsets(chunk)) for chunk in chunks)])
 
 
-def text_bytes(ids: pa.StringArray) -> npt.NDArray[np.uint8]:
-    """Return the bytes of all ids, one behind the other."""
-    offsets, data = _offsets(ids), ids.buffers()[2]
-    return np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]]
-
-
 def _offsets(ids: pa.StringArray | pa.LargeStringArray) -> npt.NDArray[np.integer]:
     if not len(ids):
         return np.zeros(1, np.int32)
@@ -201,8 +173,6 @@ def run_lengths(ids: pa.StringArray) -> RunLengthIds:
 
 def join_run_lengths(parts: Sequence[RunLengthIds]) -> RunLengthIds:
     """Return the code of several columns, one behind the other."""
-    if len(parts) == 1:
-        return parts[0]
     place: dict[str, int] = {}
     codes, bounds, rows = [np.empty(0, np.int32)], [np.empty(0, np.int64)], 0
     for part in parts:
@@ -217,13 +187,7 @@ def join_run_lengths(parts: Sequence[RunLengthIds]) -> RunLengthIds:
 
 
 def find(keys: Sequence[Keys], among: Keys) -> list[tuple[Ints, Ints]]:
-    """Look keys up.
-
-    Returns:
-        For each array of keys the rows, ascending, whose key is in ``among``, and their index there.
-    """
-    if kernels := compiled():
-        return [kernels.find(some, among) for some in keys]
+    """Return, for each array of keys, the rows whose key is in ``among``, ascending, and their index there."""
     # A table by some bits of the keys holds nearly all, one by other bits most of those that lost their place there,
     # and so on: two equal keys part as well, since each table keeps one of them.
     tables: list[tuple[npt.NDArray[np.int32], np.uint64, np.uint64]] = []
@@ -257,6 +221,46 @@ def find(keys: Sequence[Keys], among: Keys) -> list[tuple[Ints, Ints]]:
     return out
 
 
+_LARGE: Final = 1 << 25
+
+
+def pairs_of(batches: Iterable[pa.RecordBatch], *, quotes: bool = True) -> Pairs | None:
+    """Return the rows of batches of query, doc and number, and perhaps more; None where a cell is not plain."""
+    queries: list[RunLengthIds] = []
+    docs, values = [], [np.empty(0)]
+    for batch in batches:
+        if not _plain(batch, quotes=quotes):
+            return None
+        queries.append(run_lengths(batch.column(0)))
+        docs.append(batch.column(1))
+        values.append(numbers(batch.column(2), np.float64))
+    pairs = Pairs(
+        queries[0] if len(queries) == 1 else join_run_lengths(queries),
+        pa.concat_arrays(docs or [strings([])]),
+        np.concatenate(values),
+    )
+    if pairs.docs.nbytes > _LARGE:
+        # What the parts took would else stay with Arrow, while numpy needs as much again.
+        del docs, batch
+        pa.default_memory_pool().release_unused()
+    return pairs
+
+
+def _plain(batch: pa.RecordBatch, *, quotes: bool) -> bool:
+    """Return whether no text is empty or holds white space (or anything below it), or a quote, and nothing is null."""
+    for column in batch.columns:
+        if column.null_count:
+            return False
+        if column.type == pa.string():
+            offsets, data = _offsets(column), np.frombuffer(column.buffers()[2] or b"", np.uint8)
+            texts = data[offsets[0] : offsets[-1]]
+            if not (offsets[1:] > offsets[:-1]).all() or texts.min(initial=0xFF) <= ord(" "):
+                return False
+            if not quotes and (texts == ord('"')).any():
+                return False
+    return True
+
+
 def order_ids(ids: pa.StringArray, *, descending: bool = False) -> Ints:
     """Return the permutation that sorts ids by bytes (as strcmp does, and as Python sorts str)."""
     direction = "descending" if descending else "ascending"
@@ -268,7 +272,7 @@ def sorted_codes(ids: Sequence[str]) -> tuple[list[str], Ints]:
     order = sorted(range(len(ids)), key=ids.__getitem__)
     places = np.empty(len(ids), np.int64)
     places[order] = np.arange(len(ids))
-    return [ids[i] for i in order], places
+    return [*map(ids.__getitem__, order)], places
 
 
 class _Texts:
@@ -318,15 +322,11 @@ def _hashes(texts: _Texts, start: int, stop: int) -> Keys:
 
 
 def row_keys(queries: RunLengthIds, docs: pa.StringArray) -> Keys:
-    """Return a 64-bit hash of each row's (query id, doc id), the same in every run and labeling.
-
-    Two different pairs share one with a chance of 2**-64; who relies on keys compares the ids of what they match.
-    """
+    """Return a 64-bit hash of each row's (query id, doc id), the same in every run and labeling."""
+    # Two different pairs share one with a chance of 2**-64: who relies on keys compares the ids of what they match.
     texts, count = _Texts(docs), len(docs)
     ids = strings(queries.ids)
     per_stretch = _mix(_hashes(_Texts(ids), 0, len(ids)))[queries.codes]
-    if kernels := compiled():
-        return np.asarray(kernels.row_keys(per_stretch, queries.bounds, texts.raw, texts.offsets))
     out = np.empty(count, np.uint64)
     lengths = np.diff(queries.bounds)
     for start in range(0, count, _CHUNK):
@@ -342,13 +342,11 @@ def row_keys(queries: RunLengthIds, docs: pa.StringArray) -> Keys:
 
 def same_key(keys: Keys, bounds: Ints) -> Iterator[Ints]:
     """Yield the rows that share a key; only rows of one stretch of ``bounds`` are compared."""
-    if (kernels := compiled()) and not kernels.any_twice(keys, bounds):
-        return
     # Several stretches are looked at a time: as many as stay in the processor's cache. Each key goes to a place of a
     # table by its first bits. Where another one has taken it since, either is equal, or both of two equal ones lost it.
     # (np.unique would import masked arrays, a tenth of what scoring small files takes.)
     edges = sorted({*bounds[np.searchsorted(bounds, np.append(np.arange(0, len(keys), _CHUNK), len(keys)))].tolist()})
-    bits = min(max((stop - start for start, stop in pairwise(edges)), default=1).bit_length() + 3, 24)
+    bits = min(int(np.diff(edges).max(initial=1)).bit_length() + 3, 24)
     table, shift = np.empty(1 << bits, np.int32), np.uint64(64 - bits)
     for start, stop in pairwise(edges):
         some = keys[start:stop]

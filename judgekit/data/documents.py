@@ -148,18 +148,13 @@ class MemoryDocs:
 
 
 def render(doc: Doc, fields: Fields = "title+text") -> str:
-    """Return the text of a document for prompts and for containment: title, newline, text.
-
-    An empty title leaves no empty line; ``fields="text"`` leaves the title out.
-    """
+    """Return the text of a document for prompts and for containment: title, newline, text."""
     if fields == "text" or not doc.title:
         return doc.text
     return f"{doc.title}\n{doc.text}"
 
 
 def estimate_tokens(text: str) -> int:
-    """Return about how many tokens a text has: one per four bytes of UTF-8, begun ones counted.
-
-    The same rule as for the cost before paying; no tokenizer is known for an endpoint that is only an address.
-    """
+    """Return about how many tokens a text has: one per four bytes of UTF-8, begun ones counted."""
+    # The same rule as for the cost before paying: no tokenizer is known for an endpoint that is only an address.
     return -(-len(text.encode()) // BYTES_PER_TOKEN)

@@ -7,25 +7,18 @@ their digits, NaN is an empty cell.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from judgekit.data.records import records, sniff
-from judgekit.data.streams import (
-    check_file,
-    file_error,
-    given,
-    lines,
-    open_atomic,
-    parquet_parts,
-    read_bytes,
-    write_atomic,
-)
+from judgekit.data.outputs import as_cell, of_cell
+from judgekit.data.records import parquet_file, records
+from judgekit.data.streams import given, lines, open_atomic, parquet_parts, read_bytes, write_atomic
 from judgekit.data.tables import NULLS, SCHEMA_VERSION, Table
 from judgekit.errors import DataError, UsageError
-from judgekit.spec import parse, split_form
+from judgekit.spec import form_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["check_target", "read_table", "write_atomic", "write_labels", "write_table"]
 
 _VERSION_KEY: Final = b"judgekit.schema_version"
+
+_GUARDED: Final = re.compile(rb"[,\t\n]'[=+@\t\r'-]")
+"""A cell that `as_cell` may have made."""
 
 _ROW_GROUP: Final = 1 << 20
 """Rows that Arrow puts into a row group of Parquet: blocks of so many leave no trace in a file."""
@@ -57,27 +53,29 @@ def read_table(table: Table, path: str | Path, format: str = "auto") -> pd.DataF
 
     from judgekit.data.leaderboards import other_form
 
-    found = other_form(table, path, format)
-    if found is not None:
-        return table.check(found, path)
-    form, text = split_form(path)
-    path, spec = given(text), parse(form if form and format == "auto" else format)
+    other = other_form(table, path, format)
+    if other is not None:
+        return table.check(other, path)
+    spec, text = form_of(path, format)
+    path = given(text)
     mapped = {str(value): key for key, value in spec.params if key not in ("header", "quote")}
     for key in mapped.values():
         if key not in (*table.columns, *table.optional):
             have = ", ".join((*table.columns, *table.optional))
             raise UsageError(f"format '{spec}': the {table.name} table has no column {key!r} (it has: {have})")
     expected = f"a {table.name} table (columns {', '.join(table.columns)})"
-    name = sniff(path, expected) if spec.name == "auto" else spec.name
+    name, rows = records(path, spec, expected)
     if name == "parquet":
-        return _read_parts(table, path, expected, mapped)
-    if name in ("csv", "tsv") and not spec.options:
-        frame = _read_plain(table, path, "," if name == "csv" else "\t", expected)
+        parts = [table.check(_read_part(part, expected).rename(columns=mapped), part) for part in parquet_parts(path)]
+        return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
+    delimiter = {"csv": ",", "tsv": "\t"}.get(name, "")
+    if delimiter and not spec.params:
+        frame = _read_plain(table, path, delimiter, expected)
         if frame is not None:
             return frame
     columns: dict[str, list[Any]] = {}
     places: list[int] = []
-    for record in records(path, spec, expected)[1]:
+    for record in rows:
         fields = {mapped.get(name, name): cell for name, cell in record.fields.items()}
         if not places:
             columns = {c: [] for c in fields}
@@ -88,7 +86,7 @@ def read_table(table: Table, path: str | Path, format: str = "auto") -> pd.DataF
             if isinstance(value, str) and not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
                 reason = f"column {column!r}: holds half of a surrogate pair, which is not a character"
                 raise DataError(reason, path, record.line)
-            values.append(value)
+            values.append(of_cell(value) if delimiter else value)
         extra = [c for c in fields if c not in columns]
         if extra:
             raise DataError(f"has a field {extra[0]!r} that earlier records lack", path, record.line)
@@ -96,7 +94,7 @@ def read_table(table: Table, path: str | Path, format: str = "auto") -> pd.DataF
         first = next(lines(path), None)
         if first is None:
             raise DataError(f"is empty; expected {expected}", path)
-        columns = {c: [] for c in next(csv.reader([first.text], delimiter="\t" if name == "tsv" else ","))}
+        columns = {c: [] for c in next(csv.reader([first.text], delimiter=delimiter or ","))}
     known = table.known(columns, path)
     series = {c: pd.Series(values, dtype="object" if c in known else None) for c, values in columns.items()}
     return table.check(pd.DataFrame(series), path, places)
@@ -108,87 +106,51 @@ def _read_plain(table: Table, path: Path, delimiter: str, expected: str) -> pd.D
     from pyarrow import csv as arrow_csv
 
     data = read_bytes(path, expected)
-    if b'"' in data or b"\0" in data:
-        return None
-    try:
-        header = data[: data.find(b"\n") + 1 or None].decode().rstrip("\r\n").split(delimiter)
-    except UnicodeDecodeError:
-        return None
-    if len(set(header)) < len(header):
+    header = data[: data.find(b"\n") + 1 or None].decode(errors="replace").rstrip("\r\n").split(delimiter)
+    if b'"' in data or b"\0" in data or _GUARDED.search(data) or len(set(header)) < len(header):
         return None
     # In Arrow's own memory: its reading thread may let go of the data after this returns, and data of Python's
     # would abort the process if the program ends just then.
     copied = pa.BufferOutputStream()
     copied.write(data.rstrip(b"\r\n") + b"\n")
-    stream = pa.BufferReader(copied.getvalue())
     kinds = {**table.columns, **table.optional}
-    numeric = {c for c in header if kinds.get(c) in ("int", "float")}
     try:
-        found = arrow_csv.read_csv(
-            stream,
+        columns = arrow_csv.read_csv(
+            pa.BufferReader(copied.getvalue()),
             parse_options=arrow_csv.ParseOptions(delimiter=delimiter, quote_char=False, ignore_empty_lines=False),
             convert_options=arrow_csv.ConvertOptions(
-                column_types={c: pa.float64() if c in numeric else pa.string() for c in header},
+                column_types={c: pa.float64() if kinds.get(c) in ("int", "float") else pa.string() for c in header},
                 null_values=list(NULLS),
                 strings_can_be_null=False,
             ),
         )
-        return table.check(found.to_pandas(), path)
-    except (pa.ArrowInvalid, DataError):
+        return table.check(columns.to_pandas(), path)
+    except (pa.ArrowException, UnicodeDecodeError, DataError):
         return None
 
 
-def _read_parts(table: Table, path: Path, expected: str, mapped: Mapping[str, str]) -> pd.DataFrame:
-    """Read and check a table from a Parquet file or a folder of parts.
-
-    Raises:
-        DataError: a part is unreadable, is not such a table, or written by a newer version; it is named.
-    """
-    import pandas as pd
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    frames: list[pd.DataFrame] = []
-    for part in parquet_parts(path):
-        try:
-            check_file(part, expected)
-            with pq.ParquetFile(part) as file:  # read_table() would take a k=v in the path for a column
-                found = file.read()
-        except pa.ArrowException as error:
-            raise DataError(f"is not a readable Parquet file ({error}); expected {expected}", part) from error
-        except OSError as error:
-            raise file_error(error, part, expected) from error
-        version = int((found.schema.metadata or {}).get(_VERSION_KEY, SCHEMA_VERSION))
+def _read_part(part: Path, expected: str) -> pd.DataFrame:
+    """Read a Parquet file that no newer version wrote."""
+    with parquet_file(part, expected) as file:
+        version = int((file.schema_arrow.metadata or {}).get(_VERSION_KEY, SCHEMA_VERSION))
         if version > SCHEMA_VERSION:
-            reason = f"was written by a newer judgekit (schema version {version}, this one knows {SCHEMA_VERSION})"
+            reason = f"was written by a newer judgekit (schema version {version}; this version reads {SCHEMA_VERSION})"
             raise DataError(reason, part)
-        frames.append(table.check(found.to_pandas(ignore_metadata=True).rename(columns=mapped), part))
-    return pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
+        frame: pd.DataFrame = file.read().to_pandas(ignore_metadata=True)
+    return frame
 
 
 def check_target(path: str | Path, *, table: bool = False) -> None:
-    """Refuse the name of a file to be written, before work is done that would then be lost.
-
-    Args:
-        path: the file to make.
-        table: whether it is a table, whose form is known by the name's ending.
-
-    Raises:
-        UsageError: there is a folder of that name, or no table is written under it.
-    """
+    """Refuse the name of a file to be written, before work is done that would then be lost."""
     path = Path(path)
     if table and path.suffix != ".parquet" and not path.name.removesuffix(".gz").endswith((".csv", ".tsv")):
         raise UsageError(f"{path}: the name of a table file must end in .csv, .tsv (plain or .gz) or .parquet")
     if path.is_dir():
-        raise UsageError(f"{path}: is a folder: name a file to write")
+        raise UsageError(f"{path} is a folder: name a file to write")
 
 
 def write_labels(labeling: Labeling, path: str | Path) -> None:
-    """Write a labeling's table as Parquet, piece by piece.
-
-    Raises:
-        DataError: it cannot be written.
-    """
+    """Write a labeling's table as Parquet, piece by piece."""
     _write_parquet(labeling.blocks(rows=_ROW_GROUP), path)
 
 
@@ -215,6 +177,8 @@ def write_table(frame: pd.DataFrame, path: str | Path, table: Table | None = Non
         _write_parquet([frame], path)
     else:
         # csv.writer leaves a lone carriage return unquoted, and readers take it for a line end.
+        columns = frame.columns[[not pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes]]
+        frame = frame.assign(**{name: frame[name].map(as_cell, na_action="ignore") for name in columns})
         strings = [c for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c].dtype)]
         returns = any(frame[c].astype("str").str.contains("\r", regex=False).any() for c in strings)
         with open_atomic(path) as stream:

@@ -15,13 +15,15 @@ from typing import Any, Final, TypeGuard
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
+from judgekit.data.checks import contradictions
 from judgekit.data.disk import DiskDocs, GivenDocs
 from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, Query
-from judgekit.data.fields import DOC, QUERY, Names, Source, docs_of, queries_of
+from judgekit.data.fields import DOC, QUERY, Source, docs_of, queries_of
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.readers import read_docs, read_queries
-from judgekit.data.records import Record
+from judgekit.data.records import DataRecord
 from judgekit.data.runs import Run
 from judgekit.data.streams import stem
 from judgekit.data.trec import read_qrels, read_run
@@ -60,39 +62,33 @@ _LABELINGS: Final = (
 
 
 def as_queries(source: AsQueries) -> Queries:
-    """Return queries by id from any form that people hold them in (see the message of the error).
-
-    ``answers`` may be absent; under the name ``answer`` one str is enough. What `read_queries` returned stays as it is.
-
-    Raises:
-        UsageError: it is something else.
-        DataError: a field is missing, an id is there twice or reserved, an answer is not a string; with the row.
-    """
+    """Return queries by id from any form that people hold them in (see the message of the error)."""
     if _are_files(source):
         return read_queries(source)
     if isinstance(source, dict) and source and all(isinstance(q, Query) and q.query_id == i for i, q in source.items()):
         return source
     origin = Source(None, "frame", QUERY, "query")
-    return queries_of(origin, _records(source, origin, _QUERIES))
+    return queries_of(origin, _records(_framed(source), origin, _QUERIES))
 
 
 def as_docs(source: AsDocs, index: str | Path | None = None) -> Docs:
-    """Return docs from any form that people hold them in (see the message of the error); a look-up stays as it is.
-
-    The index of a large file lies in the folder ``index``, by default the user's cache folder.
-
-    Raises:
-        UsageError: it is something else.
-        DataError: a field is missing or an id is there twice; with the row.
-    """
+    """Return docs from any form that people hold them in (see the message of the error); a look-up stays as it is."""
     if _are_files(source):
         return read_docs(source, index=index)
     if isinstance(source, MemoryDocs | DiskDocs | GivenDocs):
         return source
-    if not isinstance(source, pd.DataFrame | Mapping) and callable(getattr(source, "get", None)):
-        return GivenDocs(source)
+    held: Any = _framed(source)
+    if not isinstance(held, pd.DataFrame | Mapping) and callable(getattr(held, "get", None)):
+        return GivenDocs(held)
     origin = Source(None, "frame", DOC, "doc")
-    return docs_of(origin, _records(source, origin, _DOCS))
+    return docs_of(origin, _records(held, origin, _DOCS))
+
+
+def _framed(source: object) -> object:
+    """Return what speaks Arrow's PyCapsule interface (polars, pyarrow, duckdb, …) as a table of pandas."""
+    if isinstance(source, pd.DataFrame) or not hasattr(source, "__arrow_c_stream__"):
+        return source
+    return pa.table(source).to_pandas()
 
 
 def _are_files(source: object) -> TypeGuard[str | Path | list[str | Path]]:
@@ -108,68 +104,54 @@ def _is_there(text: str) -> bool:
     return bool(form) or Path(path).exists()
 
 
-def as_runs(source: AsRuns) -> list[Run]:
-    """Return runs from any form that people hold them in (see the message of the error).
-
-    In a dictionary of names to runs its keys are their names. One that has no name is called ``run``.
-
-    Raises:
-        UsageError: it is something else.
-        DataError: a file or table does not hold a run, or two have one name.
-    """
-    return [_run(one, name) for one, name in _several(source, Run, _RUNS)]
+def as_runs(source: AsRuns, notes: list[str] | None = None) -> list[Run]:
+    """Return runs from any form that people hold them in; ``notes`` is filled with what contradicts itself in them."""
+    runs = []
+    for held, name in _several(source, Run, _RUNS):
+        run, read = _run(held, name)
+        runs.append(run)
+        if notes is not None and read is not None:
+            notes += contradictions({run.name: read})
+    return runs
 
 
 def as_labelings(source: AsLabelings, scales: Mapping[str, str | Scale] | None = None) -> list[Labeling]:
-    """Return labelings from any form that people hold them in (see the message of the error).
-
-    Args:
-        source: as for `as_runs`; one that has no name is called ``qrels``.
-        scales: scale by the labeling's name. Without one, whole numbers are grades up to the largest, as in a file.
-
-    Raises:
-        UsageError: it is something else, or a scale is for no labeling.
-        DataError: a file or table does not hold labels, a label is off its scale, or fractions have no scale.
-    """
-    named = list(_several(source, Labeling, _LABELINGS))
+    """Return labelings from any form that people hold them in (see the message of the error)."""
     left = dict(scales or {})
-    found = []
-    for one, name in named:
-        name = name or _name_of(one) or "qrels"
+    labelings = []
+    for held, name in _several(source, Labeling, _LABELINGS):
+        name = name or _name_of(held) or "qrels"
         scale = left.pop(name, None)
-        found.append(_labeling(one, name, Scale.parse(scale) if isinstance(scale, str) else scale))
+        labelings.append(_labeling(held, name, Scale.parse(scale) if isinstance(scale, str) else scale))
     for name in left:
-        known = [labeling.name for labeling in found]
+        known = [labeling.name for labeling in labelings]
         have = ", ".join(known)
         raise UsageError(f"scales names {name!r}, which is not a labeling (known: {have}).{nearest(name, known)}")
-    return found
+    return labelings
 
 
-def _records(source: object, origin: Source, expected: str) -> Iterator[Record]:
+def _records(source: object, origin: Source, expected: str) -> Iterator[DataRecord]:
     """Yield the records of a table, of objects, or of a dictionary by id; absent values are None, sequences lists."""
-    names: Names = origin.names
+    own = origin.names["id"][0]
     if isinstance(source, pd.DataFrame):
-        columns = [str(c) for c in source.columns]
-        rows: Iterator[tuple[object, object]] = (
+        columns = [*map(str, source.columns)]
+        rows: Iterable[tuple[object, object]] = (
             (None, dict(zip(columns, values, strict=True))) for values in source.itertuples(index=False, name=None)
         )
     elif isinstance(source, Mapping):
-        rows = iter(source.items())
+        rows = source.items()
     elif isinstance(source, Iterable) and not isinstance(source, bytes):
         rows = ((None, item) for item in source)
     else:
         raise UsageError(f"{expected}; got {_kind(source)}")
     for number, (key, item) in enumerate(rows, 1):
-        found = {"text": item} if isinstance(item, str) and key is not None else _fields(item)
-        if found is None:
+        fields = {"text": item} if isinstance(item, str) and key is not None else _fields(item)
+        if fields is None:
             raise UsageError(f"{expected}; got {_kind(source)}")
-        record = Record(number, {name: _plain(value) for name, value in found.items()})
-        if key is not None:
-            own = record.fields.get(names["id"][0], key)
-            if own != key:
-                raise origin.error(record, f"its key is {key!r}, but its {names['id'][0]} is {own!r}")
-            record = Record(number, {**record.fields, names["id"][0]: key})
-        yield record
+        record = DataRecord(number, {name: _plain(value) for name, value in fields.items()})
+        if key is not None and record.fields.get(own, key) != key:
+            raise origin.error(record, f"its key is {key!r}, but its {own} is {record.fields[own]!r}")
+        yield record if key is None else DataRecord(number, {**record.fields, own: key})
 
 
 def _fields(item: object) -> dict[str, object] | None:
@@ -192,24 +174,27 @@ def _plain(value: object) -> object:
 
 def _several(source: object, kind: type, expected: str) -> Iterator[tuple[object, str | None]]:
     """Yield runs or labelings, each with its name where a dictionary names it."""
+    source = _framed(source)
     if isinstance(source, Mapping) and not _by_query(source):
-        for name, one in source.items():
+        for name, held in source.items():
             if not isinstance(name, str):
                 raise UsageError(f"{expected}; got {_kind(source)}")
-            yield one, name
-    elif isinstance(source, kind | str | Path | pd.DataFrame | Mapping) or hasattr(source, "to_dict"):
+            yield _framed(held), name
+        return
+    if isinstance(source, kind | str | Path | pd.DataFrame | Mapping) or hasattr(source, "to_dict"):
         yield source, None
-    elif isinstance(source, Iterable) and not isinstance(source, bytes):
-        items = list(source)
-        if not any(isinstance(one, kind | str | Path) or hasattr(one, "to_dict") for one in items):
-            yield (items, None) if items else (source, None)
-            return
-        for one in items:
-            if isinstance(one, pd.DataFrame) or not (isinstance(one, kind | str | Path) or hasattr(one, "to_dict")):
-                raise UsageError(f"{expected}; got {_kind(items)}, where {_kind(one)} has no name")
-            yield one, None
-    else:
+        return
+    if not isinstance(source, Iterable) or isinstance(source, bytes):
         raise UsageError(f"{expected}; got {_kind(source)}")
+    items = list(source)
+    named = [isinstance(item, kind | str | Path) or hasattr(item, "to_dict") for item in items]
+    if not any(named):
+        yield items or source, None
+        return
+    for item, one_of_them in zip(items, named, strict=True):
+        if isinstance(item, pd.DataFrame) or not one_of_them:
+            raise UsageError(f"{expected}; got {_kind(items)}, where {_kind(item)} has no name")
+        yield item, None
 
 
 def _by_query(source: Mapping[Any, Any]) -> bool:
@@ -225,20 +210,22 @@ def _name_of(source: object) -> str | None:
     return name if isinstance(name, str) and name and not isinstance(source, pd.DataFrame) else None
 
 
-def _run(source: object, name: str | None) -> Run:
+def _run(source: object, name: str | None) -> tuple[Run, str | Path | pd.DataFrame | None]:
+    """Return a run, and the file or table that it was read from."""
     if isinstance(source, str | Path):
-        return read_run(source, name)
+        return read_run(source, name), source
     if isinstance(source, Run):
         run = copy.copy(source)
         run.name = name or run.name
-        return run if name else source
+        return run if name else source, None
     name = name or _name_of(source) or "run"
     if isinstance(source, pd.DataFrame) and "run" in source and source["run"].nunique() > 1:
         raise UsageError(
             f"the table of run {name!r} holds {source['run'].nunique()} runs, by its column 'run': give each by its"
             " name, {name: rows for name, rows in table.groupby('run')}"
         )
-    return Run.from_frame(_rows(source, "score", _ONE_RUN, f"run {name!r}"), name)
+    table = _rows(source, "score", _ONE_RUN, f"run {name!r}")
+    return Run.from_frame(table, name), table
 
 
 def _labeling(source: object, name: str, scale: Scale | None) -> Labeling:
@@ -249,34 +236,34 @@ def _labeling(source: object, name: str, scale: Scale | None) -> Labeling:
     return Labeling(name, scale, _rows(source, "relevance", _ONE_LABELING, f"labeling {name!r}"))
 
 
-def _rows(source: object, value: str, expected: str, whose: str) -> pd.DataFrame:
+def _rows(source: Any, value: str, expected: str, whose: str) -> pd.DataFrame:
     """Return a table ``query_id, doc_id`` and a number from a table, a dictionary of dictionaries, or rows."""
     if isinstance(source, pd.DataFrame):
         return source
-    if hasattr(source, "to_dict"):
-        source = source.to_dict()
     columns = ["query_id", "doc_id", value]
-    rows: list[Sequence[object]] = []
-    if isinstance(source, Mapping):
-        for query_id, docs in source.items():
-            if not isinstance(docs, Mapping):
-                raise UsageError(f"{expected}; got {_kind(source)}")
-            rows.extend((query_id, doc_id, number) for doc_id, number in docs.items())
-    elif isinstance(source, Iterable) and not isinstance(source, str | bytes):
-        for row in source:
-            if isinstance(row, Mapping) and all(name in row for name in columns):
-                rows.append([row[name] for name in columns])
-            elif all(hasattr(row, name) for name in columns):
-                rows.append([getattr(row, name) for name in columns])
-            elif isinstance(row, Sequence) and not isinstance(row, str) and len(row) == len(columns):
-                rows.append(row)
-            else:
-                raise UsageError(f"{expected}; got {_kind(source)}")
-    else:
-        raise UsageError(f"{expected}; got {_kind(source)}")
+    held = source.to_dict() if hasattr(source, "to_dict") else source
+    rows: list[tuple[object, ...]]
+    try:
+        if isinstance(held, Mapping):
+            rows = [(query_id, doc_id, number) for query_id, docs in held.items() for doc_id, number in docs.items()]
+        else:
+            rows = [_row(row, columns) for row in held]
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise UsageError(f"{expected}; got {_kind(held)}") from None
     if not rows:
-        raise DataError(f"{whose}: expected rows with {', '.join(columns)}, got {_kind(source)}")
+        raise DataError(f"{whose}: expected rows with {', '.join(columns)}, got {_kind(held)}")
     return pd.DataFrame(rows, columns=columns, dtype=object)
+
+
+def _row(row: Any, columns: Sequence[str]) -> tuple[object, ...]:
+    """Return query, doc and number of a row: a dictionary, an object with these attributes, or three values."""
+    if isinstance(row, Mapping):
+        return tuple(row[name] for name in columns)
+    if all(hasattr(row, name) for name in columns):
+        return tuple(getattr(row, name) for name in columns)
+    if isinstance(row, str) or len(row) != len(columns):
+        raise ValueError("not three values")
+    return tuple(row)
 
 
 def _kind(value: object) -> str:

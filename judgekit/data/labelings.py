@@ -141,11 +141,7 @@ class Scale:
 
 
 def check_grades(values: npt.NDArray[np.float64], path: str | Path | None = None) -> None:
-    """Refuse labels without a declared scale that are not whole numbers.
-
-    Raises:
-        DataError: it names the first.
-    """
+    """Refuse labels without a declared scale that are not whole numbers."""
     odd = values[(np.abs(values) >= _LARGEST) | (values != np.trunc(values))]
     if odd.size:
         raise DataError(f"the relevance {grade_problem(float(odd[0]))}", path)
@@ -195,11 +191,7 @@ class LabelFile:
             self._file.close()
 
     def add(self, frame: pd.DataFrame) -> None:
-        """Append the rows of a labels table.
-
-        Raises:
-            DataError: they cannot be written.
-        """
+        """Append the rows of a labels table."""
         made = _arrow(frame)
         try:
             if self._file is None:
@@ -247,15 +239,7 @@ class Labeling(Shown):
     """
 
     def __init__(self, name: str, scale: Scale | None, frame: pd.DataFrame, *, declared: bool = True) -> None:
-        """Build a labeling from a labels table ``query_id, doc_id, relevance, status``.
-
-        A table without ``status`` has only obtained labels. Further columns are kept in `table`. Without a scale whole
-        numbers are grades up to the largest seen, and `declared` is False.
-
-        Raises:
-            DataError: the name is empty, a pair is there twice, a value is off the scale, a status is unknown, an
-                obtained label has no value or a missing one has, or there are fractions without a scale.
-        """
+        """Build a labeling from a labels table ``query_id, doc_id, relevance, status``."""
         stated = "status" in frame.columns
         columns = (LABELS if stated else _OBTAINED).named(name).checked(frame)
         status = _status_codes(name, strings(columns["status"])) if stated else np.full(len(frame), _OK, np.int8)

@@ -12,15 +12,15 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
-from judgekit.data.fields import Source
-from judgekit.data.forms import FORMS, opened
-from judgekit.data.records import Record, as_number, kind_of, records
+from judgekit.data.forms import FORMS
+from judgekit.data.records import as_number, kind_of, records
+from judgekit.data.sources import opened
 from judgekit.data.streams import given, head, lines, stem
 from judgekit.data.tables import ALL, ANSWERS, QUALITY, SCORES, Table
 from judgekit.errors import DataError
-from judgekit.spec import Spec, parse, split_form
+from judgekit.spec import Spec, form_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,13 +49,6 @@ _CUT: Final = {"P": "P", "recall": "R", "ndcg_cut": "nDCG", "map_cut": "AP", "su
 _MEASURE: Final = re.compile(r".+@\d+$|(?:" + "|".join([*_NAMES, *(f"{name}_" for name in _CUT)]) + ")", re.ASCII)
 
 
-class _Value(NamedTuple):
-    run: str
-    query_id: str
-    measure: str
-    value: float
-
-
 def _spelled(measure: str) -> str:
     """Return trec_eval's name of a measure as this program spells it: ``nDCG@10`` for ``ndcg_cut_10``."""
     match = re.fullmatch(r"([A-Za-z_]+?)_(\d+)", measure)
@@ -65,68 +58,59 @@ def _spelled(measure: str) -> str:
 
 
 def other_form(table: Table, source: str | Path, format: str = "auto") -> pd.DataFrame | None:
-    """Return what a file of another form holds of a table: scores, quality or answers; None if it is a table itself.
-
-    Raises:
-        DataError: it is of another form, and a line of it is wrong.
-    """
+    """Return what a file of another form holds of a table: scores, quality or answers; None if it is a table itself."""
     import pandas as pd
 
-    form, text = split_form(source)
-    name = parse(form if form and format == "auto" else format).name
-    if table.name == ANSWERS.name:
-        if name not in ("auto", *FORMS):
-            return None
-        found = opened(source, "answer", format)
-        if not found.form:
-            return None
-        rows = [(found.source.id(r), _answer(found.source, r)) for r in found.records]
-        return pd.DataFrame(rows, columns=["query_id", "answer"])
-    if table.name not in (SCORES.name, QUALITY.name) or name not in ("auto", *LAYOUTS):
-        return None
+    spec, text = form_of(source, format)
+    if table.name == ANSWERS.name and spec.name in ("auto", *FORMS):
+        return _answers(source, format)
     path = given(text)
-    if not path.exists():
+    if table.name not in (SCORES.name, QUALITY.name) or spec.name not in ("auto", *LAYOUTS) or not path.exists():
         return None
     files = sorted(p for p in path.iterdir() if p.is_file() and p.name[:1] not in "._") if path.is_dir() else [path]
-    if not files or any(file.suffix == ".parquet" for file in files):
+    if any(file.suffix == ".parquet" for file in files):
         return None
-    values: list[_Value] = []
-    names_runs = False
-    for file in files:
-        layout = _layout(file, name)
-        if not layout:
-            return None
-        names_runs = names_runs or "run" in layout
-        values += _json_values(file) if layout == ("run", "json") else _values(file, layout)
-    if not values:
+    layouts = [_layout(file, spec.name) for file in files]
+    if not layouts or () in layouts:
+        return None
+    frame = pd.DataFrame([row for file, layout in zip(files, layouts, strict=True) for row in _values(file, layout)])
+    if frame.empty:
         raise DataError("holds no values of measures", path)
-    frame = pd.DataFrame(values)
     if table.name == SCORES.name:
-        return frame.assign(labeling=stem(path) if names_runs or path.is_dir() else "scores")
+        named = path.is_dir() or any("run" in layout for layout in layouts)
+        return frame.assign(labeling=stem(path) if named else "scores")
     return frame.rename(columns={"measure": "metric"})
 
 
-def _answer(source: Source, record: Record) -> object:
-    """Return an answer, a text or a number (0 is one); "" where there is none."""
-    answer = record.fields["answer"]
-    if isinstance(answer, list | dict):
-        raise source.error(record, f"the answer must be a text, not {kind_of(answer)}")
-    return "" if answer is None else answer
+def _answers(source: str | Path, format: str) -> pd.DataFrame | None:
+    """Return the answers of a nested form, each a text or a number (0 is one), "" where there is none."""
+    import pandas as pd
+
+    origin, entries, form = opened(source, "answer", format)
+    if not form:
+        return None
+    rows = []
+    for record in entries:
+        answer = record.fields["answer"]
+        if isinstance(answer, list | dict):
+            raise origin.error(record, f"the answer must be a text, not {kind_of(answer)}")
+        rows.append({**record.fields, "query_id": origin.get(record, "id"), "answer": "" if answer is None else answer})
+    return pd.DataFrame(rows, columns=["query_id", "answer", *(["run"] if any("run" in row for row in rows) else [])])
 
 
-def _layout(path: Path, told: str) -> tuple[str, ...]:
+def _layout(path: Path, named: str) -> tuple[str, ...]:
     """Return the columns of a file, or () if it is not of these forms."""
     start = head(path, _EXPECTED).lstrip()
     if start[:1] in (b"{", b"["):
-        first = next(records(path, Spec("auto"), _EXPECTED)[1], Record(0, {}))
-        keys = set(first.fields)
+        first = next(records(path, Spec("auto"), _EXPECTED)[1], None)
+        keys = set(first.fields if first else ())
         return ("run", "json") if {"measure", "value"} <= keys and not keys & {"labeling", "run"} else ()
     last = -1 if len(start) > 60_000 else None  # it may be cut off
     rows = [line.split() for line in start.decode(errors="replace").splitlines()[:last]]
     rows = [row for row in rows if row and row[0] not in _COUNTS]
     if not rows or not all(len(row) == len(rows[0]) for row in rows) or "," in rows[0][0]:
-        return LAYOUTS[told] if told != "auto" else ()
-    fitting = [n for n in LAYOUTS if _fits(rows, LAYOUTS[n])] if told == "auto" else [told]
+        return LAYOUTS.get(named, ())
+    fitting = [name for name in LAYOUTS if _fits(rows, LAYOUTS[name])] if named == "auto" else [named]
     if len(fitting) > 1:
         # The measure is the column whose words look like measures, or that holds fewer different ones.
         columns = {name: {row[LAYOUTS[name].index("measure")] for row in rows} for name in fitting}
@@ -134,8 +118,7 @@ def _layout(path: Path, told: str) -> tuple[str, ...]:
         fitting.sort(key=rank.__getitem__)
         if rank[fitting[0]] == rank[fitting[1]]:
             have = " or ".join(f"{n} ({' '.join(LAYOUTS[n])})" for n in fitting)
-            told = f"put one in front of its name, {fitting[0]}:{path.name}"
-            raise DataError(f"may be of the form {have}: {told}", path)
+            raise DataError(f"may be of the form {have}: put one in front of its name, {fitting[0]}:{path.name}", path)
     return LAYOUTS[fitting[0]] if fitting else ()
 
 
@@ -151,33 +134,38 @@ def _fits(rows: list[list[str]], layout: tuple[str, ...]) -> bool:
     return ALL not in measures and not any(math.isfinite(as_number(name)) for name in measures)
 
 
-def _values(path: Path, layout: tuple[str, ...]) -> Iterator[_Value]:
-    # trec_eval names the run behind the values of its queries.
-    named = (words for words in (line.text.split() for line in lines(path, _EXPECTED)) if words[:1] == ["runid"])
-    run = next((words[-1] for words in named), stem(path)) if "run" not in layout else ""
-    for line in lines(path, _EXPECTED):
-        words = line.text.split()
-        if not words or words[0] in _COUNTS:
-            continue
-        if len(words) != len(layout):
-            expected = " ".join(name or "-" for name in layout)
-            raise DataError(f"has {len(words)} columns, expected {expected}: {line.text[:80]!r}", path, line.number)
-        said = dict(zip(layout, words, strict=True))
-        number = as_number(said["value"])
-        if not math.isfinite(number):
-            raise DataError(f"the value {said['value']!r} is not a finite number", path, line.number)
-        yield _Value(said.get("run", run), said.get("query_id", ALL), _spelled(said["measure"]), number)
-
-
-def _json_values(path: Path) -> Iterator[_Value]:
-    for record in records(path, Spec("auto"), _EXPECTED)[1]:
-        said = {
-            key: next((record.fields[n] for n in names if n in record.fields), None) for key, names in _JSON.items()
+def _values(path: Path, layout: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    """Yield run, query, measure and value of each line; a file that does not say it is of its own run, over all."""
+    run = stem(path)
+    for line, fields in _fields(path, layout):
+        value = as_number(fields["value"])
+        if not isinstance(fields["measure"], str):
+            reason = f"expected an object with a measure, found {fields['measure']!r} and the value {fields['value']!r}"
+            raise DataError(reason, path, line)
+        if not math.isfinite(value):
+            raise DataError(f"the value {fields['value']!r} is not a finite number", path, line)
+        own, query = fields.get("run"), fields.get("query_id")
+        yield {
+            "run": own if isinstance(own, str) else run,
+            "query_id": ALL if query is None else str(query),
+            "measure": _spelled(fields["measure"]),
+            "value": value,
         }
-        number = as_number(said["value"])
-        if not isinstance(said["measure"], str) or not math.isfinite(number):
-            reason = f"expected an object with a measure and its value, found {said['measure']!r} and {said['value']!r}"
-            raise DataError(reason, path, record.line)
-        run = said["run"] if isinstance(said["run"], str) else stem(path)
-        query = ALL if said["query_id"] is None else str(said["query_id"])
-        yield _Value(run, query, _spelled(said["measure"]), number)
+
+
+def _fields(path: Path, layout: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield line and cells of each record of a leaderboard."""
+    if "json" in layout:
+        for record in records(path, Spec("auto"), _EXPECTED)[1]:
+            cells = {key: [record.fields[n] for n in names if n in record.fields] for key, names in _JSON.items()}
+            yield record.line, {key: next(iter(values), None) for key, values in cells.items()}
+        return
+    # trec_eval names the run behind the values of its queries.
+    rows = [(line, words) for line in lines(path, _EXPECTED) if (words := line.text.split())]
+    run = next((words[-1] for _, words in rows if words[0] == "runid"), None)
+    for line, words in rows:
+        if words[0] not in _COUNTS:
+            if len(words) != len(layout):
+                expected = " ".join(name or "-" for name in layout)
+                raise DataError(f"has {len(words)} columns, expected {expected}: {line.text[:80]!r}", path, line.number)
+            yield line.number, {"run": run} | dict(zip(layout, words, strict=True))

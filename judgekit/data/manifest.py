@@ -22,7 +22,7 @@ from judgekit.data.streams import files_of, temporary, write_atomic
 
 __all__ = [
     "MANIFEST",
-    "Source",
+    "InputFile",
     "by_role",
     "has_manifest",
     "manifest_path",
@@ -38,7 +38,7 @@ MANIFEST: Final = "manifest.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class InputFile:
     """A file (or a folder that is one table) that something was made from.
 
     Attributes:
@@ -51,7 +51,7 @@ class Source:
     file: str
     bytes: int
     sha256: str
-    inputs: Mapping[str, Source]
+    inputs: Mapping[str, InputFile]
 
     @classmethod
     def of(cls, path: Path) -> Self:
@@ -114,17 +114,12 @@ def of_roles(files: Mapping[str, Path]) -> tuple[Path, list[Path], dict[str, Pat
     return files["queries"], docs, {role[4:]: path for role, path in files.items() if role.startswith("run ")}
 
 
-def sources(named: Mapping[str, Path], read: Iterable[Path] = ()) -> dict[str, Source]:
-    """Hash the inputs of a command.
-
-    Args:
-        named: the inputs by role: ``queries``, ``docs``, ``run NAME``, ``qrels NAME``.
-        read: all files that were read; those that are not named yet, such as prompts, go by their paths.
-    """
+def sources(named: Mapping[str, Path], read: Iterable[Path] = ()) -> dict[str, InputFile]:
+    """Hash the inputs of a command."""
     places = {role: _place(role, path) for role, path in named.items()}
     inside = {path.resolve() for path in places.values() if path.exists()}
     more = [path for path in read if path.is_file() and not {path.resolve(), path.resolve().parent} & inside]
-    return {key: Source.of(path) for key, path in {**places, **{str(path): path for path in more}}.items()}
+    return {key: InputFile.of(path) for key, path in {**places, **{str(path): path for path in more}}.items()}
 
 
 _KINDS: Final = {"queries": "query", "docs": "doc", "run": "run", "qrels": "qrels"}
@@ -132,7 +127,7 @@ _KINDS: Final = {"queries": "query", "docs": "doc", "run": "run", "qrels": "qrel
 
 def _place(role: str, path: Path) -> Path:
     """Return the file that an input is in: without the form in front of its path, and inside of a folder of several."""
-    from judgekit.data.forms import located  # not needed to see whether there is a manifest
+    from judgekit.data.sources import located  # not needed to see whether there is a manifest
 
     place, spec = located(path, _KINDS.get(role.split()[0], role))
     return path if spec.name == "ir_datasets" else place
@@ -143,12 +138,8 @@ def manifest_path(out: Path) -> Path:
     return out.with_name(f"{out.name}.{MANIFEST}")
 
 
-def write_manifest(path: Path, inputs: Mapping[str, Source], results: Iterable[Path] = ()) -> None:
-    """Write which results were made from which inputs; the results lie in the manifest's folder or below it.
-
-    Raises:
-        DataError: it cannot be written.
-    """
+def write_manifest(path: Path, inputs: Mapping[str, InputFile], results: Iterable[Path] = ()) -> None:
+    """Write which results were made from which inputs; the results lie in the manifest's folder or below it."""
     made = {result.relative_to(path.parent).as_posix(): _sha256(result) for result in results}
     content = {
         "judgekit": __version__,
@@ -158,13 +149,13 @@ def write_manifest(path: Path, inputs: Mapping[str, Source], results: Iterable[P
     write_atomic(path, json.dumps(content, indent=1, ensure_ascii=True) + "\n")
 
 
-def _made_from(path: Path, sha256: str) -> Mapping[str, Source]:
+def _made_from(path: Path, sha256: str) -> Mapping[str, InputFile]:
     """Return what a file was made from if a manifest says so of just this content, else nothing."""
     for manifest in _manifests(path):
         try:
             content = json.loads(manifest.read_bytes())
             if content["results"].get(path.absolute().relative_to(manifest.parent).as_posix()) == sha256:
-                return {role: Source.read(source) for role, source in content["inputs"].items()}
+                return {role: InputFile.read(source) for role, source in content["inputs"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue  # it is somebody else's
     return {}
@@ -182,12 +173,10 @@ def has_manifest(path: Path) -> bool:
     return bool(_manifests(path))
 
 
-def mismatches(inputs: Mapping[str, Source], roles: Collection[str] = ()) -> list[str]:
-    """Return a sentence for each role (queries, docs, a run) in which inputs that are used together are of other files.
-
-    With ``roles``, only of these. The same data in another form, compressed for example, counts as another file.
-    """
-    found: dict[str, dict[str, tuple[str, Source]]] = {}
+def mismatches(inputs: Mapping[str, InputFile], roles: Collection[str] = ()) -> list[str]:
+    """Return a sentence for each role (queries, docs, a run) in which inputs used together are of other files."""
+    # The same data in another form, compressed for example, counts as another file.
+    found: dict[str, dict[str, tuple[str, InputFile]]] = {}
     for role, source, user in _all(inputs, "this command"):
         if role in roles if roles else role in ("queries", "docs") or role.startswith("run "):
             found.setdefault(role, {}).setdefault(source.sha256, (user, source))
@@ -201,7 +190,7 @@ def mismatches(inputs: Mapping[str, Source], roles: Collection[str] = ()) -> lis
     ]
 
 
-def _all(inputs: Mapping[str, Source], user: str) -> Iterator[tuple[str, Source, str]]:
+def _all(inputs: Mapping[str, InputFile], user: str) -> Iterator[tuple[str, InputFile, str]]:
     for role, source in inputs.items():
         yield role, source, user
         yield from _all(source.inputs, source.file)

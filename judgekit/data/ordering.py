@@ -22,15 +22,12 @@ class Ties(StrEnum):
     `DOC_DESC` is what trec_eval 10 does: doc id descending (by bytes, as strcmp), scores compared as 64-bit floats.
     `DOC_DESC_32` compares scores as 32-bit floats, as trec_eval up to 9.0.8 and pytrec_eval do.
     `DOC_ASC` is the MS MARCO script's order, `RUN_ORDER` keeps the order of the file (ranx).
-    `EXPECTED` lists documents as `DOC_DESC` does, also where lists are cut to a depth, and measures are the mean over
-    all orders of tied documents.
     """
 
     DOC_DESC = "doc-desc"
     DOC_DESC_32 = "doc-desc-32"
     DOC_ASC = "doc-asc"
     RUN_ORDER = "run-order"
-    EXPECTED = "expected"
 
 
 class Moves(NamedTuple):
@@ -50,14 +47,7 @@ def compared(scores: npt.NDArray[np.float64], ties: Ties) -> Floats:
 
 
 def order(bounds: Ints, scores: npt.NDArray[np.float64], docs: pa.StringArray, ties: Ties) -> Moves:
-    """Return what puts the rows of each query in order: score descending, then by the tie rule.
-
-    Args:
-        bounds: rows of query i are ``bounds[i]:bounds[i + 1]``, shape (Q + 1,).
-        scores: finite score per row, shape (N,).
-        docs: doc id per row, shape (N,).
-        ties: the tie rule.
-    """
+    """Return what puts the rows of each query in order: score descending, then by the tie rule."""
     values = compared(scores, ties)
     permutation = _by_score(bounds, values, stable=ties is Ties.RUN_ORDER)
     ranked = values if permutation is None else values[permutation]

@@ -1,82 +1,41 @@
-"""What a command may write: never a file that it reads, and nothing of the user's in silence.
-
-Every file that is opened for reading inside of `noting_reads` is noted, whoever opens it: queries, a labeler's qrels,
-the labels that are missing beside them, a prompt. So no command has to list its inputs for them to be safe. Commands
-call `check_outputs` before they ask for anything; whatever is written later is held to the same rule.
-"""
+"""Output rules: never a user's file without `--overwrite`, never text that a program would execute."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from os.path import exists, samefile  # False, not an error, for a name that is too long
+from collections.abc import Iterable
+from os.path import exists  # False, not an error, for a name that is too long
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from judgekit.data.streams import check_outputs
 from judgekit.errors import UsageError
 
-__all__ = ["cache_folder", "check_folder", "check_outputs", "is_results_folder", "note_read", "noting_reads"]
+__all__ = [
+    "as_cell",
+    "as_json",
+    "cache_folder",
+    "check_folder",
+    "clean",
+    "is_results_folder",
+    "of_cell",
+]
 
-_READ: Final[ContextVar[dict[Path, None] | None]] = ContextVar("_READ", default=None)
+_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "'")
+"""How the cells begin that a spreadsheet takes for a formula, or for a text that was guarded."""
 
 _MARKS: Final = {
     "manifest.json": b'{\n "judgekit": ',
     "resolved.toml": b"# Paths are relative to ",
-    "report.json": b'{\n "schema": ',
 }
-"""How the files begin that make a folder one of ours; ``report.json`` alone for those of 0.1.0."""
-
-
-@contextmanager
-def noting_reads() -> Iterator[Collection[Path]]:
-    """Note the files that are opened for reading inside of the ``with`` block; an inner block adds to the outer one."""
-    outer = _READ.get()
-    noted: dict[Path, None] = {} if outer is None else outer
-    token = _READ.set(noted)
-    try:
-        yield noted.keys()
-    finally:
-        _READ.reset(token)
-
-
-def note_read(path: Path) -> None:
-    """Note that a file is read."""
-    noted = _READ.get()
-    if noted is not None:
-        noted[path] = None
-
-
-def check_outputs(*paths: Path) -> None:
-    """Refuse to write where something was read, also through a link, or into a folder that was read as one table.
-
-    Raises:
-        UsageError: one of the paths is a file noted by `noting_reads`.
-    """
-    noted = [read for read in _READ.get() or () if exists(read)]
-    for path in paths:
-        for place in filter(exists, (path, path.parent)):
-            read = next((read for read in noted if samefile(place, read)), None)
-            if read is not None:
-                name = "" if path == read else f" ({read})"
-                raise UsageError(
-                    f"{path}: is an input of this command{name} and is never replaced: choose another name"
-                )
+"""How the files begin that make a folder one of ours."""
 
 
 def check_folder(folder: Path, names: Iterable[str], *, overwrite: bool = False) -> None:
-    """Refuse a folder for results that is a file, or that would lose files which are not results of judgekit.
-
-    Args:
-        folder: where the results are to go; it need not exist.
-        names: the results, relative to it.
-        overwrite: replace files of those names, whoever made them; never an input.
-
-    Raises:
-        UsageError: with the path that is in the way.
-    """
+    """Refuse a folder for results that is a file, or that would lose files which are not results of judgekit."""
     if any(exists(part) and not part.is_dir() for part in (folder, *folder.parents)):
         raise UsageError(f"--out {folder} is a file; the results need a folder")
     there = [path for path in (folder / name for name in names) if exists(path)]
@@ -87,6 +46,31 @@ def check_folder(folder: Path, names: Iterable[str], *, overwrite: bool = False)
             f"{there[0]}{more} would be replaced, and {folder} does not hold results of judgekit: choose another --out,"
             " or add --overwrite"
         )
+
+
+def clean(text: str) -> str:
+    r"""Return a text with control characters and direction overrides made visible."""
+
+    def visible(match: re.Match[str]) -> str:
+        code = ord(match[0])
+        return chr(0x2400 + code) if code < 0x20 else "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
+
+    return _CONTROL.sub(visible, text.replace("\r\n", "\n"))
+
+
+def as_json(text: str) -> str:
+    """Return a JSON text with such characters escaped, so that it means the same."""
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def as_cell(value: Any) -> Any:
+    """Return a cell of a file for spreadsheets: an apostrophe stands before a text that would be a formula."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def of_cell(value: Any) -> Any:
+    """Return what `as_cell` made a cell of."""
+    return value[1:] if isinstance(value, str) and value[:1] == "'" and value[1:2] in _FORMULA else value
 
 
 def cache_folder() -> Path:

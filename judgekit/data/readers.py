@@ -10,21 +10,18 @@ from typing import Any
 from judgekit.data.disk import GivenDocs, large, on_disk
 from judgekit.data.documents import Doc, Docs, MemoryDocs, Queries, Query
 from judgekit.data.fields import QUERY, docs_of, queries_of
-from judgekit.data.forms import fetched, ir_dataset, item_fields, located, opened
-from judgekit.data.ordering import Ties
-from judgekit.data.runs import Run
-from judgekit.data.streams import is_json, open_atomic
-from judgekit.data.trec import read_qrels, read_run
+from judgekit.data.forms import fetched, ir_dataset, item_fields
+from judgekit.data.sources import contents, located, opened
+from judgekit.data.streams import open_atomic
+from judgekit.data.trec import read_qrels
 from judgekit.errors import DataError, not_among
 
 __all__ = [
     "check_numbers",
     "read_column",
     "read_docs",
-    "read_dpr",
     "read_queries",
     "write_docs",
-    "write_jsonl",
     "write_queries",
 ]
 
@@ -52,8 +49,8 @@ def read_queries(files: Files, format: str = "auto") -> Queries:
     """
     queries: dict[str, Query] = {}
     for file in _each(files):
-        source, found, _ = opened(file, "query", format)
-        some = queries_of(source, found)
+        source, records, _ = opened(file, "query", format)
+        some = queries_of(source, records)
         place = located(file, "query", format).path
         if place.name.startswith("queries.jsonl") and (place.parent / "qrels").is_dir() and place != Path(file):
             judged = set(read_qrels(file, format=format).row_queries)
@@ -64,21 +61,17 @@ def read_queries(files: Files, format: str = "auto") -> Queries:
     return queries
 
 
-def read_column(path: str | Path, column: str, format: str = "auto") -> dict[str, str]:
-    """Return a further column of a query file, by query id.
-
-    Raises:
-        DataError: the file cannot be read, or a query has no such text or number.
-    """
-    source, found, _ = opened(path, "query", format)
+def read_column(path: str | Path, column: str) -> dict[str, str]:
+    """Return a further column of a query file, by query id."""
+    source, records, _ = opened(path, "query")
     out: dict[str, str] = {}
-    for record in found:
+    for record in records:
         value = record.fields.get(column)
         if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
             if column in record.fields:
                 raise source.error(record, f"{column!r} must be a text or a whole number here, not {value!r}")
             raise source.error(record, not_among("column", column, map(str, record.fields)))
-        out[source.id(record)] = str(value)
+        out[source.get(record, "id")] = str(value)
     return out
 
 
@@ -98,11 +91,11 @@ def read_docs(
         DataError: see `judgekit.data.fields`; the message has file, line and reason.
         UsageError: there is no such form or option.
     """
-    found = [_docs(file, format, memory_limit, index) for file in _each(files)]
-    if len(found) == 1:
-        return found[0]
+    collections = [_docs(file, format, memory_limit, index) for file in _each(files)]
+    if len(collections) == 1:
+        return collections[0]
     docs: dict[str, Doc] = {}
-    for file, some in zip(_each(files), found, strict=True):
+    for file, some in zip(_each(files), collections, strict=True):
         if not isinstance(some, MemoryDocs):
             raise DataError("is too large to be one of several collections: put all docs into one file", file)
         for doc in some:
@@ -112,9 +105,9 @@ def read_docs(
 
 
 def _docs(file: str | Path, format: str, memory_limit: int | None, index: str | Path | None) -> Docs:
-    path, spec = located(file, "doc", format)
-    if spec.name == "ir_datasets":
-        name = str(path)
+    place = located(file, "doc", format)
+    if place.format.name == "ir_datasets":
+        name = str(place.path)
         store = ir_dataset(name).docs_store()
 
         def look_up(ids: list[str]) -> dict[str, dict[str, Any]]:
@@ -122,46 +115,22 @@ def _docs(file: str | Path, format: str, memory_limit: int | None, index: str | 
                 return {i: item_fields(doc) for i, doc in store.get_many(ids).items()}
 
         return GivenDocs(look_up)
-    if large(path, memory_limit):
-        return on_disk(file, format, path, index)
-    source, found, form = opened(file, "doc", format)
-    return docs_of(source, found, again=bool(form))
-
-
-def read_dpr(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DESC) -> tuple[Queries, Docs, Run]:
-    """Read queries, docs and the run from the retrieval JSON of DPR and FiD.
-
-    That is a list of ``{question, answers, ctxs: [{id, title, text, score}]}``, or JSON lines. Entries without an id
-    are numbered ``q1, q2, …`` in the order of the file; passages without an id get one made of title and text. Scores
-    may be strings that hold a number, as DPR writes them; where no passage has one, the order of the lists counts.
-    ``hasanswer`` is ignored: the containment labeler says it with a declared normalisation.
-
-    Args:
-        path: the file.
-        name: the run's name; by default the file's name without its endings.
-        ties: how documents with equal scores are ordered.
-
-    Raises:
-        DataError: an entry is not of that form, an id is there twice, one doc id has two texts, or some passages
-            have scores and others have none.
-    """
-    return read_queries(path, "dpr"), read_docs(path, "dpr"), read_run(path, name, ties, "dpr")
+    if large(place.path, memory_limit):
+        return on_disk(place, f"{file} {format}", index)
+    source, records, form = contents(place, "doc")
+    return docs_of(source, records, again=bool(form))
 
 
 def check_numbers(file: str | Path, queries: Queries) -> None:
-    """Refuse a run in retrieval JSON whose questions have no ids and stand in another order than those of the queries.
-
-    Raises:
-        DataError: with the line of the first question that is another one than the queries have under its number.
-    """
-    path, spec = located(file, "run")
-    if spec.name not in ("auto", "dpr", "json", "jsonl") or not path.is_file() or not is_json(path):
+    """Refuse a run in retrieval JSON whose questions have no ids and are in another order than the queries."""
+    place = located(file, "run")
+    if place.format.name not in ("auto", "dpr", "json", "jsonl") or contents(place, "run").form != "dpr":
         return
-    source, found, form = opened(file, "query")
-    for number, record in enumerate(found if form == "dpr" else (), 1):
+    source, records, _ = opened(file, "query")
+    for number, record in enumerate(records, 1):
         own = any(name in record.fields for name in QUERY["id"][1:]) or record.fields["query_id"] != f"q{number}"
         known = queries.get(f"q{number}")
-        text = None if own else source.text(record)
+        text = None if own else source.get(record, "text")
         if known is not None and text is not None and known.text != text:
             raise source.error(
                 record,
@@ -170,33 +139,30 @@ def check_numbers(file: str | Path, queries: Queries) -> None:
             )
 
 
-def write_jsonl(path: str | Path, objects: Iterable[dict[str, Any]]) -> None:
-    """Write objects as JSON lines; compressed if the name ends in ``.gz``."""
-    with open_atomic(path) as stream:
-        for fields in objects:
-            stream.write(json.dumps(fields, ensure_ascii=False).encode() + b"\n")
-
-
-def query_fields(query: Query) -> dict[str, Any]:
-    """Return what is written of a query."""
-    language = {"language": query.language} if query.language else {}
-    messages = {"messages": list(query.messages)} if query.messages else {}
-    known = {"query_id": query.query_id, "text": query.text, "answers": list(query.answers), **language}
-    return {**known, **messages, **query.columns}
-
-
-def doc_fields(doc: Doc) -> dict[str, Any]:
-    """Return what is written of a doc."""
-    page = {} if doc.page_id is None else {"page_id": doc.page_id}
-    span = {} if doc.start is None else {"start": doc.start, "end": doc.end}
-    return {"doc_id": doc.doc_id, "title": doc.title, "text": doc.text, **page, **span, **doc.columns}
-
-
 def write_queries(queries: Queries | Iterable[Query], path: str | Path) -> None:
     """Write queries as JSON lines that `read_queries` reads back; compressed if the name ends in ``.gz``."""
-    write_jsonl(path, map(query_fields, queries.values() if isinstance(queries, Mapping) else queries))
+
+    def fields(query: Query) -> dict[str, Any]:
+        language = {"language": query.language} if query.language else {}
+        messages = {"messages": list(query.messages)} if query.messages else {}
+        known = {"query_id": query.query_id, "text": query.text, "answers": list(query.answers), **language}
+        return {**known, **messages, **query.columns}
+
+    _write_jsonl(path, map(fields, queries.values() if isinstance(queries, Mapping) else queries))
 
 
 def write_docs(docs: Iterable[Doc], path: str | Path) -> None:
     """Write docs as JSON lines that `read_docs` reads back; compressed if the name ends in ``.gz``."""
-    write_jsonl(path, map(doc_fields, docs))
+
+    def fields(doc: Doc) -> dict[str, Any]:
+        page = {} if doc.page_id is None else {"page_id": doc.page_id}
+        span = {} if doc.start is None else {"start": doc.start, "end": doc.end}
+        return {"doc_id": doc.doc_id, "title": doc.title, "text": doc.text, **page, **span, **doc.columns}
+
+    _write_jsonl(path, map(fields, docs))
+
+
+def _write_jsonl(path: str | Path, objects: Iterable[dict[str, Any]]) -> None:
+    with open_atomic(path) as stream:
+        for fields in objects:
+            stream.write(json.dumps(fields, ensure_ascii=False).encode() + b"\n")

@@ -2,8 +2,8 @@
 
 Built in are ``jsonl``, ``json`` (an array of objects, or one object, whose members are records of one field), ``csv``,
 ``tsv``, ``parquet`` (a file or a folder of parts) and ``topics`` (TREC's ``<top>``). ``auto`` recognises them by
-content. A third-party syntax is an entry point of the group ``judgekit.formats``: a function from a `Path` to records,
-used when it is named.
+content. A user's own is a function from a `Path` to records, (line, fields) each, used when it is named: registered
+(`judgekit.register.form`, by a plug-in too), or in a file (``my_forms.py:pairs``).
 
 A format is spelled ``name(option=value, ...)``. Options of ``csv`` and ``tsv``: ``header`` names the columns of a file
 without a header line, ``quote=none`` makes quotes plain characters. Other options (``id=``, ``text=``, …) name the
@@ -13,46 +13,49 @@ fields to read, see `judgekit.data.forms`.
 from __future__ import annotations
 
 import csv
+import inspect
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from importlib.metadata import entry_points
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from judgekit.data.outputs import note_read
-from judgekit.data.streams import Line, given, head, lines, parquet_parts, read_bytes
+from judgekit.data.streams import (
+    Line,
+    check_file,
+    file_error,
+    given,
+    head,
+    lines,
+    note_read,
+    open_arrow,
+    parquet_parts,
+    read_bytes,
+)
 from judgekit.errors import DataError, UsageError, not_among
-from judgekit.spec import Spec, Value
+from judgekit.registry import register
+from judgekit.spec import Spec, Value, run_file, split_file, user_code
 
 __all__ = [
-    "EXPECTED",
     "SYNTAXES",
-    "Record",
+    "DataRecord",
     "as_number",
+    "batches",
     "kind_of",
+    "parquet_columns",
+    "parquet_file",
     "parse_object",
     "records",
     "sniff",
     "trec_records",
 ]
 
-ENTRY_POINTS = "judgekit.formats"
 _READABLE: Final = "JSON lines, JSON, CSV, TSV or Parquet"
-EXPECTED: Final = {
-    "query": f"query records ({_READABLE}; TREC topics; or files of BEIR, KILT, DPR/FiD, castorini, ragas or deepeval)",
-    "doc": f"doc records ({_READABLE}; or a file of BEIR, DPR/FiD, castorini, ragas or deepeval)",
-    "run": "a TREC run (query Q0 doc rank score tag), or a run as CSV, TSV, Parquet, MS MARCO TSV, JSON {query: {doc:"
-    " score}}, or in a file of DPR/FiD, castorini, KILT, ragas or deepeval",
-    "qrels": "a TREC qrels file (query 0 doc relevance), or qrels as CSV, TSV, Parquet, JSON {query: {doc: relevance}},"
-    " or in a file of BEIR, KILT, ragas or deepeval",
-    "answer": f"answers ({_READABLE} with query_id and answer; or a file of KILT, ragas or deepeval)",
-}
-"""What a file of each kind may be, for error messages."""
 
 
-class Record(NamedTuple):
+class DataRecord(NamedTuple):
     """One record of a file."""
 
     line: int
@@ -103,11 +106,7 @@ def kind_of(value: object) -> str:
 
 
 def parse_object(line: Line, path: str | Path) -> dict[str, Any]:
-    """Return the JSON object of one line.
-
-    Raises:
-        DataError: the line is empty, is not valid JSON or not an object, or has a key twice.
-    """
+    """Return the JSON object of one line."""
     try:
         value = _DECODER.decode(line.text)
     except (ValueError, RecursionError) as error:
@@ -117,10 +116,10 @@ def parse_object(line: Line, path: str | Path) -> dict[str, Any]:
     return _object(value, path, line.number)
 
 
-def without_trailing_blanks(found: Iterator[Line]) -> Iterator[Line]:
+def without_trailing_blanks(every: Iterator[Line]) -> Iterator[Line]:
     """Leave out empty lines at the end of a file; one in the middle is for the reader to refuse."""
     blanks: list[Line] = []
-    for line in found:
+    for line in every:
         if line.text and not line.text.isspace():
             yield from blanks
             blanks.clear()
@@ -129,12 +128,12 @@ def without_trailing_blanks(found: Iterator[Line]) -> Iterator[Line]:
             blanks.append(line)
 
 
-def _jsonl(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
+def _jsonl(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
     for line in without_trailing_blanks(lines(path)):
-        yield Record(line.number, parse_object(line, path), line.start)
+        yield DataRecord(line.number, parse_object(line, path), line.start)
 
 
-def _json(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
+def _json(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
     """Read an array of objects, or an object's members, one by one, so that an error has its line."""
     try:
         text = read_bytes(path).decode()
@@ -179,13 +178,13 @@ def _json(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
             found = value()
             start = line
             if end == "]":
-                yield Record(start, _object(found, path, start))
+                yield DataRecord(start, _object(found, path, start))
             else:
                 if not isinstance(found, str) or found in keys:
                     raise DataError(f"is not valid JSON: {kind_of(found)} as a key, or a key twice", path, start)
                 keys.add(found)
                 skip(":")
-                yield Record(start, {found: value()})
+                yield DataRecord(start, {found: value()})
             if skip("," + end) == end:
                 break
     rest = text[position:].lstrip()
@@ -194,30 +193,25 @@ def _json(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
         raise DataError(f"goes on after the end of the JSON {what}: {rest[:20]!r}", path, line)
 
 
-_TREC: Final = {
-    "run": ("query_id", "", "doc_id", "", "score", ""),
-    "qrels": ("query_id", "", "doc_id", "relevance"),
-}
 _WORD: Final = re.compile(r"[^ \t\r\f\v]+")
 
 
-def trec_records(path: Path, kind: str) -> Iterator[Record]:
+def trec_records(path: Path, columns: Sequence[str], expected: str) -> Iterator[DataRecord]:
     """Read the lines of a TREC run or qrels file, with any white space between the columns."""
-    columns, expected = _TREC[kind], EXPECTED[kind]
     for line in lines(path, expected):
         words = _WORD.findall(line.text)
         if words and len(words) != len(columns):
             reason = f"has {len(words)} columns, expected {len(columns)}: {expected}; it reads {line.text[:80]!r}"
             raise DataError(reason, path, line.number)
         if words:
-            yield Record(line.number, {name: word for name, word in zip(columns, words, strict=True) if name})
+            yield DataRecord(line.number, {name: word for name, word in zip(columns, words, strict=True) if name})
 
 
 _TAG = re.compile(r"\s*<(/?)([A-Za-z]+)>\s*(.*)")
 _SAYS = re.compile(r"(?:Number|Topic|Description|Narrative)\s*:\s*", re.IGNORECASE)
 
 
-def _topics(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
+def _topics(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
     """Read TREC topics: ``<top>``, the tags ``<num>``, ``<title>``, … with their texts, ``</top>``."""
     start, fields, tag = 0, dict[str, str](), ""
     for line in lines(path):
@@ -228,7 +222,7 @@ def _topics(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
         if name == "top":
             if closing:
                 text = fields.get("title") or fields.get("desc") or ""
-                yield Record(start, {**fields, "query_id": fields.get("num"), "text": text})
+                yield DataRecord(start, {**fields, "query_id": fields.get("num"), "text": text})
             start, fields, tag = 0 if closing else line.number, {}, ""
         elif closing:
             tag = ""
@@ -236,16 +230,16 @@ def _topics(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
             tag = name
             fields[tag] = _SAYS.sub("", text.removesuffix(f"</{name}>").strip(), count=1)
         elif tag and text.strip():
-            said = text.strip().removesuffix(f"</{tag}>")
-            fields[tag] = f"{fields[tag]} {said}".strip()
+            more = text.strip().removesuffix(f"</{tag}>")
+            fields[tag] = f"{fields[tag]} {more}".strip()
         elif text.strip():
             raise DataError(f"stands outside a topic (<top> ... </top>): {text.strip()[:40]!r}", path, line.number)
     if start:
         raise DataError("this topic has no end (</top>): the file was cut off", path, start)
 
 
-def _delimited(delimiter: str) -> Callable[[Path, Mapping[str, Value]], Iterator[Record]]:
-    def read(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
+def _delimited(delimiter: str) -> Callable[[Path, Mapping[str, Value]], Iterator[DataRecord]]:
+    def read(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
         quote = str(options.get("quote", "csv"))
         if quote not in ("csv", "none"):
             raise UsageError(f"quote={quote}: expected quote=none, quote=csv, or nothing")
@@ -291,7 +285,7 @@ def _delimited(delimiter: str) -> Callable[[Path, Mapping[str, Value]], Iterator
                     line,
                 )
             else:
-                yield Record(line, dict(zip(header, row, strict=True)))
+                yield DataRecord(line, dict(zip(header, row, strict=True)))
 
     return read
 
@@ -304,23 +298,108 @@ def _each_a_row(taken: list[str], columns: int) -> bool:
     return columns > 1 and all(line.count("\t") == columns - 1 for line in taken)
 
 
-def _parquet(path: Path, options: Mapping[str, Value]) -> Iterator[Record]:
+def _parquet(path: Path, options: Mapping[str, Value]) -> Iterator[DataRecord]:
+    rows = (fields for batch in _row_groups(path) for fields in batch.to_pylist())
+    for number, fields in enumerate(rows, 1):
+        yield DataRecord(number, fields)
+
+
+@contextmanager
+def parquet_file(part: Path, expected: str = _READABLE) -> Iterator[Any]:
+    """Open a Parquet file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    row = 0
+    try:
+        check_file(part, expected)
+        with pq.ParquetFile(part) as file:  # read_table() would take a k=v in the path for a column
+            yield file
+    except pa.ArrowException as error:
+        raise DataError(f"is not a readable Parquet file ({error}); expected {expected}", part) from error
+    except OSError as error:
+        raise file_error(error, part, expected) from error
+
+
+def _row_groups(path: Path, columns: Sequence[str] | None = None, rows: int = 4096) -> Iterator[Any]:
+    """Yield the rows of a Parquet file or of a folder of parts as Arrow's batches."""
     for part in parquet_parts(path):
-        try:
-            with pq.ParquetFile(part) as file:
-                for batch in file.iter_batches(batch_size=4096):
-                    for fields in batch.to_pylist():
-                        row += 1
-                        yield Record(row, fields)
-        except pa.ArrowException as error:
-            raise DataError(f"is not a readable Parquet file: {error}", part) from error
+        with parquet_file(part) as file:
+            yield from file.iter_batches(rows, columns=columns)
 
 
-SYNTAXES: Mapping[str, Callable[[Path, Mapping[str, Value]], Iterator[Record]]] = {
+def parquet_columns(path: Path) -> list[str]:
+    """Return the names of the columns of Parquet, of a folder's first part; [] of anything else."""
+    part = next(iter(sorted(path.glob("*.parquet"))), path)
+    if part.is_file():
+        with part.open("rb") as stream:
+            if stream.read(4) == b"PAR1":
+                with parquet_file(part) as file:
+                    return [*file.schema_arrow.names]
+    return []
+
+
+def batches(
+    path: Path, columns: Sequence[str], wanted: Sequence[str], delimiter: str, *, header: bool, trec: bool
+) -> Iterator[Any]:
+    """Return columns of a file as Arrow's batches, the third as numbers, all others as texts.
+
+    Without a delimiter they are of Parquet, or of TREC's any white space.
+
+    Raises:
+        ArrowException, ValueError: as the batches are read, for what has to be read record by record.
+    """
+    import pyarrow as pa
+    import pyarrow.csv as pacsv
+
+    types = [pa.string(), pa.string(), pa.float64(), *[pa.string()] * (len(wanted) - 3)]
+    if not delimiter and not trec:
+        return (_typed(batch, wanted, types) for batch in _row_groups(path, wanted, 1 << 18))
+    places = [*map(str, map(columns.index, wanted))]
+    reading = pacsv.ReadOptions(column_names=[*map(str, range(len(columns)))], block_size=1 << 22, skip_rows=header)
+    parsing = pacsv.ParseOptions(
+        delimiter=delimiter or " ", quote_char=False, escape_char=False, ignore_empty_lines=trec
+    )
+    converting = pacsv.ConvertOptions(
+        column_types=dict(zip(places, types, strict=True)), include_columns=places, strings_can_be_null=False
+    )
+    # Arrow's own streams, not Python's: its reading thread may let go of the stream after this returns, and one that
+    # needs the interpreter for that aborts the process if the program ends just then. Nor is it closed here: where the
+    # file is not read to its end that thread may be reading still, and would read from whatever file is opened next
+    # under the number of this one. It is closed when the last of them lets go of it.
+    stream = open_arrow(path) if delimiter else _single_spaced(path)
+    reader: Iterator[Any] = pacsv.open_csv(stream, reading, parsing, converting)
+    return reader
+
+
+def _single_spaced(path: Path) -> Any:
+    """Return a TREC file as a stream of Arrow's with one space between its columns, and no empty lines."""
+    import pyarrow as pa
+
+    copy = pa.BufferOutputStream()
+    copy.write(_ENDS.sub(b"\n", _SPACES.sub(b" ", read_bytes(path))).strip() + b"\n")
+    return pa.BufferReader(copy.getvalue())
+
+
+_SPACES: Final = re.compile(rb"[ \t\r\f\v]+")
+_ENDS: Final = re.compile(rb" ?\n[ \n]*")
+
+
+def _typed(batch: Any, names: Sequence[str], types: Sequence[Any]) -> Any:
+    """Return columns of a batch with the types that they should have; a text is no number, and a number no text."""
+    import pyarrow as pa
+
+    columns = []
+    for name, wanted in zip(names, types, strict=True):
+        column = batch.column(name)
+        held = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        texts, digits = pa.types.is_string(held) or pa.types.is_large_string(held), pa.types.is_floating(held)
+        if not (texts if wanted == pa.string() else digits or pa.types.is_integer(held)):
+            raise ValueError(f"{name} holds {held}")
+        columns.append(column.cast(wanted))
+    return pa.record_batch(columns, [*names])
+
+
+SYNTAXES: Mapping[str, Callable[[Path, Mapping[str, Value]], Iterator[DataRecord]]] = {
     "csv": _delimited(","),
     "json": _json,
     "jsonl": _jsonl,
@@ -344,56 +423,52 @@ def as_number(value: Any) -> float:
         return math.nan
 
 
-def sniff(path: Path, expected: str) -> str:
-    """Return the name of the built-in syntax of a file, by its content.
-
-    Raises:
-        DataError: the file is missing, empty or of an unknown format.
-    """
+def sniff(path: Path, start: bytes, expected: str) -> str:
+    """Return the name of the built-in syntax of a file, by its beginning."""
     if path.is_dir():
         parquet_parts(path)
         return "parquet"
-    start = head(path, expected)
     if start.startswith(b"PAR1"):
         return "parquet"
-    if not start.strip():
+    start = start.lstrip()
+    if not start:
         raise DataError(f"is empty; expected {expected}", path)
-    first = start.lstrip()[:1]
-    header, *more = start.lstrip().splitlines()
-    if first in (b"{", b"["):
+    row = start.split(b"\n", 1)[0]
+    if start[:1] in (b"{", b"["):
         # An object that goes on in the next line is not a line of JSON lines.
-        return "jsonl" if first == b"{" and (not more or header.rstrip().endswith(b"}")) else "json"
-    if header.lower().startswith(b"<top>"):
+        return "jsonl" if start[:1] == b"{" and (b"\n" not in start or row.rstrip().endswith(b"}")) else "json"
+    if row.lower().startswith(b"<top>"):
         return "topics"
     for name, delimiter in (("tsv", b"\t"), ("csv", b",")):
-        if delimiter in header:
+        if delimiter in row:
             return name
-    hint = "; its cells are separated by semicolons: save it with commas or tabs" if b";" in header else ""
-    raise DataError(f"begins with {header[:40].decode(errors='replace')!r}; expected {expected}{hint}", path, 1)
+    hint = "; its cells are separated by semicolons: save it with commas or tabs" if b";" in row else ""
+    begins = row[:40].decode(errors="replace").rstrip()
+    raise DataError(f"begins with {begins!r}; expected {expected}{hint}", path, 1)
 
 
-def records(path: Path, spec: Spec, expected: str, more: Iterable[str] = ()) -> tuple[str, Iterator[Record]]:
-    """Return the format's name and the records of a file.
-
-    Args:
-        path: the file, or a folder of Parquet parts.
-        spec: the format's spelling; ``auto`` decides by content.
-        expected: what the file should hold, for error messages.
-        more: other names that there are, for the same.
-
-    Raises:
-        DataError: the file is not of that format; also while the records are read.
-        UsageError: there is no such format.
-    """
+def records(path: Path, spec: Spec, expected: str, more: Iterable[str] = ()) -> tuple[str, Iterator[DataRecord]]:
+    """Return the format's name and the records of a file."""
     path = given(path)
     note_read(path)
-    name = sniff(path, expected) if spec.name == "auto" else spec.name
+    start = b"" if path.is_dir() or spec.name not in ("auto", *SYNTAXES) else head(path, expected)
+    name = sniff(path, start, expected) if spec.name == "auto" else spec.name
     if name in SYNTAXES:
-        if not (name == "parquet" and path.is_dir()):
-            head(path, expected, 1)
         return name, SYNTAXES[name](path, spec.options)
-    found = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
-    if name in found:
-        return name, (Record(*record) for record in found[name].load()(path))
-    known = sorted({"auto", *SYNTAXES, *found, *more})
-    raise UsageError(not_among("data format", name, known))
+    file, function = split_file(name)
+    if file is not None:
+        note_read(Path(file))
+        read = vars(run_file(Path(file))).get(function)
+        if not callable(read):
+            raise UsageError(f"{file} has no function {function!r}")
+        return name, _own(name, read, path)
+    registered = register.load().forms
+    if name not in registered:
+        raise UsageError(not_among("data format", name, sorted({"auto", *SYNTAXES, *registered, *more})))
+    return name, _own(name, registered[name], path)
+
+
+def _own(name: str, read: Callable[[Path], Iterable[Any]], path: Path) -> Iterator[DataRecord]:
+    with user_code(lambda: f"{path}, read as {name}", read.__code__.co_filename if inspect.isfunction(read) else ""):
+        for record in read(path):
+            yield DataRecord(*record)

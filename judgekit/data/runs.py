@@ -53,39 +53,21 @@ class Run:
     def __init__(
         self,
         name: str,
-        query_ids: Sequence[str] | npt.NDArray[np.object_] | pa.StringArray,
+        query_ids: Sequence[str] | npt.NDArray[np.object_] | pa.StringArray | RunLengthIds,
         doc_ids: Sequence[str] | npt.NDArray[np.object_] | pa.StringArray,
         scores: npt.ArrayLike,
         *,
         ties: Ties = Ties.DOC_DESC,
     ) -> None:
-        """Build a run from rows: query id, doc id and score per row, in any order.
-
-        Raises:
-            DataError: a (query, doc) pair is there twice, a score is not finite, the name is empty, it or a
-                query id is the reserved ``all``.
-        """
-        self._fill(name, run_lengths(strings(query_ids)), strings(doc_ids), np.asarray(scores, np.float64), Ties(ties))
-
-    @classmethod
-    def from_columns(
-        cls, name: str, queries: RunLengthIds, doc_ids: pa.StringArray, scores: Floats, *, ties: Ties = Ties.DOC_DESC
-    ) -> Run:
-        """Build a run from columns, one entry per row.
-
-        Raises:
-            DataError: as for the constructor.
-        """
-        self = object.__new__(cls)
-        self._fill(name, queries, doc_ids, scores, ties)
-        return self
-
-    def _fill(self, name: str, coded: RunLengthIds, docs: pa.StringArray, values: Floats, ties: Ties) -> None:
+        """Build a run from rows: query id, doc id and score per row, in any order."""
+        coded = query_ids if isinstance(query_ids, RunLengthIds) else run_lengths(strings(query_ids))
+        docs = doc_ids if isinstance(doc_ids, pa.StringArray) and not doc_ids.null_count else strings(doc_ids)
+        values = np.asarray(scores, np.float64)
         if not name.strip():
             raise DataError("the name of a run is empty")
         if name == ALL:
             raise DataError(f"a run cannot be named {ALL!r}: that name is reserved for the mean over runs")
-        self.name, self.ties = name, ties
+        self.name, self.ties = name, Ties(ties)
         if not coded.bounds[-1] == len(docs) == len(values):
             raise DataError(f"run {name!r}: {coded.bounds[-1]} queries, {len(docs)} docs and {len(values)} scores")
         if ALL in coded.ids:
@@ -103,6 +85,7 @@ class Run:
             docs, values = take(docs, together), values[together]
             bounds = np.concatenate([[0], np.cumsum(np.bincount(per_row))])
             coded = RunLengthIds(coded.ids, np.arange(len(coded.ids), dtype=np.int32), bounds)
+        self._set_queries(coded.ids, coded.bounds)
         keys = row_keys(coded, docs)
         for rows in same_key(keys, coded.bounds):
             query = coded.ids[int(np.searchsorted(coded.bounds, rows[0], side="right")) - 1]
@@ -117,12 +100,11 @@ class Run:
         self.docs_as_read: pa.StringArray = docs
         self.ranked_scores: Floats = values
         self.ranked_keys: npt.NDArray[np.uint64] = keys
-        self._set_queries(coded.ids, coded.bounds)
 
     def _set_queries(self, ids: list[str], bounds: Ints) -> None:
         """Set the query attributes from ids in the order of the rows and the rows' bounds."""
         ascending, places = sorted_codes(ids)
-        self.query_ids: npt.NDArray[np.object_] = objects(ascending)
+        self.query_ids: npt.NDArray[np.object_] = np.array(ascending, object)
         self.starts: Ints = np.empty(len(ids), np.int64)
         self.counts: Ints = np.empty(len(ids), np.int64)
         self.starts[places], self.counts[places] = bounds[:-1], np.diff(bounds)
@@ -132,7 +114,7 @@ class Run:
         """Build a run from a table ``query_id, doc_id, score``."""
         columns = RUN.named(name).checked(frame)
         queries, docs = (strings(columns[c]) for c in ("query_id", "doc_id"))
-        return cls.from_columns(name, run_lengths(queries), docs, columns["score"].to_numpy(), ties=Ties(ties))
+        return cls(name, queries, docs, columns["score"].to_numpy(), ties=ties)
 
     def as_read(self, rows: Ints) -> Ints:
         """Return where in `docs_as_read` the doc ids of rows are."""
@@ -234,8 +216,5 @@ class Run:
 
 
 def pool(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -> Iterator[tuple[str, list[str]]]:
-    """Yield the pooled doc ids per query, ascending, over the top ``depth`` of all runs: what is labelled.
-
-    A pair is there once, however many runs hold it. Queries that no run retrieved anything for get [].
-    """
+    """Yield the pooled doc ids per query, ascending, over the top ``depth`` of all runs: what is labelled."""
     return ((q, sorted({d for run in runs for d in run.top(q, depth)})) for q in query_ids)

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from judgekit.data.columns import Ints
 from judgekit.data.documents import Doc, Docs
 from judgekit.data.labelings import Labeling
-from judgekit.data.tables import SPAN
 from judgekit.errors import DataError
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["TITLE", "Spans", "evidence_in", "evidence_of", "sharing", "spans_of", "stated", "where"]
+__all__ = ["Spans", "evidence_in", "evidence_of", "sharing", "spans_of", "where"]
 
 
-TITLE: Final = (-1, 0)
+_TITLE: Final = (-1, 0)
 """The span of evidence that stands in the title of a page, which all its documents show."""
 
 
@@ -38,18 +34,14 @@ class Spans(NamedTuple):
 
 
 def evidence_of(text: str) -> list[tuple[int, int]]:
-    """Return the spans that a label's column ``evidence`` names: ``title 120-127 340-347``.
-
-    Raises:
-        DataError: it names something else.
-    """
+    """Return the spans that a label's column ``evidence`` names: ``title 120-127 340-347``."""
     wrong = next((word for word in text.split() if not re.fullmatch(r"title|\d+-\d+", word)), None)
     if wrong is not None:
         raise DataError(
             f"evidence must be named like 'title 120-127 340-347', in characters of the page, not {wrong!r}"
         )
     spans = [word.split("-") for word in text.split()]
-    return [(int(span[0]), int(span[1])) if span[1:] else TITLE for span in spans]
+    return [(int(span[0]), int(span[1])) if span[1:] else _TITLE for span in spans]
 
 
 def where(doc: Doc) -> dict[str, str | float]:
@@ -59,29 +51,8 @@ def where(doc: Doc) -> dict[str, str | float]:
     return {"page_id": doc.page_id, "start": doc.start, "end": doc.end}
 
 
-def stated(labeling: Labeling, docs: Docs) -> pd.DataFrame:
-    """Return a labeling's table with the columns that say where its documents stand, "" and NaN where it is unknown.
-
-    Raises:
-        DataError: a document is not in the collection.
-    """
-    table = labeling.table.drop(columns=[*SPAN], errors="ignore")
-    spans = [where(doc) for doc in docs.get(table["doc_id"].tolist())]
-    for name in SPAN:
-        table[name] = [span.get(name) for span in spans]
-    return table
-
-
 def evidence_in(doc: Doc, holds: Callable[[str], bool], words: int) -> set[str]:
-    """Return where on its page a document holds something: the shortest stretches of words that do; or nothing.
-
-    Nothing is said of a document without a span, or whose text is not that of its span letter by letter.
-
-    Args:
-        doc: the document.
-        holds: whether a text does.
-        words: the most words that a stretch may have.
-    """
+    """Return where on its page a document holds something: the shortest stretches of words that do; or nothing."""
     if doc.start is None or doc.end is None or len(doc.text) != doc.end - doc.start:
         return set()
     found: list[tuple[int, int]] = []
@@ -96,11 +67,7 @@ def evidence_in(doc: Doc, holds: Callable[[str], bool], words: int) -> set[str]:
 
 
 def spans_of(labeling: Labeling, rows: Ints, docs: Docs | None = None) -> Spans:
-    """Return where the evidence of some rows of a labeling stands; nothing of those where it is unknown.
-
-    That is where the labeler found it (column ``evidence``), else the document's span, which stands in the labeling's
-    columns ``page_id, start, end`` or in the collection.
-    """
+    """Return where the evidence of some rows of a labeling stands; nothing of those where it is unknown."""
     pages: dict[str, int] = {}
     found = [(row, pages.setdefault(page, len(pages)), a, b) for row, page, a, b in _spans_of(labeling, rows, docs)]
     columns = np.array(found, np.int64).reshape(-1, 4).T
@@ -122,15 +89,8 @@ def _spans_of(labeling: Labeling, rows: Ints, docs: Docs | None) -> Iterator[tup
 
 
 def sharing(spans: Spans, group: Ints, overlap: float) -> Ints:
-    """Return for every row, shape (N,), a row of those that it shares evidence with: one for all of a connected group.
-
-    Two rows of a group share evidence if spans of theirs on one page overlap by at least ``overlap`` of the shorter.
-
-    Args:
-        spans: the spans; their rows are 0 to N - 1. A row without any shares nothing.
-        group: per row what has to be equal, such as the query.
-        overlap: a share of the shorter span, above 0.
-    """
+    """Return for every row, shape (N,), the least row of its connected group of rows that share evidence."""
+    # Two rows of a group share evidence if spans of theirs on one page overlap by this share of the shorter one.
     pages = int(spans.page.max(initial=0)) + 1
     place = group[spans.row] * pages + spans.page
     order = np.lexsort((spans.start, place))

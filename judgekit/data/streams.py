@@ -1,6 +1,10 @@
 """Opening files for reading and writing: packed ones by content, errors as sentences, writes that are whole or absent.
 
 ``-`` is standard input. It is copied to a temporary file once, because files are read more than once.
+
+Every file that is opened for reading inside of `noting_reads` is noted, whoever opens it: queries, a labeler's qrels,
+the labels that are missing beside them, a prompt. So no command has to list its inputs for them to be safe. Commands
+call `check_outputs` before they ask for anything; whatever is written later is held to the same rule.
 """
 
 from __future__ import annotations
@@ -9,29 +13,35 @@ import bz2
 import gzip
 import io
 import os
+import re
 import secrets
 import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
+from os.path import exists, samefile  # False, not an error, for a name that is too long
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple, cast
+from typing import Any, BinaryIO, Final, NamedTuple, cast
 
-from judgekit.data.outputs import check_outputs, note_read
-from judgekit.errors import DataError, nearest
+from judgekit.errors import DataError, UsageError, nearest
+from judgekit.spec import split_form
 
 __all__ = [
     "Line",
     "check_file",
+    "check_outputs",
     "file_error",
     "files_of",
     "given",
     "head",
-    "is_json",
     "lines",
+    "note_read",
+    "noting_reads",
+    "open_arrow",
     "open_atomic",
     "open_binary",
     "packing",
@@ -46,8 +56,10 @@ __all__ = [
 _BOM: Final = b"\xef\xbb\xbf"
 _PACKED: Final = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 """How packed files begin, with the names that Arrow has for the packing."""
-_ENDINGS: Final = (".trec", ".run", ".txt", ".qrels", ".qrel", ".tsv", ".csv", ".parquet", ".jsonl", ".json", ".eval")
-_PACKED_ENDINGS: Final = (".gz", ".bz2", ".zst", ".zstd")
+_ENDINGS: Final = re.compile(
+    r"(?<=.)(?:\.(?:trec|run|txt|qrels?|tsv|csv|parquet|jsonl?|eval))?(?:(?<=.)\.(?:gz|bz2|zstd?))?$", re.DOTALL
+)
+"""What a file is, at the end of its name, and how it is packed."""
 _FOREIGN: Final = {
     b"PK\x03\x04": "a zip archive",
     b"\xfd7zXZ\x00": "compressed with xz",
@@ -65,6 +77,39 @@ class Line(NamedTuple):
     start: int
     """Offset of its first byte in the (decompressed) file."""
     text: str
+
+
+_READ: Final[ContextVar[dict[Path, None] | None]] = ContextVar("_READ", default=None)
+
+
+@contextmanager
+def noting_reads() -> Iterator[Collection[Path]]:
+    """Note the files that are opened for reading inside of the ``with`` block; an inner block adds to the outer one."""
+    outer = _READ.get()
+    noted: dict[Path, None] = {} if outer is None else outer
+    token = _READ.set(noted)
+    try:
+        yield noted.keys()
+    finally:
+        _READ.reset(token)
+
+
+def note_read(path: Path) -> None:
+    """Note that a file is read."""
+    noted = _READ.get()
+    if noted is not None:
+        noted[path] = None
+
+
+def check_outputs(*paths: Path) -> None:
+    """Refuse to write where something was read, also through a link, or into a folder that was read as one table."""
+    noted = [read for read in _READ.get() or () if exists(read)]
+    for path in paths:
+        for place in filter(exists, (path, path.parent)):
+            read = next((read for read in noted if samefile(place, read)), None)
+            if read is not None:
+                name = "" if path == read else f" ({read})"
+                raise UsageError(f"{path} is an input of this command{name} and is never replaced: choose another name")
 
 
 @cache
@@ -89,6 +134,7 @@ def given(path: str | Path) -> Path:
 
 
 def _missing(path: Path, expected: str) -> DataError:
+    split_form(path)  # of an address it says how to download it
     slashed = Path(str(path).replace("\\", "/"))
     if slashed != path and slashed.exists():
         hint = f" Did you mean {str(slashed)!r}?"
@@ -113,14 +159,8 @@ def file_error(error: OSError, path: Path, expected: str) -> DataError:
 
 
 def check_file(path: Path, expected: str) -> None:
-    """Note that a file is read; refuse a pipe or device before it is opened: opening a pipe waits for its writer.
-
-    Files are read more than once, which would silently lose the beginning of a pipe; that of a shell's ``<(...)`` too.
-
-    Raises:
-        OSError: there is nothing of that name.
-        DataError: it is a pipe, a device or a socket.
-    """
+    """Note that a file is read; refuse a pipe or device before it is opened: opening a pipe waits for its writer."""
+    # Files are read more than once, which would lose the beginning of a pipe, that of a shell's <(...) too.
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         kind = "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
@@ -134,16 +174,7 @@ def check_file(path: Path, expected: str) -> None:
 
 @contextmanager
 def open_binary(path: str | Path, expected: str = "a file") -> Iterator[BinaryIO]:
-    """Open a file for reading bytes, unpacked if it is gzip, bzip2 or zstd (by its first bytes, whatever its name).
-
-    Args:
-        path: the file.
-        expected: what it should be, for the error message: ``"a run file"``.
-
-    Raises:
-        DataError: the file is missing, a folder, a pipe, unreadable, cut off or damaged; also while it is being read
-            inside of the ``with`` block.
-    """
+    """Open a file for reading bytes, unpacked if it is gzip, bzip2 or zstd (by its first bytes, whatever its name)."""
     path = given(path)
     try:
         check_file(path, expected)
@@ -152,7 +183,7 @@ def open_binary(path: str | Path, expected: str = "a file") -> Iterator[BinaryIO
             for start, kind in _FOREIGN.items():
                 if magic.startswith(start):
                     raise DataError(f"is {kind}; expected {expected}, as UTF-8, gzip, bzip2 or zstd", path)
-            packed = _packing(magic)
+            packed = packing(magic)
             if packed is None:
                 yield raw
             else:
@@ -164,14 +195,21 @@ def open_binary(path: str | Path, expected: str = "a file") -> Iterator[BinaryIO
         raise file_error(error, path, expected) from error
 
 
-def _packing(start: bytes) -> str | None:
-    return next((name for magic, name in _PACKED.items() if start.startswith(magic)), None)
-
-
-def packing(path: Path) -> str | None:
+def packing(start: bytes) -> str | None:
     """Return how a file is packed, ``gzip``, ``bz2`` or ``zstd``, by its first bytes; None if it is not."""
-    with path.open("rb") as stream:
-        return _packing(stream.read(4))
+    for magic, name in _PACKED.items():
+        if start.startswith(magic):
+            return name
+    return None
+
+
+def open_arrow(path: Path) -> Any:
+    """Return a file as a stream of Arrow's, unpacked."""
+    import pyarrow as pa
+
+    with path.open("rb") as raw:
+        packed = packing(raw.read(4))
+    return pa.input_stream(str(path), compression=packed)
 
 
 def read_bytes(path: str | Path, expected: str = "a file") -> bytes:
@@ -186,20 +224,9 @@ def head(path: str | Path, expected: str = "a file", size: int = 1 << 16) -> byt
         return stream.read(size).removeprefix(_BOM)
 
 
-def is_json(path: str | Path, expected: str = "a file") -> bool:
-    """Return whether a file begins as JSON or JSON lines do."""
-    return head(path, expected, 4096).lstrip()[:1] in (b"[", b"{")
-
-
 def lines(path: str | Path, expected: str = "a text file", *, ends: bool = False) -> Iterator[Line]:
-    r"""Yield the lines of a UTF-8 file; packing and byte order mark as above.
-
-    Only ``\n`` ends a line, never the other separators of Unicode. Empty lines are yielded. Line ends (``\n`` or
-    ``\r\n``) are kept with ``ends``, else dropped.
-
-    Raises:
-        DataError: as for `open_binary`; a line is not UTF-8 or holds a NUL character (with its number).
-    """
+    r"""Yield the lines of a UTF-8 file; packing and byte order mark as above."""
+    # Only \n ends a line, never the other separators of Unicode. A NUL character is refused with its line.
     with open_binary(path, expected) as stream:
         start = 0
         for number, raw in enumerate(stream, 1):
@@ -220,11 +247,7 @@ def files_of(path: Path) -> list[Path]:
 
 
 def parquet_parts(path: Path) -> list[Path]:
-    """Return the Parquet files of a path: itself, or the parts of a folder in the order of their names.
-
-    Raises:
-        DataError: a folder that holds no ``.parquet`` file.
-    """
+    """Return the Parquet files of a path: itself, or the parts of a folder in the order of their names."""
     if not path.is_dir():
         return [path]
     note_read(path)
@@ -236,10 +259,7 @@ def parquet_parts(path: Path) -> list[Path]:
 
 def stem(path: str | Path) -> str:
     """Return a file's name without the endings that say what it is: ``bm25`` for ``runs/bm25.trec.gz``."""
-    name = Path(path).name
-    for endings in (_PACKED_ENDINGS, _ENDINGS):
-        name = name.removesuffix(next((e for e in endings if name.endswith(e) and name != e), ""))
-    return name
+    return _ENDINGS.sub("", Path(path).name)
 
 
 def temporary(path: Path) -> Path:
@@ -259,17 +279,9 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def open_atomic(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a file for writing bytes that appears under its name only once it is whole.
-
-    The bytes go to a hidden file beside it, which is flushed to disk and renamed at the end of the ``with`` block;
-    after an exception it is removed and an older file stays as it was. Folders on the way are created, a symbolic
-    link is followed, a device or pipe is written directly. A name that ends in ``.gz`` is compressed, without a
-    time stamp, so that equal content gives equal files; so is one in ``.bz2``.
-
-    Raises:
-        DataError: the file cannot be written.
-        UsageError: it is an input of the command, see `judgekit.data.outputs`.
-    """
+    """Open a file for writing bytes that appears under its name only once it is whole."""
+    # They go to a hidden file beside it, flushed and renamed at the end; an exception leaves an older file as it was. A
+    # link is followed, a device or pipe written directly. Compressed without a time stamp: equal content, equal files.
     target = Path(path)
     check_outputs(target)
     try:
@@ -306,6 +318,6 @@ def open_atomic(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def write_atomic(path: str | Path, content: str | bytes) -> None:
-    """Write a file that is whole or absent; text as UTF-8 with the line ends it has. See `open_atomic`."""
+    """Write a file that is whole or absent; text as UTF-8 with the line ends it has."""
     with open_atomic(path) as stream:
         stream.write(content.encode() if isinstance(content, str) else content)

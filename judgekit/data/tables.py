@@ -36,12 +36,15 @@ __all__ = [
     "QUALITY",
     "RATINGS",
     "RUN",
+    "SAMPLE",
     "SCHEMA_VERSION",
     "SCORES",
     "UNDECLARED",
     "Status",
     "Table",
     "id_problem",
+    "reasons",
+    "stacked",
 ]
 
 SCHEMA_VERSION: Final = 1
@@ -127,6 +130,34 @@ def _number(value: Any, kind: str) -> float:
 
 NOT_MISSING: Final = (Status.OK.value, Status.NOT_APPLICABLE.value)
 """Statuses of what is there, or cannot be asked for: everything else is missing."""
+_VARYING: Final = re.compile(r" \(after \d+ attempts.*?\)$")
+_COMMONEST: Final = 3
+_REASON: Final = 120
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _REASON else f"{text[:_REASON]}…"
+
+
+def stacked(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return tables of the same columns below each other; the first one if none has rows."""
+    # Without rows a column has no type to keep, and pandas warns that it will decide another.
+    import pandas as pd
+
+    return pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)
+
+
+def reasons(table: pd.DataFrame) -> str:
+    """Return the commonest reasons for what is missing from labels or answers, with counts; "" where none is given."""
+    lost = table[~table["status"].isin(NO_FAILURE)]
+    given = lost["reason"].fillna("") if "reason" in lost else lost["status"].map(lambda _: "")
+    texts = given.where(given != "", lost["status"]).map(lambda text: " ".join(_VARYING.sub("", str(text)).split()))
+    counts = texts.value_counts()
+    parts = [f"{n:,} × {_shortened(str(text))}" for text, n in counts.iloc[:_COMMONEST].items()]
+    more = counts.iloc[_COMMONEST:].sum()
+    return "; ".join(parts + [f"{more:,} for other reasons"] * bool(more))
+
+
 NO_FAILURE: Final = (*NOT_MISSING, Status.UNASKED.value)
 """Statuses of what did not go wrong: everything else was asked for and not obtained."""
 
@@ -148,11 +179,7 @@ class Table:
         return replace(self, name=f"{self.name} {name!r}")
 
     def known(self, columns: Iterable[object], path: str | Path | None = None) -> dict[str, str]:
-        """Return this table's columns and their kinds, with those optional ones that ``columns`` holds.
-
-        Raises:
-            DataError: a column is missing or there twice.
-        """
+        """Return this table's columns and their kinds, with those optional ones that ``columns`` holds."""
         names = [str(c) for c in columns]
         for name in self.columns:
             if name not in names:
@@ -168,19 +195,8 @@ class Table:
     def check(
         self, frame: pd.DataFrame, path: str | Path | None = None, lines: Sequence[int] | None = None
     ) -> pd.DataFrame:
-        """Return ``frame`` with this table's columns first, in order, with their dtypes.
-
-        A column of ids that are numbers is refused ("007" may have been lost on the way). Further columns are
-        kept behind the known ones. Optional columns that are absent stay absent.
-
-        Args:
-            frame: the rows.
-            path: the file that they come from.
-            lines: the line of each row there.
-
-        Raises:
-            DataError: a column is missing or cannot be read as its kind; the message names column and row or line.
-        """
+        """Return ``frame`` with this table's columns first, in order, with their dtypes."""
+        # A column of ids that are numbers is refused: "007" may have been lost on the way.
         import pandas as pd
 
         return pd.DataFrame(self.checked(frame, path, lines))
@@ -188,11 +204,7 @@ class Table:
     def checked(
         self, frame: pd.DataFrame, path: str | Path | None = None, lines: Sequence[int] | None = None
     ) -> dict[str, pd.Series]:
-        """Return the columns that `check` makes a table of, without the cost of a table.
-
-        Raises:
-            DataError: as for `check`.
-        """
+        """Return the columns that `check` makes a table of, without the cost of a table."""
         known = self.known(frame.columns, path)
         out = {c: self._column(frame[c], kind, path, lines) for c, kind in known.items()}
         out.update({str(c): frame[c].copy() for c in frame.columns if c not in known})
@@ -258,6 +270,8 @@ LABELS: Final = Table(
     {"query_id": "id", "doc_id": "id", "relevance": "float", "status": "str"},
     {"raw": "str", "reason": "str", "reply_model": "str", "fingerprint": "str", **SPAN, "evidence": "str"},
 )
+SAMPLE: Final = Table("sample", {"query_id": "id", "weight": "float"}, {})
+"""The questions that an experiment takes, and how many questions each stands for in a mean."""
 SCORES: Final = Table(
     "scores",
     {"labeling": "id", "run": "id", "measure": "id", "query_id": "id", "value": "float"},

@@ -7,78 +7,35 @@ wrong, goes through the reader of records, which understands any form and knows 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pacsv
 
-from judgekit.data.columns import (
-    Floats,
-    RunLengthIds,
-    byte_lengths,
-    compiled,
-    join_run_lengths,
-    numbers,
-    run_lengths,
-    strings,
-    text_bytes,
-)
+from judgekit.data.columns import join_run_lengths, run_lengths, strings
 from judgekit.data.labelings import STATUSES, Labeling, Scale, check_grades, grade_problem
 from judgekit.data.ordering import Ties
-from judgekit.data.outputs import check_outputs
-from judgekit.data.records import EXPECTED, as_number, records
+from judgekit.data.records import as_number, parquet_columns, records
 from judgekit.data.runs import Run
-from judgekit.data.streams import given, head, open_atomic, packing, read_bytes, stem, write_atomic
+from judgekit.data.sources import located, opened, pairs, pairs_by_record
+from judgekit.data.streams import check_outputs, open_atomic, stem, write_atomic
 from judgekit.data.tables import LABELS, Status, id_problem
-from judgekit.errors import DataError, UsageError, nearest
+from judgekit.errors import DataError, UsageError, nearest, not_among
 from judgekit.spec import Spec
 
 if TYPE_CHECKING:
-    from judgekit.data.fields import Names, Source
-    from judgekit.data.records import Record
+    from judgekit.data.records import DataRecord
 
+__all__ = ["convert", "first_rows", "missing_path", "read_qrels", "read_run", "stem", "write_qrels", "write_run"]
 
-__all__ = ["missing_path", "read_qrels", "read_run", "stem", "write_qrels", "write_run"]
-
-
-class _Layout(NamedTuple):
-    """What the lines of a file look like that the fast parser takes."""
-
-    columns: int
-    places: tuple[int, int, int]
-    """The columns of query, doc and number."""
-    types: dict[str, pa.DataType]
-    """Arrow types of the columns that are read, by place."""
-    delimiter: str = ""
-    """Of CSV and TSV; TREC files have any white space."""
-    skip: int = 0
-    """Lines of header."""
-
-
-class _Columns(NamedTuple):
-    queries: RunLengthIds
-    docs: pa.StringArray
-    values: Floats
-
-
-_IDS: Final = {"0": pa.string(), "2": pa.string()}
-# What is not used is read to notice where it is empty: two spaces in a row would make a score of the rank.
-_TREC: Final = {
-    "run": _Layout(6, (0, 2, 4), _IDS | {"3": pa.string(), "4": pa.float64()}),
-    "qrels": _Layout(4, (0, 2, 3), _IDS | {"1": pa.string(), "3": pa.string()}),
-}
-_VALUES: Final = {"run": "score", "qrels": "relevance"}
-_LARGE: Final = 1 << 25
-_WORTH: Final = 1 << 29
-"""Bytes of a file from which on compiled code saves more than loading it takes: at half of that it is even."""
 _MISSING: Final = ("query_id", "doc_id", "status")
 """The columns of a table of missing labels."""
-_SPACE: Final = re.compile(rb"[ \t\r\f\v]+")
-_ENDS: Final = re.compile(rb" ?\n[ \n]*")
+_KINDS: Final = {".run": "run", ".trec": "run", ".qrels": "qrels", ".qrel": "qrels"}
+"""What a file is, by the ending of its name."""
+_NO_TREC: Final = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 
 
 def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DESC, format: str = "auto") -> Run:
@@ -96,13 +53,25 @@ def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DE
         DataError: the file is missing or empty; a line does not have six columns, its score is not a finite number,
             its document is there twice for its query (with file and line).
     """
-    found = _File.at(path, "run", format)
-    columns = found.columns()
+    place = located(path, "run", format)
+    rows = pairs(place, "run")
     try:
-        return Run.from_columns(name or stem(found.path), *columns, ties=Ties(ties))
+        return Run(name or stem(place.path), *rows, ties=ties)
     except DataError as error:
-        found.slowly()
-        raise DataError(error.reason, found.path) from None
+        pairs_by_record(place, "run")  # names the line
+        raise DataError(error.reason, place.path) from None
+
+
+def first_rows(path: str | Path, rows: int) -> list[tuple[str, float, float]]:
+    """Return query, rank and score of the first rows of a run file; NaN for a number that is not there."""
+    source, records_of_run, _ = opened(path, "run")
+
+    def cell(record: DataRecord, key: str) -> object:
+        name = source.find(record, key)
+        return None if name is None else record.fields[name]
+
+    first = islice(records_of_run, rows)
+    return [(str(cell(row, "query")), as_number(cell(row, "rank")), as_number(cell(row, "score"))) for row in first]
 
 
 def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = None, format: str = "auto") -> Labeling:
@@ -123,13 +92,18 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
         DataError: the file is missing or empty; a line does not have four columns, its relevance is not a number or
             not on the scale, its pair is there twice (with file and line); fractions without a declared scale.
     """
-    labels = _labels(path, name, scale) if format == "auto" else None
-    if labels is not None:
-        return labels
-    found = _File.at(path, "qrels", format)
-    side = missing_path(found.path)
+    source = located(path, "qrels", format)
+    place = source.path
+    if source.format.name == "auto" and set(LABELS.columns) <= set(parquet_columns(place)):
+        from judgekit.data.files import read_table
+
+        table = read_table(LABELS, place)
+        if scale is None:
+            check_grades(table["relevance"].dropna().to_numpy(), place)
+        return Labeling(name or stem(place), scale, table)
+    side = missing_path(place)
     missing = _read_missing(side) if side.exists() else []
-    queries, docs, values = found.columns(may_be_empty=bool(missing))
+    queries, docs, values = pairs(source, "qrels", may_be_empty=bool(missing))
     status = np.full(len(values), STATUSES.index(Status.OK), np.int8)
     if missing:
         queries = join_run_lengths([queries, run_lengths(strings([query for query, _, _ in missing]))])
@@ -137,143 +111,10 @@ def read_qrels(path: str | Path, name: str | None = None, scale: Scale | None = 
         values = np.append(values, np.full(len(missing), np.nan))
         status = np.append(status, np.array([STATUSES.index(s) for _, _, s in missing], np.int8))
     try:
-        return Labeling.from_columns(name or stem(found.path), scale, queries, docs, values, status)
+        return Labeling.from_columns(name or stem(place), scale, queries, docs, values, status)
     except DataError as error:
-        found.slowly(lambda value: grade_problem(value) if scale is None else scale.problem(value))
-        raise DataError(error.reason, side if missing else found.path) from None
-
-
-def _labels(source: str | Path, name: str | None, scale: Scale | None) -> Labeling | None:
-    """Return a table of labels that judgekit wrote; None of anything else."""
-    path = given(source)
-    if not path.is_file() or head(path, EXPECTED["qrels"], 4) != b"PAR1":
-        return None
-    import pyarrow.parquet as pq
-
-    from judgekit.data.files import read_table
-
-    try:
-        if not set(LABELS.columns) <= set(pq.read_schema(path).names):
-            return None
-    except pa.ArrowException:
-        return None
-    table = read_table(LABELS, path)
-    if scale is None:
-        check_grades(table["relevance"].dropna().to_numpy(), path)
-    return Labeling(name or stem(path), scale, table)
-
-
-class _File(NamedTuple):
-    """A run or qrels in a file: read by the fast parser, else slowly by what knows the line of a mistake."""
-
-    path: Path
-    kind: str
-    source: str | Path
-    format: str
-    layout: _Layout | None
-    """None where the fast parser does not take it."""
-    may_be_ranks: bool = False
-    """Whether it has three columns without names."""
-
-    @classmethod
-    def at(cls, source: str | Path, kind: str, format: str) -> _File:
-        """Find out whether a file is TREC's; what else it may be is looked at only then, and imported."""
-        path, trec = given(source), _TREC[kind]
-        if format == "auto" and (path.is_file() or ":" not in str(source)) and not path.is_dir():
-            start = head(path, EXPECTED[kind], 4096).lstrip()
-            row = start.split(b"\n", 1)[0]
-            words = row.split()
-            number = words[trec.places[2]].decode("ascii", "replace") if len(words) == trec.columns else ""
-            table = b"\t" in row or (len(words) < 3 and b"," in start)
-            if not math.isnan(as_number(number)) or not (table or _is_marked(start)):
-                return cls(path, kind, path, "trec", trec)
-        from judgekit.data.fields import NAMES
-        from judgekit.data.forms import header, located
-
-        path, spec = located(source, kind, format)
-        if spec.name == "trec":
-            return cls(path, kind, path, "trec", trec)
-        if path.is_dir() or spec.params or spec.name not in ("auto", "csv", "tsv"):
-            return cls(path, kind, source, format, None)
-        columns = header(path, kind, NAMES[kind])
-        layout = _delimited(path, kind, NAMES[kind], columns)
-        return cls(path, kind, source, format, layout, bool(columns) and kind == "run")
-
-    def columns(self, *, may_be_empty: bool = False) -> _Columns:
-        """Read the columns the fast way, or the slow way, which knows what is wrong and where."""
-        columns = (_parse(self.path, self.layout) if self.layout else None) or self.slowly()
-        if not len(columns.values) and not may_be_empty:
-            raise DataError(f"is empty; expected {EXPECTED[self.kind]}", self.path)
-        return _in_order_of_rank(columns, self.path) if self.may_be_ranks else columns
-
-    def slowly(self, problem: Callable[[float], str | None] = lambda _: None) -> _Columns:
-        """Read record by record; ``problem`` looks at each number."""
-        from judgekit.data.fields import rows_of
-        from judgekit.data.forms import opened
-
-        source, found, _ = opened(self.source, self.kind, self.format)
-        found = _of_one_run(source, found) if self.kind == "run" else found
-        queries, docs, values = rows_of(source, found, _VALUES[self.kind], problem)
-        return _Columns(run_lengths(strings(queries)), strings(docs), np.array(values, np.float64))
-
-
-def _is_marked(start: bytes) -> bool:
-    """Return whether a file begins as JSON, TREC topics or Parquet does."""
-    return start[:1] in (b"{", b"[", b"<") or start[:4] == b"PAR1"
-
-
-def _of_one_run(source: Source, records: Iterator[Record]) -> Iterator[Record]:
-    """Pass records on, and refuse a table of several runs, which would be taken for one.
-
-    Raises:
-        DataError: the column ``run`` holds two names.
-    """
-    first = None
-    for record in records:
-        run = record.fields.get("run")
-        first = run if first is None else first
-        if isinstance(run, str) and run != first:
-            reason = f"the column 'run' holds {first!r} and {run!r}: write each run into a file of its own"
-            raise source.error(record, reason)
-        yield record
-
-
-def _delimited(path: Path, kind: str, names: Names, columns: list[str]) -> _Layout | None:
-    """Return the layout of a CSV or TSV file, with these columns or a header; None for everything else."""
-    start = head(path, EXPECTED[kind], 1 << 16)
-    row = start.split(b"\n", 1)[0].decode(errors="replace").rstrip("\r")
-    if _is_marked(start.lstrip()) or '"' in row:
-        return None
-    delimiter = "\t" if "\t" in row else ","
-    cells = columns or row.split(delimiter)
-    places = [[cells.index(name) for name in names[key] if name in cells] for key in ("query", "doc", _VALUES[kind])]
-    if len(set(cells)) < len(cells) or any(len(found) != 1 for found in places):
-        return None
-    if kind == "run" and "run" in cells:
-        return None  # may name several runs
-    query, doc, value = (found[0] for found in places)
-    number = pa.float64() if kind == "run" else pa.string()
-    types = {str(query): pa.string(), str(doc): pa.string(), str(value): number}
-    return _Layout(len(cells), (query, doc, value), types, delimiter, int(not columns))
-
-
-def _in_order_of_rank(columns: _Columns, path: Path) -> _Columns:
-    """Take the third column of a run without a header for ranks where it counts 1, 2, 3, … in each query.
-
-    Raises:
-        DataError: it holds 1 to n in another order, which may be ranks or scores.
-    """
-    starts = columns.queries.bounds
-    lengths = np.diff(starts)
-    counted = np.arange(len(columns.values)) - np.repeat(starts[:-1], lengths) + 1
-    if (columns.values == counted).all():
-        return columns._replace(values=-columns.values)
-    by_value = np.lexsort((columns.values, np.repeat(np.arange(len(lengths)), lengths)))
-    downwards = np.repeat(lengths, lengths) + 1 - counted
-    if (columns.values[by_value] == counted).all() and not (columns.values == downwards).all():
-        told = "tsv(header='query_id,doc_id,rank') or tsv(header='query_id,doc_id,score')"
-        raise DataError(f"has no header, and its third column may be ranks or scores: say format={told}", path)
-    return columns
+        pairs_by_record(source, "qrels", grade_problem if scale is None else scale.problem)
+        raise DataError(error.reason, side if missing else place) from None
 
 
 def missing_path(qrels: str | Path) -> Path:
@@ -281,101 +122,17 @@ def missing_path(qrels: str | Path) -> Path:
     return Path(qrels).with_name(stem(qrels) + ".missing.tsv")
 
 
-def _parse(path: Path, layout: _Layout) -> _Columns | None:
-    """Parse a file whose columns stand one delimiter apart, in TREC files any white space; None if anything is odd."""
-    delimiter = layout.delimiter or ("\t" if b"\t" in head(path, size=4096).split(b"\n", 1)[0] else " ")
-    packed = packing(path)
-    kernels = None if layout.delimiter or packed else compiled(worth=path.stat().st_size >= _WORTH)
-    if kernels:
-        blocks = kernels.read(path, layout.columns, layout.places[2], delimiter)
-        columns = _joined(None if block is None else _Columns(*block) for block in blocks)
-        if columns is not None:
-            return columns
-    # Arrow's own streams, not Python's: its reading thread may let go of the stream after this returns, and one that
-    # needs the interpreter for that aborts the process if the program ends just then. Nor is it closed here: where the
-    # file is not read to its end that thread may be reading still, and would read from whatever file is opened next
-    # under the number of this one. It is closed when the last of them lets go of it.
-    columns = _joined(_batches(pa.input_stream(str(path), compression=packed), layout, delimiter))
-    if columns is not None or layout.delimiter:
-        return columns
-    copy = pa.BufferOutputStream()
-    copy.write(_ENDS.sub(b"\n", _SPACE.sub(b" ", read_bytes(path))).strip() + b"\n")
-    return _joined(_batches(pa.BufferReader(copy.getvalue()), layout, " "))
-
-
-def _joined(parts: Iterator[_Columns | None]) -> _Columns | None:
-    """Return the rows of all parts; None where there is none of one."""
-    found = []
-    try:
-        for part in parts:
-            if part is None:
-                return None
-            found.append(part)
-    except (pa.ArrowInvalid, OSError, ValueError):
-        return None
-    scores = np.concatenate([np.empty(0), *(part.values for part in found)])
-    docs = pa.concat_arrays([strings([]), *(part.docs for part in found)])
-    queries = join_run_lengths([part.queries for part in found])
-    if docs.nbytes > _LARGE:
-        # What the parts took would else stay with Arrow, while numpy needs as much again.
-        del found, part
-        pa.default_memory_pool().release_unused()
-    return _Columns(queries, docs, scores)
-
-
-def _batches(stream: pa.NativeFile, layout: _Layout, delimiter: str) -> Iterator[_Columns | None]:
-    """Yield what Arrow's parser reads, batch by batch: of a large file the text is never in memory as a whole."""
-    reader = pacsv.open_csv(
-        stream,
-        pacsv.ReadOptions(
-            column_names=[str(i) for i in range(layout.columns)], block_size=1 << 22, skip_rows=layout.skip
-        ),
-        pacsv.ParseOptions(
-            delimiter=delimiter, quote_char=False, escape_char=False, ignore_empty_lines=not layout.delimiter
-        ),
-        pacsv.ConvertOptions(column_types=layout.types, include_columns=list(layout.types), strings_can_be_null=False),
-    )
-    query, doc, place = map(str, layout.places)
-    for batch in reader:
-        for column in batch.columns:
-            if column.null_count or (column.type == pa.string() and not _plain(column, quotes=bool(layout.delimiter))):
-                yield None
-        yield _Columns(run_lengths(batch[query]), batch[doc], _floats(batch[place]))
-
-
-def _floats(column: pa.Array) -> Floats:
-    """Return a column of numbers.
-
-    Raises:
-        ValueError: one is not a number. Arrow's own parser of integers takes hexadecimal ones too.
-    """
-    if column.type != pa.string():
-        return numbers(column, np.float64)
-    if (text_bytes(column) - ord("0") < 10).all():
-        return numbers(column.cast(pa.int64()), np.int64).astype(np.float64)
-    coded = column.dictionary_encode()
-    values = np.array([as_number(text) for text in coded.dictionary.to_pylist()], np.float64)
-    if np.isnan(values).any():
-        raise ValueError("a text is not a number")
-    return values[numbers(coded.indices, np.int32)]
-
-
-def _plain(texts: pa.StringArray, *, quotes: bool) -> bool:
-    """Return whether no text is empty or holds white space (or anything else below it), or a quote if that matters."""
-    data = text_bytes(texts)
-    whole = (byte_lengths(texts) > 0).all() and data.min(initial=0xFF) > ord(" ")
-    return bool(whole and not (quotes and (data == ord('"')).any()))
-
-
 def _read_missing(path: Path) -> list[tuple[str, str, Status]]:
     """Read a table of missing labels."""
     from judgekit.data.fields import Source
 
-    source = Source(path, "tsv", {name: (name,) for name in _MISSING}, "row")
+    source = Source(
+        path, "tsv", dict(zip(("query", "doc", "text"), ((name,) for name in _MISSING), strict=True)), "row"
+    )
     known = [s.value for s in STATUSES if s is not Status.OK]
     rows: list[tuple[str, str, Status]] = []
     for record in records(path, Spec("tsv", (("quote", "none"),)), "a table of missing labels")[1]:
-        query, doc, status = (source.id(record, name) for name in _MISSING)
+        query, doc, status = (source.get(record, key) for key in ("query", "doc", "text"))
         if status not in known:
             reason = f"{status!r} is not a status of a missing label ({', '.join(known)}).{nearest(status, known)}"
             raise source.error(record, reason)
@@ -448,6 +205,55 @@ def write_qrels(labeling: Labeling, path: str | Path, min_grade: float | None = 
         stream.writelines(rows(lost=False))
     if not some_lost:
         side.unlink(missing_ok=True)
+
+
+def kind_of(out: str | Path, kind: str | None = None) -> str:
+    """Return whether a file to write is a run or qrels, by its name if ``kind`` does not say it."""
+    if kind is not None and kind not in _KINDS.values():
+        raise UsageError(not_among("kind of data", kind, sorted({*_KINDS.values()})))
+    ending = Path(Path(out).name.removesuffix(".gz").removesuffix(".bz2")).suffix
+    kind = kind or _KINDS.get(ending)
+    if kind is None or ending in _NO_TREC:
+        raise UsageError(f"{out}: convert writes TREC files: name OUT .run or .qrels, or choose --kind run or qrels")
+    if str(out) == "-":
+        raise UsageError("OUT must be a file: convert does not write to standard output")
+    return kind
+
+
+def convert(
+    source: str | Path,
+    out: str | Path,
+    kind: str | None = None,
+    *,
+    min_grade: float | None = None,
+    scale: str | None = None,
+) -> str:
+    """Write a run or qrels of any form as a TREC file.
+
+    Args:
+        source: the file, or ``FORM:FILE`` where content does not tell the form.
+        out: the file to write; compressed if its name ends in ``.gz`` or ``.bz2``.
+        kind: ``run`` or ``qrels``; by default what the name of ``out`` says (``.run`` and ``.trec``, or ``.qrels``).
+        min_grade: qrels: 1 for labels of at least this much, 0 for the others.
+        scale: qrels: what the numbers mean, where there are decimals.
+
+    Returns:
+        What was written, in words.
+
+    Raises:
+        DataError, UsageError: the file cannot be read, or not be written so.
+    """
+    if kind_of(out, kind) == "run":
+        if min_grade is not None or scale is not None:
+            raise UsageError("--min-grade and --scale are about qrels, and OUT is a run")
+        run = read_run(source)
+        write_run(run, out)
+        return f"a run of {len(run):,} rows"
+    labeling = read_qrels(source, scale=Scale.parse(scale) if scale else None)
+    write_qrels(labeling, out, min_grade)
+    missing = len(labeling) - labeling.counts()[Status.OK]
+    listed = f", {missing:,} missing ones listed in {missing_path(out).name}" if missing else ""
+    return f"{len(labeling) - missing:,} labels{listed}"
 
 
 def _check_word(text: str, path: str | Path) -> None:

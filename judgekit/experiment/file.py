@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import MISSING, fields
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, get_origin, get_type_hints
 
 import tomli_w
 from pydantic import (
@@ -25,24 +26,24 @@ from pydantic import (
     model_validator,
 )
 
+from judgekit.analysis.money import Money
 from judgekit.client.budget import Price
 from judgekit.data.documents import Fields
-from judgekit.data.forms import resolved, with_form
 from judgekit.data.manifest import by_role, of_roles
+from judgekit.data.sources import resolved
 from judgekit.data.streams import read_bytes
 from judgekit.data.tables import ALL, UNDECLARED
 from judgekit.errors import ConfigError, DataError, UsageError, not_among
-from judgekit.gate.decision import DEFAULT_STEPS, SHARES, Rules
-from judgekit.spec import slug, with_options
+from judgekit.registry import register
+from judgekit.spec import slug, split_file, with_options
 from judgekit.wire.types import Endpoint
 
 __all__ = [
+    "SECTIONS",
     "AnalysisConfig",
     "AnswersConfig",
     "Config",
     "DataConfig",
-    "ExecutorConfig",
-    "GuardConfig",
     "LabelerConfig",
     "MetricsConfig",
     "endpoint_of",
@@ -51,6 +52,7 @@ __all__ = [
     "located",
 ]
 
+T = TypeVar("T")
 Positive = Annotated[int, Field(ge=1)]
 
 
@@ -65,21 +67,19 @@ class DataConfig(_Section):
 
     Attributes:
         queries: the file with the questions.
-        docs: the file with the documents, or several.
-        depth: each run is cut to this many documents; their union is the pool, of which every pair is labelled once.
-        format: in which form a file is, by role (``queries``, ``docs``, ``run NAME``), where its content does not
-            tell; ``FORM:FILE`` says the same.
+        docs: the file with the documents, or several; only `judgekit plan` does without.
+        depth: each run is cut to this many documents; every pair of their union, the pool, is labelled once.
         fields: how documents are shown to models and to containment: with their title, or the text alone.
-        query_log: a file with real queries, one a line; the report says whether the experiment's look like them.
-        limit: use the first queries only.
+        sample: a table of the questions to take, with the columns ``query_id`` and ``weight``; `judgekit plan` writes
+            it. Means of runs are weighted, all else is about the questions asked.
+        limit: use the first queries only, of a sample too.
     """
 
     queries: str
-    docs: str | list[str]
+    docs: str | list[str] = []
     depth: Positive
-    format: dict[str, str] = {}
     fields: Fields = "title+text"
-    query_log: str | None = None
+    sample: str | None = None
     limit: Positive | None = None
 
     @model_validator(mode="before")
@@ -99,17 +99,17 @@ def _form_of(cls: type[Any], name: str) -> type[_Section]:
         # TOML has lists only.
         hint = Annotated[hints[one.name], Strict(False)] if get_origin(hints[one.name]) is tuple else hints[one.name]
         default = {} if one.default_factory is dict else ... if one.default is MISSING else one.default
-        if one.init and one.name not in ("name", "client"):
+        if one.init and one.name != "name":
             form[one.name] = (hint, default)
-    return create_model(name, __base__=_Section, **form)
+    return create_model(name, __base__=_Section, __doc__=cls.__doc__, **form)
 
 
 if TYPE_CHECKING:
     EndpointConfig = _Section
-    RulesConfig = _Section
+    MoneyForm = _Section
 else:
     EndpointConfig = _form_of(Endpoint, "EndpointConfig")
-    RulesConfig = _form_of(Rules, "RulesConfig")
+    MoneyForm = _form_of(Money, "MoneyForm")
 
 
 class _Endpoints(_Section):
@@ -117,11 +117,7 @@ class _Endpoints(_Section):
 
 
 def endpoint_of(name: str, table: dict[str, Any]) -> Endpoint:
-    """Return the endpoint that a table describes as ``[endpoints.NAME]`` of an experiment file would.
-
-    Raises:
-        ConfigError: as for `load`.
-    """
+    """Return the endpoint that a table describes as ``[endpoints.NAME]`` of an experiment file would."""
     try:
         form = _Endpoints(endpoints={name: table})  # type: ignore[dict-item]  # pydantic makes the table's form of it
     except ValidationError as error:
@@ -141,11 +137,15 @@ class PriceConfig(_Section):
     completion: Annotated[float, Field(ge=0)]
 
 
+class MoneyConfig(MoneyForm):
+    """``[money]``: what things cost that no endpoint's price tells."""
+
+
 class LabelerConfig(BaseModel):
     """``[[labelers]]``: a kind, its options, and optionally a name.
 
     Attributes:
-        kind: a labeler that `judgekit labelers` lists, or a class of your own, ``my_labelers.py:Longest``.
+        kind: a labeler that `judgekit list labelers` shows, or a class of your own, ``my_labelers.py:Longest``.
         name: what tables and files call the labeling; by default its spelling, ``judge(prompt=graded)``.
     """
 
@@ -172,21 +172,22 @@ class AnswersConfig(_Section):
     """``[answers]``: end-to-end answering from the top k documents of each run.
 
     Attributes:
-        import: a file with what your application answered; then only endpoints that ``endpoint`` names answer too.
+        import: a file with what your application answered, or several; then only endpoints that ``endpoint`` names
+            answer too. Rows that do not say their run are of the run that is the same file, else of the only run.
         answered_by: the model that gave the imported answers.
-        endpoint: which endpoint answers; by default the only one. Several answer one after the other, and the verdict
+        endpoint: which endpoint answers; by default the only one. Several answer one after the other, and the decision
             is about the answers of the first.
         prompt: an answer prompt, or the path of your own.
         depths: how many of a run's documents an answer is made from.
-        metrics: how answers are rated; `judgekit answer-metrics` lists what there is, ``my_metrics.py:Brief`` is yours.
+        metrics: how answers are rated; `judgekit list metrics` shows what there is, ``my_metrics.py:Brief`` is yours.
         closed_book: whether questions are also answered without any document, as a control.
-        ratings: files with what people or another tool think of answers. Where nothing names an endpoint, a prompt,
-            metrics or answers to import, nothing is answered, and quality is those ratings alone.
-        modes: ways of answering, see below: the verdict is about the first, and a table of their own compares them.
+        ratings: files with what people or another tool think of answers, which the decision is then about. Unless the
+            table names an endpoint, a prompt, metrics or answers to import, nothing is answered.
+        modes: ways of answering, see below: the decision is about the first, and a table of their own compares them.
         options: the table ``[answers.options]``, see below.
     """
 
-    imported: str | None = Field(default=None, alias="import")
+    imported: str | list[str] | None = Field(default=None, alias="import")
     answered_by: Annotated[str, Field(min_length=1)] = UNDECLARED
     endpoint: str | list[str] | None = None
     prompt: str = "answer-short"
@@ -204,6 +205,13 @@ class AnswersConfig(_Section):
             return []
         return list(self.endpoint) if isinstance(self.endpoint, list) else [self.endpoint]
 
+    @field_validator("imported")
+    @classmethod
+    def _some_files(cls, imported: str | list[str] | None) -> str | list[str] | None:
+        if imported == []:
+            raise ValueError("names no file")
+        return imported
+
     @field_validator("endpoint")
     @classmethod
     def _some(cls, endpoint: str | list[str] | None) -> str | list[str] | None:
@@ -217,7 +225,7 @@ class AnswersConfig(_Section):
         if twice is not None:
             raise ValueError(f"metrics names {twice!r} twice")
         if not (self.metrics or self.ratings):
-            raise ValueError("name what to compare scores with: metrics, or files with ratings")
+            raise ValueError("name the outcome to compare scores with: metrics, or files with ratings")
         return self
 
     @field_validator("depths")
@@ -241,113 +249,38 @@ class MetricsConfig(_Section):
 
     Attributes:
         measures: each without a cutoff is taken at every answer depth.
-        missing: what becomes of the score of a query of which a label is missing: undefined, the label counts as not
-            relevant, or the document is left out of the list.
     """
 
     measures: Annotated[list[str], Field(min_length=1)] = ["nDCG", "P", "R", "AP", "RR", "Success"]
-    missing: Literal["undefined", "zero", "condense"] = "undefined"
-
-
-_RENAMED = {
-    "margin": "is replaced by keep (the share of the best labeling's gain that a cheaper one must keep) and by"
-    " margin_points (in points of quality)",
-    "primary_level": 'is replaced by use = "choose-runs" (within queries) or "find-questions" (over queries)',
-    "levels": "is not needed any more: all levels are always worked out",
-}
-"""Keys of an earlier version, which must not be taken for others, with what stands in their place."""
 
 
 class AnalysisConfig(_Section):
-    """``[analysis]``: what the labels are wanted for, what the verdict is about, and the resampling.
+    """``[analysis]``: what the labels are wanted for, what the decision is about, and the resampling.
 
     Attributes:
-        use: which verdict leads. By default ``choose-runs`` with two or more runs, else ``find-questions``.
-        primary: the measure that the verdict is about; by default nDCG with the largest cutoff, else the first.
-        primary_metric: the answer metric that the verdict is about; by default the first.
-        keep: the share of the best labeling's decision gain that a cheaper one must keep to be recommended.
-        margin_points: the points of quality that a cheaper one may lose instead.
+        use: which use the decision is about. By default ``choose-runs`` with two or more runs, else ``find-questions``.
+        primary: the measure that the decision is about; by default nDCG with the largest cutoff, else the first.
+        primary_metric: the answer metric that the decision is about; by default the ratings', else the first.
+        margin_points: where answers themselves are shown to win less, the choice between the runs is not worth labels.
         confidence: of all intervals and claims.
+        by: a column of the queries, their kind: what was found is given for each kind, too.
         groups: a column of the queries: those of a group (paraphrases, questions about one document) are resampled
             together.
         resamples: the number of bootstrap resamples of the queries.
         seed: of the resamples.
-        accept_mixed_models: whether a verdict may rest on replies of several models under one name.
-        stop: ``decided`` labels and answers random blocks of queries, and ends with the first after which one labeling
-            is shown to be better than every other.
+        accept_mixed_models: whether a decision may rest on replies of several models under one name.
     """
 
-    use: Literal["choose-runs", "find-questions", "guard"] | None = None
+    use: Literal["choose-runs", "find-questions"] | None = None
     primary: str | None = None
     primary_metric: str | None = None
-    keep: Annotated[float, Field(gt=0, le=1)] = 0.5
-    margin_points: Annotated[float, Field(ge=0)] | None = None
+    margin_points: Annotated[float, Field(ge=0)] = 2.0
     confidence: Annotated[float, Field(ge=0.5, lt=1)] = 0.95
+    by: str | None = None
     groups: str | None = None
     resamples: Annotated[int, Field(ge=100, le=100_000)] = 1000
     seed: Annotated[int, Field(ge=0)] = 1
     accept_mixed_models: bool = False
-    stop: Literal["decided"] | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _renamed(cls, given: Any) -> Any:
-        for key in _RENAMED:
-            if isinstance(given, dict) and key in given:
-                raise ValueError(f"{key} {_RENAMED[key]}")
-        return given
-
-
-class GuardConfig(RulesConfig):
-    """``[guard]``: what `judgekit guard` does with this file, and the ladder of `judgekit run`.
-
-    Attributes:
-        base: the run that is the old version, and that the ladder makes worse; by default the first.
-        new: the run that is the new version.
-        labeler: the labeler that `judgekit guard` asks.
-        steps: what the ladder does to lists.
-        shares: the percent of the queries that a step changes.
-        noise: the percent of the queries that change for better or worse beside it.
-        relevant: the labeler whose relevant documents the step ``drop`` takes away; by default one that reads a file.
-        earlier: a file with an earlier version of the documents, for the step ``stale``.
-        answer: answer so many changed queries a step, to tie it to points of quality.
-    """
-
-    base: str | None = None
-    new: str | None = None
-    labeler: str | None = None
-    steps: list[str] = Field(default=list(DEFAULT_STEPS), min_length=1)
-    shares: list[Annotated[float, Field(gt=0, le=100)]] = Field(default=list(SHARES), min_length=1)
-    noise: Annotated[float, Field(ge=0, le=100)] = 0.0
-    relevant: str | None = None
-    earlier: str | None = None
-    answer: Annotated[int, Field(ge=0)] = 0
-
-    def rules(self) -> Rules:
-        """Return the rules of the gate."""
-        return Rules(**{one.name: getattr(self, one.name) for one in fields(Rules)})
-
-
-class ExecutorConfig(_Section):
-    """``[executor]``: where labels, answers and scores are made: in this process, or by the workers of a Ray cluster.
-
-    Attributes:
-        kind: this process, or the workers of a Ray cluster.
-        address: the cluster's; ``auto`` is the one that this machine belongs to, ``local`` one that is started here for
-            the run.
-        folder: where workers find their partitions and leave what they made, any address that fsspec knows. By default
-            it is the folder ``partitions`` of the results, which all nodes must then see.
-        workers: how many; by default as many as the cluster has CPUs.
-        pairs: the most pairs of a partition.
-        flush_s: new replies are kept every so many seconds.
-    """
-
-    kind: Literal["local", "ray"] = "local"
-    address: str = "auto"
-    folder: str | None = None
-    workers: Positive | None = None
-    pairs: Positive = 100_000
-    flush_s: Annotated[float, Field(gt=0)] = 5.0
 
 
 class ReportConfig(_Section):
@@ -373,15 +306,14 @@ class Config(_Section):
     data: DataConfig
     runs: Annotated[dict[str, str], Field(min_length=1)]
     endpoints: dict[str, EndpointConfig] = {}
-    labelers: Annotated[list[LabelerConfig], Field(min_length=1)]
+    labelers: list[LabelerConfig] = []
     answers: AnswersConfig = AnswersConfig()
     prompts: PromptsConfig = PromptsConfig()
     metrics: MetricsConfig = MetricsConfig()
     analysis: AnalysisConfig = AnalysisConfig()
     report: ReportConfig = ReportConfig()
-    guard: GuardConfig | None = None
-    executor: ExecutorConfig = ExecutorConfig()
     prices: dict[str, PriceConfig] = {}
+    money: MoneyConfig = MoneyConfig()
     path: Path = Field(default=Path("experiment.toml"), exclude=True)
 
     @field_validator("runs")
@@ -389,6 +321,10 @@ class Config(_Section):
     def _run_names(cls, runs: dict[str, str]) -> dict[str, str]:
         if not all(name.strip() for name in runs):
             raise ValueError("the name of a run is empty")
+        for name, file in runs.items():
+            first = next(one for one, other in runs.items() if other == file)
+            if first != name:
+                raise ValueError(f"{first!r} and {name!r} are the same file, {file}: leave out one")
         if ALL in runs:
             raise ValueError(f"a run cannot be named {ALL!r}: that name stands for the mean over runs")
         return runs
@@ -396,8 +332,8 @@ class Config(_Section):
     @model_validator(mode="before")
     @classmethod
     def _ratings_need_no_llm(cls, content: Any) -> Any:
-        """Answer nothing where there are ratings, no endpoint, and no wish for an answer."""
-        answers = content.get("answers") if isinstance(content, dict) and not content.get("endpoints") else None
+        """Answer nothing where there are ratings and no wish for an answer: endpoints may be there for labelers."""
+        answers = content.get("answers") if isinstance(content, dict) else None
         if (
             isinstance(answers, dict)
             and answers.get("ratings")
@@ -415,6 +351,11 @@ class Config(_Section):
             )
         return self
 
+    def table(self, name: str, kind: type[T]) -> T | None:
+        """Return the table of a plug-in, if the file has it."""
+        found = getattr(self, name, None)
+        return None if found is None else kind(**found.model_dump())
+
     def resolve(self, text: str) -> Path:
         """Return a path of the file, relative paths being relative to the file's folder; ``~`` is the home."""
         return resolved(text, self.path.parent)
@@ -425,11 +366,18 @@ class Config(_Section):
         for table in tables.values():
             if isinstance(table["target"], str):
                 table["target"] = str(self.resolve(table["target"]))
+            file, carrier = split_file(str(table["transport"]))
+            if file is not None:
+                table["transport"] = f"{self.resolve(file)}:{carrier}"
         return {name: Endpoint(name=name, **table) for name, table in tables.items()}
 
     def prompt_folder(self) -> Path | None:
         """Return the folder of the user's prompts, if there is one."""
         return None if self.prompts.folder is None else self.resolve(self.prompts.folder)
+
+    def costs(self) -> Money:
+        """Return what things cost that no endpoint's price tells."""
+        return Money(**self.money.model_dump())
 
     def price_list(self) -> dict[str, Price]:
         """Return the prices by endpoint name or model id."""
@@ -439,10 +387,7 @@ class Config(_Section):
         """Return the data by role, as a manifest names it: ``queries``, ``docs``, ``docs 2``, ``run NAME``."""
         docs = [self.data.docs] if isinstance(self.data.docs, str) else self.data.docs
         named = by_role(self.data.queries, docs, self.runs)
-        for role in self.data.format:
-            if role not in named:
-                raise ConfigError(not_among("input", role, named), self.path, "data.format")
-        return {role: with_form(self.resolve(file), self.data.format.get(role)) for role, file in named.items()}
+        return {role: self.resolve(file) for role, file in named.items()}
 
     def collection(self) -> tuple[Path, list[Path], dict[str, Path]]:
         """Return the files of queries, of docs, and of runs by name."""
@@ -464,13 +409,8 @@ def _without_none(value: Any) -> Any:
     return [_without_none(v) for v in value] if isinstance(value, list) else value
 
 
-def load(path: str | Path) -> Config:
-    """Read an experiment file.
-
-    Raises:
-        ConfigError: no such file, no TOML, an unknown key (the nearest is suggested), a wrong type, a value that
-            makes no sense. The message names the file and the key.
-    """
+def load(path: str | Path, *, whole: bool = True) -> Config:
+    """Read an experiment file; one that is not ``whole`` may lack documents and labelers, as before a pilot."""
     path = Path(path)
     try:
         content = tomllib.loads(read_bytes(path, "an experiment file").decode())
@@ -478,22 +418,37 @@ def load(path: str | Path) -> Config:
         raise ConfigError(error.reason, path) from None
     except UnicodeDecodeError:
         raise ConfigError("is not UTF-8: save the file as UTF-8", path) from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"is not TOML: {error}", path) from error
-    return parse_config(content, path)
+    return parse_config(content, path, whole=whole)
 
 
-def parse_config(content: dict[str, Any], path: Path) -> Config:
+def parse_config(content: dict[str, Any], path: Path, *, whole: bool = True) -> Config:
     """Check the content of an experiment file; ``path`` stands in messages and anchors relative paths."""
     with located(path):
         try:
-            config = Config.model_validate({**content, "path": path})
+            config = _form().model_validate({**content, "path": path})
         except ValidationError as error:
             raise _speak(error, path) from None
+        for key, there in (("data.docs", config.data.docs), ("labelers", config.labelers)) if whole else ():
+            if not there:
+                raise ConfigError("is missing: name at least one", path, key)
         config.servers()
-        if config.guard is not None:
-            config.guard.rules()
+        for name, kind in register.tables.items():
+            with located(path, name):
+                config.table(name, kind)
     return config
+
+
+def _form() -> type[Config]:
+    """Return the form of the whole file, with the tables of plug-ins."""
+    return _form_with(tuple(sorted(register.load().tables.items())))
+
+
+@cache
+def _form_with(tables: tuple[tuple[str, type[Any]], ...]) -> type[Config]:
+    further: dict[str, Any] = {name: (_form_of(kind, kind.__name__) | None, None) for name, kind in tables}
+    return create_model("Config", __base__=Config, **further)
 
 
 @contextmanager
@@ -509,7 +464,7 @@ def located(path: Path, key: str | None = None) -> Iterator[None]:
         raise ConfigError(str(error), path, key) from None
 
 
-SECTIONS: dict[str, type[BaseModel]] = {
+_CORE: Final[dict[str, type[BaseModel]]] = {
     "data": DataConfig,
     "endpoints": EndpointConfig,
     "labelers": LabelerConfig,
@@ -518,10 +473,24 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "metrics": MetricsConfig,
     "analysis": AnalysisConfig,
     "report": ReportConfig,
-    "executor": ExecutorConfig,
-    "guard": GuardConfig,
     "prices": PriceConfig,
+    "money": MoneyConfig,
 }
+
+
+class _Sections(Mapping[str, type[BaseModel]]):
+    def __getitem__(self, name: str) -> type[BaseModel]:
+        return _CORE[name] if name in _CORE else _form_of(register.load().tables[name], name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*_CORE, *sorted(register.load().tables)])
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+SECTIONS: Final = _Sections()
+"""The form of every table of the file, those of plug-ins last."""
 
 
 def _speak(error: ValidationError, path: Path | None) -> ConfigError:
@@ -533,12 +502,14 @@ def _speak(error: ValidationError, path: Path | None) -> ConfigError:
     key = ".".join(location)
     kind = problem["type"]
     if kind == "extra_forbidden":
-        section = SECTIONS.get(location[0], Config) if len(location) > 1 else Config
+        section = SECTIONS.get(location[0], Config) if len(location) > 1 else _form()
         known = [one.alias or name for name, one in section.model_fields.items() if name != "path"]
         what = "table or key" if len(location) == 1 else "key"
         return ConfigError(not_among(what, location[-1], known), path, key)
     if kind == "missing":
-        return ConfigError("is needed and missing", path, key)
+        return ConfigError("is missing", path, key)
+    if location == ["labelers"] and kind == "list_type":
+        return ConfigError("write [[labelers]], with two brackets, above each labeler", path, key)
     if kind == "too_short":
         return ConfigError("is empty: name at least one", path, key)
     message = problem["msg"].removeprefix("Value error, ")
@@ -554,13 +525,27 @@ def labels_file(name: str, end: str = ".parquet") -> str:
 ANCHOR: Final = "# Paths are relative to "
 """How the file begins that keeps the experiment of a results folder."""
 
+FILE: Final = "# The experiment file is "
+"""How its second line begins."""
+
+
+def kept_of(config: Config) -> str:
+    """Return what a results folder keeps of its experiment."""
+    return f"{ANCHOR}{config.path.parent.absolute()}\n{FILE}{config.path.name}\n{config.toml()}"
+
+
+def of_another(folder: Path, config: Config) -> str | None:
+    """Return the experiment file that a results folder came from, if that is another one."""
+    with suppress(OSError, UnicodeDecodeError):
+        first, second, *_ = (*(folder / "resolved.toml").read_text(encoding="utf-8").split("\n", 2), "")
+        other = Path(first.removeprefix(ANCHOR), second.removeprefix(FILE))
+        if first.startswith(ANCHOR) and second.startswith(FILE) and other.resolve() != config.path.resolve():
+            return str(other)
+    return None
+
 
 def config_of(folder: Path) -> Config:
-    """Return the experiment that a results folder came from.
-
-    Raises:
-        ConfigError, DataError: there is none.
-    """
+    """Return the experiment that a results folder came from."""
     path = folder / "resolved.toml"
     try:
         first, _, rest = path.read_text(encoding="utf-8").partition("\n")

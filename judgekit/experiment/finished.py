@@ -15,13 +15,13 @@ from judgekit.analysis.modes import of_mode
 from judgekit.data.files import read_table
 from judgekit.data.labelings import Labeling
 from judgekit.data.manifest import MANIFEST, mismatches, sources
-from judgekit.data.outputs import noting_reads
+from judgekit.data.streams import noting_reads
 from judgekit.data.tables import LABELS, QUALITY
 from judgekit.errors import DataError, JudgekitError
 from judgekit.experiment.file import config_of, labels_file
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.experiment.results import backing
-from judgekit.experiment.run import result_files
+from judgekit.experiment.run import answers_file
 from judgekit.report import load, write_html
 from judgekit.report.queries import Backing
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from judgekit.experiment.file import Config
     from judgekit.report import Results
 
-__all__ = ["Opened", "draw", "label_files", "open_results", "read_results"]
+__all__ = ["Opened", "backing_of", "draw", "label_files", "open_results", "read_results"]
 
 
 class Opened(NamedTuple):
@@ -43,23 +43,15 @@ class Opened(NamedTuple):
 
 
 def open_results(source: Path) -> Opened:
-    """Return what an experiment file or a results folder holds.
-
-    Raises:
-        ConfigError, DataError: as for `read_results` and `prepare`.
-    """
+    """Return what an experiment file or a results folder holds."""
     return Opened(*read_results(source)) if source.is_dir() else Opened(prepare(source, keys=False), {}, None)
 
 
 def read_results(folder: Path) -> tuple[Prepared, dict[str, Labeling], pd.DataFrame]:
-    """Return the experiment, its labelings by name and its quality table, of several modes that of the first.
-
-    Raises:
-        ConfigError, DataError: it is not a results folder, or something was changed since it was made.
-    """
+    """Return the experiment, its labelings by name and its quality table, of several modes that of the first."""
     config = config_of(folder)
     prepared = prepare(config, keys=False)
-    answers = next(folder / name for name in result_files(prepared) if name.startswith("answers/"))
+    answers = folder / answers_file(prepared)
     files = label_files(folder, prepared.labelers)
     _check(folder, config, [*files.values(), answers])
     labelings = {
@@ -75,11 +67,7 @@ def label_files(folder: Path, names: Iterable[str]) -> dict[str, Path]:
 
 
 def _check(folder: Path, config: Config, results: Sequence[Path]) -> None:
-    """Refuse results of an unfinished run, and data that are not those of the run.
-
-    Raises:
-        DataError: labels, answers, queries, documents, runs or another input were changed, or are missing.
-    """
+    """Refuse results of an unfinished run, and data that are not those of the run."""
     try:
         content = json.loads((folder / MANIFEST).read_bytes())
         made, inputs = dict(content["results"]), dict(content["inputs"])
@@ -110,25 +98,16 @@ def _check(folder: Path, config: Config, results: Sequence[Path]) -> None:
 
 
 def draw(folder: Path, *, texts: bool = True, results: Results | None = None) -> Results:
-    """Write ``report.html`` of a results folder anew, and return what it shows.
-
-    Args:
-        folder: of a finished run.
-        texts: whether questions, passages, answers and replies may be in it; an experiment that leaves them out wins.
-        results: what to show, by default what the folder holds.
-
-    Raises:
-        DataError: the folder does not hold what `judgekit run` writes.
-    """
+    """Write ``report.html`` of a results folder anew, and return what it shows."""
     results = load(folder) if results is None else results
-    behind = _backing(folder, results, texts)
+    behind = backing_of(folder, results, texts)
     if not behind.texts:
         results = results.without_texts()
     write_html(results, folder / "report.html", behind)
     return results
 
 
-def _backing(folder: Path, results: Results, texts: bool = True) -> Backing:
+def backing_of(folder: Path, results: Results, texts: bool = True) -> Backing:
     """Return what a results folder still knows of each query: labels and answers at least, unless they are gone."""
     try:
         wanted = texts and config_of(folder).report.texts
@@ -157,5 +136,5 @@ def _tables_left(folder: Path, results: Results, texts: bool, problem: str) -> B
     answers = [of_mode(read_table(QUALITY, path)) for path in sorted(folder.glob("answers/*.parquet"))[:1]]
     absent = f"Questions, passages and prompts are not shown: {problem.rstrip('.')}."
     if gone:
-        absent += f" The labels that lack, and the replies that they were read from, would be in {', '.join(gone)}."
+        absent += f" The missing labels and their replies would be in {', '.join(gone)}."
     return Backing(labels, answers[0] if answers else None, texts=texts, absent=absent)

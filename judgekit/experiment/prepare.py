@@ -4,28 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import pandas as pd
 
-from judgekit import stages
+from judgekit import outcomes, stages
 from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS
-from judgekit.analysis.querylog import check_sizes
 from judgekit.answers.imported import Imported
 from judgekit.client.applications import function_of
-from judgekit.data.documents import Docs
-from judgekit.data.readers import read_column, read_queries
-from judgekit.data.streams import is_json, lines
-from judgekit.data.tables import UNDECLARED
-from judgekit.errors import ConfigError, UsageError, not_among
+from judgekit.data.documents import Docs, Queries
+from judgekit.data.files import read_table
+from judgekit.data.readers import read_column
+from judgekit.data.streams import note_read
+from judgekit.data.tables import SAMPLE, UNDECLARED
+from judgekit.errors import ConfigError, DataError, UsageError, not_among
 from judgekit.experiment.file import Config, load, located
 from judgekit.labelers.base import Labeler, build
 from judgekit.metrics import Measure, of_evidence, parse_measures, suited
+from judgekit.resources import Resources
 from judgekit.spec import slug
 from judgekit.wire.access import Secret
 from judgekit.wire.types import Endpoint
 
-__all__ = ["Prepared", "labelers_of", "prepare", "programs"]
+__all__ = ["Prepared", "labelers_of", "prepare", "programs", "taken"]
 
 
 @dataclass(frozen=True)
@@ -36,22 +38,23 @@ class Prepared:
         config: the experiment file, with the primary cell filled in.
         collection: queries, documents, runs and pool.
         labelers: the labelers by name.
-        answering: the answerer (or what was imported) and the answer metrics, by the name of the stage; the verdict is
+        answering: the answerer (or what was imported) and the answer metrics, by the name of the stage; the decision is
             about the first. None where all quality is ratings.
         measures: the measures, at every answer depth where they have no cutoff of their own.
         ratings: what people or other tools think of answers, a quality table, or None.
-        query_log: texts of real queries, to be compared with the experiment's, or None.
-        groups: the group of each query, where the experiment names a column of groups, or None.
+        groups, kinds: the group and the kind of each query, where the experiment names columns of them, or None.
+        weights: how many questions each query stands for in a mean, where the experiment takes a sample, or None.
     """
 
     config: Config
     collection: stages.Collection
     labelers: Mapping[str, Labeler]
-    answering: Mapping[str, stages.Answering]
+    answering: Mapping[str, outcomes.Answering]
     measures: tuple[Measure, ...]
     ratings: pd.DataFrame | None = None
-    query_log: tuple[str, ...] | None = None
     groups: Mapping[str, str] | None = None
+    kinds: Mapping[str, str] | None = None
+    weights: Mapping[str, float] | None = None
 
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:
@@ -60,28 +63,21 @@ class Prepared:
 
     @property
     def primary_metric(self) -> tuple[str, bool]:
-        """The canonical spelling of the metric that the verdict is about, and whether answers are rated by it here."""
+        """The canonical spelling of the metric that the decision is about, and whether answers are rated by it here."""
         given, first = str(self.config.analysis.primary_metric), next(iter(self.answering.values()), None)
         rated = dict(zip(self.config.answers.metrics, first.metrics, strict=True)) if first else {}
         return (rated[given].name, True) if given in rated else (given, False)
 
 
 def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | Path | None = None) -> Prepared:
-    """Read and check everything that an experiment needs.
-
-    Args:
-        experiment: the experiment file, or what `load` returned.
-        keys: whether the variables with the endpoints' keys must be set.
-        cache: folder of the reply store, beside which the index of a large collection lies.
-
-    Raises:
-        ConfigError, DataError, UsageError: something is wrong with the experiment file, the data, a prompt or a
-            spelling. Nothing has been sent.
-    """
+    """Read and check everything that an experiment needs."""
     config = experiment if isinstance(experiment, Config) else load(experiment)
     queries, docs, runs = config.collection()
     data = config.data
-    collection = stages.Collection.make(queries, docs, runs, data.depth, data.limit, data.fields, cache)
+    collection = stages.Collection.make(queries, docs, runs, data.depth, None, data.fields, cache)
+    weights = taken(config, collection.queries)
+    if len(weights) < len(collection.queries):
+        collection = collection.only(weights)
     labelers, answering = programs(config, collection)
     with located(config.path, "metrics.measures"):
         given = parse_measures(config.metrics.measures, config.path.parent)
@@ -96,83 +92,96 @@ def prepare(experiment: Config | str | Path, *, keys: bool = True, cache: str | 
                 function_of(endpoint)
     with located(config.path, "answers.ratings"):
         files = map(config.resolve, config.answers.ratings)
-        ratings = stages.read_ratings_of(files, collection, config.answers.depths, config.answers.answered_by)
-    texts = _read_query_log(config, collection)
-    groups = None
-    if config.analysis.groups is not None:
-        with located(config.path, "analysis.groups"):
-            groups = read_column(queries, config.analysis.groups)
+        ratings = outcomes.read_ratings_of(files, collection, config.answers.depths, config.answers.answered_by)
+    columns: list[Mapping[str, str] | None] = []
+    for key in ("groups", "by"):
+        column: str | None = getattr(config.analysis, key)
+        with located(config.path, f"analysis.{key}"):
+            columns.append(None if column is None else read_column(queries, column))
+    with located(config.path, "money"):
+        config.costs()
     config = _with_primary(config, measures, ratings, next(iter(answering.values()), None))
     if ratings is not None:
         with located(config.path, "answers.ratings"):
             _check_ratings(ratings, config, answering.values())
     if config.analysis.primary_metric in config.answers.metrics:
         with located(config.path, "answers.metrics"):
-            stages.check_references(collection.queries, next(iter(answering.values())))
-    return Prepared(config, collection, labelers, answering, tuple(measures), ratings, texts, groups)
+            outcomes.check_references(collection.queries, next(iter(answering.values())))
+    sampled = None if data.sample is None else weights
+    groups, kinds = columns
+    return Prepared(config, collection, labelers, answering, tuple(measures), ratings, groups, kinds, sampled)
+
+
+def taken(config: Config, queries: Queries) -> dict[str, float]:
+    """Return the queries that an experiment takes, in their order, with the weight of each in a mean."""
+    weights = dict.fromkeys(queries, 1.0)
+    if config.data.sample is not None:
+        path = config.resolve(config.data.sample)
+        note_read(path)
+        table = read_table(SAMPLE, path)
+        given = dict(zip(table["query_id"], table["weight"], strict=True))
+        if len(given) < len(table) or not given:
+            raise DataError("names a query twice" if given else "names no query", path)
+        unknown = next((query_id for query_id in given if query_id not in queries), None)
+        if unknown is not None:
+            raise DataError(f"names query {unknown!r}, which is not in the queries", path)
+        wrong = next((query_id for query_id, weight in given.items() if not weight > 0), None)
+        if wrong is not None:
+            raise DataError(f"the weight of query {wrong!r} is not above 0", path)
+        weights = {query_id: given[query_id] for query_id in queries if query_id in given}
+    return dict(islice(weights.items(), config.data.limit))
 
 
 def programs(
     config: Config, collection: stages.Collection, *, answers: bool = True
-) -> tuple[dict[str, Labeler], dict[str, stages.Answering]]:
-    """Build what labels and what answers, by name and by stage; without ``answers`` nothing that answers.
-
-    Raises:
-        ConfigError, DataError, UsageError: as for `prepare`.
-    """
+) -> tuple[dict[str, Labeler], dict[str, outcomes.Answering]]:
+    """Build what labels and what answers, by name and by stage; without ``answers`` nothing that answers."""
     labelers, resources = labelers_of(config, collection.docs)
     with located(config.path, "answers"):
         return labelers, _answering(config, resources, collection) if answers else {}
 
 
-def labelers_of(config: Config, docs: Docs | None = None) -> tuple[dict[str, Labeler], stages.Resources]:
-    """Build the labelers, by name, and return what they were built from, too.
-
-    Raises:
-        ConfigError, DataError, UsageError: as for `prepare`.
-    """
+def labelers_of(config: Config, docs: Docs | None = None) -> tuple[dict[str, Labeler], Resources]:
+    """Build the labelers, by name, and return what they were built from, too."""
     with located(config.path, "prompts.folder"):
         folder = config.prompt_folder()
-        resources = stages.Resources(config.servers(), config.path.parent, config.data.fields, docs, folder)
+        resources = Resources(config.servers(), config.path.parent, config.data.fields, docs, folder)
     labelers: dict[str, Labeler] = {}
     for position, entry in enumerate(config.labelers):
         with located(config.path, f"labelers.{position}"):
             labeler = build(entry.spec, resources)
         name = entry.name or str(labeler.spec)
         if name in labelers:
-            raise ConfigError(f"two labelers are named {name!r}: give one another name", config.path, "labelers")
+            raise ConfigError(f"two labelers are named {name!r}: rename one of them", config.path, "labelers")
         alike = next((n for n in labelers if slug(n).casefold() == slug(name).casefold()), None)
         if alike is not None:
-            reason = f"the names {alike!r} and {name!r} are one file on disks that ignore case: give one another name"
+            reason = f"the names {alike!r} and {name!r} are one file on disks that ignore case: rename one of them"
             raise ConfigError(reason, config.path, "labelers")
         labelers[name] = labeler
     return labelers, resources
 
 
-def _answering(
-    config: Config, resources: stages.Resources, collection: stages.Collection
-) -> dict[str, stages.Answering]:
-    """Build one answerer per imported model and endpoint, none where there is no metric to rate its answers with.
-
-    Their models must differ, for tables tell answers apart by them.
-    """
+def _answering(config: Config, resources: Resources, collection: stages.Collection) -> dict[str, outcomes.Answering]:
+    """Build one answerer per imported model and endpoint, none where there is no metric to rate its answers with."""
     answers = config.answers
     if not answers.metrics:
         return {}
     built = []
     if answers.imported is not None:
-        built = stages.import_answers(
-            config.resolve(answers.imported),
+        files = [answers.imported] if isinstance(answers.imported, str) else answers.imported
+        of_run = {config.resolve(file): name for name, file in config.runs.items()}
+        built = outcomes.import_answers(
+            [(path, of_run.get(path)) for path in map(config.resolve, files)],
             collection.queries,
             resources,
             answers.metrics,
-            runs=[run.name for run in collection.runs],
+            runs=collection.runs,
             depths=answers.depths,
             answered_by=None if answers.answered_by == UNDECLARED else answers.answered_by,
-            limited=config.data.limit is not None,
+            limited=config.data.limit is not None or config.data.sample is not None,
         )
     for name in answers.endpoints:
-        built += stages.answering(
+        built += outcomes.answering(
             resources,
             endpoint=name,
             prompt=answers.prompt,
@@ -181,14 +190,16 @@ def _answering(
             modes=answers.modes,
         )
     several, modes = len({one.model for one in built}) > 1, len({one.mode for one in built}) > 1
-    named = [stages.answer_stage(one.model if several else "", one.mode if modes else "") for one in built]
+    named = [outcomes.answer_stage(one.model if several else "", one.mode if modes else "") for one in built]
     twice = next((one.model for one, name in zip(built, named, strict=True) if named.count(name) > 1), None)
     if twice is not None:
-        raise UsageError(f"two of the endpoints that answer have the model {twice!r}; their answers need other names")
+        raise UsageError(
+            f"two of the endpoints that answer have the model {twice!r}; their answers need different names"
+        )
     return dict(zip(named, built, strict=True))
 
 
-def _endpoints(labelers: Mapping[str, Labeler], answering: Iterable[stages.Answering]) -> Iterator[Endpoint]:
+def _endpoints(labelers: Mapping[str, Labeler], answering: Iterable[outcomes.Answering]) -> Iterator[Endpoint]:
     """Yield every endpoint that may be asked."""
     for labeler in labelers.values():
         yield from labeler.needs.asked
@@ -196,37 +207,19 @@ def _endpoints(labelers: Mapping[str, Labeler], answering: Iterable[stages.Answe
         yield from (e for e in (one.answerer.endpoint, *(metric.endpoint for metric in one.metrics)) if e)
 
 
-def _read_query_log(config: Config, collection: stages.Collection) -> tuple[str, ...] | None:
-    """Return the texts of the query log, if the experiment names one: a query file, or one query a line.
+def _check_ratings(ratings: pd.DataFrame, config: Config, answering: Iterable[outcomes.Answering]) -> None:
+    """Check that ratings do not stand beside the experiment's own of the same name, and that a decision can use them.
 
     Raises:
-        DataError: there are too few queries on either side to compare them.
-    """
-    if config.data.query_log is None:
-        return None
-    path = config.resolve(config.data.query_log)
-    expected = "a query log, one query a line, or a file of queries"
-    if is_json(path, expected):
-        texts = tuple(query.text for query in read_queries(path).values())
-    else:
-        texts = tuple(line.text for line in lines(path, expected))
-    check_sizes([query.text for query in collection.queries.values()], texts)
-    return texts
-
-
-def _check_ratings(ratings: pd.DataFrame, config: Config, answering: Iterable[stages.Answering]) -> None:
-    """Check that ratings do not stand beside the experiment's own of the same name, and that a verdict can use them.
-
-    Raises:
-        UsageError: they do, or the verdict is to be about ratings that are not there.
+        UsageError: they do, or the decision is to be about ratings that are not there.
     """
     models = [one.model for one in answering]
     own = ratings["model"].isin(models) & ratings["metric"].isin(config.answers.metrics)
     if own.any():
         row = ratings[own].iloc[0]
         raise UsageError(
-            f"they hold {row['metric']!r} of the model {row['model']!r}, which the experiment works out itself: give"
-            " the metric another name"
+            f"they hold {row['metric']!r} of the model {row['model']!r}, which the experiment computes"
+            " itself: rename the metric"
         )
     metric, cutoff = config.analysis.primary_metric, Measure(str(config.analysis.primary)).cutoff
     if metric in config.answers.metrics:
@@ -235,29 +228,33 @@ def _check_ratings(ratings: pd.DataFrame, config: Config, answering: Iterable[st
     if cutoff is not None and cutoff not in depths:
         have = ", ".join(map(str, depths))
         raise UsageError(
-            f"the verdict is to be about {config.analysis.primary} against {metric!r}, and there are ratings of answers"
+            f"the decision is about {config.analysis.primary} against {metric!r}, and there are ratings of answers"
             f" from the top {have} only: choose a measure at such a cutoff"
         )
 
 
 def _with_primary(
-    config: Config, measures: list[Measure], ratings: pd.DataFrame | None, answers_of: stages.Answering | None
+    config: Config, measures: list[Measure], ratings: pd.DataFrame | None, answers_of: outcomes.Answering | None
 ) -> Config:
-    """Fix the verdict's cell in advance; without one in the file, first measure and metric, deepest cutoff."""
+    """Fix the decision's cell in advance; without one in the file, first measure and metric, deepest cutoff."""
     analysis, answers = config.analysis, config.answers
     names = [str(m) for m in measures]
     rated = [] if ratings is None else sorted(set(ratings["metric"]))
     known = [*answers.metrics, *rated]
     with located(config.path, "answers.ratings"):
         if not known:
-            raise UsageError("hold no rating of these queries, and nothing else is compared")
-    metric = analysis.primary_metric or known[0]
+            raise UsageError("hold no rating of these queries, and there is no other outcome")
+    metric = analysis.primary_metric or (rated or known)[0]
     with located(config.path, "analysis.primary_metric"):
         if metric not in known:
             where = "answers.metrics" if ratings is None else "answers.metrics and the metrics of answers.ratings"
             raise UsageError(not_among("answer metric", metric, known, note=f" ({where})"))
     with located(config.path, "analysis.primary"):
-        primary = [name for name in names if name.split("@")[0] == names[0].split("@")[0]][-1]
+        alike = [name for name in names if name.split("@")[0] == names[0].split("@")[0]]
+        if metric not in answers.metrics and ratings is not None:
+            at = set(ratings["depth"][ratings["metric"] == metric])
+            alike = [name for name in alike if Measure(name).cutoff in {None, *at}] or alike
+        primary = alike[-1]
         if analysis.primary is not None:
             primary = str(parse_measures([analysis.primary], config.path.parent)[0])
             if primary not in names and (counted := str(of_evidence(Measure(primary)))) in names:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import version
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -12,20 +13,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from judgekit import __version__, stages
-from judgekit.analysis import Answering, kinship, model_matrix, plan_queries
-from judgekit.analysis.cost import COSTS
+from judgekit import __version__, outcomes, stages
+from judgekit.analysis import AnsweredBy, kinship, model_matrix
 from judgekit.analysis.modes import modes_of, of_mode
+from judgekit.analysis.money import ANSWERING, COSTS
+from judgekit.analysis.unread import unread
 from judgekit.answers.imported import Imported
+from judgekit.answers.text import is_foreign
 from judgekit.client.budget import Amount
-from judgekit.data.checks import remarks
+from judgekit.data.checks import judges_nothing, remarks
+from judgekit.data.documents import render
 from judgekit.data.spans import where
-from judgekit.data.tables import NO_FAILURE, NOT_MISSING, SCORES, Status
+from judgekit.data.tables import NO_FAILURE, NOT_MISSING, SCORES, Status, reasons
 from judgekit.errors import UsageError
 from judgekit.metrics import Measure
 from judgekit.report.model import (
     QUALITY_MEANS,
     Answers,
+    Bill,
     Cost,
     Example,
     Facts,
@@ -33,35 +38,42 @@ from judgekit.report.model import (
     Results,
     RunFacts,
     Section,
-    Spending,
-    Use,
 )
 from judgekit.report.queries import Backing
 from judgekit.spec import Spec
-from judgekit.wire.types import MOCK_URL, RECORDED_URL
+from judgekit.wire.types import RECORDED_URL
 
 if TYPE_CHECKING:
-    from judgekit.analysis import Comparison, ModelMatrix, Primary, QueryLogCheck, Verdict
+    from judgekit.analysis import ModelMatrix, Primary
     from judgekit.analysis.agreement import Agreement
     from judgekit.client.budget import Usage
     from judgekit.client.session import Session
     from judgekit.data.labelings import Labeling
     from judgekit.experiment.prepare import Prepared
+    from judgekit.experiment.step import State
     from judgekit.labelers.base import Labeler, Needs
     from judgekit.metrics import Evaluation
     from judgekit.stages import Collection
 
-__all__ = ["RunOutputs", "answering", "backing", "costs", "missing", "models", "quality_means", "summarise"]
+__all__ = [
+    "answering",
+    "backing",
+    "costs",
+    "missing",
+    "models",
+    "quality_means",
+    "score_means",
+    "sections",
+    "summarise",
+]
 
 _EXAMPLES = 5
 _LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "openai", "diskcache")
 MIXED = (
-    "Ask again what one of the models said (`judgekit cache forget --model NAME`, then run), or accept the mix with"
+    "Ask one of the models again (`judgekit cache forget --model NAME`, then run), or accept the mix with"
     " accept_mixed_models = true under [analysis]."
 )
 _NOTES = {
-    MOCK_URL: "No LLM was involved: the built-in mock (mock:) judged and answered by word overlap. These numbers show"
-    " how judgekit works, not which labeling is better.",
     RECORDED_URL: "Replayed: what a small real model (MiniLM-L6, 22.7 M parameters, extractive) said to these requests"
     " when they were recorded. The numbers are its own, and larger models may rank the labelings otherwise; times are"
     " the replay's.",
@@ -69,52 +81,35 @@ _NOTES = {
 """What the report says first, where judgekit answered itself."""
 
 
-@dataclass(frozen=True)
-class RunOutputs:
-    """What the stages of an experiment made, and what was worked out from it."""
-
-    prepared: Prepared
-    labelings: Mapping[str, Labeling]
-    quality: pd.DataFrame
-    evaluation: Evaluation
-    comparison: Comparison
-    agreed: Agreement
-    session: Session
-    matrix: ModelMatrix | None = None
-    log: QueryLogCheck | None = None
-
-    @property
-    def cell(self) -> Primary:
-        """What the verdict is about."""
-        return self.comparison.verdict.primary
-
-    def answered(self) -> pd.DataFrame:
-        """Return the quality that the verdict is about, of every run and mode."""
-        cell, rows = self.cell, self.quality
-        return rows[(rows["model"] == cell.model) & (rows["metric"] == cell.metric) & (rows["depth"] == cell.depth)]
-
-    def taken(self, stage: str) -> Amount:
-        """Return what the answers of a stage that the verdict is about take."""
-        return self.session.usage(stages.at_depth(stage, self.cell.depth)).standalone
+_SAMPLED = (
+    "The questions are a sample. Means of runs are weighted, so that they speak of all questions that the sample was"
+    " drawn from; labels, correlations and decisions speak of the questions asked."
+)
 
 
-def answering(prepared: Prepared) -> dict[str, Answering]:
+def answering(prepared: Prepared) -> dict[str, AnsweredBy]:
     """Return how the answers of the experiment were made, by the model's name in the quality table."""
     asked = {endpoint.model: endpoint for endpoint in prepared.endpoints}
     own = {one.model: one.answerer for one in prepared.answering.values()}
     rated = () if prepared.ratings is None else prepared.ratings["model"].unique()
-    return {model: Answering(asked.get(model, model), "") for model in (*own, *rated)} | {
-        model: Answering(one.endpoint, one.prompt.name) for model, one in own.items() if not isinstance(one, Imported)
+    return {model: AnsweredBy(asked.get(model, model), "") for model in (*own, *rated)} | {
+        model: AnsweredBy(one.endpoint, one.prompt.name) for model, one in own.items() if not isinstance(one, Imported)
     }
 
 
-def costs(labelers: Mapping[str, Labeler], session: Session) -> pd.DataFrame:
-    """Return the standalone cost of each labeling: requests, tokens, money, request-seconds, NaN where unknown.
-
-    What people were paid is unknown here, so that their labels are never taken for the cheapest. Tokens that a server
-    reported of some requests only are a lower bound, which is not a cost to order by.
-    """
+def costs(
+    labelers: Mapping[str, Labeler],
+    session: Session,
+    answering: Mapping[str, outcomes.Answering] | None = None,
+    depth: int | None = None,
+) -> pd.DataFrame:
+    """Return the standalone cost of each labeling, and of answering at a depth, NaN where unknown."""
     rows = []
+    for stage, one in [*(answering or {}).items()][: bool(depth)]:
+        amount = session.usage(outcomes.at_depth(stage, depth or 0)).standalone
+        known = not isinstance(one.answerer, Imported) and not amount.unreported
+        about = {"labeling": ANSWERING, "requests": amount.requests or None, "money": amount.money if known else None}
+        rows.append(about | dict.fromkeys(("prompt_tokens", "completion_tokens", "request_seconds")))
     for name, labeler in labelers.items():
         usage = session.usage(f"label {name}")
         amount, people = usage.standalone, labeler.needs.people
@@ -136,20 +131,21 @@ def missing(labelings: Mapping[str, Labeling], quality: pd.DataFrame) -> tuple[s
     """Return a line for each labeling and run that something is missing from, with the counts by reason."""
     lines = []
     for name, labeling in labelings.items():
-        counts = {s: n for s, n in labeling.counts().items() if n and s not in NO_FAILURE}
-        if counts:
-            lines.append(f"labels of {name}: {_listed(counts)} (see labels/)")
+        if any(n for s, n in labeling.counts().items() if s not in NO_FAILURE):
+            lines.append(f"labels of {name}: {_listed(labeling.table)} (see labels/)")
+        if judges_nothing(labeling):
+            lines.append(f"labels of {name}: its file judges none of the pooled documents")
     lost = quality[~quality["status"].isin(NO_FAILURE)]
     for (run, depth), rows in lost.groupby(["run", "depth"]):
         first = rows.drop_duplicates(["query_id", *(["mode"] if "mode" in rows else [])])
-        lines.append(
-            f"answers of {run} at depth {depth}: {_listed(dict(first['status'].value_counts()))} (see answers/)"
-        )
+        lines.append(f"answers of {run} at depth {depth}: {_listed(first)} (see answers/)")
     return tuple(lines)
 
 
-def _listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{n:,} {status}" for status, n in counts.items())
+def _listed(table: pd.DataFrame) -> str:
+    counts = table["status"].value_counts().items()
+    listed = ", ".join(f"{n:,} {status}" for status, n in counts if status not in NO_FAILURE)
+    return f"{listed}: {reasons(table)}"
 
 
 def _cost(amount: Amount, wall_s: float | None = None) -> Cost:
@@ -166,15 +162,15 @@ def _cost(amount: Amount, wall_s: float | None = None) -> Cost:
     )
 
 
-def _spending(usage: Usage, people: bool = False) -> Spending:
+def _spending(usage: Usage, people: bool = False) -> Bill:
     """Wall time is that of this session; what people took and were paid is unknown."""
     standalone = _cost(usage.standalone)
     if people:
         standalone = replace(standalone, money=None, request_seconds=None)
-    return Spending(standalone, _cost(usage.incurred, usage.wall_s), usage.cached, usage.failed, usage.again)
+    return Bill(standalone, _cost(usage.incurred, usage.wall_s), usage.cached, usage.failed, usage.again)
 
 
-def _labeling(name: str, made: RunOutputs) -> LabelingInfo:
+def _labeling(name: str, made: State) -> LabelingInfo:
     labeler, labeling = made.prepared.labelers[name], made.labelings[name]
     needs, table, scale = labeler.needs, labeling.table, labeling.scale
     ok = table["status"] == Status.OK.value
@@ -203,11 +199,35 @@ def _labeling(name: str, made: RunOutputs) -> LabelingInfo:
     )
 
 
+def _unread(made: State) -> Iterator[str]:
+    """Yield what the replies that could not be read go with, for each labeling that asked an LLM."""
+    collection = made.prepared.collection
+    for name, labeling in made.labelings.items():
+        table = labeling.table[labeling.table["status"] != Status.UNASKED.value]
+        lost = (~table["status"].isin(NOT_MISSING)).to_numpy()
+        if not lost.any() or not made.prepared.labelers[name].needs.asked:
+            continue
+        ids, places = np.unique(table["doc_id"].to_numpy(str), return_inverse=True)
+        texts = [render(doc, collection.fields) for doc in collection.docs.get(ids.tolist())]
+        lengths = np.array([len(text) for text in texts])[places]
+        short, long = np.quantile(lengths, [1 / 3, 2 / 3])
+        sides = {
+            "the longest third or the shortest third": np.where(
+                lengths > long, 1.0, np.where(lengths < short, 0.0, np.nan)
+            ),
+            "passages in another script than Latin or in Latin script": np.array([is_foreign(t) for t in texts])[
+                places
+            ],
+            "passages with digits or without digits": np.array([bool(re.search(r"\d", t)) for t in texts])[places],
+        }
+        yield unread(name, lost, table["query_id"].to_numpy(str), sides)
+
+
 def _together(names: Iterable[str]) -> str:
     return " + ".join(dict.fromkeys(names))
 
 
-def _kinship(needs: Needs, answering: Mapping[str, Answering]) -> str:
+def _kinship(needs: Needs, answering: Mapping[str, AnsweredBy]) -> str:
     """Return what the LLMs of a labeling share with those of the answers; of several that answer, with which."""
     found = {model: kin for model, how in answering.items() if (kin := kinship(needs, how))}
     if len(answering) == 1:
@@ -235,8 +255,25 @@ def _examples(*columns: pd.Series) -> tuple[Example, ...]:
     return tuple(Example(*map(str, row)) for row in zip(*columns, strict=True))
 
 
-def quality_means(quality: pd.DataFrame) -> pd.DataFrame:
-    """Return mean answer quality per run, depth, model and metric, with the counts behind it."""
+def score_means(evaluation: Evaluation, weights: Mapping[str, float] | None) -> pd.DataFrame:
+    """Return the mean scores of the runs; where the queries are a sample, with its weights."""
+    means = evaluation.means()
+    if weights is None:
+        return means
+    keys = ["labeling", "run", "measure"]
+    weighted = _means(evaluation.scores(), keys, weights)
+    return SCORES.check(means.assign(value=weighted.reindex(pd.MultiIndex.from_frame(means[keys])).to_numpy()))
+
+
+def _means(rows: pd.DataFrame, keys: list[str], weights: Mapping[str, float] | None) -> pd.Series:
+    """Return the (weighted) means of the values that there are, NaN without any."""
+    weight = (1.0 if weights is None else rows["query_id"].map(weights)) * rows["value"].notna()
+    sums = rows.assign(weight=weight, weighted=weight * rows["value"]).groupby(keys)[["weight", "weighted"]].sum()
+    return sums["weighted"] / sums["weight"]
+
+
+def quality_means(quality: pd.DataFrame, weights: Mapping[str, float] | None = None) -> pd.DataFrame:
+    """Return mean answer quality per run, depth, model and metric, with the counts behind it; see `score_means`."""
     modes = ["mode"] if modes_of(quality) else []
     # Of answers that were rated elsewhere nobody knows whether they abstain.
     unknown = {name: 0 for name in ("abstained", "seems_abstained") if name not in quality}
@@ -245,23 +282,24 @@ def quality_means(quality: pd.DataFrame) -> pd.DataFrame:
         not_applicable=quality["status"] == Status.NOT_APPLICABLE.value,
         **unknown,
     )
-    groups = rows.groupby(["run", "depth", "model", "metric", *modes])
-    means = groups["value"].agg(value=lambda values: values.dropna().mean(), n="count")
+    keys = ["run", "depth", "model", "metric", *modes]
+    groups = rows.groupby(keys)
+    means = _means(rows, keys, weights).to_frame("value").assign(n=groups["value"].count())
     counts = groups[["abstained", "seems_abstained", "missing", "not_applicable"]].sum().astype("int64")
     return QUALITY_MEANS.check(means.join(counts).reset_index())
 
 
-def _answers(stage: str, made: RunOutputs) -> Answers:
+def _answers(stage: str, made: State) -> Answers:
     answering, cell, session = made.prepared.answering[stage], made.cell, made.session
     answerer, model = answering.answerer, answering.model
-    rated = {metric.name: stages.rating_stage(stage, metric) for metric in answering.asking}
+    rated = {metric.name: outcomes.rating_stage(stage, metric) for metric in answering.asking}
     usage = sum(map(session.usage, rated.values()), session.usage(stage))
     imported = isinstance(answerer, Imported)  # what answering took is not known
     about = (cell.model, cell.mode or answering.mode) == (model, answering.mode)
-    at_verdict = None
+    at_decision = None
     if not imported and about and cell.metric in [metric.name for metric in answering.metrics]:
         parts = [stage, *([rated[cell.metric]] if cell.metric in rated else [])]
-        at_verdict = _cost(sum(map(made.taken, parts), Amount()))
+        at_decision = _cost(sum(map(made.taken, parts), Amount()))
     quality = made.quality[made.quality["model"] == model]
     quality = quality[quality["mode"] == answering.mode] if answering.mode else quality
     single = quality[quality["metric"] == quality["metric"].iloc[0]] if len(quality) else quality
@@ -274,7 +312,7 @@ def _answers(stage: str, made: RunOutputs) -> Answers:
         counts={status.value: int((single["status"] == status.value).sum()) for status in Status},
         examples=_examples(lost["query_id"], where, lost["status"], lost["reason"], lost["answer"]),
         spending=_spending(usage, imported and not rated),
-        at_verdict=at_verdict,
+        at_decision=at_decision,
         mode=answering.mode,
     )
 
@@ -286,8 +324,8 @@ def _lacking(prepared: Prepared) -> Iterator[str]:
         lacking = len(set(queries) - set(run.query_ids))
         if lacking:
             yield (
-                f"{run.name} has nothing for {lacking:,} of {len(queries):,} queries: it scores 0 there, and the"
-                " answers are closed-book."
+                f"{run.name} returns nothing for {lacking:,} of {len(queries):,} queries. They score 0 and are answered"
+                " without documents."
             )
 
 
@@ -322,6 +360,7 @@ def _facts(prepared: Prepared, evaluation: Evaluation) -> Facts:
             "Python": platform.python_version(),
             **{library: version(library) for library in _LIBRARIES},
         },
+        more=() if prepared.weights is None else (("Sample", _SAMPLED),),
     )
 
 
@@ -359,11 +398,11 @@ def _kappas(agreed: Agreement) -> pd.DataFrame | None:
     return rows.drop(columns=["on", "coefficient"]).rename(columns={"value": "kappa"}) if len(rows) else None
 
 
-def _sections(made: RunOutputs) -> Iterator[Section]:
+def sections(made: State) -> Iterator[Section]:
     """Yield the further sections of the page."""
     yield from _modes(made)
     yield from _cuts(made)
-    comparison, matrix, log = made.comparison, made.matrix, made.log
+    comparison, matrix = made.comparison, made.matrix
     if matrix is not None:
         yield Section(
             "Differences between models",
@@ -371,11 +410,6 @@ def _sections(made: RunOutputs) -> Iterator[Section]:
             " resamples; p by Holm over all rows of a method.",
             matrix.differences,
         )
-    if log is not None:
-        rows = [(n, one.queries, one.log, one.p_holm) for n, one in enumerate(log.differing, 1)]
-        table = pd.DataFrame(rows, columns=["cluster", "share of the queries", "share of the log", "p_holm"])
-        said = " ".join(filter(None, (log.sentence, log.hint)))
-        yield Section("Do these queries look like the real ones?", said, table if rows else None, log.examples)
     for title, text, table in (
         (
             "What choosing between the runs by these labels wins",
@@ -386,24 +420,15 @@ def _sections(made: RunOutputs) -> Iterator[Section]:
         (
             "Controls",
             "Concordance of what does not look at what a document says. Question-only twin: the same label for every"
-            " document of a question. Retriever: the ranks in a fusion of the runs. Same closed-book quality: only"
-            " pairs of questions that the model knows equally well without documents.",
+            " document of a question. Retriever: the ranks in a fusion of the runs.",
             comparison.controls,
         ),
-        (
-            "Do the labels find the differences between runs that the answers show?",
-            "Paired t tests of all pairs of runs, raw and by Holm: recall is the share of the answers' findings that"
-            " the labels make too, unconfirmed the share of their own that the answers do not make, opposite the"
-            " share that is significant the other way round.",
-            comparison.fidelity,
-        ),
-        ("The best runs only", "Tau-b and decision gain among the best runs, by either order.", comparison.top),
     ):
         if len(table):
             yield Section(title, text, table)
 
 
-def _modes(made: RunOutputs) -> Iterator[Section]:
+def _modes(made: State) -> Iterator[Section]:
     """Yield the modes of answering beside each other: their answers, what these take, and how labels follow them."""
     modes, cell = made.comparison.modes, made.cell
     if modes is None:
@@ -425,14 +450,14 @@ def _modes(made: RunOutputs) -> Iterator[Section]:
     table["prompt tokens"] = table["mode"].map(tokens)
     yield Section(
         "Modes of answering",
-        f"The verdict is about the mode {cell.mode!r}. For each mode: how {cell.measure} follows {cell.metric} from the"
+        f"The decision is about {cell.mode!r}. For each mode: how {cell.measure} follows {cell.metric} from the"
         f" top {cell.depth}, on the questions that have a value in all modes; the difference from {cell.mode!r}, with p"
         " by Holm; the mean of the answers, and what they take.",
         table,
     )
 
 
-def _cuts(made: RunOutputs) -> Iterator[Section]:
+def _cuts(made: State) -> Iterator[Section]:
     """Yield a table by run where documents say where they stand: what a cut of the pages finds, and what it takes."""
     collection, cell, k = made.prepared.collection, made.cell, made.cell.depth
     shown = {run.name: [run.top(q, k) for q in collection.queries] for run in collection.runs}
@@ -472,13 +497,6 @@ def _cuts(made: RunOutputs) -> Iterator[Section]:
     )
 
 
-def _use(verdict: Verdict) -> Use:
-    words = (verdict.headline, verdict.details, verdict.not_shown)
-    leaders = verdict.leaders if len(verdict.ranking) > 1 else ()
-    found = verdict.found is not None
-    return Use(verdict.primary.use, verdict.primary.model, *words, leaders, verdict.cheapest, found)
-
-
 def backing(prepared: Prepared, labelings: Mapping[str, Labeling], quality: pd.DataFrame) -> Backing:
     """Return what an experiment knows of each query."""
     collection = prepared.collection
@@ -493,15 +511,12 @@ def backing(prepared: Prepared, labelings: Mapping[str, Labeling], quality: pd.D
     )
 
 
-def summarise(made: RunOutputs) -> Results:
+def summarise(made: State) -> Results:
     """Return everything that the report shows."""
-    prepared, comparison, session, log = made.prepared, made.comparison, made.session, made.log
-    config, verdict, matrix, modes = prepared.config, comparison.verdict, made.matrix, comparison.modes
+    prepared, comparison, session = made.prepared, made.comparison, made.session
+    config, decision, matrix, modes = prepared.config, comparison.decision, made.matrix, comparison.modes
     urls = {endpoint.base_url for endpoint in prepared.endpoints}
-    independent = [next(iter(others.values())) for others in comparison.independent.values()]
     warnings = (
-        *([log.sentence] if log and log.separated else []),
-        *([log.hint] if log and log.hint else []),
         *_lacking(prepared),
         *(remark for labeling in made.labelings.values() for remark in remarks(labeling)),
         *made.evaluation.warnings,
@@ -514,25 +529,25 @@ def summarise(made: RunOutputs) -> Results:
         labelings=tuple(_labeling(name, made) for name in made.labelings),
         answers=tuple(_answers(stage, made) for stage in prepared.answering),
         primary=made.cell,
-        verdict=verdict.sentences,
-        uses=tuple(map(_use, (*comparison.verdicts.values(), *independent))),
-        leaders=_use(verdict).leaders,
-        cheapest=verdict.cheapest,
+        decision=decision.lines,
+        told=decision.details,
+        independent={model: one.lines for model, one in comparison.independent.items()},
+        findings=comparison.kinds,
+        purchase=comparison.purchase,
+        currency=config.money.model_dump()["currency"],
         facts=_facts(prepared, made.evaluation),
-        scores=SCORES.check(made.evaluation.means()),
-        quality=quality_means(made.quality),
+        scores=score_means(made.evaluation, prepared.weights),
+        quality=quality_means(made.quality, prepared.weights),
         agreement=_kappas(made.agreed),
         models=None if matrix is None else matrix.table,
         modes=None if modes is None else modes.table,
         gains=comparison.gains if len(comparison.gains) else None,
         cases=comparison.cases,
-        widths=None if verdict.found is None else plan_queries(comparison),
-        sections=tuple(_sections(made)),
         differences=comparison.differences,
         details=comparison.details,
         settings=config.toml(),
         note=" ".join(note for url, note in _NOTES.items() if url in urls),
         warnings=tuple(dict.fromkeys(warnings)),
-        notices=tuple(dict.fromkeys(note for note in session.notes if note not in session.doubts)),
+        notices=(*dict.fromkeys(note for note in session.notes if note not in session.doubts), *_unread(made)),
         retries=tuple(session.retries.items()),
     )

@@ -9,7 +9,7 @@ One that asks no LLM has ``relevance(query, doc)`` instead. It holds its options
 file it reads when it is built. One that hands on labels from a file may have a property ``imported``, (query id, doc
 id) -> relevance or None: the report then counts the relevant documents that no run retrieved.
 
-Judgekit's own are the files of this package; see `judgekit.plugins` for where others are found.
+Judgekit's own are the files of this package; see `judgekit.kinds` for where others are found.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from judgekit.data.documents import Doc, Fields, Query, Unit
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
-from judgekit.plugins import Context, Plugin, Registry
+from judgekit.kinds import Context, Kinds, Spelled
 from judgekit.spec import user_code
 from judgekit.wire.types import Endpoint, Outcome, Request
 
@@ -36,7 +36,7 @@ class Label:
 
     Attributes:
         raw: the text that the label was read from, if any.
-        reason: why there is no label, as a sentence; of one that is there, why it may be wrong.
+        reason: why the label is missing, or why it may be wrong.
         extra: further columns of the labels table, numbers or texts: how often a vote was shown, its interval, the
             share of repeats that disagree, the answer that a utility label rates.
     """
@@ -62,6 +62,7 @@ class Needs:
         outcome_metric: the answer metric that it shares with the outcome (utility), if any.
         outcome_prompt: the answer prompt that it shares with the outcome, if any.
         people: whether the labels were made by people.
+        existing: whether the labels are there already, and cannot be made for a new pair.
     """
 
     references: bool = False
@@ -71,6 +72,7 @@ class Needs:
     outcome_metric: str | None = None
     outcome_prompt: str | None = None
     people: bool = False
+    existing: bool = False
 
     @property
     def asked(self) -> tuple[Endpoint, ...]:
@@ -79,7 +81,7 @@ class Needs:
 
 
 @dataclass(frozen=True)
-class Labeler(Plugin):
+class Labeler(Spelled):
     """Base of all labelers: a frozen dataclass whose fields are the options of its spelling.
 
     A labeler has a ``kind``, the name in its spelling, a ``scale``, and says how relevant a document is::
@@ -101,7 +103,7 @@ class Labeler(Plugin):
     @property
     def scale(self) -> Scale:
         """The declared scale of the labels; a class may give it as a text, ``scale = "grades:3"``."""
-        raise UsageError(f'{type(self).__name__} does not say on which scale its labels are, such as scale = "binary"')
+        raise UsageError(f'{type(self).__name__} declares no scale for its labels; add e.g. scale = "binary"')
 
     @property
     def needs(self) -> Needs:
@@ -138,7 +140,7 @@ class Labeler(Plugin):
             UsageError: the class says neither what a document's relevance is nor how it is labelled.
         """
         if type(self).relevance is Labeler.relevance and type(self).label is Labeler.label:
-            raise UsageError(f"{type(self).__name__} labels nothing: it needs relevance(self, query, doc)")
+            raise UsageError(f"{type(self).__name__} labels nothing: define relevance(self, query, doc)")
         self.scale  # noqa: B018 - raises where there is none
 
     def units(self, query: Query, docs: Sequence[Doc]) -> Iterable[Unit]:
@@ -169,19 +171,13 @@ class Labeler(Plugin):
         return Label(query.query_id, doc.doc_id, float(value))
 
 
-LABELERS = Registry(Labeler, "labeler", "judgekit.labelers", "judgekit.labelers")
+LABELERS = Kinds(Labeler, "labeler", "judgekit.labelers", "judgekit.labelers")
 build, catalog, kinds = LABELERS.build, LABELERS.catalog, LABELERS.kinds
 
 
 def checked(labeler: Labeler, unit: Unit, replies: Sequence[Outcome]) -> list[Label]:
-    """Call ``labeler.label`` and hold it to the contract: exactly one label per doc of the unit, on its scale.
-
-    This is the one place that checks it. A labeler that breaks the contract is a bug of that labeler, so the
-    message names it.
-
-    Raises:
-        UsageError: a label is missing, is there twice, is about another pair, or is off the declared scale.
-    """
+    """Call ``labeler.label`` and hold it to the contract: exactly one label per doc of the unit, on its scale."""
+    # A labeler that breaks the contract is a bug of that labeler, so the message names it.
     labels = labeler.label(unit, replies)
     asked = [(unit.query.query_id, doc.doc_id) for doc in unit.docs]
     got = [(label.query_id, label.doc_id) for label in labels]

@@ -10,20 +10,20 @@ from typing import Final, Literal
 
 import regex
 
-from judgekit.answers.matching import Phrase, PreparedText, TokenText, WordText
+from judgekit.answers.matching import Phrase, Text
 from judgekit.answers.text import apart, fold, inflected
 from judgekit.data.documents import Doc, Fields, Query, render
 from judgekit.data.labelings import Scale
 from judgekit.data.spans import evidence_in
 from judgekit.data.tables import Status
 from judgekit.errors import DataError
+from judgekit.kinds import option
 from judgekit.labelers.base import Label, Labeler, Needs, Unit
-from judgekit.plugins import option
 from judgekit.wire.types import Outcome
 
 __all__ = ["Containment"]
 
-Match = Literal["tokens", "normalized", "regex"]
+Match = Literal["tokens", "regex"]
 
 _CLASSES: Final = ("yes", "no", "true", "false", "supports", "refutes", "not enough info")
 _ANCHORS: Final = regex.compile(r"\\[bAZ]|[\^$]|\(\?i\)")
@@ -38,55 +38,43 @@ class Containment(Labeler):
     """A reference answer stands in the document.
 
     Relevance 1 if any reference answer stands in the document's text, else 0. Not applicable to a query without
-    reference answers, or whose answers are all classes (yes, no, SUPPORTS, …), shorter than ``min_length`` or longer
-    than ``max_words``: a class is stated nowhere, and a long answer nowhere in the same words, so that 0 would say
+    reference answers, or whose answers are all classes (yes, no, SUPPORTS, …) or longer than
+    ``max_words``: a class is stated nowhere, and a long answer nowhere in the same words, so that 0 would say
     nothing about the document.
 
     Words are looked for as they are written. Where a script has no spaces, single characters are looked for, one behind
     the other, so that 京都 is also found in 東京都. Where a language changes the form of words (Finnish, Turkish) or
     attaches others to them (Arabic, Hebrew), an answer is not found in another form: a 0 there says so in its reason.
-    The query's language tells, or ``language``, or else the script of the answers.
+    The query's language tells, or else the script of the answers.
 
     Scale: binary
 
-    Needs: reference answers (not of classes, such as yes or no, and not long ones)
+    Needs: short reference answers, not classes such as yes or no
 
     Costs: nothing
 
     Attributes:
-        match: tokens (as DPR evaluates), normalized (whole words with their symbols) or regex (as TREC QA)
-        min_length: leave out answers with fewer letters and digits (1)
-        max_words: leave out answers with more words (20); two characters without spaces count as one
-        classes: further answers that are classes, separated by |
-        fields: text leaves the title out
-        language: code of the language of queries that name none, such as fi
+        match: tokens (as DPR evaluates) or regex (as TREC QA)
+        max_words: skip answers with more words (20); two characters without spaces count as one word
+        classes: more answers to treat as classes, separated by |
+        fields: use fields=text to leave out the title
     """
 
     kind = "containment"
     scale = Scale("binary")
     needs = Needs(references=True)
     match: Match = "tokens"
-    min_length: int = option(1, least=1)
     max_words: int = option(20, least=1)
     classes: str = ""
     fields: Fields | None = None
-    language: str = ""
-
-    @property
-    def _text(self) -> type[PreparedText]:
-        return WordText if self.match == "normalized" else TokenText
 
     @cached_property
-    def _prepared(self) -> Callable[[str], PreparedText]:
+    def _prepared(self) -> Callable[[str], Text]:
         """A memo of a pure function, so that a document of many queries is prepared once: no state that shows."""
-        return lru_cache(maxsize=_CACHED_DOCS)(self._text)
+        return lru_cache(maxsize=_CACHED_DOCS)(Text)
 
     def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
-        """Return one label per doc; ``raw`` is the answer that was found.
-
-        Raises:
-            DataError: an answer is not a regular expression, where it has to be one.
-        """
+        """Return one label per doc; ``raw`` is the answer that was found."""
         query = unit.query
         answers, reason = self._answers(query)
         if self.match == "regex":
@@ -95,17 +83,17 @@ class Containment(Labeler):
                 return [self._search(query, doc, patterns) for doc in unit.docs]
             reason = reason or "the reference answers are patterns that match anything"
         else:
-            phrases = [(phrase, answer) for answer in answers if (phrase := self._text.phrase(answer))]
+            phrases = [(phrase, answer) for answer in answers if (phrase := Text.phrase(answer))]
             if phrases:
                 doubt, rendering = self._doubt(query, answers), self.rendering
                 return [self._find(query, doc, render(doc, rendering), phrases, doubt) for doc in unit.docs]
-            reason = reason or "nothing of the reference answers is left to look for"
+            reason = reason or "no text of the reference answers is left to search for"
         return [Label(query.query_id, d.doc_id, None, Status.NOT_APPLICABLE, "", reason) for d in unit.docs]
 
     def _doubt(self, query: Query, answers: Sequence[str]) -> str:
         """Return why an answer that is not found may stand there all the same; "" where nothing speaks for it."""
-        where = inflected(query.language or self.language, tuple(answers))
-        return where and f"not found as it is written; {where} may write it in another form, which is not looked for"
+        where = inflected(query.language, tuple(answers))
+        return where and f"not found in this form; {where} may contain another form, which is not searched for"
 
     def _find(self, query: Query, doc: Doc, rendered: str, phrases: Sequence[tuple[Phrase, str]], doubt: str) -> Label:
         text = self._prepared(rendered)
@@ -117,10 +105,9 @@ class Containment(Labeler):
 
     def _evidence(self, doc: Doc, phrases: Sequence[tuple[Phrase, str]]) -> dict[str, str]:
         """Return where on its page a document holds the answers, which two documents of that page may share."""
-        text = self._text
         shown = doc if self.rendering == "title+text" else replace(doc, title="")
         most = max(len(answer.split()) for _, answer in phrases) + _SPLIT
-        found = evidence_in(shown, lambda words: any(map(text(words).holds, (p for p, _ in phrases))), most)
+        found = evidence_in(shown, lambda words: any(map(Text(words).holds, (p for p, _ in phrases))), most)
         return {"evidence": " ".join(sorted(found))} if found else {}
 
     def _answers(self, query: Query) -> tuple[list[str], str]:
@@ -132,11 +119,10 @@ class Containment(Labeler):
         if not open_answers:
             return [], "the reference answers are classes, such as yes or no"
         found = [a for a in open_answers if a.strip()]
-        # A pattern may well be made of signs alone, so that only a length that is asked for counts.
-        if self.match != "regex" or self.min_length > 1:
-            found = [a for a in found if sum(c.isalnum() for c in a) >= self.min_length]
+        if self.match == "tokens":  # a pattern may well be made of signs alone
+            found = [a for a in found if any(c.isalnum() for c in a)]
         if not found:
-            return [], f"no reference answer has {self.min_length} or more letters and digits"
+            return [], "no reference answer has a letter or digit"
         short = [a for a in found if _words(a) <= self.max_words]
         return short, "" if short else f"every reference answer is longer than {self.max_words} words"
 

@@ -1,4 +1,4 @@
-"""Labels by people: grades, rankings by experts, and votes for the best of two or three."""
+"""Labels by people: grades, and votes for the best of two or three."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from judgekit.data.asked import Asked
 from judgekit.data.labelings import Scale
-from judgekit.data.records import Record, as_number, records
+from judgekit.data.records import DataRecord, records
 from judgekit.data.streams import head
 from judgekit.data.tables import Status
 from judgekit.data.trec import read_qrels
@@ -27,24 +27,19 @@ __all__ = ["Human", "wilson"]
 
 _EXPECTED: Final = (
     "labels by people: a TREC qrels file, or CSV, TSV, JSON or Parquet with the columns query_id, doc_id, relevance"
-    " (grades), query_id, doc_id, rank (a ranking) or query_id, shown, chosen (votes)"
+    " (grades) or query_id, shown, chosen (votes)"
 )
-_COLUMNS: Final[Mapping[str, frozenset[str]]] = {
-    "grades": frozenset({"query_id", "doc_id", "relevance"}),
-    "ranking": frozenset({"query_id", "doc_id", "rank"}),
-    "votes": frozenset({"query_id", "shown", "chosen"}),
-}
+_GRADES: Final = frozenset({"query_id", "doc_id", "relevance"})
+_VOTES: Final = frozenset({"query_id", "shown", "chosen"})
 
 
 @dataclass(frozen=True)
 class Human(_Filed):
-    """What people said of the document: grades, a ranking, or votes for the best of two or three.
+    """Reads labels by people: grades, or votes for the best of two or three documents.
 
-    Three kinds of files, recognised by their columns:
+    Two kinds of files, recognised by their columns:
 
     * grades: TREC qrels, or ``query_id, doc_id, relevance``;
-    * a ranking by an expert: ``query_id, doc_id, rank`` with ranks from 1; of n ranked documents the one at rank r
-      has the gain n - r + 1, so that every ranked document is better than one that is not. Ties are allowed;
     * votes: each row one showing, ``query_id, shown, chosen``. ``shown`` lists two or more doc ids, separated by
       white space, ``|``, ``;`` or commas, one of them throughout, or as a JSON list; ``chosen`` is one of them or
       ``none``. Relevance is times chosen / times shown. ``extra`` has both counts and the 95 % Wilson interval,
@@ -54,21 +49,19 @@ class Human(_Filed):
     `judgekit annotate read` wrote the file, what people were asked stands beside it: a document that they were not
     asked about is then not judged, never 0.
 
-    Scale: the grades'; grades up to the longest ranking; unit for votes
+    Scale: the grades'; unit for votes
 
     Needs: people
 
     Costs: a judgment by a person
 
     Attributes:
-        file: the file with what people said
-        form: grades, ranking or votes; auto goes by the columns
+        file: file with the judgments of people
     """
 
     kind = "human"
-    needs = Needs(people=True)
+    needs = Needs(people=True, existing=True)
     file: str
-    form: Literal["auto", "grades", "ranking", "votes"] = "auto"
 
     @cached_property
     def asked(self) -> Asked | None:
@@ -78,11 +71,8 @@ class Human(_Filed):
     @cached_property
     def _file(self) -> tuple[Scale, Mapping[Pair, Said]]:
         path = self.context.path(self.file)
-        form = _form(path, self.form)
-        if form == "votes":
+        if _holds_votes(path):
             return Scale("unit"), _votes(path)
-        if form == "ranking":
-            return _ranking(path)
         declared = self.declared or (self.asked.scale if self.asked else "")
         labeling = read_qrels(path, scale=Scale.parse(declared) if declared else None)
         return as_declared(labeling), judgments(labeling)
@@ -99,12 +89,7 @@ class Human(_Filed):
 
 
 def wilson(chosen: int, shown: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the Wilson score interval of a share, chosen out of shown; 0 to 1 where nothing was shown.
-
-    >>> low, high = wilson(1, 2)
-    >>> round(low, 4), round(high, 4)
-    (0.0945, 0.9055)
-    """
+    """Return the Wilson score interval of a share, chosen out of shown; 0 to 1 where nothing was shown."""
     if not shown:
         return 0.0, 1.0
     share, square = chosen / shown, NormalDist().inv_cdf((1 + confidence) / 2) ** 2
@@ -114,41 +99,19 @@ def wilson(chosen: int, shown: int, confidence: float = 0.95) -> tuple[float, fl
     return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
 
 
-def _form(path: Path, form: str) -> str:
-    """Return which kind of file it is: by its columns, or TREC's qrels, which have none."""
+def _holds_votes(path: Path) -> bool:
+    """Return whether a file holds votes, not grades: by its columns, which TREC's qrels do not name."""
     first = (head(path, _EXPECTED).splitlines() or [b""])[0].split()
-    if (
-        form in ("auto", "grades")
-        and len(first) == 4
-        and b"query_id" not in b"".join(first)
-        and first[0][:1] not in b"{["
-    ):
-        return "grades"
+    if len(first) == 4 and b"query_id" not in b"".join(first) and first[0][:1] not in b"{[":
+        return False
     record = next(records(path, Spec("auto"), _EXPECTED)[1], None)
     if record is None:
         raise DataError(f"holds no rows; expected {_EXPECTED}", path)
-    forms = [name for name, needed in _COLUMNS.items() if form in ("auto", name) and needed <= set(record.fields)]
-    if len(forms) != 1:
+    grades, votes = (columns <= set(record.fields) for columns in (_GRADES, _VOTES))
+    if grades == votes:
         have = ", ".join(map(str, record.fields))
         raise DataError(f"has the columns {have}; expected {_EXPECTED}", path, record.line)
-    return forms[0]
-
-
-def _ranking(path: Path) -> tuple[Scale, dict[Pair, Said]]:
-    """Return the scale and what was said, where each row is a rank."""
-    rows: dict[Pair, tuple[int, float, Any]] = {}
-    for record in records(path, Spec("auto"), _EXPECTED)[1]:
-        pair = _text(path, record, "query_id"), _text(path, record, "doc_id")
-        if pair in rows:
-            raise DataError(f"query {pair[0]!r}, doc {pair[1]!r} is there twice", path, record.line)
-        given = record.fields.get("rank")
-        rows[pair] = record.line, as_number(given), given
-    sizes = Counter(query_id for query_id, _ in rows)
-    for (query_id, _), (line, rank, given) in rows.items():
-        if not 1 <= rank <= sizes[query_id] or rank != int(rank):
-            reason = f"rank must be a whole number from 1 to {sizes[query_id]} (the query's rows), not {given!r}"
-            raise DataError(reason, path, line)
-    return Scale("grades", max(sizes.values())), {p: Said(sizes[p[0]] - rank + 1) for p, (_, rank, _) in rows.items()}
+    return votes
 
 
 def _votes(path: Path) -> dict[Pair, Said]:
@@ -170,7 +133,7 @@ def _votes(path: Path) -> dict[Pair, Said]:
     return {pair: _vote(chosen[pair], count) for pair, count in shown.items()}
 
 
-def _text(path: Path, record: Record, key: str) -> str:
+def _text(path: Path, record: DataRecord, key: str) -> str:
     value = record.fields.get(key)
     if not isinstance(value, str) or not value.strip():
         raise DataError(f"{key} must be a text, not {value!r}", path, record.line)
@@ -178,10 +141,7 @@ def _text(path: Path, record: Record, key: str) -> str:
 
 
 def _listed(text: str) -> list[str]:
-    """Return the ids of a list in one cell: a JSON list, or separated by ``|``, ``;`` or ``,``, or by white space.
-
-    Where there is white space, one of the three separates only if it stands beside some: ids may hold it too.
-    """
+    """Return the ids of a list in one cell: a JSON list, or separated by ``|``, ``;`` or ``,``, or by white space."""
     if text.lstrip().startswith("["):
         try:
             found = json.loads(text)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
 from judgekit.data.documents import Fields
 from judgekit.data.labelings import Scale
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
+from judgekit.kinds import option
 from judgekit.labelers.base import Label, Labeler, Needs, Unit
-from judgekit.plugins import option
 from judgekit.reading.asker import Asker, merge_waves, next_wave
 from judgekit.reading.logprobs import distribution
 from judgekit.reading.prompts import Prompt, find_prompt
@@ -56,17 +56,17 @@ class Judge(Labeler):
     Costs: 1 request per voice (samples=n, repeats=n and a jury of n make n), 1 more where a reply cannot be read
 
     Attributes:
-        endpoint: which LLM; left out where there is one
-        model: another model of that endpoint
-        jury: several endpoints, a+b+c, that vote
-        prompt: a judge prompt (binary) or the path of your own
+        endpoint: endpoint name; optional if only one is defined
+        model: another model of this endpoint
+        jury: several endpoints that vote, a+b+c
+        prompt: a judge prompt (binary), or the path of your own
         read: text, or logprobs: P(yes) or the expected grade, with prompts that ask for one word
-        samples: votes per LLM (1), drawn at temperature 1 unless told otherwise
-        repeats: the same request n times: the share of flips of the verdict (1)
+        samples: votes per LLM (1), drawn at temperature 1 by default
+        repeats: number of times to send the same request (1), to measure the share of changed verdicts
         vote: majority or mean
-        temperature: of the requests
+        temperature: sampling temperature of the requests
         top_logprobs: alternatives to ask for (20); some servers give at most 5
-        fields: text leaves the title out
+        fields: use fields=text to leave out the title
     """
 
     kind = "judge"
@@ -85,12 +85,14 @@ class Judge(Labeler):
     def prepare(self) -> None:
         """Look up the endpoints and the prompt, and check what goes together."""
         if self.jury is not None and (self.endpoint is not None or self.model is not None):
-            raise UsageError(f"{self.spec}: jury names the endpoints, so endpoint and model cannot be given with it")
+            raise UsageError(f"{self.spec}: jury names the endpoints, so leave out endpoint and model")
         voters = len(self._endpoints)
         if self._prompt.kind != "judge":
-            raise UsageError(f"{self.spec}: the prompt {self._prompt.name!r} judges no relevance ({self._prompt.kind})")
+            raise UsageError(
+                f"{self.spec}: the prompt {self._prompt.name!r} is not a judge prompt (kind: {self._prompt.kind})"
+            )
         if self.repeats > 1 and (self.samples > 1 or voters > 1):
-            raise UsageError(f"{self.spec}: repeats are of one verdict, so they go with neither samples nor a jury")
+            raise UsageError(f"{self.spec}: repeats repeat a single verdict: leave out samples and jury")
         if self.read == "logprobs":
             self._check_logprobs()
 
@@ -108,11 +110,7 @@ class Judge(Labeler):
         return find_prompt(self.prompt, self.context.path, self.context.prompts)
 
     def _check_logprobs(self) -> None:
-        """Refuse log-probabilities that would not be those of the verdict, or not the model's own.
-
-        Raises:
-            UsageError: the prompt asks for more than one word, or the reply is constrained.
-        """
+        """Refuse log-probabilities that would not be those of the verdict, or not the model's own."""
         if not self._prompt.output.form.one_word:
             raise UsageError(
                 f"{self.spec}: log-probabilities are read from replies of one word, and the prompt"
@@ -123,29 +121,20 @@ class Judge(Labeler):
             longer = [other for other, another in words if other.startswith(word) and another != value]
             if longer:
                 raise UsageError(
-                    f"{self.spec}: {longer[0]!r} begins like {word!r}, so that the probability of their common token"
-                    " is that of neither; use read=text"
+                    f"{self.spec}: {longer[0]!r} begins like {word!r}, so their first token has no"
+                    " probability of its own; use read=text"
                 )
         for params in (self._prompt.params, *(endpoint.params for endpoint in self._endpoints)):
             for name in CONSTRAINTS & params.keys():
                 raise UsageError(
-                    f"{self.spec}: {name} constrains the reply, so that its log-probabilities would not be the model's"
+                    f"{self.spec}: {name} constrains the reply, so its log-probabilities are not the model's"
                     f" own; leave {name} out of the params, or use read=text"
                 )
-
-    def reworded(self, change: Callable[[Prompt], Prompt]) -> Self | None:
-        """Return the same judge under a changed prompt; None where the change leaves the prompt as it is."""
-        prompt = change(self._prompt)
-        if prompt == self._prompt:
-            return None
-        made = self.bound(self.context)
-        vars(made)["_prompt"] = prompt  # where `cached_property` keeps what a spelling names
-        return made
 
     def votes(self, unit: Unit, replies: Sequence[Outcome]) -> list[tuple[str, float | None]]:
         """Return what each voice says of the unit's doc, None where it gave none, with the voice's name."""
         askers = [asker for asker, _ in self._askers]
-        said = map(self._voice, merge_waves(replies, askers)[0], askers)
+        said = [self._voice(unit, *pair) for pair in zip(merge_waves(replies, askers)[0], askers, strict=True)]
         named = Counter[str]()
         out = []
         for asker, voice in zip(askers, said, strict=True):
@@ -165,11 +154,14 @@ class Judge(Labeler):
         return Scale("unit") if self._as_unit or declared is None else declared
 
     @cached_property
-    def _relevance(self) -> Mapping[int, float]:
-        """The relevance of each verdict."""
-        relevance = self._prompt.output.relevance
-        low, high = (min(relevance.values()), max(relevance.values())) if self._as_unit else (0, 1)
-        return {verdict: (value - low) / (high - low) for verdict, value in relevance.items()}
+    def _ends(self) -> tuple[int, int]:
+        """What becomes 0 and 1: the prompt's least and largest relevance, where labels are taken to [0, 1]."""
+        relevance = self._prompt.output.relevance.values()
+        return (min(relevance), max(relevance)) if self._as_unit else (0, 1)
+
+    def _scaled(self, relevance: int) -> float:
+        low, high = self._ends
+        return (relevance - low) / (high - low)
 
     @property
     def needs(self) -> Needs:
@@ -207,28 +199,29 @@ class Judge(Labeler):
         query_id, doc_id = unit.query.query_id, unit.docs[0].doc_id
         askers = [asker for asker, _ in self._askers]
         outcomes, _ = merge_waves(replies, askers)
-        first = self._voice(outcomes[0], askers[0])
+        first = self._voice(unit, outcomes[0], askers[0])
         if len(askers) == 1:
             if first.unread is not None:
                 return [Label(query_id, doc_id, None, first.unread.status, first.said, first.unread.reason)]
             extra = {} if first.mass is None else {"mass": first.mass}
             return [Label(query_id, doc_id, first.relevance, Status.OK, first.said, "", extra)]
-        voices = [first, *map(self._voice, outcomes[1:], askers[1:])]
+        voices = [first, *(self._voice(unit, *pair) for pair in zip(outcomes[1:], askers[1:], strict=True))]
         raw = json.dumps([voice.said for voice in voices], ensure_ascii=False)
         label = Label(query_id, doc_id, first.relevance, raw=raw)
         return [self._repeated(label, voices) if self.repeats > 1 else self._voted(label, voices)]
 
-    def _voice(self, outcome: Outcome, asker: Asker) -> _Voice:
+    def _voice(self, unit: Unit, outcome: Outcome, asker: Asker) -> _Voice:
         said = "" if isinstance(outcome, Failure) else outcome.text
         if self.read == "logprobs" and isinstance(outcome, Reply) and outcome.refusal is None:
             chances = distribution(outcome, self._prompt.output.form, asker.endpoint)
             if isinstance(chances, Unread):
                 return _Voice(None, said, chances)
-            return _Voice(min(1.0, max(0.0, chances.mean(self._relevance))), said, mass=chances.mass)
-        verdict = asker.read(outcome)
-        if isinstance(verdict, Unread):
-            return _Voice(None, said, verdict)
-        return _Voice(self._relevance[verdict.value], said)
+            shares = {v: self._scaled(relevance) for v, relevance in self._prompt.output.relevance.items()}
+            return _Voice(min(1.0, max(0.0, chances.mean(shares))), said, mass=chances.mass)
+        label = asker.label(outcome, lambda: self._prompt.values(unit.query, unit.docs, self.rendering))
+        if isinstance(label, Unread):
+            return _Voice(None, said, label)
+        return _Voice(self._scaled(label), said)
 
     def _repeated(self, label: Label, voices: Sequence[_Voice]) -> Label:
         first, later = voices[0], [v.relevance for v in voices[1:] if v.relevance is not None]

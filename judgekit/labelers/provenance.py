@@ -12,8 +12,8 @@ from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.tables import Status
 from judgekit.data.trec import read_qrels
 from judgekit.errors import UsageError
+from judgekit.kinds import option
 from judgekit.labelers.base import Label, Labeler, Needs, Unit
-from judgekit.plugins import option
 from judgekit.wire.types import Outcome
 
 __all__ = ["Pair", "Provenance", "Said", "_Filed", "as_declared", "judgments"]
@@ -42,8 +42,8 @@ class _Filed(Labeler):
     any; with ``missing`` it is missing instead of 0, which leaves the query's scores undefined.
 
     Attributes:
-        declared: of the file's values, e.g. grades:3, means:5:2 or unit
-        unlisted: a document that the file does not list: judged (0 in queries that the file judges), zero or missing
+        declared: scale of the file's values, e.g. grades:3, means:5:2 or unit
+        unlisted: how unlisted documents count: judged (0 in queries that the file judges), zero or missing
     """
 
     declared: str = option("", name="scale")
@@ -112,32 +112,30 @@ def as_declared(labeling: Labeling) -> Scale:
 
 @dataclass(frozen=True)
 class Provenance(_Filed):
-    """What existing qrels say of the document, or of its page.
+    """Reads the labels of existing qrels, for a document or for its page.
 
     A pooled document that the file does not list is 0 where it judges the query at all. A query without any judgment
     is not judged by this labeling, and not applicable.
 
     With ``expand`` a judgment counts for all documents of the same page, as in KILT, where every passage of a
     positive page is positive: the page has the largest relevance of its documents. An id in the file that is no
-    document of the collection is taken for a page id (or a title) itself.
+    document of the collection is taken for a page id (or a title, with ``_`` for spaces) itself.
 
-    Scale: the file's grades; binary with a threshold
+    Scale: the file's grades
 
     Needs: a qrels file
 
-    Costs: nothing
+    Costs: nothing; it cannot label a new pair
 
     Attributes:
-        qrels: the file of existing judgments
+        qrels: file of existing judgments
         expand: page or title: a judgment counts for all documents of the same page
-        threshold: the least grade that is 1
     """
 
     kind = "provenance"
-    needs = Needs()
+    needs = Needs(existing=True)
     qrels: str
     expand: Expand = "none"
-    threshold: int | None = option(None, least=1)
 
     def prepare(self) -> None:
         """Read the file, and look up the pages of its documents."""
@@ -149,29 +147,16 @@ class Provenance(_Filed):
         labeling = read_qrels(self.context.path(self.qrels), scale=declared)
         return as_declared(labeling), judgments(labeling)
 
-    @property
-    def scale(self) -> Scale:
-        """Binary where the file holds only 0 and 1 or there is a threshold, else the file's grades."""
-        return Scale("binary") if self.threshold else self._file[0]
-
-    @property
-    def imported(self) -> Mapping[Pair, float | None]:
-        """The file's relevance per (query id, doc id), as far as there is one; 1 or 0 where there is a threshold."""
-        return {pair: self._thresholded(said.relevance) for pair, said in self._file[1].items()}
-
     def _said(self, query_id: str, doc: Doc) -> Said | None:
         said = super()._said(query_id, doc)
         page = self._pages.get((query_id, self._page(doc)))
         # What is missing may be relevant, so that a page which is not says nothing about it.
         if page is not None and (said is None or page > (said.relevance or 0.0)):
             said = Said(page)
-        return said and Said(self._thresholded(said.relevance), said.status)
-
-    def _thresholded(self, relevance: float | None) -> float | None:
-        return relevance if relevance is None or not self.threshold else float(relevance >= self.threshold)
+        return said
 
     def _page(self, doc: Doc) -> str:
-        return (doc.page_id or "") if self.expand == "page" else doc.title
+        return (doc.page_id or "") if self.expand == "page" else "_".join(doc.title.split())
 
     @cached_property
     def _pages(self) -> Mapping[Pair, float]:
@@ -180,13 +165,13 @@ class Provenance(_Filed):
         if self.expand == "none":
             return {}
         if docs is None:
-            raise UsageError(f"{self.spec}: expand={self.expand} looks up the pages of documents: give the collection")
+            raise UsageError(f"{self.spec}: expand={self.expand} needs the pages of documents: give the collection")
         named = {doc_id for _, doc_id in judged}
         listed = sorted(doc_id for doc_id in named if doc_id in docs)
         page_of = {doc.doc_id: self._page(doc) for doc in docs.get(listed)}
         if listed and not any(page_of.values()) and len(listed) == len(named):
             what = "page_id" if self.expand == "page" else "title"
-            raise UsageError(f"{self.spec}: none of the documents in the file has a {what}, so nothing can be expanded")
+            raise UsageError(f"{self.spec}: no document in the file has a {what}, so there is nothing to expand")
         pages: dict[Pair, float] = {}
         for (query_id, doc_id), said in judged.items():
             page = page_of.get(doc_id, doc_id)

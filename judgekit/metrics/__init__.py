@@ -1,7 +1,7 @@
 """The shared metrics engine: measures, each defined next to its formula, and vectorised evaluation."""
 
 from judgekit.metrics import formulas  # noqa: F401 - it enters judgekit's measures into the catalogue
-from judgekit.metrics.evaluation import evaluate, incomparable
+from judgekit.metrics.evaluation import evaluate, foreign, incomparable
 from judgekit.metrics.evidence import of_evidence, suited
 from judgekit.metrics.measures import DEFINITIONS, Definition, Measure, catalog, parse_measures
 from judgekit.metrics.own import measure
@@ -15,6 +15,7 @@ __all__ = [
     "Measure",
     "catalog",
     "evaluate",
+    "foreign",
     "incomparable",
     "measure",
     "of_evidence",

@@ -9,37 +9,32 @@ from typing import Final, Literal, get_args
 import numpy as np
 
 from judgekit.data.checks import disjoint
-from judgekit.data.documents import Docs, Fields
+from judgekit.data.documents import Docs
 from judgekit.data.labelings import Labeling
 from judgekit.data.ordering import Ties
 from judgekit.data.runs import Run
 from judgekit.data.spans import spans_of
 from judgekit.errors import UsageError, nearest
-from judgekit.metrics.evidence import by_evidence, shown
+from judgekit.metrics.evidence import by_evidence
 from judgekit.metrics.hits import Drop, LabelledHits
-from judgekit.metrics.join import Bools, Floats, Ints, Join
+from judgekit.metrics.join import Bools, Floats, Join
 from judgekit.metrics.measures import Measure, parse_measures
 from judgekit.metrics.results import Evaluation
 from judgekit.spec import Value
 
-_FEW: Final = 0.05
 _POOLED: Final = frozenset({"AP", "DCG", "F1", "P", "R", "RBP", "Rprec", "SetF", "SetP", "SetR", "nDCG"})
 """Measures that count documents; of the others the first relevant one decides, or they count pairs of a list."""
 _OTHER_CUTS: Final = (
     "Take RR or Success, or say where documents stand on their pages (judgekit chunks) and take unit=evidence."
 )
 
-__all__ = ["Missing", "NoRelevant", "NotInRun", "Unjudged", "evaluate", "incomparable"]
+__all__ = ["Missing", "Unjudged", "evaluate", "incomparable"]
 
 Missing = Literal["undefined", "zero", "condense", "bounds"]
 """What a label that was asked for and not obtained does to the scores of its query: makes them undefined; counts as
 the label 0; leaves the document out of the lists; or gives bounds over every label it may have."""
 Unjudged = Literal["nonrelevant", "condense", "bounds"]
 """What a document is that nobody asked about: not relevant; left out of the lists; or anything, as above."""
-NoRelevant = Literal["zero", "skip"]
-"""What a query scores that has no relevant document: 0, or nothing (undefined)."""
-NotInRun = Literal["zero", "skip"]
-"""What a query scores that a run lacks: 0 (trec_eval -c), or nothing (undefined)."""
 
 
 def evaluate(
@@ -51,38 +46,11 @@ def evaluate(
     depth: int | None = None,
     missing: Missing = "undefined",
     unjudged: Unjudged = "nonrelevant",
-    no_relevant: NoRelevant = "zero",
-    not_in_run: NotInRun = "zero",
     docs: Docs | None = None,
-    fields: Fields = "title+text",
 ) -> Evaluation:
-    """Score runs with labelings; `judgekit.score` says what the options mean.
-
-    How tied documents count is the runs' own (`Run.ties`). What a labeling lists is what there is: a document that it
-    does not list is unjudged, and R, AP and nDCG count the relevant ones among what it lists.
-
-    Args:
-        runs: the runs, with distinct names.
-        labelings: the labelings, with distinct names.
-        measures: as `parse_measures` takes them.
-        query_ids: by default, for each labeling, all queries that it lists. A labeling is not applicable to one of
-            these that it does not list and a run has documents for. Queries of a run beyond these are left out and
-            counted.
-        depth: cut every run to its first documents before anything else.
-        missing: see `Missing`. A label that is not applicable always makes its query undefined.
-        unjudged: see `Unjudged`.
-        no_relevant: see `NoRelevant`.
-        not_in_run: see `NotInRun`.
-        docs: the collection, which tells how much of it fits into a budget (``R@2000t``), and where documents stand
-            whose labels do not say it (``unit=evidence``).
-        fields: how documents are rendered, for budgets.
-
-    Raises:
-        UsageError: there is nothing to score, names repeat, a measure or option is unknown, a measure looks deeper
-            than ``depth``, or options exclude each other.
-    """
+    """Score runs with labelings; `judgekit.score` says what the options mean."""
     parsed = parse_measures(measures)
-    _check_options(missing=missing, unjudged=unjudged, no_relevant=no_relevant, not_in_run=not_in_run)
+    _check_options(missing=missing, unjudged=unjudged)
     _check_names("run", [run.name for run in runs])
     _check_names("labeling", [labeling.name for labeling in labelings])
     if not parsed:
@@ -93,7 +61,8 @@ def evaluate(
             raise UsageError(f"{deep or 'every measure'} looks at more documents than the depth of {depth}")
     bounds = "bounds" in (missing, unjudged)
     if bounds:
-        _check_bounds(parsed, no_relevant)
+        for why in filter(None, map(_unbounded, parsed)):
+            raise UsageError(why)
     ids = sorted(set(query_ids) if query_ids is not None else {q for x in labelings for q in x.row_queries})
 
     def computer_of(ties: Value | None) -> _Computer:
@@ -103,11 +72,10 @@ def evaluate(
             ordered,
             labelings,
             ids,
-            depth=_looked_at(parsed, ordered, condensed="condense" in (missing, unjudged)),
+            depth=_looked_at(parsed, condensed="condense" in (missing, unjudged)),
             missing_unknown=missing == "bounds",
             unjudged_unknown=unjudged == "bounds",
         )
-        join.shown |= _shown(join, parsed, docs, fields)
         return _Computer(join, missing, unjudged, docs)
 
     computers = {ties: computer_of(ties) for ties in {None: 0} | dict.fromkeys(m.option("ties") for m in parsed)}
@@ -117,10 +85,7 @@ def evaluate(
         join.excused |= ~join.listed & (join.retrieved > 0).any(axis=0)
         join.listed[:] = True
     reasons = {
-        (labeling.name, str(m)): reason
-        for labeling in labelings
-        for m in parsed
-        if (reason := _undefined(m, labeling, averaged=bool(computers[m.option("ties")].join.averaged.any())))
+        (labeling.name, str(m)): reason for labeling in labelings for m in parsed if (reason := _undefined(m, labeling))
     }
     blank = join.excused | ~join.listed
     if missing == "undefined":
@@ -130,10 +95,6 @@ def evaluate(
         computer = computers[measure.option("ties")]
         bad = np.array([(labeling.name, str(measure)) in reasons for labeling in labelings])
         undefined = blank[:, None, :] | bad[:, None, None]
-        if no_relevant == "skip":
-            undefined = undefined | computer.hits(measure).no_relevant(measure.rel)
-        if not_in_run == "skip":
-            undefined = undefined | (join.retrieved == 0)
         value = np.where(undefined, np.nan, computer.values(measure, ~undefined))
         if bounds:
             below, above = (np.where(undefined, np.nan, bound) for bound in computer.bounds(measure))
@@ -143,10 +104,25 @@ def evaluate(
             low.append(below)
             high.append(above)
         values.append(value)
-    warnings = [*_warnings(parsed, labelings, bounds=bounds), *_unrelated(join), *_unfilled(join, depth)]
+    warnings = [*_warnings(parsed, labelings, bounds=bounds), *_unrelated(join)]
     warnings += [*_spanless(join, parsed, docs), *_apart(join, parsed)]
     low_high = (np.array(low), np.array(high)) if bounds else None
-    return Evaluation(join, parsed, np.array(values), reasons, warnings, low_high)
+    found = Evaluation(join, parsed, np.array(values), reasons, warnings, low_high)
+    lost = join.missing & join.listed & ~join.excused
+    if missing == "undefined" and lost.any():
+        bounded = [m for m in parsed if not _unbounded(m)]
+        part = bounded and evaluate(
+            runs,
+            [labelings[at] for at in np.flatnonzero(lost.any(axis=1)).tolist()],
+            bounded,
+            query_ids=[join.query_ids[at] for at in np.flatnonzero(lost.any(axis=0)).tolist()],
+            depth=depth,
+            missing="bounds",
+            unjudged=unjudged,
+            docs=docs,
+        )
+        found.leave_open(lost, part or None)
+    return found
 
 
 class _Computer:
@@ -157,7 +133,7 @@ class _Computer:
         self._drop: Drop = "missing" if missing == "condense" else "nothing"
         self._condensed = unjudged == "condense"
         self._table: Floats = np.where(join.lost, 0, join.label) if missing == "zero" else join.label
-        self._made: dict[tuple[str, Drop, object], LabelledHits] = {}
+        self._made: dict[tuple[str, Drop], LabelledHits] = {}
         self.unknown: Bools = np.zeros((join.shape[0], join.shape[2]), np.bool_)
         labeling, pair = np.nonzero(join.unknown_labels)
         self.unknown[labeling, join.pair_query[pair]] = True
@@ -165,13 +141,12 @@ class _Computer:
     def hits(self, measure: Measure, filled: str = "") -> LabelledHits:
         """Return the hits that a measure looks at, unknown labels filled with the ``high``, ``low`` or ``worst``."""
         drop: Drop = "unlabelled" if self._condensed or measure.option("judged_only") else self._drop
-        key = filled, drop, measure.budget
+        key = filled, drop
         if key not in self._made:
             table = self._table
             if filled:
                 table = np.where(self.join.unknown_labels, self._end(filled, drop)[:, None], table)
-            join = self.join if measure.budget is None else self.join.first(self.join.shown[measure.budget])
-            self._made[key] = LabelledHits(join, table, drop=drop)
+            self._made[key] = LabelledHits(self.join, table, drop=drop)
         return self._made[key]
 
     def _end(self, filled: str, drop: Drop) -> Floats:
@@ -191,10 +166,8 @@ class _Computer:
         return measure.definition.compute(hits, measure)
 
     def bounds(self, measure: Measure) -> tuple[Floats, Floats]:
-        """Return bounds of a measure over all labels that the unknown ones may have.
-
-        What is retrieved takes its lowest labels while the denominator takes its highest, and the other way round.
-        """
+        """Return bounds of a measure over all labels that the unknown ones may have."""
+        # What is retrieved takes its lowest labels while the denominator takes its highest, and the other way round.
         about = measure.definition
         if measure.by_evidence:
             # Unknown labels may make units, or join them: anything may be.
@@ -217,7 +190,7 @@ class _Computer:
 
 
 def _check_options(**given: str) -> None:
-    known = {"missing": Missing, "unjudged": Unjudged, "no_relevant": NoRelevant, "not_in_run": NotInRun}
+    known = {"missing": Missing, "unjudged": Unjudged}
     for name, value in given.items():
         choices = get_args(known[name])
         if value not in choices:
@@ -229,30 +202,29 @@ def _check_names(what: str, names: list[str]) -> None:
         raise UsageError(f"give at least one {what} to score")
     twice = next((n for n in names if names.count(n) > 1), None)
     if twice is not None:
-        raise UsageError(f"there are two {what}s named {twice!r}; name them apart")
+        raise UsageError(f"there are two {what}s named {twice!r}; give them different names")
 
 
-def _check_bounds(measures: list[Measure], no_relevant: NoRelevant) -> None:
-    if no_relevant == "skip":
-        raise UsageError("bounds are over all queries, which no_relevant=skip does not allow")
-    for measure in measures:
-        if measure.option("gains") is not None:
-            raise UsageError(f"bounds need gains that grow with the labels, which those of {measure} do not")
-        if measure.by_evidence and measure.definition.high is None:
-            raise UsageError(f"{measure} has no bounds: unknown labels may make or join units of evidence")
-        if measure.definition.author:
-            raise UsageError(f"{measure} has no bounds: nothing says how its values grow with the labels")
+def _unbounded(measure: Measure) -> str:
+    """Return why nothing bounds a measure where labels are unknown, "" where something does."""
+    if measure.option("gains") is not None:
+        return f"bounds need gains that grow with the labels, which those of {measure} do not"
+    if measure.by_evidence and measure.definition.high is None:
+        return f"{measure} has no bounds: unknown labels may make or join units of evidence"
+    return f"{measure} has no bounds: nothing says how its values grow with the labels" * bool(
+        measure.definition.author
+    )
 
 
-def _looked_at(measures: list[Measure], runs: Sequence[Run], *, condensed: bool) -> int | None:
+def _looked_at(measures: list[Measure], *, condensed: bool) -> int | None:
     """Return how many documents from the top any measure looks at, or None if some look at all of them."""
     moved = condensed or any(m.option("judged_only") for m in measures)
-    if moved or any(run.ties is Ties.EXPECTED for run in runs) or any(m.cutoff is None for m in measures):
+    if moved or any(m.cutoff is None for m in measures):
         return None
     return max(m.cutoff or 0 for m in measures)
 
 
-def _undefined(measure: Measure, labeling: Labeling, *, averaged: bool) -> str:
+def _undefined(measure: Measure, labeling: Labeling) -> str:
     """Return why a measure is not defined under a labeling, or ''."""
     needs, scale, name = measure.definition.needs, labeling.scale, measure.name
     if needs == "nothing" and measure.rel is not None:
@@ -265,19 +237,9 @@ def _undefined(measure: Measure, labeling: Labeling, *, averaged: bool) -> str:
         return (
             f"{name} needs to know which documents are relevant, and {whose} do not say it: give rel=, as in {example}"
         )
-    if averaged and (measure.by_evidence or measure.budget):
-        return f"{measure} is not known over the orders of tied documents: break ties by a rule"
     if measure.by_evidence and measure.option("ideal") == "retrieved":
         return f"{measure} has no ideal of the retrieved: what a document adds depends on what stands above it"
-    return measure.definition.undefined(measure, scale, averaged)
-
-
-def _shown(join: Join, measures: list[Measure], docs: Docs | None, fields: Fields) -> dict[tuple[int, str], Ints]:
-    """Return by budget how many documents of each list it shows."""
-    budgets = {measure.budget: measure for measure in measures if measure.budget}
-    if budgets and docs is None:
-        raise UsageError(f"{next(iter(budgets.values()))} needs the documents, to know how long they are: give docs")
-    return {budget: shown(join, budget, docs, fields) for budget in budgets} if docs is not None else {}
+    return measure.definition.undefined(measure, scale)
 
 
 def incomparable(runs: Sequence[Run], measure: Measure) -> str:
@@ -288,8 +250,8 @@ def incomparable(runs: Sequence[Run], measure: Measure) -> str:
     one, other, share = pairs[0]
     more = f" (and {len(pairs) - 1} more pairs of runs)" if pairs[1:] else ""
     return (
-        f"{one} and {other} share {share:.0%} of their documents{more}, so that {measure} does not compare them: what"
-        f" one finds counts against the other. {_OTHER_CUTS}"
+        f"{one} and {other} share {share:.0%} of their documents{more}, so {measure} cannot compare them:"
+        f" documents of one count against the other. {_OTHER_CUTS}"
     )
 
 
@@ -301,24 +263,8 @@ def _apart(join: Join, measures: list[Measure]) -> Iterator[str]:
         yield why + names
 
 
-def _unfilled(join: Join, depth: int | None) -> Iterator[str]:
-    """Yield which runs end before a budget does."""
-    for (most, of), count in join.shown.items():
-        for run, all_shown in zip(join.runs, (count >= join.retrieved) & (join.retrieved > 0), strict=True):
-            if all_shown.mean() > _FEW:
-                hint = f" (lists are cut to the depth of {depth})" if depth is not None else ""
-                yield (
-                    f"{run.name} ends before the budget of @{most}{of} is used up in {all_shown.sum():,} of"
-                    f" {len(join.query_ids):,} queries{hint}: deeper lists would show more"
-                )
-
-
 def _spanless(join: Join, measures: list[Measure], docs: Docs | None) -> Iterator[str]:
-    """Yield which labelings do not say where relevant documents stand, of each of which evidence is counted once.
-
-    Raises:
-        UsageError: none does.
-    """
+    """Yield which labelings do not say where relevant documents stand, of each of which evidence is counted once."""
     asked = next((measure for measure in measures if measure.by_evidence), None)
     if asked is None:
         return
@@ -329,12 +275,19 @@ def _spanless(join: Join, measures: list[Measure], docs: Docs | None) -> Iterato
         lacking[labeling.name] = len(relevant) - known, len(relevant)
     if all(without == of for without, of in lacking.values()) and any(of for _, of in lacking.values()):
         raise UsageError(
-            f"{asked} needs to know where documents stand, and none says it: give docs with page_id, start and end"
+            f"{asked} needs the positions of documents on their pages: give docs with page_id, start and end"
             " (judgekit chunks finds them)"
         )
     for name, (without, of) in lacking.items():
         if without:
             yield f"{name}: {without:,} of {of:,} relevant documents have no span; each counts as evidence of its own"
+
+
+def foreign(evaluation: Evaluation) -> list[str]:
+    """Return the labelings that list no document of any run, so that each 0 would say nothing of the runs."""
+    join = evaluation._join
+    listed = zip(join.labelings, join.known, join.listed, strict=True)
+    return [one.name for one, known, queries in listed if queries.any() and not known[join.hit_pair].any()]
 
 
 def _unrelated(join: Join) -> list[str]:
@@ -348,12 +301,10 @@ def _unrelated(join: Join) -> list[str]:
         shared = np.count_nonzero(join.retrieved[:, listed], axis=1)
         for run, some, met in zip(join.runs, judged.tolist(), shared.tolist(), strict=True):
             if not met:
-                out.append(
-                    f"{run.name} has none of the queries of {labeling.name}: are these from the same collection?"
-                )
+                out.append(f"{run.name} has none of the queries of {labeling.name}: are both from the same collection?")
             elif not some:
                 out.append(
-                    f"{labeling.name} lists none of the documents of {run.name}: are these from the same collection?"
+                    f"{labeling.name} lists none of the documents of {run.name}: are both from the same collection?"
                 )
     return out
 

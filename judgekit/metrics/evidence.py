@@ -16,17 +16,17 @@ from typing import Final
 import numpy as np
 
 from judgekit.data.checks import cut_differently
-from judgekit.data.documents import Docs, Fields, estimate_tokens, render
+from judgekit.data.documents import Docs
 from judgekit.data.labelings import Scale
 from judgekit.data.runs import Run
 from judgekit.data.spans import sharing, spans_of
 from judgekit.metrics.formulas import gains_of
 from judgekit.metrics.hits import LabelledHits
-from judgekit.metrics.join import Bools, Floats, Ints, Join
+from judgekit.metrics.join import Bools, Floats, Ints
 from judgekit.metrics.measures import Measure
 from judgekit.spec import Spec
 
-__all__ = ["by_evidence", "of_evidence", "shown", "suited"]
+__all__ = ["by_evidence", "of_evidence", "suited"]
 
 _FIRST: Final = ("RR", "Success")
 """Measures that look no further than the first relevant document, which is a first showing."""
@@ -35,10 +35,7 @@ _REPLACED: Final = (*_READ, "rel", "dcg", "gains")
 
 
 def suited(measures: Iterable[Measure], runs: Sequence[Run], docs: Docs) -> list[Measure]:
-    """Return the measures; where runs are over different cuts of the same pages, those of evidence.
-
-    A measure that says itself what its ``unit`` is stays as it is.
-    """
+    """Return the measures; where runs are over different cuts of the same pages, those of evidence."""
     found = list(measures)
     if not any(of_evidence(measure) != measure for measure in found) or not cut_differently(runs, docs):
         return found
@@ -53,16 +50,10 @@ def of_evidence(measure: Measure) -> Measure:
 
 
 def by_evidence(hits: LabelledHits, measure: Measure, docs: Docs | None) -> tuple[LabelledHits, Measure]:
-    """Return the hits with each document's label replaced by what it adds, and the measure of documents to take of it.
-
-    Args:
-        hits: what was retrieved.
-        measure: one with ``unit=evidence``.
-        docs: the collection, where labelings do not say themselves where their documents stand.
-    """
+    """Return the hits, each label replaced by what its document adds, and the measure of documents to take of them."""
     first = measure.name in _FIRST
     params = tuple((k, v) for k, v in measure.spec.params if k not in (_READ if first else _REPLACED))
-    plain = Measure(Spec(measure.name, params, measure.spec.cutoff, measure.spec.of))
+    plain = Measure(Spec(measure.name, params, measure.spec.cutoff))
     if first:
         return hits, plain
     by_gain = measure.definition.needs == "gain" or (measure.name == "RBP" and measure.rel is None)
@@ -92,25 +83,6 @@ def _added(hits: LabelledHits, measure: Measure, docs: Docs | None, by_gain: boo
         _keep_best(gains, units)
     added = LabelledHits(apart, shown, drop=hits.drop, scales=scales)
     return added.against(LabelledHits(join, best, scales=scales))
-
-
-def shown(join: Join, budget: tuple[int, str], docs: Docs, fields: Fields) -> Ints:
-    """Return how many documents of each list fit into a budget of tokens or characters, shape (R, Q).
-
-    They are shown whole, from the top; the first that does not fit ends the list.
-    """
-    most, of = budget
-    size = len if of == "c" else estimate_tokens
-    sizes: dict[str, int] = {}
-    out = np.zeros(join.retrieved.shape, np.int64)
-    for number, run in enumerate(join.runs):
-        for place, query_id in enumerate(join.query_ids):
-            ranked = run.top(query_id)
-            new = [doc_id for doc_id in ranked if doc_id not in sizes]
-            sizes |= {doc.doc_id: size(render(doc, fields)) for doc in docs.get(new)}
-            used = np.cumsum([sizes[doc_id] for doc_id in ranked])
-            out[number, place] = np.searchsorted(used, most, side="right")
-    return out
 
 
 def _units(hits: LabelledHits, relevant: Bools, overlap: float, docs: Docs | None) -> Ints:

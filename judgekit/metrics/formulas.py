@@ -1,8 +1,5 @@
 """Judgekit's measures: each is defined next to its formula, vectorised over all labelings, runs and queries at once.
 
-A formula gives the expected value over all orders of documents with equal scores. Such documents form a *block*, all
-orders inside it are equally likely, and a run that breaks ties by a rule has blocks of one document each.
-
 Sums run in rank order, one addition after another (`bincount` does that, `sum` does not), and divisions stand where
 trec_eval has them, so that values agree with it to the last bit.
 """
@@ -14,17 +11,16 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from math import comb
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from judgekit.data.labelings import Scale
-from judgekit.metrics.hits import Blocks, Hits, LabelledHits, Weights, best_first, places
+from judgekit.metrics.hits import Hits, LabelledHits, Weights, best_first
 from judgekit.metrics.join import Floats, Ints, spans
 from judgekit.metrics.measures import Definition, Measure, Param, is_number
-from judgekit.spec import MAX_CUTOFF, Value
+from judgekit.spec import Value
 
 __all__ = ["gains_of"]
 
@@ -34,7 +30,7 @@ _JUDGED_ONLY: Final = Param("leave documents without a label out of the lists fi
 _TIES: Final = {
     "ties": Param(
         "order of documents with equal scores; by default that of the run",
-        choices=("doc-desc", "doc-desc-32", "doc-asc", "expected"),
+        choices=("doc-desc", "doc-desc-32", "doc-asc"),
     )
 }
 _UNIT: Final = {
@@ -140,19 +136,17 @@ def f1(hits: LabelledHits, measure: Measure) -> Floats:
     return 2 * _found(hits, measure) / (_depth(hits, measure) + hits.judged.total(measure.rel))
 
 
-def _first_blocks(hits: LabelledHits, measure: Measure) -> Blocks:
-    """Return the first block with relevant documents of each cell; with ``best`` with the largest label there is."""
-
-    def find() -> Blocks:
-        blocks = hits.relevant_blocks(measure.rel)
-        return blocks.where(blocks.prior == 0)
-
+def _first(hits: LabelledHits, measure: Measure) -> Hits:
+    """Return the first relevant document of each list; with ``best`` the first with the largest label there is."""
     if not measure.option("best"):
-        return hits.once(("first blocks", measure.rel), find)
+        return hits.once(("first", measure.rel), lambda: _leading(hits.relevant(measure.rel)))
     found = hits.positive()
     largest = np.broadcast_to(hits.judged.largest, hits.shape).reshape(-1)
-    blocks = hits.blocks(found.where(found.label >= largest[found.cell]))
-    return blocks.where(blocks.prior == 0)
+    return _leading(found.where(found.label >= largest[found.cell]))
+
+
+def _leading(found: Hits) -> Hits:
+    return found.where(found.nth == 1)
 
 
 @Definition(
@@ -167,49 +161,19 @@ def _first_blocks(hits: LabelledHits, measure: Measure) -> Blocks:
     aliases=("Hit", "Hits", "HitRate", "Hit_Rate", "HitRatio", "Hit_Ratio", "HR"),
 )
 def success(hits: LabelledHits, measure: Measure) -> Floats:
-    cutoff = measure.cutoff or MAX_CUTOFF
-    blocks = _first_blocks(hits, measure)
-    blocks = blocks.where(blocks.before < cutoff)
     out = np.zeros(hits.cells)
-    out[blocks.cell] = 1
-    for at in np.flatnonzero(blocks.before + blocks.size > cutoff).tolist():
-        size, drawn = int(blocks.size[at]), cutoff - int(blocks.before[at])
-        every = comb(size, drawn)
-        out[blocks.cell[at]] = (every - comb(size - int(blocks.hits[at]), drawn)) / every
-    return _by_scale(hits, measure, out.reshape(hits.shape), lambda: _largest_label(hits, cutoff))
+    out[_first(hits, measure).top(measure.cutoff).cell] = 1
+    return _by_scale(hits, measure, out.reshape(hits.shape), lambda: _largest_label(hits, measure.cutoff))
 
 
-def _largest_label(hits: LabelledHits, cutoff: int) -> Floats:
+def _largest_label(hits: LabelledHits, cutoff: int | None) -> Floats:
     """Return the largest label of the top k; documents without a label have 0."""
-    found = hits.labelled()
-    before, size = hits.ties(found)
-    whole = before + size <= cutoff
-    crossing = np.flatnonzero((before < cutoff) & ~whole)
-    cell = found.cell[crossing]
-    # First of the blocks that the top holds, then of what it holds of the one block that its end may cross.
+    found = hits.labelled().top(cutoff)
     length = np.broadcast_to(hits.looked_at(cutoff), hits.shape).flatten()
-    length[cell] = before[crossing]
-    inside = found.where(whole)
     out = np.full(hits.cells, -np.inf)
-    np.maximum.at(out, inside.cell, inside.label)
-    unlabelled = (hits.count(inside.cell).reshape(-1) < length) | (length == 0)
-    out = np.where(unlabelled, np.maximum(out, 0), out)
-    lead, end = spans(cell)
-    for start, stop in zip(*(x[lead == np.arange(len(lead))].tolist() for x in (lead, end)), strict=True):
-        first = crossing[start]
-        at, above = found.cell[first], int(before[first])
-        labels = np.zeros(int(size[first]))
-        labels[: stop - start] = found.label[crossing[start:stop]]
-        # The largest of those drawn from the block, or of those above it, whichever is larger.
-        chance = _largest_chance(len(labels), cutoff - above)
-        out[at] = chance @ np.maximum(np.sort(labels)[::-1], out[at] if above else -np.inf)
-    return out.reshape(hits.shape)
-
-
-def _largest_chance(size: int, drawn: int) -> Floats:
-    """Return the chance that the i-th largest of ``size`` is the largest of ``drawn`` of them, shape (size,)."""
-    left = size - np.arange(1, size)
-    return np.asarray((drawn / size) * np.cumprod(np.append(1, np.maximum(left - drawn + 1, 0) / left)), np.float64)
+    np.maximum.at(out, found.cell, found.label)
+    unlabelled = (hits.count(found.cell).reshape(-1) < length) | (length == 0)
+    return np.where(unlabelled, np.maximum(out, 0), out).reshape(hits.shape)
 
 
 @Definition(
@@ -228,14 +192,8 @@ def _largest_chance(size: int, drawn: int) -> Floats:
     unbounded="best",
 )
 def reciprocal_rank(hits: LabelledHits, measure: Measure) -> Floats:
-    blocks = _first_blocks(hits, measure)
-    before, size, count = blocks.before, blocks.size, blocks.hits
-    # The chance that the first of the relevant ones stands at a place of its block, from place to place.
-    chance, total = count / size, np.zeros(len(before))
-    for place in range(1, int((size - count).max(initial=0)) + 2):
-        total += np.where(before + place <= (measure.cutoff or MAX_CUTOFF), chance / (before + place), 0)
-        chance = chance * (np.maximum(size - count - place + 1, 0) / np.maximum(size - place, 1))
-    return hits.sum(blocks.cell, total)
+    found = _first(hits, measure).top(measure.cutoff)
+    return hits.sum(found.cell, 1 / found.rank)
 
 
 @Definition(
@@ -253,54 +211,17 @@ def reciprocal_rank(hits: LabelledHits, measure: Measure) -> Floats:
     unbounded="by",
 )
 def average_precision(hits: LabelledHits, measure: Measure) -> Floats:
-    blocks = hits.relevant_blocks(measure.rel)
-    precisions = hits.once(("precisions", measure.rel), lambda: _precisions(blocks, blocks.size, blocks.hits))
-    sums = precisions.sum(measure.cutoff, (len(blocks.cell),))
-    if measure.option("by") != "hits":
-        return _ratio(hits.sum(blocks.cell, sums), hits.judged.total(measure.rel))
-    cutoff = measure.cutoff or MAX_CUTOFF
-    whole = blocks.before + blocks.size <= cutoff
-    inside = hits.sum(blocks.cell, np.where(whole, sums, 0)).reshape(-1)
-    known = hits.sum(blocks.cell, np.where(whole, blocks.hits, 0)).reshape(-1)
-    out = _ratio(inside, known)
-    # At most one block of a list is cut; how many relevant documents its first places hold is drawn.
-    cut = blocks.where((blocks.before < cutoff) & ~whole)
-    drawn = cutoff - cut.before
-    out[cut.cell] = 0
-    for held in range(int(cut.hits.max(initial=-1)) + 1):
-        every = zip(cut.size.tolist(), cut.hits.tolist(), drawn.tolist(), strict=True)
-        chance = np.array(
-            [comb(m, held) * comb(n - m, max(t - held, 0)) * (held <= t) / comb(n, t) for n, m, t in every]
-        )
-        more = _precisions(cut, drawn, np.full(len(drawn), held)).sum(None, (len(drawn),))
-        out[cut.cell] += chance * _ratio(inside[cut.cell] + more, known[cut.cell] + held)
-    return out.reshape(hits.shape)
+    def precisions() -> Weights:
+        found = hits.relevant(measure.rel)
+        return Weights(found.cell, found.rank, found.nth / found.rank)
 
-
-def _precisions(blocks: Blocks, size: Ints, count: Ints) -> Weights:
-    """Return, by block and rank, the expected precision where a relevant document stands there, else 0.
-
-    Args:
-        blocks: the blocks.
-        size: how many places of each block there are.
-        count: how many relevant documents stand at them.
-    """
-    if size.max(initial=1) == 1:
-        return Weights(np.arange(len(size)), blocks.before + 1, count * (blocks.prior + 1) / (blocks.before + 1))
-    block = np.repeat(np.arange(len(size)), size)
-    place, size, count = places(block), size[block], count[block]
-    rank = blocks.before[block] + place
-    # A place holds a relevant document with chance count / size, and then so many of the others stand before it:
-    earlier = blocks.prior[block] + (place - 1) * (count - 1) / np.maximum(size - 1, 1)
-    return Weights(block, rank, count / size * (earlier + 1) / rank)
+    sums = hits.once(("precisions", measure.rel), precisions).sum(measure.cutoff, hits.shape)
+    by_hits = measure.option("by") == "hits"
+    return _ratio(sums, _found(hits, measure) if by_hits else hits.judged.total(measure.rel))
 
 
 def _gain_table(text: str) -> dict[float, float]:
-    """Parse ``{0:0,1:1,2:10}``: the gains of labels.
-
-    Raises:
-        ValueError: it is not such a table.
-    """
+    """Parse ``{0:0,1:1,2:10}``: the gains of labels."""
     cells = (cell.split(":") for cell in text.strip("{}").split(","))
     return {float(label): float(gain) for label, gain in cells}
 
@@ -338,22 +259,6 @@ def _discounts(rank: Ints) -> Floats:
     return _log2(int(rank.max(initial=1)).bit_length())[rank]
 
 
-def _spread(hits: LabelledHits, found: Hits, cutoff: int | None, upto: Floats) -> Floats:
-    """Return the mean weight of the places that each hit may stand at, 0 beyond the cutoff.
-
-    Args:
-        hits: all hits.
-        found: those asked for.
-        cutoff: the last rank that counts.
-        upto: the sum of the weights of the first ranks, by their number.
-    """
-    before, size = hits.ties(found)
-    end = before + size
-    if cutoff is not None:
-        before, end = np.minimum(before, cutoff), np.minimum(end, cutoff)
-    return np.asarray((upto[end] - upto[before]) / size, np.float64)
-
-
 @Definition(
     "DCG",
     "discounted cumulative gain",
@@ -365,12 +270,6 @@ def _spread(hits: LabelledHits, found: Hits, cutoff: int | None, upto: Floats) -
     params=_GAINS,
 )
 def dcg(hits: LabelledHits, measure: Measure) -> Floats:
-    if hits.averaged:
-        found = _gained(hits, measure)
-        ranks = np.arange(1, int(hits.retrieved.max(initial=0)) + 1)
-        upto = np.cumsum(np.append(0, 1 / _discounts(ranks)))
-        return hits.sum(found.cell, found.label * _spread(hits, found, measure.cutoff, upto))
-
     def weights() -> Weights:
         found = _gained(hits, measure)
         return _discounted(Weights(found.cell, found.rank, found.label))
@@ -397,12 +296,6 @@ def _ideal(hits: LabelledHits, measure: Measure) -> Floats:
     return hits.once(key, best).sum(measure.cutoff, hits.group_shape)
 
 
-def _ndcg_undefined(measure: Measure, scale: Scale, averaged: bool) -> str:
-    if averaged and measure.option("ideal") == "retrieved" and measure.cutoff is not None:
-        return f"{measure} has no closed form over the orders of tied documents: break ties by a rule"
-    return ""
-
-
 @Definition(
     "nDCG",
     "normalised discounted cumulative gain",
@@ -417,7 +310,6 @@ def _ndcg_undefined(measure: Measure, scale: Scale, averaged: bool) -> str:
         ),
     },
     aliases=("NDCG",),
-    undefined=_ndcg_undefined,
 )
 def ndcg(hits: LabelledHits, measure: Measure) -> Floats:
     return _ratio(dcg.compute(hits, measure), _ideal(hits.judged, measure))
@@ -437,8 +329,8 @@ def ndcg(hits: LabelledHits, measure: Measure) -> Floats:
 )
 def auc(hits: LabelledHits, measure: Measure) -> Floats:
     found = hits.relevant(measure.rel)
-    before, size = hits.ties(found, of_all=True)
-    first, last = hits.tied(found, of_all=True)
+    before, size = hits.ties(found)
+    first, last = hits.tied(found)
     total = hits.count(found.cell)
     others = hits.retrieved - total
     length, relevant = hits.of_cell(hits.retrieved, found.cell), hits.of_cell(total, found.cell)
@@ -464,9 +356,9 @@ def auc(hits: LabelledHits, measure: Measure) -> Floats:
     lower_is_better=True,
 )
 def mean_rank(hits: LabelledHits, measure: Measure) -> Floats:
-    blocks = _first_blocks(hits, measure)
+    found = _first(hits, measure)
     out = np.full(hits.cells, np.nan)
-    out[blocks.cell] = blocks.before + (blocks.size + 1) / (blocks.hits + 1)
+    out[found.cell] = found.rank
     return out.reshape(hits.shape)
 
 
@@ -475,7 +367,7 @@ def _err_by_label(measure: Measure, scale: Scale) -> bool:
     return (measure.option("prob") or ("label" if scale.kind == "unit" else "grade")) == "label"
 
 
-def _err_undefined(measure: Measure, scale: Scale, averaged: bool) -> str:
+def _err_undefined(measure: Measure, scale: Scale) -> str:
     most = measure.option("max")
     if measure.option("prob") == "label" and scale.high > 1:
         return f"{measure} takes labels as probabilities, and those of {scale} are not"
@@ -504,37 +396,17 @@ def _err_undefined(measure: Measure, scale: Scale, averaged: bool) -> str:
     takes_largest=lambda measure: measure.option("max") is None and measure.option("prob") != "label",
 )
 def err(hits: LabelledHits, measure: Measure) -> Floats:
-    found = hits.positive() if hits.averaged else hits.positive().top(measure.cutoff)
+    found = hits.positive().top(measure.cutoff)
     by_label = np.array([_err_by_label(measure, scale) for scale in hits.scales])[found.owner]
     most = np.array([measure.option("max") or scale.high for scale in hits.scales], np.float64)[found.owner]
     chance = np.where(by_label, found.label, (np.exp2(found.label) - 1) / np.exp2(most))
-    cutoff = measure.cutoff or MAX_CUTOFF
-    blocks = hits.blocks(found)
-    blocks = blocks.where(blocks.before < cutoff)
-    gain, passing = chance[blocks.first] / (blocks.before + 1), 1 - chance[blocks.first]
-    for at in np.flatnonzero(blocks.size > 1).tolist():
-        size, first = int(blocks.size[at]), int(blocks.first[at])
-        # By number of documents drawn from the block, the chance that none of them satisfies. Each further document
-        # is among those drawn with chance drawn / documents so far.
-        none = np.ones(size + 1)
-        documents = size - int(blocks.hits[at])
-        for one in chance[first : first + int(blocks.hits[at])]:
-            documents += 1
-            drawn = np.arange(documents + 1)
-            without = none[: documents + 1].copy()
-            with_it = np.append(1, without[:-1]) * (1 - one)
-            none[: documents + 1] = ((documents - drawn) * without + drawn * with_it) / documents
-        ranks = int(blocks.before[at]) + np.arange(1, size + 1)
-        gain[at] = ((none[:-1] - none[1:]) / ranks)[ranks <= cutoff].sum()
-        passing[at] = none[-1]
-    # From the first block of every list to the last: what is left of the readers, and what they have gained.
-    place = places(blocks.cell)
-    by_place = np.argsort(place, kind="stable")
+    # From the first of every list to the last: what is left of the readers, and what they have gained.
+    by_place = np.argsort(found.nth, kind="stable")
     left, out = np.ones(hits.cells), np.zeros(hits.cells)
-    for step in np.split(by_place, np.cumsum(np.bincount(place)[1:])[:-1]) if len(place) else ():
-        cell = blocks.cell[step]
-        out[cell] += left[cell] * gain[step]
-        left[cell] *= passing[step]
+    for step in np.split(by_place, np.cumsum(np.bincount(found.nth)[1:])[:-1]) if len(found.nth) else ():
+        cell = found.cell[step]
+        out[cell] += left[cell] * (chance[step] / found.rank[step])
+        left[cell] *= 1 - chance[step]
     return out.reshape(hits.shape)
 
 
@@ -569,19 +441,14 @@ def bpref(hits: LabelledHits, measure: Measure) -> Floats:
     relevant = found.label >= least[found.owner]
     # Negative labels are neither.
     other = ~relevant & (found.label >= 0)
-    first, last = hits.tied(found)
     others = np.cumsum(np.append(0, other))
-    above = (others[first] - others[spans(found.cell)[0]])[relevant]
-    beside = (others[last] - others[first])[relevant]
+    above = (others[:-1] - others[spans(found.cell)[0]])[relevant]
     cell, total = found.cell[relevant], judged.total(measure.rel)
     number = hits.of_cell(total, cell)
     wrong = judged.per_group((judged.table < least[:, None]) & (judged.table >= 0))
     most = np.minimum(number, hits.of_cell(wrong, cell))
-    # No more than the relevant ones count. Of those beside it 0, 1, … all stand above it with equal chances.
+    # No more than the relevant ones count.
     counted = np.minimum(above, number).astype(np.float64)
-    if hits.averaged:
-        free = np.clip(number - above, 0, beside + 1)
-        counted = (free * above + free * (free - 1) / 2 + (beside + 1 - free) * number) / (beside + 1)
     return _ratio(hits.sum(cell, 1 - counted / np.maximum(most, 1)), total)
 
 
@@ -608,12 +475,8 @@ def bpref(hits: LabelledHits, measure: Measure) -> Floats:
 def rbp(hits: LabelledHits, measure: Measure) -> Floats:
     p = float(measure.option("p") or 0)
     found = hits.positive() if measure.rel is None else hits.relevant(measure.rel)
-    if hits.averaged:
-        upto = 1 - np.power(p, np.arange(int(hits.retrieved.max(initial=0)) + 1))
-        weight = _spread(hits, found, measure.cutoff, upto)
-    else:
-        found = found.top(measure.cutoff)
-        weight = np.asarray((1 - p) * p ** (found.rank - 1), np.float64)
+    found = found.top(measure.cutoff)
+    weight = np.asarray((1 - p) * p ** (found.rank - 1), np.float64)
     return hits.sum(found.cell, weight if measure.rel is not None else found.label * weight)
 
 

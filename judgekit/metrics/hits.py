@@ -14,7 +14,7 @@ import numpy as np
 from judgekit.data.labelings import Scale
 from judgekit.metrics.join import Bools, Floats, Ints, Join, block_spans
 
-__all__ = ["Blocks", "Drop", "Hits", "LabelledHits", "Weights", "best_first", "places"]
+__all__ = ["Drop", "Hits", "LabelledHits", "Weights", "best_first", "places"]
 
 Drop = Literal["nothing", "missing", "unlabelled"]
 """Which documents leave the lists before anything is counted."""
@@ -66,27 +66,6 @@ class Hits:
         return self if cutoff is None else self.where(self.rank <= cutoff)
 
 
-class Blocks(NamedTuple):
-    """Blocks of equal scores that hold some of the given hits, by cell, best first."""
-
-    cell: Ints
-    before: Ints
-    """Documents ranked before the block."""
-    size: Ints
-    """Documents in the block."""
-    hits: Ints
-    """How many of the given hits it holds."""
-    prior: Ints
-    """How many of the given hits stand in the blocks before it."""
-    first: Ints
-    """The first of the given hits in it."""
-
-    def where(self, chosen: Bools) -> Blocks:
-        """Return the chosen ones."""
-        at = np.flatnonzero(chosen)
-        return Blocks(*(column[at] for column in self))
-
-
 class Weights(NamedTuple):
     """Weights that a measure sums, by cell or group, each of a rank."""
 
@@ -112,7 +91,6 @@ class LabelledHits:
         table: the label of each pair, NaN where there is none, shape (L, P).
         drop: which documents have left the lists.
         retrieved: documents per list, without those left out, shape (1 or L, R, Q).
-        averaged: whether any run takes the expected value over the orders of tied documents.
         asked: the cells whose values are asked for, shape (L, R, Q).
         scales: what the labels mean, per labeling.
     """
@@ -125,15 +103,8 @@ class LabelledHits:
         drop: Drop = "nothing",
         scales: Sequence[Scale] | None = None,
     ) -> None:
-        """Put the labels on the hits.
-
-        Args:
-            join: the join.
-            table: the label of each pair, NaN where there is none, shape (L, P); those of the join by default.
-            drop: leave documents with a missing label, or all without a label, out of the lists.
-            scales: what the labels mean, per labeling; what the labelings declare by default.
-        """
-        self.join, self.shape, self.averaged = join, join.shape, bool(join.averaged.any())
+        """Put the labels on the hits."""
+        self.join, self.shape = join, join.shape
         self.asked: Bools = np.broadcast_to(True, self.shape)
         self._judged: LabelledHits | None = None
         self.scales = [labeling.scale for labeling in join.labelings] if scales is None else list(scales)
@@ -210,61 +181,28 @@ class LabelledHits:
         return self.retrieved if cutoff is None else np.minimum(self.retrieved, cutoff)
 
     def within(self, found: Hits, cutoff: Ints | int | None, *, labels: bool = False) -> Floats:
-        """Return how many of these hits stand within a cutoff, or the sum of their labels, shape (L, R, Q).
-
-        Of tied documents it is the expected number, or sum. A cutoff may be given for each hit.
-        """
+        """Return how many of these hits, or what labels in sum, stand within a cutoff, shape (L, R, Q)."""
         cell, label = found.cell, found.label
-        if self.averaged and cutoff is not None:
-            before, size = self.ties(found)
-            share = np.clip(cutoff - before, 0, size) / size
-            return self.sum(cell, label * share if labels else share)
         if cutoff is not None:
             inside = np.flatnonzero(found.rank <= cutoff)
             cell, label = cell[inside], label[inside] if labels else label
         return self.sum(cell, label) if labels else self.count(cell).astype(np.float64)
 
-    def ties(self, found: Hits, *, of_all: bool = False) -> tuple[Ints, Ints]:
-        """Return, per hit, the documents before its block of equal scores, and the documents in the block.
-
-        Args:
-            found: the hits.
-            of_all: of all runs; else runs that do not average over ties have blocks of one document.
-        """
-        if not (of_all or self.averaged):
-            return found.rank - 1, np.ones_like(found.rank)
+    def ties(self, found: Hits) -> tuple[Ints, Ints]:
+        """Return, per hit, the documents before its block of equal scores, and the documents in the block."""
         blocks, hit = self.join.blocks, found.hit
         before, size = blocks.before[hit], blocks.size[hit]
-        if self.drop != "nothing":
-            row = found.owner
-            start, first, last = self.join.lists[0][hit], blocks.first[hit], blocks.last[hit]
-            above: Ints = self._moved[row, first] - self._moved[row, start]
-            inside: Ints = self._moved[row, last] - self._moved[row, first]
-            before, size = (above, inside) if self.drop == "unlabelled" else (before - above, size - inside)
-        if not of_all:
-            averaged = self.join.averaged[self.join.hit_list[hit] // self.shape[2]]
-            before, size = np.where(averaged, before, found.rank - 1), np.where(averaged, size, 1)
-        return before, size
+        if self.drop == "nothing":
+            return before, size
+        row = found.owner
+        start, first, last = self.join.lists[0][hit], blocks.first[hit], blocks.last[hit]
+        above: Ints = self._moved[row, first] - self._moved[row, start]
+        inside: Ints = self._moved[row, last] - self._moved[row, first]
+        return (above, inside) if self.drop == "unlabelled" else (before - above, size - inside)
 
-    def tied(self, found: Hits, *, of_all: bool = False) -> tuple[Ints, Ints]:
+    def tied(self, found: Hits) -> tuple[Ints, Ints]:
         """Return, per hit, the first of these hits in its block and the one behind the last; see `ties`."""
-        if not (of_all or self.averaged):
-            return np.arange(len(found.cell)), np.arange(1, len(found.cell) + 1)
-        return block_spans(found.cell, self.ties(found, of_all=of_all)[0])
-
-    def relevant_blocks(self, rel: float | None) -> Blocks:
-        """Return the blocks that hold relevant hits under a threshold."""
-        return self.once(("blocks", rel), lambda: self.blocks(self.relevant(rel)))
-
-    def blocks(self, found: Hits) -> Blocks:
-        """Return the blocks that hold some of the hits; runs that do not average over ties have one for each."""
-        before, size = self.ties(found)
-        if not self.averaged:
-            return Blocks(found.cell, before, size, size, found.nth - 1, np.arange(len(before)))
-        first, last = self.tied(found)
-        lead = np.flatnonzero(first == np.arange(len(first)))
-        prior = found.nth[lead] - 1
-        return Blocks(found.cell[lead], before[lead], size[lead], (last - first)[lead], prior, lead)
+        return block_spans(found.cell, self.ties(found)[0])
 
     def _cells(self, chosen: Bools) -> tuple[Ints, Ints, Ints, Ints]:
         """Return cell, labeling, hit and flat index of the chosen ones, shape (L, H)."""

@@ -7,7 +7,6 @@ whose pair some labeling lists.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import repeat
@@ -19,7 +18,7 @@ import pyarrow as pa
 
 from judgekit.data.columns import Keys, equal, find
 from judgekit.data.labelings import STATUSES, Labeling
-from judgekit.data.ordering import Ties, compared
+from judgekit.data.ordering import compared
 from judgekit.data.runs import Run
 from judgekit.data.tables import Status
 from judgekit.errors import DataError
@@ -60,7 +59,6 @@ class Join:
         known: whether the labeling lists the pair at all, shape (L, P).
         lost: whether the pair's label was asked for and is missing, shape (L, P).
         labelled: per labeling its rows of these queries and the pair of each, shapes (N,).
-        shown: by budget, how many documents of each list it shows, shape (R, Q).
         unknown_labels: whether bounds are over all labels that the pair may have, shape (L, P).
         retrieved: documents per run and query, shape (R, Q).
         hit_list, hit_rank, hit_pair: per hit its list, 1-based rank and pair, shape (H,); the hits of a list stand
@@ -77,20 +75,10 @@ class Join:
         missing_unknown: bool = False,
         unjudged_unknown: bool = False,
     ) -> None:
-        """Join runs and labelings.
-
-        Args:
-            runs: the runs.
-            labelings: the labelings.
-            query_ids: the queries to evaluate; rows of others are left out.
-            depth: the first documents of each list that any measure looks at, or None for all.
-            missing_unknown: count the missing labels among the unknown ones.
-            unjudged_unknown: count those of retrieved documents that a labeling does not list among them too.
-        """
+        """Join runs and labelings."""
         self.runs, self.labelings, self.query_ids = runs, labelings, query_ids
         self.shape = len(labelings), len(runs), len(query_ids)
         place = {q: i for i, q in enumerate(query_ids)}
-        self.shown: dict[tuple[int, str], Ints] = {}
         self._runs = [_Rows(run, place, depth) for run in runs]
         keys = self._join_labels(place)
         self.unknown_labels: Bools = self.lost if missing_unknown else np.zeros_like(self.lost)
@@ -200,20 +188,6 @@ class Join:
         self.unknown_labels[:, known] |= ~self.known[:, known]
         return out
 
-    def first(self, count: Ints) -> Join:
-        """Return the join of the first documents of each list, given how many, shape (R, Q)."""
-        inside = np.flatnonzero(self.hit_rank <= count.reshape(-1)[self.hit_list])
-        other = copy.copy(self)
-        other.hit_list, other.hit_rank, other.hit_pair = (
-            x[inside] for x in (self.hit_list, self.hit_rank, self.hit_pair)
-        )
-        other.retrieved = np.minimum(self.retrieved, count)
-        ends = np.searchsorted(other.hit_list // self.shape[2], np.arange(1, len(self.runs)))
-        other._hit_rows = np.split(np.concatenate(self._hit_rows)[inside], ends)
-        for name in ("lists", "blocks"):
-            other.__dict__.pop(name, None)
-        return other
-
     @cached_property
     def lists(self) -> tuple[Ints, Ints]:
         """Per hit the first hit of its list, and the one behind the last, shapes (H,)."""
@@ -225,11 +199,6 @@ class Join:
         found = [_blocks(run, rows) for run, rows in zip(self.runs, self._hit_rows, strict=True)]
         before, size = (np.concatenate(column) for column in zip(*found, strict=True))
         return HitBlocks(before, size, *block_spans(self.hit_list, before))
-
-    @property
-    def averaged(self) -> Bools:
-        """Which runs take the expected value over the orders of tied documents, shape (R,)."""
-        return np.array([run.ties is Ties.EXPECTED for run in self.runs])
 
     @cached_property
     def ties(self) -> tuple[Ints, Ints, Ints]:

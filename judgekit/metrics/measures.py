@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from judgekit.data.labelings import Scale
-from judgekit.data.outputs import note_read
+from judgekit.data.streams import note_read
 from judgekit.errors import UsageError, not_among
 from judgekit.metrics.hits import LabelledHits
 from judgekit.metrics.join import Floats
@@ -94,7 +94,7 @@ class Definition:
         lower_is_better: whether smaller values are better.
         unbounded: whether its bounds over unknown labels are its whole range: always, or only where the parameter of
             this name is not at its default.
-        undefined: says why a measure is not defined on a scale, or "", given whether it averages over ties.
+        undefined: says why a measure is not defined on a scale, or "".
         takes_largest: whether a measure depends on the largest label that a scale has.
         author: module and name of the function that a user declared; empty for judgekit's own measures.
     """
@@ -114,17 +114,13 @@ class Definition:
     presets: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     lower_is_better: bool = False
     unbounded: bool | str = False
-    undefined: Callable[[Measure, Scale, bool], str] = lambda *_: ""
+    undefined: Callable[[Measure, Scale], str] = lambda *_: ""
     takes_largest: Callable[[Measure], bool] = lambda _: False
     author: tuple[str, ...] = ()
     compute: Formula = field(init=False)
 
     def __call__(self, compute: Formula) -> Definition:
-        """Take the formula and enter the catalogue.
-
-        Raises:
-            UsageError: the name is that of another measure.
-        """
+        """Take the formula and enter the catalogue."""
         known = DEFINITIONS.get(self.name)
         # A notebook's cell may run again, and a file change: the same function takes its own place.
         if known is None or not known.author or known.author != self.author:
@@ -169,16 +165,8 @@ class Measure:
 
     @property
     def cutoff(self) -> int | None:
-        """How many documents from the top the measure looks at; None for all, and where a `budget` says it."""
-        return None if self.spec.of else self.spec.cutoff
-
-    @property
-    def budget(self) -> tuple[int, str] | None:
-        """How many tokens (``t``) or characters (``c``) of documents are shown, where that is the cutoff: (2000, "t").
-
-        Documents are shown whole, from the top; the first that does not fit ends the list.
-        """
-        return (self.spec.cutoff, self.spec.of) if self.spec.of and self.spec.cutoff else None
+        """How many documents from the top the measure looks at; None for all."""
+        return self.spec.cutoff
 
     @property
     def by_evidence(self) -> bool:
@@ -232,17 +220,7 @@ def catalog() -> list[Definition]:
 
 
 def parse_measures(given: str | Iterable[object], folder: Path = Path()) -> list[Measure]:
-    """Return measures without repetitions.
-
-    Args:
-        given: spellings separated by white space or commas; or an iterable of spellings, measures, or measures of
-            ir_measures. A spelling may begin with a user's file that declares the measure (``mine.py:FirstGood@5``);
-            the file is run, and the measure's name does without it.
-        folder: where such a file is looked for.
-
-    Raises:
-        UsageError: something is not a measure; or its file cannot be run, or does not declare it.
-    """
+    """Return measures without repetitions, from spellings, measures of ir_measures or ``FILE.py:MEASURE``."""
     found: list[Measure] = []
     for item in re.split(r"(?<=[\s,])(?=[^\s,]+\.py:)", given) if isinstance(given, str) else given:
         if isinstance(item, Measure):
@@ -287,7 +265,7 @@ def _meant(spec: Spec) -> Spec | None:
     if key not in names:
         return None
     name, params = names[key]
-    return Spec(name, tuple((dict(params) | dict(spec.params)).items()), cutoff, spec.of)
+    return Spec(name, tuple((dict(params) | dict(spec.params)).items()), cutoff)
 
 
 def _canonical(given: Spec) -> Spec:

@@ -6,11 +6,10 @@ import inspect
 import math
 from collections.abc import Callable
 from numbers import Real
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar, overload
 
 import numpy as np
 
-from judgekit.data.labelings import Scale
 from judgekit.errors import UsageError
 from judgekit.metrics.hits import LabelledHits
 from judgekit.metrics.join import Floats
@@ -24,9 +23,25 @@ Function = TypeVar("Function", bound=Callable[..., float])
 _HOW: Final = "a measure is a function of (ranked, judged) or (ranked, judged, cutoff), then parameters with defaults"
 
 
+@overload
+def measure(name: Function) -> Function: ...
+
+
+@overload
 def measure(
-    name: str, *, title: str = "", formula: str = "", source: str = "", rewards: str = "", lower_is_better: bool = False
-) -> Callable[[Function], Function]:
+    name: str = ...,
+    *,
+    rewards: str = ...,
+    lower_is_better: bool = ...,
+) -> Callable[[Function], Function]: ...
+
+
+def measure(
+    name: str | Callable[..., float] = "",
+    *,
+    rewards: str = "",
+    lower_is_better: bool = False,
+) -> Callable[..., Any]:
     """Declare a measure of your own by a function that scores one list.
 
     In a notebook cell or in a file::
@@ -41,18 +56,16 @@ def measure(
     ``judged``, all labels of the query; and ``cutoff``, the k, or None for all. It returns a number, or NaN where the
     measure is undefined. A function without ``cutoff`` looks at whole lists. Further arguments are parameters of the
     measure: bool, number or str, as the default is. A parameter ``rel=None`` is the least label that counts as
-    relevant, which is the one that the labeling declares unless the measure gives another.
+    relevant, which is the one that the labeling declares unless the measure gives another. Bare, ``@jk.measure`` gives
+    the measure the name of its function.
 
     Where a run has nothing for a query the function is not asked: the score is 0, and undefined where lower is better.
-    Such a measure has neither bounds over unknown labels nor an expected value over tied documents.
+    Such a measure has no bounds over unknown labels.
 
     Declaring a function again replaces it, so that a cell can be run again; the name of another measure is refused.
 
     Args:
-        name: how it is spelled.
-        title: the name in words; by default the docstring's first line.
-        formula: how it is computed, on one line.
-        source: where it is from.
+        name: how it is spelled; by default as the function is named.
         rewards: what it rewards.
         lower_is_better: whether smaller values are better.
 
@@ -61,15 +74,16 @@ def measure(
     """
 
     def declare(function: Function) -> Function:
+        name = spelling or getattr(function, "__name__", "measure")
         if parse(name) != Spec(name):
             raise UsageError(f"{name!r} is not a name: parameters and cutoff are given where the measure is used")
         by_cutoff, params = _signature(name, function)
         first_line = (inspect.getdoc(function) or name).splitlines()[0]
         Definition(
             name,
-            title or first_line,
-            formula or f"{function.__name__} in {function.__module__}",
-            source or "declared by the user",
+            first_line,
+            f"{function.__name__} in {function.__module__}",
+            "declared by the user",
             rewards,
             "binary" if "rel" in params else "own",
             low=None,
@@ -77,11 +91,14 @@ def measure(
             cutoff=by_cutoff,
             params=params,
             lower_is_better=lower_is_better,
-            undefined=_undefined,
             author=(function.__module__, function.__qualname__),
         )(_by_list(function, by_cutoff))
         return function
 
+    if callable(name):
+        spelling = ""
+        return declare(name)
+    spelling = name
     return declare
 
 
@@ -107,12 +124,6 @@ def _param(name: str, key: str, default: object) -> Param:
     if isinstance(default, int | float):
         return Param("a number", default, valid=is_number)
     raise UsageError(f"{name}: the parameter {key!r} needs a default that is True, False, a number or a text")
-
-
-def _undefined(measure: Measure, scale: Scale, averaged: bool) -> str:
-    if averaged:
-        return f"{measure} is not known over the orders of tied documents: break ties by a rule"
-    return ""
 
 
 def _by_list(function: Callable[..., float], by_cutoff: bool) -> Formula:

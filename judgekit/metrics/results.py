@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -68,8 +66,10 @@ class Evaluation(Shown):
         measures: the measures.
         labelings, runs, query_ids: the names along the other axes; queries ascend.
         values: shape (measures, labelings, runs, queries); NaN where undefined.
-        low, high: bounds of the values, of the same shape; the values themselves unless bounds were asked for.
+        low, high: bounds of the values, of the same shape, where bounds were asked for or a value is undefined because
+            labels are missing (infinite where nothing bounds it); else the values themselves.
         bounded: whether bounds were asked for.
+        lacking: whether values are undefined because labels are missing.
         listed: which queries each labeling was scored on, shape (labelings, queries).
         reasons: by labeling and measure, why the measure is not defined under the labeling at all.
         warnings: what the user should know, as sentences.
@@ -91,71 +91,30 @@ class Evaluation(Shown):
         self.query_ids = join.query_ids
         self.values = values
         self.bounded = bounds is not None
+        self.lacking = False
         self.low, self.high = bounds or (values, values)
         self.listed: Bools = join.listed
         self.reasons = reasons
         self.warnings = warnings
-        self._join: Join | None = join
+        self._join = join
 
-    @classmethod
-    def joined(cls, parts: Iterable[Evaluation]) -> Evaluation:
-        """Return evaluations of different queries as one, the same as if all had been scored at once.
-
-        What stands behind a part is let go of before the next one is asked for. Warnings are those that all parts give:
-        what is wrong with some queries alone says nothing of the whole.
-        """
-        kept: list[Evaluation] = []
-        for part in parts:
-            part.summary  # noqa: B018 - worked out while what it needs is there
-            part._join = None
-            kept.append(part)
-        first, made = kept[0], copy(kept[0])
-        ids = [query_id for part in kept for query_id in part.query_ids]
-        order = np.array(sorted(range(len(ids)), key=ids.__getitem__), np.int64)
-        made.query_ids = [ids[at] for at in order]
-
-        def together(name: str) -> npt.NDArray[Any]:
-            # `take` leaves rows of queries next to each other, as they are summed where all is scored at once.
-            return np.take(np.concatenate([getattr(part, name) for part in kept], axis=-1), order, axis=-1)
-
-        made.values, made.listed = together("values"), together("listed")
-        made.low, made.high = (together("low"), together("high")) if made.bounded else (made.values, made.values)
-        made.reasons = {key: reason for part in kept for key, reason in part.reasons.items()}
-        made.warnings = [text for text in first.warnings if all(text in part.warnings for part in kept)]
-        full = {field: values.transpose(1, 2, 0).reshape(-1) for field, values in made._from_values().items()}
-        added = {
-            field: np.sum([[getattr(mean, field) for mean in part.summary] for part in kept], axis=0)
-            for field in Mean._fields
-            if field not in (*Mean._fields[:3], "reason", *full)
-        }
-        made.__dict__["summary"] = [
-            mean._replace(
-                reason=made.reasons.get((mean.labeling, mean.measure), ""),
-                **{field: values[at].item() for field, values in (full | added).items()},
-            )
-            for at, mean in enumerate(first.summary)
-        ]
-        return made
-
-    def _from_values(self) -> dict[str, npt.NDArray[np.generic]]:
-        """Return what of the summary follows from the values alone, each of shape (measures, labelings, runs)."""
-        defined = ~np.isnan(self.values)
-        return {
-            # A query of a labeling that does not list it is not scored, and has no value in any of these.
-            "value": _mean(self.values),
-            "low": _mean(self.low),
-            "high": _mean(self.high),
-            "defined": defined.sum(3),
-            "as_success": np.array([m.name in ("R", "SetR") for m in self.measures])[:, None, None]
-            & (~defined | (self.values == 0) | (self.values == 1)).all(3)
-            & defined.any(3),
-        }
+    def leave_open(self, lost: Bools, part: Evaluation | None) -> None:
+        """Bound the values that missing labels leave undefined, ``lost`` of shape (L, Q), by an evaluation of these."""
+        empty = lost[None, :, None, :] & np.isnan(self.values)
+        self.low, self.high = (np.where(empty, end, self.values) for end in (-np.inf, np.inf))
+        self.lacking = True
+        if part is None:
+            return
+        names = ([str(m) for m in self.measures], self.labelings, self.query_ids)
+        others = ([str(m) for m in part.measures], part.labelings, part.query_ids)
+        places = [{name: at for at, name in enumerate(axis)} for axis in names]
+        m, k, q = ([place[name] for name in axis] for place, axis in zip(places, others, strict=True))
+        at = np.ix_(m, k, range(len(self.runs)), q)
+        for mine, bound in ((self.low, part.low), (self.high, part.high)):
+            mine[at] = np.where(empty[at] & ~np.isnan(bound), bound, mine[at])
 
     def scores(self) -> pd.DataFrame:
-        """Return one row per labeling, run, measure and query: the table `SCORES`; NaN is undefined.
-
-        Where bounds were asked for, columns ``low`` and ``high`` follow.
-        """
+        """Return one row per labeling, run, measure and query: the table `SCORES`; NaN is undefined."""
         import pandas as pd
 
         shape = len(self.labelings), len(self.runs), len(self.measures), len(self.query_ids)
@@ -168,7 +127,7 @@ class Evaluation(Shown):
             "query_id": _named(self.query_ids, queries),
             "value": self.values[at],
         }
-        if self.bounded:
+        if self.bounded or self.lacking:
             columns |= {"low": self.low[at], "high": self.high[at]}
         return SCORES.check(pd.DataFrame(columns))
 
@@ -181,6 +140,26 @@ class Evaluation(Shown):
         frame = pd.DataFrame(rows, columns=[*SCORES.columns, "low", "high"])
         return SCORES.check(frame[[*SCORES.columns, *bounds]])
 
+    def means_text(self) -> str:
+        """Return the means as text: labelings and runs as rows, measures as columns; pandas is slow to load."""
+        names = [str(measure) for measure in self.measures]
+        rows: dict[tuple[str, str], list[str]] = {}
+        for mean in self.summary:
+            value = "-" if mean.value != mean.value else f"{mean.value:.4f}"
+            if self.bounded and mean.low == mean.low:
+                value = f"{mean.low:.4f}..{mean.high:.4f}"
+            rows.setdefault((mean.labeling, mean.run), []).append(value)
+        lines = [["labeling", "run", *names], *([*key, *values] for key, values in rows.items())]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        aligns = "<<" + ">" * len(names)
+        return "\n".join(
+            "  ".join(f"{text:{a}{w}}" for text, a, w in zip(line, aligns, widths, strict=True)).rstrip()
+            for line in lines
+        )
+
+    def __repr__(self) -> str:
+        return "\n".join([self.means_text(), *(f"note: {line}" for line in self.warnings)])
+
     @property
     def notes(self) -> pd.DataFrame:
         """What each mean is a mean of, and why a measure is undefined: the fields of `Mean` as columns."""
@@ -192,7 +171,6 @@ class Evaluation(Shown):
     def summary(self) -> list[Mean]:
         """One `Mean` per labeling, run and measure, in that order."""
         join, shape = self._join, self.values.shape
-        assert join is not None  # a joined evaluation has its summary already
         scored = np.broadcast_to(self.listed[:, None, :], join.shape)
         defined = ~np.isnan(self.values)
         excused = scored & join.excused[:, None, :]
@@ -205,9 +183,15 @@ class Evaluation(Shown):
             "ignored": np.array([len(run.query_ids) for run in join.runs]) - (scored & (join.retrieved > 0)).sum(2),
         }
         counts["undefined"] = (scored & ~excused & ~lost & ~defined).sum(3)
+        # A query of a labeling that does not list it is not scored, and has no value in any of these.
+        low, high = (self.low, self.high) if self.bounded else (self.values, self.values)
+        counts |= {"value": _mean(self.values), "low": _mean(low), "high": _mean(high)}
+        recall = np.array([m.name in ("R", "SetR") for m in self.measures])[:, None, None]
+        whole = (~defined | (self.values == 0) | (self.values == 1)).all(3)
+        counts |= {"defined": defined.sum(3), "as_success": recall & whole & defined.any(3)}
         for name, per_measure in self._behind(scored).items():
             counts[name] = np.array(per_measure)
-        full = {k: np.broadcast_to(v, shape[:3]).tolist() for k, v in (counts | self._from_values()).items()}
+        full = {k: np.broadcast_to(v, shape[:3]).tolist() for k, v in counts.items()}
         names = [str(measure) for measure in self.measures]
         return [
             Mean(
@@ -225,34 +209,29 @@ class Evaluation(Shown):
     def _behind(self, scored: Bools) -> dict[str, list[Ints]]:
         """Return per measure the counts that depend on its threshold or cutoff, each of shape (L, R)."""
         join = self._join
-        assert join is not None  # as in `summary`
         judged, no_relevant = _judged_by_rank(join), LabelledHits(join).no_relevant
         known = scored & ~(join.missing | join.excused)[:, None, :]
         number, query, rank = join.ties
         first_tie = np.full(join.retrieved.shape, np.iinfo(np.int64).max)
         np.minimum.at(first_tie, (number, query), rank)
-        by_cutoff: dict[object, tuple[Ints, Ints, Ints]] = {}
+        by_cutoff: dict[int | None, tuple[Ints, Ints, Ints]] = {}
         by_rel: dict[float | None, Ints] = {}
         for measure in self.measures:
-            k, least = _end(measure), measure.rel
+            k, least = measure.cutoff, measure.rel
             if k not in by_cutoff:
-                last = np.iinfo(np.int64).max - 1 if measure.cutoff is None else measure.cutoff
+                last = np.iinfo(np.int64).max - 1 if k is None else k
                 inside = judged[:, :, min(last, judged.shape[2] - 1)]
-                ends = np.broadcast_to(last, join.retrieved.shape)
-                if measure.budget:
-                    ends = join.shown[measure.budget]
-                    inside = _judged_within(join, ends)
                 across = np.zeros(join.retrieved.shape, np.bool_)
-                at_end = rank == ends[number, query]
+                at_end = rank == last
                 across[number[at_end], query[at_end]] = True
-                unjudged = (scored * np.minimum(join.retrieved, ends)).sum(2) - inside
-                by_cutoff[k] = (scored & across).sum(2), (scored & (first_tie <= ends)).sum(2), unjudged
+                unjudged = (scored * np.minimum(join.retrieved, last)).sum(2) - inside
+                by_cutoff[k] = (scored & across).sum(2), (scored & (first_tie <= last)).sum(2), unjudged
             if least not in by_rel:
                 by_rel[least] = (known & no_relevant(least)).sum(2)
         return {
-            "ties_across": [by_cutoff[_end(m)][0] for m in self.measures],
-            "ties_inside": [by_cutoff[_end(m)][1] for m in self.measures],
-            "unjudged": [by_cutoff[_end(m)][2] for m in self.measures],
+            "ties_across": [by_cutoff[m.cutoff][0] for m in self.measures],
+            "ties_inside": [by_cutoff[m.cutoff][1] for m in self.measures],
+            "unjudged": [by_cutoff[m.cutoff][2] for m in self.measures],
             "no_relevant": [by_rel[m.rel] for m in self.measures],
         }
 
@@ -264,19 +243,6 @@ def _judged_by_rank(join: Join) -> Ints:
     place = join.hit_list // queries * ranks + join.hit_rank
     counts = [np.bincount(place[known[join.hit_pair]], minlength=runs * ranks) for known in join.known]
     return np.cumsum(np.array(counts).reshape(labelings, runs, ranks), axis=2)
-
-
-def _end(measure: Measure) -> object:
-    """Return where a measure stops looking: a number of documents, a budget, or nowhere."""
-    return measure.budget or measure.cutoff
-
-
-def _judged_within(join: Join, last: Ints) -> Ints:
-    """Return how many documents a labeling lists among the first so many, shape (R, Q), of all lists, shape (L, R)."""
-    runs = join.hit_list // join.shape[2]
-    inside = join.hit_rank <= last.reshape(-1)[join.hit_list]
-    counts = [np.bincount(runs[inside & known[join.hit_pair]], minlength=join.shape[1]) for known in join.known]
-    return np.array(counts)
 
 
 def _named(names: list[str], codes: Ints) -> pd.Series:

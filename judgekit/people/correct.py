@@ -7,6 +7,9 @@ one under people's on n of them, drawn at random:
     estimate = mean_i [ Y_i - l_-i (F_i - mean F) ],   l_-i = Cov(Y, F) / Var F without query i, at least 0
     variance = (1/n - 1/N) s2_resid + s2_Y / N,        t with n - 1 degrees of freedom
 
+The difference of two runs is 0 where their lists are the same: it is estimated on the N_d queries where they differ and
+multiplied by N_d / N, without an interval below five judged ones.
+
 With single pairs, drawn with known probabilities p, a measure has to be a sum over pairs (P, DCG): per query
 
     z = sum_all l f c + sum_judged (y - l f) c / p,    mean z +- t with N - 1 degrees of freedom
@@ -18,7 +21,7 @@ labels are worth, both are unbiased: a poor machine only makes them as wide as p
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Final
 
@@ -29,21 +32,20 @@ from scipy import stats
 
 from judgekit.analysis.differences import holm
 from judgekit.data.labelings import Labeling, Scale
-from judgekit.data.tables import QUALITY, Status
 from judgekit.errors import UsageError
-from judgekit.metrics import Measure, evaluate, parse_measures
+from judgekit.metrics import Evaluation, Measure, evaluate, parse_measures
 from judgekit.people.reading import People
 from judgekit.stages import Collection
 
 __all__ = [
     "CORRECTED",
     "Corrected",
-    "as_quality",
-    "by_queries",
     "correct",
+    "corrected_difference",
     "corrected_mean",
     "corrected_sum",
-    "whole_queries",
+    "scored",
+    "worth",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -61,6 +63,10 @@ _FEW: Final = 25
 _SUMS: Final = ("P", "DCG")
 _ONE_OR_NOTHING: Final = ("Success", "RR", "R")
 _USELESS: Final = 0.05
+_LEAST: Final = 5
+"""Judged queries with different lists below which a difference has no interval: its spread is not known."""
+_POSITIVE: Final = 10
+"""Judged relevant pairs below which pairs that were drawn with unequal probabilities give no interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +78,6 @@ class Corrected:
         error: its standard error.
         freedom: degrees of freedom.
         weight: l, averaged: 0 where the machine's labels are not worth using.
-        sampled: the part of the variance that goes with 1 / n - 1 / N, times that: what more labels would lessen.
-        fixed: the rest.
     """
 
     value: float
@@ -82,8 +86,6 @@ class Corrected:
     error: float
     freedom: int
     weight: float
-    sampled: float = 0.0
-    fixed: float = 0.0
 
     @property
     def p(self) -> float:
@@ -93,26 +95,14 @@ class Corrected:
         return float(2 * stats.t.sf(abs(self.value) / self.error, self.freedom))
 
 
-def _interval(
-    value: float, variance: float, freedom: int, confidence: float, weight: float, *parts: float
-) -> Corrected:
+def _interval(value: float, variance: float, freedom: int, confidence: float, weight: float) -> Corrected:
     error = float(np.sqrt(max(variance, 0.0)))
     reach = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
-    return Corrected(value, value - reach, value + reach, error, freedom, weight, *parts)
+    return Corrected(value, value - reach, value + reach, error, freedom, weight)
 
 
 def corrected_mean(people: Floats, machine: Floats, every: Floats, confidence: float = 0.95) -> Corrected:
-    """Return the mean over all queries by people's labels, from some of them.
-
-    Args:
-        people: values under people's labels on the queries that they judged, shape (n,).
-        machine: values under the machine's labels on the same queries, shape (n,).
-        every: values under the machine's labels on all N queries, those included, shape (N,).
-        confidence: of the interval.
-
-    Raises:
-        UsageError: people judged fewer than three queries.
-    """
+    """Return the mean over all queries by people's labels, from some of them."""
     n, total = len(people), len(every)
     if n < 3:
         raise UsageError(f"people judged {n} queries: a corrected mean needs at least three")
@@ -122,29 +112,15 @@ def corrected_mean(people: Floats, machine: Floats, every: Floats, confidence: f
     square = (f * f).sum() - n / (n - 1) * f * f
     weight = np.maximum(np.divide(cross, square, out=np.zeros(n), where=square > 1e-12), 0.0)
     residual = people - weight * (machine - every.mean())
-    sampled, fixed = float(residual.var(ddof=1)), float(people.var(ddof=1)) / total
-    variance = (1 / n - 1 / total) * sampled + fixed
-    return _interval(float(residual.mean()), variance, n - 1, confidence, float(weight.mean()), sampled, fixed)
+    variance = (1 / n - 1 / total) * float(residual.var(ddof=1)) + float(people.var(ddof=1)) / total
+    return _interval(float(residual.mean()), variance, n - 1, confidence, float(weight.mean()))
 
 
 def corrected_sum(
     people: Floats, machine: Floats, counts: Floats, probability: Floats, query: npt.NDArray[np.intp], queries: int,
     confidence: float = 0.95,
 ) -> Corrected:  # fmt: skip
-    """Return the mean over queries of a sum over pairs by people's labels, from some of the pairs.
-
-    Args:
-        people: what each pair is worth by people's label, NaN for pairs that they did not judge, shape (P,).
-        machine: what it is worth by the machine's, shape (P,).
-        counts: what each pair counts in the sum, shape (P,).
-        probability: with which each pair was drawn, > 0 where people judged it, shape (P,).
-        query: each pair's query, 0 to ``queries`` - 1, shape (P,).
-        queries: how many queries there are.
-        confidence: of the interval.
-
-    Raises:
-        UsageError: there are fewer than three queries, or nothing was judged.
-    """
+    """Return the mean over queries of a sum over pairs by people's labels, from some of the pairs."""
     judged = np.isfinite(people)
     if queries < 3 or not judged.any():
         raise UsageError(f"{int(judged.sum())} pairs of {queries} queries are judged: a corrected sum needs more")
@@ -184,26 +160,14 @@ def correct(
     *,
     confidence: float = 0.95,
 ) -> Correction:
-    """Correct machine labelings by human labels of a sample.
-
-    Args:
-        collection: queries, documents and runs that were sampled from.
-        people: what people said, with the probabilities of the sample.
-        labelings: the machine's, by name; each is corrected by itself.
-        measures: as `parse_measures` takes them; with a sample of single pairs only P and DCG.
-        confidence: of the intervals.
-
-    Raises:
-        UsageError: a measure is not a sum over pairs and queries were judged in part, or too little was judged.
-        DataError: the texts are not those that people judged.
-    """
+    """Correct machine labelings by human labels of a sample."""
     parsed = parse_measures(measures)
     if not parsed:
         raise UsageError("name a measure, e.g. nDCG@5")
     notes: list[str] = []
     asked = people.asked[people.asked["query_id"].isin(set(collection.queries))]
     judged = asked[asked["status"] == "ok"]
-    whole = whole_queries(collection, asked)
+    whole = _whole_queries(collection, asked)
     if not whole:
         sums = [m for m in parsed if m.name not in _SUMS or m.cutoff is None]
         if sums:
@@ -220,7 +184,7 @@ def correct(
     for name, labeling in labelings.items():
         for measure in parsed:
             estimates, n, total = (
-                by_queries(collection, people, labeling, measure, confidence)
+                _by_queries(collection, people, labeling, measure, confidence)
                 if whole
                 else _by_pairs(collection, judged, people.labeling, labeling, measure, confidence)
             )
@@ -232,14 +196,29 @@ def correct(
                     f"{measure} rests on {n:,} of the {shown:,} queries that people were asked about; the others are"
                     " excluded, since some of their pairs have no label. Have these judged or adjudicated first"
                 )
+            lacking = sum(bool(np.isnan(row["ci_low"])) for row in found)
+            if lacking:
+                why = "have different lists on fewer than five judged queries" if whole else "rest on too few positives"
+                notes.append(f"{lacking:,} values of {measure} have no interval: they {why}")
             if np.mean([row["weight"] for row in found]) < _USELESS:
-                notes.append(f"{name} tells next to nothing about people's {measure}: its labels are not worth using")
+                notes.append(f"{name} says almost nothing about people's {measure}: do not use its labels")
             if whole and n < _FEW and measure.name in _ONE_OR_NOTHING:
-                notes.append(f"{measure} is nearly all or nothing and queries are few: judge {_FEW} or more")
+                notes.append(f"{measure} is nearly always 0 or 1, and there are few queries: judge {_FEW} or more")
     return Correction(pd.DataFrame(rows, columns=list(CORRECTED)), tuple(dict.fromkeys(notes)))
 
 
-def whole_queries(collection: Collection, asked: pd.DataFrame) -> bool:
+def scored(collection: Collection, people: People, measure: Measure) -> Evaluation:
+    """Return what each run scores by people's labels on the questions that they judged as a whole."""
+    if not _whole_queries(collection, people.asked):
+        raise UsageError(
+            "people judged only some of the passages of a question, which gives no run a score of its own there: sample"
+            " whole queries (--design queries)"
+        )
+    asked = sorted(set(people.asked["query_id"]))
+    return evaluate(list(collection.runs), [people.labeling], [measure], query_ids=asked, depth=collection.depth)
+
+
+def _whole_queries(collection: Collection, asked: pd.DataFrame) -> bool:
     """Return whether people were asked about all pooled documents of every query that they saw."""
     sizes = asked.groupby("query_id")["doc_id"].nunique()
     return bool(len(sizes)) and all(count == len(collection.pairs[str(query)]) for query, count in sizes.items())
@@ -259,7 +238,7 @@ def _contrasts(collection: Collection, values: npt.NDArray[np.float64]) -> Itera
 
 def _rows(estimates: Estimates, n: int, total: int) -> list[Row]:
     """Return a row for each estimate, with people's alone and the machine's; differences are tested together."""
-    pairs = [key for key in estimates if key[1]]
+    pairs = [key for key in estimates if key[1] and np.isfinite(estimates[key][0].p)]
     adjusted = dict(zip(pairs, holm([estimates[key][0].p for key in pairs]).tolist(), strict=True))
     out = []
     for (run, other), (made, alone, machine) in estimates.items():
@@ -267,44 +246,72 @@ def _rows(estimates: Estimates, n: int, total: int) -> list[Row]:
         row |= {"people": alone.value, "people_low": alone.low, "people_high": alone.high}
         row |= {"machine": machine, "bias": machine - made.value, "weight": made.weight, "judged": n, "queries": total}
         row["worth"] = np.nan if made.error == 0 else (alone.error / made.error) ** 2
-        out.append(row | ({"p": made.p, "p_holm": adjusted[run, other]} if other else {}))
+        out.append(row | ({"p": made.p, "p_holm": adjusted.get((run, other), np.nan)} if other else {}))
     return out
 
 
-def by_queries(
+def _by_queries(
     collection: Collection, people: People, machine: Labeling, measure: Measure, confidence: float = 0.95
 ) -> tuple[Estimates, int, int]:
-    """Return corrected means and differences from whole queries, how many were judged, and of how many.
-
-    Raises:
-        UsageError: people judged fewer than three.
-    """
+    """Return corrected means and differences from whole queries, how many were judged, and of how many."""
     every = list(collection.queries)
     options = {"query_ids": every, "depth": collection.depth}
-    scored = evaluate(list(collection.runs), [machine], [measure], **options)  # type: ignore[arg-type]  # as declared
-    asked = sorted(set(people.asked["query_id"]) & set(every))
-    human = evaluate(list(collection.runs), [people.labeling], [measure], query_ids=asked, depth=collection.depth)
-    order = {query: at for at, query in enumerate(scored.query_ids)}
-    f = scored.values[0][0]
+    made = evaluate(list(collection.runs), [machine], [measure], **options)  # type: ignore[arg-type]  # as declared
+    human = scored(collection, people, measure)
+    order = {query: at for at, query in enumerate(made.query_ids)}
+    f = made.values[0][0]
     y = np.full_like(f, np.nan)
     y[:, [order[query] for query in human.query_ids]] = human.values[0][0]
     there = np.isfinite(f).all(axis=0)
     judged = np.isfinite(y).all(axis=0)[there]
     n = int(judged.sum())
+    if n < 3:
+        raise UsageError(
+            f"{n:,} of {len(human.query_ids):,} queries that people were asked about have a label of every passage, and"
+            " corrected means need at least three: have the waiting pairs judged (`annotate read` writes"
+            " their page), then read all files again"
+        )
+    kept = np.flatnonzero(there)
     estimates: Estimates = {}
     for key, (a, b) in _contrasts(collection, np.stack([y, f], axis=1)[..., there]):
-        alone = a[judged]
-        interval = _interval(float(alone.mean()), float(alone.var(ddof=1)) / n, n - 1, confidence, 0.0)
-        estimates[key] = corrected_mean(alone, b[judged], b, confidence), interval, float(b.mean())
+        differ = _differ(collection, *key, measure.cutoff)[kept] if key[1] else np.ones(len(kept), np.bool_)
+        estimates[key] = *corrected_difference(a, b, judged, differ, confidence), float(b.mean())
     return estimates, n, int(there.sum())
 
 
-def _worth(labels: Floats, scale: Scale, measure: Measure) -> Floats:
-    """Return what a label is worth in a measure that is a sum over pairs."""
+def _differ(collection: Collection, first: str, second: str, cutoff: int | None) -> npt.NDArray[np.bool_]:
+    """Return on which queries two runs show different lists."""
+    one, other = (next(run for run in collection.runs if run.name == name) for name in (first, second))
+    depth = cutoff or collection.depth
+    return np.array([list(one.top(query, depth)) != list(other.top(query, depth)) for query in collection.queries])
+
+
+def corrected_difference(
+    people: Floats, machine: Floats, judged: npt.NDArray[np.bool_], differ: npt.NDArray[np.bool_], confidence: float
+) -> tuple[Corrected, Corrected]:
+    """Return the mean over all queries, corrected and by people alone, where it is known to be 0 on some of them."""
+    share, taken = float(differ.mean()), judged & differ
+    y, n = people[taken], int(taken.sum())
+    if share == 0:
+        return (nothing := Corrected(0.0, 0.0, 0.0, 0.0, 1, 0.0)), nothing
+    if n < 3 or (n < _LEAST and share < 1):
+        value = share * float(y.mean()) if n else np.nan
+        return (unknown := Corrected(value, np.nan, np.nan, np.nan, max(n - 1, 1), 0.0)), unknown
+    alone = _interval(float(y.mean()), float(y.var(ddof=1)) / n, n - 1, confidence, 0.0)
+    made = corrected_mean(y, machine[taken], machine[differ], confidence)
+    return _times(made, share), _times(alone, share)
+
+
+def _times(one: Corrected, by: float) -> Corrected:
+    return replace(one, value=one.value * by, low=one.low * by, high=one.high * by, error=one.error * by)
+
+
+def worth(labels: Floats, scale: Scale, measure: Measure) -> Floats:
+    """Return what labels add to a measure that is a sum over pairs; NaN where there is none."""
     if measure.name == "DCG":
         return np.maximum(labels, 0.0)
     least = measure.rel if measure.rel is not None else scale.min_rel
-    return labels if least is None else (labels >= least).astype(np.float64)
+    return labels if least is None else np.where(np.isnan(labels), np.nan, labels >= least)
 
 
 def _by_pairs(
@@ -318,7 +325,7 @@ def _by_pairs(
     query, n = np.array([places[q] for q, _ in pairs]), len(places)
     probability = np.zeros(len(pairs))
     probability[[row[pair] for pair in zip(judged["query_id"], judged["doc_id"], strict=True)]] = judged["probability"]
-    y, f = (_worth(labeling.at(pairs), labeling.scale, measure) for labeling in (people, machine))
+    y, f = (worth(labeling.at(pairs), labeling.scale, measure) for labeling in (people, machine))
     y[probability == 0] = np.nan
     f = np.where(np.isfinite(f), f, np.nanmean(f) if np.isfinite(f).any() else 0.0)
     cutoff = measure.cutoff or collection.depth
@@ -327,32 +334,12 @@ def _by_pairs(
         for q in collection.queries:
             for rank, doc in enumerate(run.top(q, cutoff)):
                 counts[at, row[q, doc]] = 1 / cutoff if measure.name == "P" else 1 / np.log2(rank + 2)
+    # A judge that is sure and wrong leaves few positives with large weights, whose spread a sample seldom shows.
+    few = int((y > 0).sum()) < _POSITIVE and judged["probability"].nunique() > 1
     estimates: Estimates = {}
     for key, c in _contrasts(collection, counts):
         made, alone = (corrected_sum(y, of, c, probability, query, n, confidence) for of in (f, np.zeros(len(f))))
+        if few:
+            made, alone = (replace(one, low=np.nan, high=np.nan, error=np.nan) for one in (made, alone))
         estimates[key] = made, alone, float(np.bincount(query, f * c, minlength=n).mean())
     return estimates, len(judged), n
-
-
-def as_quality(collection: Collection, people: People, measures: str | Sequence[object]) -> pd.DataFrame:
-    """Return the scores under people's labels as the quality that machine labelings are compared with.
-
-    Returns:
-        A quality table of the judged queries: ``metric`` is the measure, ``depth`` its cutoff, ``model`` people.
-
-    Raises:
-        UsageError: people judged single pairs, or a measure has no cutoff.
-    """
-    if not whole_queries(collection, people.asked):
-        raise UsageError("queries cannot be scored by single pairs: sample whole queries (--design queries)")
-    parsed = parse_measures(measures)
-    bare = next((measure for measure in parsed if measure.cutoff is None), None)
-    if bare is not None:
-        raise UsageError(f"{bare} needs a cutoff here, e.g. {bare}@{collection.depth}")
-    asked = sorted(set(people.asked["query_id"]) & set(collection.queries))
-    scored = evaluate(list(collection.runs), [people.labeling], parsed, query_ids=asked, depth=collection.depth)
-    table = scored.scores().rename(columns={"measure": "metric"}).drop(columns="labeling")
-    depth = {str(measure): measure.cutoff for measure in parsed}
-    table = table.assign(depth=table["metric"].map(depth), model="people", answer="")
-    status = np.where(table["value"].notna(), Status.OK.value, Status.UNASKED.value)
-    return QUALITY.check(table.assign(status=status))

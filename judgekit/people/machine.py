@@ -60,23 +60,17 @@ class Preferring:
         """Return the run that is preferred, tie or bad, and why there is nothing; orders that differ are a tie."""
         said = []
         for outcome, turned in zip(merge_waves(replies, [self.asker, self.asker])[0], (False, True), strict=True):
-            verdict = self.asker.read(outcome)
-            if isinstance(verdict, Unread):
-                return None, verdict.reason or str(verdict.status)
+            label = self.asker.label(outcome, lambda turned=turned: self._values(task, turned))  # type: ignore[misc]  # mypy knows no defaults of lambdas
+            if isinstance(label, Unread):
+                return None, label.reason or str(label.status)
             first, second = task.doc_ids[:: -1 if turned else 1]
-            said.append({"A": first, "B": second, "Tie": "tie", "Neither": "bad"}[_WORDS[verdict.value]])
+            said.append({"A": first, "B": second, "Tie": "tie", "Neither": "bad"}[_WORDS[label]])
         return (said[0] if said[0] == said[1] else "tie"), ""
 
 
 async def prefer(sample: Sample, asker: Asker, session: Session) -> tuple[str, dict[str, int]]:
-    """Return what an LLM prefers, as the download of a page, and how often each was said.
-
-    The assessor's name is the model's. Tasks that are shown twice are asked once: the reply is the same.
-
-    Raises:
-        UsageError: the sample is not of answers.
-        StoppedError: the endpoint or the budget ended it; the replies so far are in the store.
-    """
+    """Return what an LLM prefers, as the download of a page, and how often each was said."""
+    # The assessor's name is the model's. Tasks that are shown twice are asked once: the reply is the same.
     if sample.form != "answers":
         raise UsageError("this compares answers side by side; to judge passages, use a labeler (judgekit label)")
     program = Preferring(asker)
@@ -84,7 +78,16 @@ async def prefer(sample: Sample, asker: Asker, session: Session) -> tuple[str, d
     rows, counts = [], Counter[str]()
     async for task, replies in session.resolve(tasks, program, "prefer", len(tasks)):
         value, reason = program.verdict(task, replies)
-        rows.append({**task.brief(), "value": value, "skipped": reason, "comment": "", "seconds": 0.0, "at": ""})
+        rows.append(
+            {
+                **sample.row(task, asker.endpoint.model),
+                "value": value,
+                "skipped": reason,
+                "comment": "",
+                "seconds": 0.0,
+                "at": "",
+            }
+        )
         counts[value or "nothing"] += 1
     head = {"judgekit": "judgments", **sample.head(asker.endpoint.model), "tasks": len(rows)}
     lines = [head, *rows, {"end": len(rows)}]

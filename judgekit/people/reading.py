@@ -1,7 +1,8 @@
 """What people judged, read back: downloads of the page, CSV and Label Studio, one assessor or several per task.
 
-Nothing is guessed: a download that was cut off, of another sample, or given twice is an error. Tasks without a
-judgment, skipped tasks and undecided ones never become labels.
+Nothing is guessed: a download that was cut off, of another sample, changed by hand or given twice is an error. What was
+asked, with which probability, is taken from the sample; a file only says what was answered, and the comment. Tasks
+without a judgment, skipped tasks and undecided ones never become labels.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
 import pandas as pd
@@ -21,12 +23,13 @@ import pandas as pd
 from judgekit.analysis.agreement import Agreement, agreement
 from judgekit.data.asked import ASKED_COLUMNS, Asked, asked_path
 from judgekit.data.labelings import Labeling, Scale
+from judgekit.data.outputs import as_cell, of_cell
 from judgekit.data.records import parse_object
 from judgekit.data.streams import lines, read_bytes
-from judgekit.data.tables import QUALITY, Status
+from judgekit.data.tables import QUALITY, Status, stacked
 from judgekit.data.trec import read_qrels
 from judgekit.errors import DataError, UsageError, not_among
-from judgekit.people.tasks import Sample, Task, content_of
+from judgekit.people.tasks import Rule, Sample, Task, content_of
 from judgekit.stages import Collection
 
 __all__ = [
@@ -46,9 +49,8 @@ __all__ = [
 _EXPECTED: Final = (
     "judgments: the file that the page downloads (JSON lines), or a CSV or Label Studio export of a sample"
 )
-_CSV: Final = ("sample", "task", "assessor", "query_id", "doc_id", "question", "title", "text")
+_CSV: Final = ("sample", "task", "key", "assessor", "query_id", "doc_id", "question", "title", "text")
 _SAID: Final = ("rating", "skipped", "comment")
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "'")
 """A spreadsheet may take a cell that begins so for a formula; an apostrophe before it makes it a text."""
 
 
@@ -85,12 +87,14 @@ class Judgments:
     sample: Sample
     rows: tuple[Judgment, ...]
 
-    def only(self, assessors: Iterable[str]) -> Judgments:
-        """Return what these assessors said.
+    @property
+    def seconds(self) -> float:
+        """The median time of a judgment; 0 where no time was recorded."""
+        taken = [row.seconds for row in self.rows if row.value is not None and row.seconds > 0]
+        return median(taken) if taken else 0.0
 
-        Raises:
-            UsageError: an assessor is unknown.
-        """
+    def only(self, assessors: Iterable[str]) -> Judgments:
+        """Return what these assessors said."""
         wanted, names = set(assessors), {row.assessor for row in self.rows}
         unknown = sorted(wanted - names)
         if unknown:
@@ -98,65 +102,64 @@ class Judgments:
         return replace(self, rows=tuple(row for row in self.rows if row.assessor in wanted))
 
 
-def read_judgments(files: Iterable[Path], sample: Sample | None = None) -> Judgments:
-    """Read what assessors said.
-
-    Args:
-        files: downloads of the page, CSV files or Label Studio exports, all of one sample.
-        sample: what was asked; needed for CSV and Label Studio, and for pages of disputed tasks.
-
-    Raises:
-        DataError: a file is none of these, was cut off, is of another sample, names an unknown task or
-            grade, or an assessor judges a task twice; with its line.
-        UsageError: no file is given, or a sample is needed.
-    """
-    known = sample
+def read_judgments(files: Iterable[Path], sample: Sample) -> Judgments:
+    """Read what assessors said of a sample."""
+    tasks = {task.task: task for task in sample.tasks}
     rows: dict[tuple[str, str], tuple[Judgment, Path]] = {}
     for path in files:
-        of, judged = _read(path, sample)
-        if known is not None and of.name != known.name:
-            given = "the one given" if sample else "the files before it"
-            raise DataError(f"belongs to another sample than {given}: read the judgments of each sample alone", path)
-        known = known or of
-        for line, row in judged:
-            key = row.task.task, row.assessor
+        for line, row in _rows(path, sample):
+            judgment = _judgment(row, sample, tasks, path, line)
+            key = judgment.task.task, judgment.assessor
             if key in rows:
                 again = "twice in this file" if rows[key][1] == path else f"in {rows[key][1]} as well"
                 raise DataError(f"task {key[0]!r} is judged by assessor {key[1]!r} {again}", path, line)
-            rows[key] = row, path
-    if known is None:
-        raise UsageError("name at least one file with judgments")
-    return Judgments(known, tuple(row for row, _ in rows.values()))
+            rows[key] = judgment, path
+    if not rows:
+        raise UsageError("the files hold no judgments: name at least one file that does")
+    return Judgments(sample, tuple(row for row, _ in rows.values()))
 
 
-Judged = Iterable[tuple[int | None, Judgment]]
-"""Judgments of a file, each with its line where lines tell."""
+Rows = Iterator[tuple[int | None, dict[str, Any]]]
+"""What a file says of each task, with its line where lines tell: what it repeats of the sample, ``assessor, key,
+rating, skipped, comment, seconds``. Without a key it is somebody's own table, matched by query and document."""
 
 
-def _read(path: Path, sample: Sample | None) -> tuple[Sample, Judged]:
+def _rows(path: Path, sample: Sample) -> Rows:
     data = read_bytes(path, _EXPECTED)
     start = data.lstrip()[:1]
     if start == b"{":
-        return _download(path)
-    if sample is None:
-        raise UsageError(f"{path}: a CSV file or a Label Studio export needs its sample: name it too")
-    rows = _label_studio(path, data, sample) if start == b"[" else _csv_rows(path, data, sample)
-    return sample, _judged(path, rows, sample)
+        return _download(path, sample)
+    return _label_studio(path, data, sample) if start == b"[" else _csv_rows(path, data, sample)
 
 
-def _judged(path: Path, rows: Iterable[tuple[int | None, dict[str, str]]], sample: Sample) -> Judged:
-    tasks = {task.task: task for task in sample.tasks}
-    for line, row in rows:
-        if row["sample"] != sample.name:
-            raise DataError("belongs to another sample than the one given", path, line)
-        task = tasks.get(row["task"])
-        if task is None:
-            raise DataError(f"task {row['task']!r} is not in the sample", path, line)
-        value = _value(row["rating"], sample, task, path, line)
-        yield line, Judgment(task, row["assessor"], value, row["skipped"] * (value is None), row["comment"])
+def _judgment(
+    row: Mapping[str, Any], sample: Sample, tasks: Mapping[str, Task], path: Path, line: int | None
+) -> Judgment:
+    """Return what a file says of a task, once everything else in it is what the sample has."""
+    if row["sample"] != sample.name:
+        raise DataError("belongs to another sample than the one given", path, line)
+    task = tasks.get(str(row["task"]))
+    if task is None:
+        raise DataError(f"task {row['task']!r} is not in the sample", path, line)
+    wanted = {**task.brief(), "doc_ids": list(task.doc_ids), "doc_id": " ".join(task.doc_ids)}
+    for name, given in row.items():
+        if name in wanted and (given != wanted[name] or isinstance(given, bool)):
+            hint = (
+                ": import the column as text" if isinstance(given, str) and not path.suffix.startswith(".json") else ""
+            )
+            raise DataError(
+                f"task {task.task!r} has the {name} {given!r}, the sample {wanted[name]!r}{hint}", path, line
+            )
+    assessor, key = row["assessor"], row["key"]
+    if key is not None and key != sample.key(task, row.get("signed for", assessor)):
+        raise DataError(f"task {task.task!r} was not given to assessor {assessor!r}: the key is not theirs", path, line)
+    value, seconds = _value(row["rating"], sample, task, path, line), row["seconds"]
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+        raise DataError(f"seconds are {seconds!r}, not a number from 0 on", path, line)
+    return Judgment(task, assessor, value, row["skipped"] * (value is None), row["comment"], float(seconds))
 
 
-def _download(path: Path) -> tuple[Sample, Judged]:
+def _download(path: Path, sample: Sample) -> Rows:
     first, *body = lines(path, _EXPECTED)
     head = parse_object(first, path)
     if head.get("judgekit") != "judgments":
@@ -166,30 +169,39 @@ def _download(path: Path) -> tuple[Sample, Judged]:
     except (IndexError, KeyError, TypeError, ValueError):
         last = None
     if not last == head.get("tasks") == len(body) - 1:
-        raise DataError("was cut off: download it again from the page, which still has everything", path, len(body) + 1)
-    number, rows = 1, list[tuple[int | None, Judgment]]()
-    try:
-        drawn = head["form"], head["design"], str(Scale.parse(head["scale"]))
-        sample = Sample(*drawn, (), "", int(head["queries"]), int(head["pairs"]), 0, (), str(head["sample"]))
-        who = str(head["assessor"])
-        for line in body[:-1]:
-            number, row = line.number, parse_object(line, path)
-            docs, rest = tuple(row["doc_ids"]), ((who,), row["repeat_of"], row["content"])
-            task = Task(row["task"], row["query_id"], "", docs, (), float(row["probability"]), *rest)
-            if not 0 < task.probability <= 1:
-                raise DataError(f"probability {task.probability:g} is not above 0 and at most 1", path, number)
-            value = _value(row["value"], sample, task, path, number)
-            said = str(row["skipped"]), str(row["comment"]), float(row["seconds"])
-            rows.append((number, Judgment(task, who, value, *said)))
-    except (KeyError, TypeError, ValueError, UsageError) as error:
-        raise DataError(f"lacks a part of what the page writes ({error})", path, number) from None
-    return sample, rows
+        raise DataError(
+            "was cut off: download it again from the page, which still holds all judgments", path, len(body) + 1
+        )
+    who = head.get("assessor")
+    for name, wanted in sample.head(str(who)).items():
+        if head.get(name) != wanted:
+            told = "belongs to another sample than the one given" if name == "sample" else f"has another {name}"
+            raise DataError(told, path, 1)
+    for line in body[:-1]:
+        row = parse_object(line, path)
+        lacking = sorted({*_WRITTEN} - row.keys())
+        if lacking or row.keys() - {*_WRITTEN, "at"}:
+            odd = lacking or sorted(row.keys() - {*_WRITTEN, "at"})
+            reason = f"{'lacks' if lacking else 'has'} {odd[0]!r}, other than what the page writes"
+            raise DataError(reason, path, line.number)
+        if not all(isinstance(row[name], str) for name in ("task", "key", "skipped", "comment")):
+            raise DataError("task, key, skipped and comment must be texts", path, line.number)
+        yield line.number, {**row, "sample": sample.name, "assessor": who, "rating": row["value"]}
+
+
+_WRITTEN: Final = (
+    *("task", "query_id", "doc_ids", "repeat_of", "probability", "content", "key"),
+    *("value", "skipped", "comment", "seconds"),
+)
+"""What the page writes of each task."""
 
 
 def _value(said: Any, sample: Sample, task: Task, path: Path, line: int | None) -> float | str | None:
     """Return what was said, checked; None where nothing was."""
     if said is None or said == "":
         return None
+    if isinstance(said, bool):
+        raise DataError(f"{str(said).lower()} is not a grade", path, line)
     if sample.form != "grades":
         allowed = (*task.doc_ids, *(("none",) if sample.form == "best" else ("tie", "bad")))
         if said not in allowed:
@@ -213,10 +225,8 @@ def _texts_of(task: Task) -> tuple[str, str, str]:
 
 
 def write_csv(sample: Sample, judgments: Iterable[Judgment] = ()) -> str:
-    """Return the sample as CSV, a row per task and assessor, to be filled in with any spreadsheet.
-
-    No cell begins as a formula does: those that would have an apostrophe before them, which reading takes off.
-    """
+    """Return the sample as CSV, a row per task and assessor, to be filled in with any spreadsheet."""
+    # No cell begins as a formula does: those that would have an apostrophe before them, which reading takes off.
     said = {(row.task.task, row.assessor): row for row in judgments}
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -226,13 +236,14 @@ def write_csv(sample: Sample, judgments: Iterable[Judgment] = ()) -> str:
         for assessor in task.assessors:
             row = said.get((task.task, assessor), Judgment(task, assessor, None))
             rating = "" if row.value is None else row.value if isinstance(row.value, str) else f"{row.value:g}"
-            cells = [sample.name, task.task, assessor, task.query_id, ids, task.question, title, text]
+            cells = [sample.name, task.task, sample.key(task, assessor), assessor, task.query_id]
+            cells += [ids, task.question, title, text]
             cells += [rating, row.skipped, row.comment]
-            writer.writerow([f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in cells])
+            writer.writerow(map(as_cell, cells))
     return out.getvalue()
 
 
-def _csv_rows(path: Path, data: bytes, sample: Sample) -> Iterator[tuple[int | None, dict[str, str]]]:
+def _csv_rows(path: Path, data: bytes, sample: Sample) -> Rows:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -242,10 +253,10 @@ def _csv_rows(path: Path, data: bytes, sample: Sample) -> Iterator[tuple[int | N
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     header = [cell.strip() for cell in next(rows, [])]
     if not any(header):
-        raise DataError("is empty; expected a sheet that `judgekit annotate export` wrote, filled in", path, 1)
+        raise DataError("is empty; expected a sheet that `judgekit annotate sample` wrote, filled in", path, 1)
     plain = {"query": "query_id", "docid": "doc_id", "doc": "doc_id", "relevance": "rating"}
     header = [plain.get(cell, cell) for cell in header]
-    if not {"rating", "doc_id", "query_id"} <= set(header) and not {"rating", "task"} <= set(header):
+    if not {"rating", "doc_id", "query_id"} <= set(header) or ("task" in header and "key" not in header):
         raise DataError(f"has the columns {', '.join(header)}; expected {', '.join((*_CSV, *_SAID))}", path, 1)
     by_pair = {(task.query_id, " ".join(task.doc_ids)): task.task for task in sample.tasks if not task.repeat_of}
     for row in rows:
@@ -253,49 +264,31 @@ def _csv_rows(path: Path, data: bytes, sample: Sample) -> Iterator[tuple[int | N
             continue
         if len(row) != len(header):
             raise DataError(f"has {len(row)} cells, the header {len(header)}", path, rows.line_num)
-        cells = [cell[1:] if cell[:1] == "'" and cell[1:2] in _FORMULA else cell for cell in row]
-        fields = {**dict.fromkeys((*_CSV, *_SAID), ""), **dict(zip(header, cells, strict=True))}
+        given = {**dict.fromkeys((*_CSV, *_SAID), ""), **dict(zip(header, map(of_cell, row), strict=True))}
+        fields: dict[str, Any] = {name: given[name] for name in (*_CSV[:6], *_SAID)} | {"seconds": 0.0}
         if "task" not in header:  # somebody's own table: query, docid, rating
             pair = fields["query_id"], fields["doc_id"]
             if pair not in by_pair:
                 raise DataError(f"query {pair[0]!r}, doc {pair[1]!r} is not in the sample", path, rows.line_num)
-            fields |= {"task": by_pair[pair], "sample": sample.name}
+            fields |= {"task": by_pair[pair], "sample": sample.name, "key": None}
         fields["assessor"] = fields["assessor"] or path.stem
         yield rows.line_num, fields
 
 
-def write_label_studio(sample: Sample, predictions: Labeling | None = None) -> tuple[str, str]:
-    """Return the tasks for Label Studio as JSON, and the labeling interface as XML.
-
-    Args:
-        sample: what is asked.
-        predictions: a labeling whose labels Label Studio shows first; this influences people, so none by
-            default.
-
-    Raises:
-        UsageError: a label is not one of the sample's grades.
-    """
+def write_label_studio(sample: Sample) -> tuple[str, str]:
+    """Return the tasks for Label Studio as JSON, and the labeling interface as XML."""
     choices = _CHOICES.get(sample.form, sample.grades)
-    graded = predictions if sample.form == "grades" else None
-    pairs = [(task.query_id, task.doc_ids[0]) for task in sample.tasks]
-    said = [math.nan] * len(pairs) if graded is None else graded.at(pairs).tolist()
     rows = []
-    for task, label in zip(sample.tasks, said, strict=True):
+    for task in sample.tasks:
         ids, title, text = _texts_of(task)
-        shown = {"sample": sample.name, "task": task.task, "assessors": list(task.assessors), "query_id": task.query_id}
-        shown |= {"doc_id": ids, "question": task.question, "title": title, "text": text}
-        row: dict[str, Any] = {"data": shown}
-        if graded is not None and not math.isnan(label):
-            at = label - Scale.parse(sample.scale).low
-            if at not in range(len(choices)):
-                raise UsageError(
-                    f"predictions: query {task.query_id!r}, doc {ids!r} has the label {label:g}, which is not one of"
-                    f" the sample's {len(choices)} grades (scale {sample.scale})"
-                )
-            value = {"choices": [choices[int(at)]]}
-            result = {"from_name": "rating", "to_name": "text", "type": "choices", "value": value}
-            row["predictions"] = [{"model_version": graded.name, "result": [result]}]
-        rows.append(row)
+        shown: dict[str, Any] = {
+            "sample": sample.name,
+            "task": task.task,
+            "key": sample.key(task, ""),
+            "query_id": task.query_id,
+        }
+        shown |= {"assessors": list(task.assessors)}
+        rows.append({"data": shown | {"doc_id": ids, "question": task.question, "title": title, "text": text}})
     shown_as = "".join(f"\n    <Choice value={json.dumps(choice)}/>" for choice in choices)
     config = (
         '<View>\n  <Header value="$question"/>\n  <Header value="$title" size="5"/>\n'
@@ -309,7 +302,7 @@ _CHOICES: Final = {"best": ("first", "second", "third", "none"), "answers": ("fi
 """What can be chosen of documents and answers: by their place, so that one interface serves all tasks."""
 
 
-def _label_studio(path: Path, data: bytes, sample: Sample) -> Iterator[tuple[int | None, dict[str, str]]]:
+def _label_studio(path: Path, data: bytes, sample: Sample) -> Rows:
     try:
         rows = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -318,7 +311,8 @@ def _label_studio(path: Path, data: bytes, sample: Sample) -> Iterator[tuple[int
     for number, row in enumerate(rows, 1):
         try:
             shown = row["data"]
-            base = {"sample": str(shown["sample"]), "task": str(shown["task"])}
+            base: dict[str, Any] = {name: str(shown[name]) for name in ("sample", "task", "key", "query_id", "doc_id")}
+            base |= {"signed for": "", "seconds": 0.0}
             for made in row.get("annotations", []):
                 who = made.get("completed_by", "")
                 who = who.get("email") or who.get("id") if isinstance(who, Mapping) else who
@@ -343,48 +337,36 @@ class People:
         labeling: the labels; ties, skipped and unreached pairs are missing.
         asked: rows ``query_id, doc_id, probability, content, status, judgments``: everything that was asked. Status is
             ok, tie (as many for each of two grades), skipped, or open (not reached).
+        design: how the pairs were drawn.
+        seconds: the median time of a judgment; 0 where no time was recorded.
     """
 
     labeling: Labeling
     asked: pd.DataFrame
+    design: str = ""
+    seconds: float = 0.0
 
 
 _MISSING: Final[Mapping[str, Status]] = {"tie": Status.UNPARSED, "skipped": Status.REFUSED, "open": Status.UNASKED}
 
 
-def resolve(judgments: Judgments, rule: str = "majority", name: str = "people") -> People:
-    """Make one label of the judgments of each pair.
-
-    Args:
-        judgments: what assessors said of grades, or of the best of two or three.
-        rule: ``majority`` (a tie stays undecided), ``mean``, ``adjudicated`` (where assessors differ, what the assessor
-            ``adjudicator`` says) or ``best:NAME`` (one assessor's). Of the best of two or three the label is how
-            often a document was chosen of the times it was shown.
-        name: of the labeling.
-
-    Raises:
-        UsageError: the rule or assessor is unknown, or the judgments are of answers.
-    """
+def resolve(judgments: Judgments, rule: Rule | None = None, name: str = "people") -> People:
+    """Make one label of the judgments of each pair, by the sample's rule unless another is given."""
     sample, rows = judgments.sample, [row for row in judgments.rows if not row.task.repeat_of]
     if sample.form == "answers":
         raise UsageError("these are preferences between answers, not labels of documents: read them as answer quality")
-    scale = Scale.parse(sample.scale)
+    scale, rule = Scale.parse(sample.scale), rule or sample.rule
     if sample.form == "best":
-        return _chosen(rows, name)
-    kind, _, who = rule.partition(":")
-    names = {row.assessor for row in rows}
-    if kind not in ("majority", "mean", "adjudicated", "best") or (kind == "best") != bool(who):
-        raise UsageError(f"{rule!r} is not a rule: expected majority, mean, adjudicated or best:NAME")
-    if kind == "best" and who not in names:
-        raise UsageError(not_among("assessor", who, sorted(names)))
-    if kind == "mean" and scale.integral:
+        return replace(_chosen(rows, name), design=sample.design, seconds=judgments.seconds)
+    if rule == "mean" and scale.integral:
         scale = Scale("unit") if scale.kind == "binary" else replace(scale, kind="means")
     out = []
     for task, each in _by_task(rows):
-        value, status = _one(each, kind, who)
+        value, status = _one(each, rule)
         number = sum(row.value is not None for row in each)
         out.append((task.query_id, task.doc_ids[0], value, task.probability, task.content, status, number))
-    return _people(out, scale, name)
+    made = _people([*out, *sample.before], scale, name)
+    return replace(made, design=sample.design, seconds=judgments.seconds)
 
 
 def _by_task(rows: Iterable[Judgment]) -> list[tuple[Task, list[Judgment]]]:
@@ -395,21 +377,18 @@ def _by_task(rows: Iterable[Judgment]) -> list[tuple[Task, list[Judgment]]]:
     return [(each[0].task, each) for each in said.values()]
 
 
-def _one(rows: Sequence[Judgment], kind: str, who: str) -> tuple[float | None, str]:
-    """Return the label of a pair and ok, tie, skipped or open."""
+def _one(rows: Sequence[Judgment], rule: Rule) -> tuple[float | None, str]:
+    """Return the label of a pair and ok, tie, skipped or open; an adjudicator decides what the others leave open."""
     of = {row.assessor: float(row.value) for row in rows if row.value is not None}
-    if kind == "best":
-        of = {name: value for name, value in of.items() if name == who}
-    last = of.pop(ADJUDICATOR, None) if who != ADJUDICATOR else None
-    if kind == "adjudicated" and last is not None and len(set(of.values())) != 1:
-        return last, "ok"
-    if not of:
-        return None, "skipped" if any(row.skipped for row in rows) else "open"
-    if kind == "mean":
+    last = of.pop(ADJUDICATOR, None)
+    if rule == "mean" and of:
         return sum(of.values()) / len(of), "ok"
-    (first, count), *others = Counter(of.values()).most_common()
-    tied = bool(others) and (kind == "adjudicated" or others[0][1] == count)
-    return (None, "tie") if tied else (first, "ok")
+    (first, count), *others = Counter(of.values()).most_common() or [(0.0, 0)]
+    if of and not (others and others[0][1] == count):
+        return first, "ok"
+    if last is not None:
+        return last, "ok"
+    return None, "tie" if of else "skipped" if any(row.skipped for row in rows) else "open"
 
 
 ADJUDICATOR: Final = "adjudicator"
@@ -446,20 +425,17 @@ def asked_of(judgments: Judgments, people: People) -> Asked:
     sample = judgments.sample
     rows = people.asked[list(ASKED_COLUMNS)].astype({"judgments": "object", "probability": "object"})
     table = tuple(rows.itertuples(index=False, name=None))
-    return Asked(sample.name, sample.design, str(people.labeling.scale), sample.queries, sample.pairs, table)
+    scale = str(people.labeling.scale)
+    return Asked(sample.name, people.design, scale, sample.queries, sample.pairs, table, people.seconds)
 
 
 def read_people(path: Path, collection: Collection) -> People:
-    """Read labels that `judgekit annotate read` wrote, and check that their texts are those of the collection.
-
-    Raises:
-        DataError: a file is missing or damaged, or a text is not the one that people judged.
-    """
+    """Read labels that `judgekit annotate read` wrote, and check that their texts are those of the collection."""
     asked = Asked.beside(path)
     if asked is None:
         if not path.exists():
             raise DataError("no such file; expected labels that `judgekit annotate read` wrote", path)
-        raise DataError(f"{asked_path(path).name} is not beside it: people's labels come from `annotate read`", path)
+        raise DataError(f"{asked_path(path).name} is not next to it: use the files that `annotate read` wrote", path)
     table = pd.DataFrame(asked.rows, columns=list(ASKED_COLUMNS)).astype({"probability": "float64"})
     for query_id, doc_id, content in zip(table["query_id"], table["doc_id"], table["content"], strict=True):
         if query_id not in collection.queries:
@@ -469,17 +445,12 @@ def read_people(path: Path, collection: Collection) -> People:
         (doc,) = collection.docs.get([doc_id])
         if content and content != content_of(collection.queries[query_id].text, ((doc.title, doc.text),)):
             raise DataError(f"query {query_id!r}, doc {doc_id!r}: the text is not the one that people judged", path)
-    return People(read_qrels(path, "people", Scale.parse(asked.scale)), table)
+    return People(read_qrels(path, "people", Scale.parse(asked.scale)), table, asked.design, asked.seconds)
 
 
 def preferences(judgments: Judgments, model: str = "people") -> pd.DataFrame:
-    """Return which of two answers people preferred, as answer quality: 1 and 0, both .5 for a tie, both 0 for both bad.
-
-    Several assessors are averaged. The quality table has the metric ``preferred``.
-
-    Raises:
-        UsageError: the judgments are not of answers.
-    """
+    """Return people's preferences as answer quality: 1 and 0, both .5 for a tie, both 0 for both bad."""
+    # Several assessors are averaged. The quality table has the metric `preferred`.
     if judgments.sample.form != "answers":
         raise UsageError("these are judgments of documents: read them as labels")
     depth = int(judgments.sample.design.partition("depth=")[2].partition(",")[0] or 1)
@@ -509,12 +480,10 @@ def _as_labeling(rows: Iterable[Judgment], name: str, form: str, scale: Scale) -
 
 
 def assessor_agreement(judgments: Judgments, *, resamples: int = 1000, seed: int = 1) -> dict[str, Agreement]:
-    """Return how far assessors agree: ``between`` every two, ``rest`` (each with the mode of the others), ``self``.
-
-    ``self`` compares each assessor's first judgments with those of the same tasks shown again. What cannot be worked
-    out (one assessor, no task twice) is not there; ``rest`` is about grades only, and of choices and preferences only
-    the nominal coefficients mean something.
-    """
+    """Return how far assessors agree: ``between`` every two, ``rest`` (each with the mode of the others), ``self``."""
+    # `self` compares each assessor's first judgments with those of the same tasks shown again. What cannot be worked
+    # out (one assessor, no task twice) is not there; `rest` is about grades only, and of choices and preferences only
+    # the nominal coefficients mean something.
     form = judgments.sample.form
     scale = Scale.parse(judgments.sample.scale) if form == "grades" else Scale("grades", 5)
     first: dict[str, list[Judgment]] = defaultdict(list)
@@ -534,7 +503,7 @@ def assessor_agreement(judgments: Judgments, *, resamples: int = 1000, seed: int
         rest = []
         for name in names:
             others = judgments.only(each for each in names if each != name)
-            modes = resolve(others, name="the others").labeling
+            modes = resolve(others, "majority", "the others").labeling
             mine = _as_labeling(first[name], name, form, scale)
             rest.append(agreement([mine, modes], resamples=resamples, seed=seed))
         out["rest"] = _joined(rest)
@@ -548,22 +517,17 @@ def assessor_agreement(judgments: Judgments, *, resamples: int = 1000, seed: int
 
 
 def _joined(parts: Sequence[Agreement]) -> Agreement:
-    tables = [
-        pd.concat([getattr(part, name) for part in parts], ignore_index=True)
-        for name in ("table", "confusion", "coverage")
-    ]
-    return Agreement(*tables)
+    return Agreement(
+        stacked([part.table for part in parts]),
+        stacked([part.confusion for part in parts]),
+        stacked([part.coverage for part in parts]),
+    )
 
 
 def disputed(judgments: Judgments, sample: Sample) -> Sample:
-    """Return the tasks that assessors judge differently, or that all skipped, for the assessor ``adjudicator``.
-
-    The sample keeps its name, so that the judgments are read together.
-    """
-    apart = set()
-    for task, rows in _by_task(judgments.rows):
-        values = {row.value for row in rows if row.value is not None}
-        if not task.repeat_of and (len(values) > 1 or (not values and any(row.skipped for row in rows))):
-            apart.add(task.task)
+    """Return the tasks that the sample's rule leaves undecided, or that all skipped, for ``adjudicator``."""
+    # The sample keeps its name, so that the judgments are read together.
+    rows = [row for row in judgments.rows if not row.task.repeat_of and sample.form == "grades"]
+    apart = {task.task for task, each in _by_task(rows) if _one(each, sample.rule)[1] in ("tie", "skipped")}
     tasks = (replace(task, assessors=(ADJUDICATOR,)) for task in sample.tasks if task.task in apart)
     return replace(sample, tasks=tuple(tasks))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, cycle, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,22 +18,20 @@ from judgekit.data.documents import Doc
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import UsageError, not_among
 from judgekit.metrics import Measure
-from judgekit.people.tasks import Form, Sample, Task
+from judgekit.people.tasks import Form, Rule, Sample, Task
 from judgekit.reading.prompts import find_prompt
 from judgekit.stages import Collection, score_pool
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Design", "draw", "draw_answers", "expected", "proportional", "systematic"]
-
-Design = Literal["queries", "pairs", "stratified", "doubtful"]
+__all__ = ["coarse", "doubtful", "draw", "draw_answers", "expected", "probabilities", "proportional", "systematic"]
 
 Floats = npt.NDArray[np.float64]
 Pair = tuple[str, str]
 
-_FLOOR: Final = 0.05
-"""The least weight of a pair that a judge is sure of: what is never looked at can never be found wrong."""
+_SURE: Final = 0.5
+"""How often a pair is drawn that a judge is sure of, of what it is in a plain sample: a sure judge may be wrong."""
 _GUIDELINE: Final[Mapping[str, str]] = {
     "grades": "How well does the passage answer the question? Judge what the passage says, not what you know.",
     "best": "Which passage answers the question best? First the correct one; of two correct ones the one with more of"
@@ -45,43 +43,21 @@ _GUIDELINE: Final[Mapping[str, str]] = {
 def draw(
     collection: Collection,
     *,
-    n: int,
-    design: Design = "queries",
+    n: int = 100,
+    design: str = "queries",
     form: Form = "grades",
     labelings: Mapping[str, Labeling] | None = None,
     by: str | None = None,
     prompt: str = "graded",
     prompts: Path | None = None,
-    guideline: str = "",
     assessors: Sequence[str] = ("1",),
     overlap: int = 1,
     duplicates: float = 0.0,
+    rule: Rule = "majority",
     seed: int = 1,
+    wanted: Mapping[Pair, float] | None = None,
 ) -> Sample:
-    """Draw the pairs that people judge from the pool of all runs.
-
-    Args:
-        collection: queries, documents, runs and the depth of the pool.
-        n: how many queries (design ``queries``), else how many pairs; no more than there are.
-        design: ``queries``: whole queries, all of their pool, what ranking measures need; ``pairs``: every pair alike;
-            ``stratified``: by the label of one labeling or by what the labelings say together, in proportion;
-            ``doubtful``: more of the pairs of which a judge that gives probabilities is unsure.
-        form: what is asked of a pair; ``best`` shows two or three documents of one query at a time, and wants whole
-            queries.
-        labelings: by name, for ``stratified`` and ``doubtful``.
-        by: the labeling to stratify by, or whose probabilities tell the doubt; None stratifies by the disagreement of
-            all of them.
-        prompt: the judge prompt whose grades people give.
-        prompts: the folder of the user's prompts, in which it is looked for first.
-        guideline: what the page tells the assessor, instead of what the prompt tells people, or of our own sentence.
-        assessors: their names.
-        overlap: how many of them judge each pair.
-        duplicates: share of the tasks that are shown once more, so that assessors are compared with themselves.
-        seed: of the draw.
-
-    Raises:
-        UsageError: there is not as much as was asked for, an option makes no sense, or a labeling is missing.
-    """
+    """Draw the pairs that people judge from the pool of all runs, or take those wanted, with their probabilities."""
     _check(n, assessors, overlap, duplicates)
     random = np.random.default_rng(seed)
     pairs = [(query_id, doc_id) for query_id, docs in collection.pairs.items() for doc_id in docs]
@@ -90,11 +66,11 @@ def draw(
     queries = [query_id for query_id, docs in collection.pairs.items() if docs]
     if form == "best" and design != "queries":
         raise UsageError("form 'best' shows documents of one query side by side: use the design 'queries'")
-    if design == "queries":
+    if wanted is None and design == "queries":
         _enough(n, len(queries), "queries")
         chosen = {queries[at] for at in random.choice(len(queries), n, replace=False)}
         wanted = {pair: n / len(queries) for pair in pairs if pair[0] in chosen}
-    else:
+    elif wanted is None:
         _enough(n, len(pairs), "pairs")
         probability, at = _drawn(design, pairs, labelings or {}, by, n, random)
         wanted = {pairs[i]: float(probability[i]) for i in at}
@@ -109,8 +85,8 @@ def draw(
         for number, (query, docs) in enumerate(shown, 1)
     ]
     assigned = _assigned(tasks, assessors, overlap, duplicates, random)
-    told, spelling = guideline or told or _GUIDELINE[form], design + (f"(by={by})" if by else "")
-    return Sample(form, spelling, str(scale), grades, told, len(queries), len(pairs), seed, assigned)
+    told, spelling = told or _GUIDELINE[form], design + (f"(by={by})" if by else "")
+    return Sample(form, spelling, str(scale), grades, told, len(queries), len(pairs), seed, rule, tasks=assigned)
 
 
 def draw_answers(
@@ -120,20 +96,14 @@ def draw_answers(
     runs: tuple[str, str],
     depth: int,
     n: int,
-    guideline: str = "",
     assessors: Sequence[str] = ("1",),
     overlap: int = 1,
     duplicates: float = 0.0,
     seed: int = 1,
 ) -> Sample:
-    """Draw queries whose answers from two runs people compare, side by side and blind.
-
-    Two equal answers are a tie without asking: such queries are left out, and are counted as ties
-    where the preferences are read (``queries`` holds all of them).
-
-    Raises:
-        UsageError: a run has no answers at that depth, or fewer queries differ than were asked for.
-    """
+    """Draw queries whose answers from two runs people compare, side by side and blind."""
+    # Two equal answers are a tie without asking: such queries are left out, and are counted as ties where the
+    # preferences are read (`queries` holds all of them).
     _check(n, assessors, overlap, duplicates)
     if len(set(runs)) != 2:
         raise UsageError(f"name two different runs whose answers to compare, not {', '.join(runs)}")
@@ -154,8 +124,8 @@ def draw_answers(
         shown = [Doc(run, text[query.query_id]) for run, text in zip(runs, texts, strict=True)]
         tasks.append(Task.of(f"t{number:05d}", query, shown, n / len(differ)))
     assigned = _assigned(tasks, assessors, overlap, duplicates, random)
-    told, design = guideline or _GUIDELINE["answers"], f"answers(depth={depth},equal={len(both) - len(differ)})"
-    return Sample("answers", design, "signed", (), told, len(both), len(both), seed, assigned)
+    told, design = _GUIDELINE["answers"], f"answers(depth={depth},equal={len(both) - len(differ)})"
+    return Sample("answers", design, "signed", (), told, len(both), len(both), seed, tasks=assigned)
 
 
 def _check(n: int, assessors: Sequence[str], overlap: int, duplicates: float) -> None:
@@ -187,7 +157,7 @@ def _rubric(prompt: str, prompts: Path | None) -> tuple[Scale, tuple[str, ...], 
 
 
 def _drawn(
-    design: Design,
+    design: str,
     pairs: Sequence[Pair],
     labelings: Mapping[str, Labeling],
     by: str | None,
@@ -205,17 +175,22 @@ def _drawn(
         if labelings[by].scale.kind != "unit":
             raise UsageError(f"design 'doubtful' needs probabilities, and {by!r} has the scale {labelings[by].scale}")
         said = labelings[by].at(pairs)
-        weight = np.sqrt(np.clip(said * (1 - said), _FLOOR**2, None))
-        return systematic(np.where(np.isnan(weight), 0.5, weight), n, random)
+        return systematic(doubtful(said), n, random)
     chosen = [labelings[by]] if by else list(labelings.values())
     if not chosen:
         raise UsageError("design 'stratified' needs the labels of a finished run: name its folder")
-    table = np.stack([_coarse(labeling, labeling.at(pairs)) for labeling in chosen])
+    table = np.stack([coarse(labeling, labeling.at(pairs)) for labeling in chosen])
     strata = np.unique(table, axis=1, return_inverse=True)[1].reshape(-1)
     return proportional(strata, n, random)
 
 
-def _coarse(labeling: Labeling, said: Floats) -> Floats:
+def doubtful(said: Floats) -> Floats:
+    """Return weights by how unsure a judge is of each pair, from its P(yes); none far below 1, the mean."""
+    doubt = np.where(np.isnan(said), 0.5, np.sqrt(np.clip(said * (1 - said), 0.0, None)))
+    return _SURE + (1 - _SURE) * (doubt / doubt.mean() if doubt.any() else np.ones(len(doubt)))
+
+
+def coarse(labeling: Labeling, said: Floats) -> Floats:
     """Return labels of few values: grades as they are, others in five equal steps of their scale; none is -1."""
     scale = labeling.scale
     if not scale.integral:
@@ -227,11 +202,7 @@ def _coarse(labeling: Labeling, said: Floats) -> Floats:
 def proportional(
     strata: npt.NDArray[np.int64], n: int, random: np.random.Generator
 ) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Draw n of the cases, from each stratum in proportion and at least one: probability of each, positions drawn.
-
-    Raises:
-        UsageError: there are more strata than n.
-    """
+    """Draw n of the cases, from each stratum in proportion and at least one: probability of each, positions drawn."""
     size = np.bincount(strata)
     if np.count_nonzero(size) > n:
         raise UsageError(f"{n:,} pairs are fewer than the {np.count_nonzero(size):,} strata: sample more, or use pairs")
@@ -251,19 +222,23 @@ def proportional(
     return (taken / np.maximum(size, 1))[strata], np.sort(np.concatenate(drawn))
 
 
-def systematic(weight: Floats, n: int, random: np.random.Generator) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Draw n of the cases with probabilities in proportion to their weights, none above 1, exactly (Madow, 1949).
-
-    The cases are put into a random order first, so that no two of them are tied together.
-    """
-    probability = np.zeros(len(weight))
-    sure = np.zeros(len(weight), np.bool_)
+def probabilities(weight: Floats, n: int) -> Floats:
+    """Return probabilities in proportion to weights, none above 1, that add up to n, or to all that weigh something."""
+    probability, sure = np.zeros(len(weight)), np.zeros(len(weight), np.bool_)
+    n = min(n, int((weight > 0).sum()))
     while True:
-        probability[~sure] = (n - sure.sum()) * weight[~sure] / weight[~sure].sum() if (~sure).any() else 0
+        rest = ~sure & (weight > 0)
+        probability[rest] = (n - sure.sum()) * weight[rest] / weight[rest].sum() if rest.any() else 0
         probability[sure] = 1
         if not (more := (probability > 1) & ~sure).any():
-            break
+            return probability
         sure |= more
+
+
+def systematic(weight: Floats, n: int, random: np.random.Generator) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Draw n of the cases with probabilities in proportion to their weights, none above 1, exactly (Madow, 1949)."""
+    # The cases are put into a random order first, so that no two of them are tied together.
+    probability = probabilities(weight, n)
     order = random.permutation(len(weight))
     ends = np.cumsum(probability[order])
     places = random.random() + np.arange(n)
@@ -272,10 +247,8 @@ def systematic(weight: Floats, n: int, random: np.random.Generator) -> tuple[Flo
 
 
 def _showings(wanted: Iterable[Pair], random: np.random.Generator) -> list[tuple[str, tuple[str, ...]]]:
-    """Return three documents of a query at a time (two where it has no more), each meeting others about equally often.
-
-    Every document is shown at least twice where there are more than three: greedily the three that met least so far.
-    """
+    """Return three documents of a query at a time (two where it has no more), each meeting others equally often."""
+    # Every document is shown at least twice where there are more than three: greedily the three that met least so far.
     pools: dict[str, list[str]] = {}
     for query_id, doc_id in wanted:
         pools.setdefault(query_id, []).append(doc_id)
@@ -324,14 +297,8 @@ def _assigned(
 def expected(
     sample: Sample, collection: Collection, primary: str, labelings: Mapping[str, Labeling], by: str | None = None
 ) -> dict[str, float]:
-    """Return half the width of the 95 % intervals to expect from people's labels alone, by what is estimated.
-
-    The labels that are there stand for people's: those of ``by``, else of the first labeling.
-
-    Returns:
-        Of whole queries: the primary measure of a run (the mean over runs), and the difference of two runs (the
-        widest pair's); of single pairs: the share of relevant pairs. Empty where there are no labels to go by.
-    """
+    """Return half the width of the 95 % intervals to expect from people's labels alone, by what is estimated."""
+    # The labels that are there stand for people's: those of `by`, else of the first labeling.
     if not labelings:
         return {}
     labeling = labelings[by] if by else next(iter(labelings.values()))

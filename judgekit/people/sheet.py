@@ -18,11 +18,7 @@ __all__ = ["make_sheets", "page_of"]
 
 
 def page_of(sample: Sample, assessor: str) -> str:
-    """Return the page of one assessor: the tasks, and what stands side by side, in an order of its own.
-
-    Raises:
-        UsageError: the sample does not ask this assessor.
-    """
+    """Return the page of one assessor: the tasks, and what stands side by side, in an order of its own."""
     if assessor not in sample.assessors:
         raise UsageError(not_among("assessor", assessor, sample.assessors))
     random = np.random.default_rng([sample.seed, *assessor.encode()])
@@ -31,7 +27,7 @@ def page_of(sample: Sample, assessor: str) -> str:
     for at in random.permutation(len(tasks)):
         task = tasks[at]
         order = random.permutation(len(task.texts)).tolist()
-        rows.append({**task.brief(), "question": task.question, "texts": task.texts, "order": order})
+        rows.append({**sample.row(task, assessor), "question": task.question, "texts": task.texts, "order": order})
     told = {"grades": sample.grades, "low": Scale.parse(sample.scale).low, "guideline": sample.guideline}
     data = {**sample.head(assessor), **told, "tasks": rows}
     # In a script element "<" alone could end it; as an escape it is the same JSON.
@@ -40,12 +36,7 @@ def page_of(sample: Sample, assessor: str) -> str:
 
 
 def make_sheets(sample: Sample, out: Path) -> list[Path]:
-    """Write a page for every assessor: ``out`` for a single one, else ``out`` with their names behind its stem.
-
-    Raises:
-        UsageError: the name of the page does not end in .html, by which a browser knows it.
-        DataError: a page cannot be written.
-    """
+    """Write a page for every assessor: ``out`` for a single one, else ``out`` with their names behind its stem."""
     if out.suffix not in (".html", ".htm"):
         raise UsageError(f"{out}: the name of a page must end in .html")
     names = sample.assessors

@@ -19,10 +19,13 @@ from judgekit.data.records import parse_object
 from judgekit.data.streams import lines, write_atomic
 from judgekit.errors import DataError
 
-__all__ = ["Form", "Sample", "Task", "content_of"]
+__all__ = ["Form", "Rule", "Sample", "Task", "content_of"]
 
 Form = Literal["grades", "best", "answers"]
 """Grade one passage; choose the best of two or three passages, or none; prefer one of two answers."""
+
+Rule = Literal["majority", "mean"]
+"""The grade that most give, ties waiting for an adjudicator; or the mean of the grades."""
 
 _MARK: Final = "judgekit"
 _EXPECTED: Final = "a sample that `judgekit annotate sample` wrote"
@@ -85,6 +88,8 @@ class Sample:
         queries: how many queries the sample was drawn from.
         pairs: how many pairs it was drawn from.
         seed: of the draw, and of the order on the page.
+        rule: what makes one label of several assessors' judgments of a pair.
+        before: what earlier looks asked, as rows of the table of people's labels; nobody is asked again.
         tasks: in no order that tells anything.
         name: a hash of all of this: it identifies judgments of another sample.
     """
@@ -97,6 +102,8 @@ class Sample:
     queries: int
     pairs: int
     seed: int
+    rule: Rule = "majority"
+    before: tuple[tuple[Any, ...], ...] = field(repr=False, default=())
     tasks: tuple[Task, ...] = field(repr=False, default=())
     name: str = ""
 
@@ -110,28 +117,29 @@ class Sample:
         """Everybody who is asked, in the order of their names."""
         return tuple(sorted({name for task in self.tasks for name in task.assessors}))
 
+    def row(self, task: Task, assessor: str) -> dict[str, Any]:
+        """Return what a judgment repeats of its task, and the key that ties it to this sample and assessor."""
+        return {**task.brief(), "key": self.key(task, assessor)}
+
+    def key(self, task: Task, assessor: str) -> str:
+        """Return a hash of the sample, the task and the assessor; no spreadsheet takes it for a number."""
+        signed = json.dumps([self.name, assessor, task.brief()], ensure_ascii=True)
+        return f"k{hashlib.sha256(signed.encode()).hexdigest()[:16]}"
+
     def head(self, assessor: str) -> dict[str, Any]:
         """Return what the judgments of an assessor repeat of their sample."""
         names = ("form", "design", "scale", "queries", "pairs")
         return {"sample": self.name, **{name: getattr(self, name) for name in names}, "assessor": assessor}
 
     def write(self, path: Path) -> None:
-        """Write the sample.
-
-        Raises:
-            DataError: it cannot be written.
-        """
+        """Write the sample."""
         head = {_MARK: "sample", **asdict(self)}
         rows = [head, *head.pop("tasks")]
         write_atomic(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read a sample.
-
-        Raises:
-            DataError: the file is none, or was changed by hand so that it is none any more; with the line.
-        """
+        """Read a sample."""
         found = lines(path, _EXPECTED)
         first = next(found, None)
         head = {} if first is None else parse_object(first, path)
@@ -142,6 +150,8 @@ class Sample:
         for number, task in enumerate(tasks, 2):
             if task.content != content_of(task.question, task.texts):
                 raise DataError("the texts are not the ones that were sampled: sample again", path, number)
+        if sample.name != replace(sample, name="").name:
+            raise DataError("was changed after it was written: sample again", path)
         return sample
 
 

@@ -17,11 +17,11 @@ from typing import Any, Final, TypeVar
 
 from judgekit.data.tables import Status
 from judgekit.reading.prompts import Prompt, neutral
-from judgekit.reading.verdict import Unread, Verdict, read_outcome, unfinished
+from judgekit.reading.verdict import Unread, label, unfinished
 from judgekit.wire.jsontext import canonical
 from judgekit.wire.reasoning import without_reasoning
 from judgekit.wire.shapes import shaped
-from judgekit.wire.types import Endpoint, Outcome, Program, Reply, Request
+from judgekit.wire.types import CONSTRAINTS, Endpoint, Outcome, Program, Reply, Request
 
 __all__ = ["GROWTH", "Asker", "merge_waves", "next_wave", "play"]
 
@@ -39,8 +39,9 @@ _GAP: Final = "\ue000 gap \ue000"
 class Asker:
     """A prompt put to an endpoint.
 
-    The request's parameters are, each before the next: ``params``, the endpoint's own, the prompt's, the constraint
-    that the prompt declares (unless log-probabilities are asked for, which it would change), temperature 0.
+    The request's parameters are, each before the next: ``params``, the endpoint's own, the prompt's, temperature 0.
+    Beside them, and outside of its identity, goes what holds the model to the prompt's form where the server honours
+    that: see `_held`.
 
     Attributes:
         endpoint: where to ask.
@@ -56,13 +57,25 @@ class Asker:
     def _fields(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The fields of the body besides model and messages: as first asked, and with more room."""
         said = {**self.endpoint.llm.params, **self.params}
-        constraint = {} if said.get("logprobs") else self.prompt.output.form.constraint
-        fields = {"temperature": 0, **self._ends, **constraint, **self.prompt.params}
+        fields = {"temperature": 0, **self._ends, **self.prompt.params}
         if any(room in said for room in _ROOMS):
             fields.pop("max_tokens", None)
         fields.update(said)
         room = next((r for r in _ROOMS if r in fields), "max_tokens")
         return fields, {**fields, room: GROWTH * int(fields.get(room) or _ROOM)}
+
+    @cached_property
+    def _held(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """The constraints on a reply: as first asked, and where nothing but the form is asked for."""
+        # There are none where the request has one of its own; where log-probabilities are asked for, which a constraint
+        # would change; nor for a model that thinks, whose reasoning it would forbid.
+        fields, llm = self._fields[0], self.endpoint
+        if CONSTRAINTS & fields.keys() or fields.get("logprobs") or llm.thinks or llm.built_in or llm.application:
+            return {}, {}
+        form = self.prompt.output.form
+        bare = shaped(llm.api, "", (), {})
+        first, again = (shaped(llm.api, "", (), form.constraint(again)) for again in (False, True))
+        return {k: v for k, v in first.items() if k not in bare}, {k: v for k, v in again.items() if k not in bare}
 
     @property
     def _ends(self) -> dict[str, Any]:
@@ -78,30 +91,20 @@ class Asker:
 
     @cached_property
     def _templates(self) -> tuple[list[bytes | str], list[bytes | str]]:
-        """The canonical bodies, cut where values go: as first asked, and with more room.
-
-        Pieces of JSON are bytes, the names of placeholders between them are str.
-        """
+        """The canonical bodies, cut where values go: as first asked, and with more room."""
         marks = {name: f"{_GAP}{name}{_GAP}" for name in self.prompt.placeholders}
         messages, gap = self.prompt.messages(marks), re.escape(canonical(_GAP)[1:-1])
         first, more = (re.split(gap + rb"([\w.-]+)" + gap, self._body(messages, fields)) for fields in self._fields)
         return _named(first), _named(more)
 
     def request(self, values: Mapping[str, str], *, sample: int = 0) -> Request:
-        """Return the request with the prompt's placeholders filled in: what `chat` makes of it, at a fifth of the cost.
-
-        Args:
-            values: text per placeholder, `neutral` already.
-            sample: tells repeated samples of one request apart.
-        """
+        """Return the request with the prompt's placeholders filled in."""
         return self._filled(self._templates[0], values, sample)
 
     def again(self, values: Mapping[str, str], reply: Outcome, *, sample: int = 0) -> Request:
-        """Return what is asked after a reply that is `unsettled`; the arguments are those of its request.
-
-        What the reply said is quoted as the model's turn, and the next turn puts the same question with the form at its
-        end: a server that looks at the last turn alone must not judge nothing. A model that said nothing has no turn.
-        """
+        """Return what is asked after a reply that is `unsettled`; the arguments are those of its request."""
+        # What the reply said is quoted as the model's turn, and the next turn puts the same question with the form at
+        # its end: a server that looks at the last turn alone must not judge nothing.
         if not isinstance(reply, Reply) or unfinished(reply.finish_reason, self.endpoint.complete):
             return self._filled(self._templates[1], values, sample, again=True)
         *before, asked = self.prompt.messages(values)
@@ -109,13 +112,11 @@ class Asker:
         said = without_reasoning(reply.text).strip()
         turns = [asked, {"role": "assistant", "content": neutral(said)}] if said else []
         messages = [*before, *turns, told]
-        return Request(self.endpoint, self._body(messages, self._fields[0]), sample, again=True)
+        return Request(self.endpoint, self._body(messages, self._fields[0]), sample, True, self._held[1])
 
     def unsettled(self, outcome: Outcome) -> bool:
-        """Whether an outcome of `request` is to be asked for `again`.
-
-        Log-probabilities are those of the first thing that the model says, so they are not asked for again.
-        """
+        """Whether an outcome of `request` is to be asked for `again`."""
+        # Log-probabilities are those of the first thing that the model says, so they are not asked for again.
         if not isinstance(outcome, Reply) or outcome.refusal is not None:
             return False
         broken = unfinished(outcome.finish_reason, self.endpoint.complete)
@@ -123,18 +124,19 @@ class Asker:
             return broken.status is Status.TRUNCATED
         if not self.prompt.output.form.options or self._fields[0].get("logprobs"):
             return False
-        return isinstance(self.read(outcome), Unread)
+        return isinstance(self.label(outcome), Unread)
 
-    def read(self, outcome: Outcome) -> Verdict | Unread:
-        """Read the verdict out of what became of a request."""
-        return read_outcome(outcome, self.prompt.output.form, self.endpoint.complete)
+    def label(self, outcome: Outcome, values: Callable[[], Mapping[str, str]] = dict) -> int | Unread:
+        """Read the label out of what became of a request; ``values`` returns what was filled into it."""
+        llm = self.endpoint
+        return label(self.prompt, outcome, values, complete=llm.complete, thinks=llm.thinks)
 
     def _filled(
         self, template: list[bytes | str], values: Mapping[str, str], sample: int, again: bool = False
     ) -> Request:
         written = {name: canonical(text)[1:-1] for name, text in values.items()}
         pieces = [written[piece] if isinstance(piece, str) else piece for piece in template]
-        return Request(self.endpoint, b"".join(pieces), sample, again)
+        return Request(self.endpoint, b"".join(pieces), sample, again, self._held[0])
 
 
 def _named(pieces: list[bytes]) -> list[bytes | str]:
@@ -144,13 +146,7 @@ def _named(pieces: list[bytes]) -> list[bytes | str]:
 def next_wave(
     asked: Sequence[tuple[Asker, int]], values: Callable[[], Sequence[Mapping[str, str]]], replies: Sequence[Outcome]
 ) -> list[Request]:
-    """Return the first wave; then again, once, what cannot be used; then [].
-
-    Args:
-        asked: who asks, and as which sample: one entry per request.
-        values: returns text per placeholder for each of them; called only where something is asked.
-        replies: what became of the requests so far.
-    """
+    """Return the first wave; then again, once, what cannot be used; then []."""
     if not replies:
         return [asker.request(text, sample=sample) for (asker, sample), text in zip(asked, values(), strict=True)]
     if len(replies) > len(asked):
@@ -161,11 +157,7 @@ def next_wave(
 
 
 def merge_waves(replies: Sequence[Outcome], askers: Sequence[Asker]) -> tuple[list[Outcome], Sequence[Outcome]]:
-    """Return what became of the first wave, one outcome per asker, and the replies that follow the second one.
-
-    What was asked again replaces the unsettled; a second attempt that failed altogether leaves the
-    first reply there.
-    """
+    """Return what became of the first wave, one outcome per asker, and the replies that follow the second one."""
     outcomes, later = list(replies[: len(askers)]), replies[len(askers) :]
     if not later:
         return outcomes, later
@@ -177,12 +169,7 @@ def merge_waves(replies: Sequence[Outcome], askers: Sequence[Asker]) -> tuple[li
 
 
 def play(program: Program[U], unit: U, replies: Sequence[Outcome]) -> tuple[list[Request], int]:
-    """Run a program over the first of ``replies``, which are its own, and see how far it gets.
-
-    Returns:
-        The wave that it waits for, [] if it is done, and how many of the replies it has used. What follows them
-        belongs to whatever comes after this program.
-    """
+    """Run a program over the first of ``replies``, which are its own, and see how far it gets."""
     used = 0
     while True:
         wave = program.requests(unit, replies[:used])

@@ -15,12 +15,13 @@ from typing import Any, Final, Literal
 
 from judgekit.client.negotiation import WORDS, Negotiated, in_words
 from judgekit.client.noticing import Thinking
-from judgekit.client.transports import disconnect, open_transport, openai_client, openai_headers
+from judgekit.client.routes import has_routes, open_server
+from judgekit.client.transports import open_transport
 from judgekit.errors import nearest
 from judgekit.reading.verdict import Form, Unread, read, unfinished
 from judgekit.wire.access import Secret
 from judgekit.wire.jsontext import canonical, parse_json
-from judgekit.wire.responses import Accepted, Unsupported, read_response
+from judgekit.wire.responses import Accepted, Unsupported, decoded, read_response
 from judgekit.wire.shapes import APIS, shaped
 from judgekit.wire.types import Endpoint, NotConnectedError, Reply, Transport
 
@@ -33,11 +34,14 @@ _QUESTION: Final = (
     "<question>What is the capital of France?</question>\n"
     "<passage>Paris has been the capital of France for most of its history.</passage>"
 )
+_MODELS_ARE_FOR: Final = "nothing: it only helps to find the model id"
 _PARALLEL: Final = 8
 _TRIES: Final = 4
-_OBJECT: Final = Form((("Yes", 1), ("No", 0)), (("true", 1), ("false", 0)), keys=("relevant",), constrained=True)
-_WORD: Final = Form((("relevant", 1), ("irrelevant", 0)), constrained=True)
-_CONSTRAINED: Final = "prompts that hold the model to their form (constrained = true)"
+_OBJECT: Final = Form((("Yes", 1), ("No", 0)), (("true", 1), ("false", 0)), keys=("relevant",))
+_WORD: Final = Form((("relevant", 1), ("irrelevant", 0)))
+_CONSTRAINED: Final = "nothing: replies are read as they come, and more of them are asked for again"
+_OBJECT_ROOM: Final = 256
+_CUT_OFF: Final = frozenset({"length", "max_tokens", "max_output_tokens"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,9 @@ class _Probe:
                 return f"no answer within {self.endpoint.timeout_s:g} s"
             except OSError as problem:
                 return str(problem)
-            verdict = read_response(status, headers, self.secret.cut_response(data), parse_json(sent), proven=True)
+            verdict = read_response(
+                status, headers, self.secret.cut_response(decoded(data)), parse_json(sent), proven=True
+            )
             if isinstance(verdict, Accepted):
                 return Reply("", verdict.raw)
             swap = isinstance(verdict, Unsupported) and (negotiate or verdict.param.startswith("max_"))
@@ -94,20 +100,12 @@ class _Probe:
 
 
 async def check_endpoint(endpoint: Endpoint, transport: Transport | None = None) -> list[Check]:
-    """Try an endpoint; return what works. Where its API does not work, others are tried, and nothing further.
-
-    Args:
-        endpoint: whom to ask.
-        transport: carries the requests; `open_transport` by default.
-
-    Raises:
-        ConfigError: its key is not in the environment.
-    """
+    """Try an endpoint; return what works. Where its API does not work, others are tried, and nothing further."""
     said: list[str] = []
     probe = _Probe(endpoint, transport or open_transport(endpoint, said.append))
     try:
         checks = [Check("proxy", "yes", text) for text in said]
-        if not endpoint.built_in and transport is None:
+        if has_routes(endpoint) and transport is None:
             checks.append(await _models(endpoint, probe.secret.cut))
         checks.append(await _chat(probe))
         if checks[-1].works != "no":
@@ -120,16 +118,14 @@ async def check_endpoint(endpoint: Endpoint, transport: Transport | None = None)
 
 
 async def _models(endpoint: Endpoint, clean: Callable[[str], str]) -> Check:
-    """Ask for the list of models, with openai's client, which knows the shapes and errors of that call."""
-    import openai
-
-    client = openai_client(endpoint).with_options(timeout=endpoint.timeout_s)
     try:
-        names = [model.id async for model in client.models.list(extra_headers=openai_headers(endpoint))]
-    except openai.OpenAIError as problem:
-        return Check("list of models", "no", clean(str(problem)), "nothing: it only helps to find the model id")
-    finally:
-        await disconnect(client)
+        async with open_server(endpoint) as server:
+            status, body = await server("/models")
+        names = [str(one["id"]) for one in body["data"]]
+    except OSError as problem:
+        return Check("list of models", "no", clean(str(problem) or "no answer"), _MODELS_ARE_FOR)
+    except (KeyError, TypeError):
+        return Check("list of models", "no", clean(f"{status}: {json.dumps(body):.300}"), _MODELS_ARE_FOR)
     if endpoint.model in names:
         return Check("list of models", "yes", f"{endpoint.model} is one of {len(names)}")
     shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
@@ -149,7 +145,7 @@ async def _elsewhere(probe: _Probe, api: str, transport: Transport | None) -> li
     return [] if found.works == "no" else [replace(found, detail=f'{found.detail}. Use api = "{api}" (--api {api})')]
 
 
-_CALLS: Final = {"chat": "chat completion", "completions": "completion", "responses": "response"}
+_CALLS: Final = {"chat": "chat completion", "completions": "completion"}
 
 
 async def _chat(probe: _Probe) -> Check:
@@ -175,7 +171,9 @@ async def _chat(probe: _Probe) -> Check:
 def _say(reply: Reply, complete: tuple[str, ...] = ()) -> str:
     text = reply.text.strip() or "an empty reply"
     ended = ""
-    if unfinished(reply.finish_reason, complete):
+    if reply.finish_reason in _CUT_OFF:
+        ended = ", cut off"
+    elif unfinished(reply.finish_reason, complete):
         ended = f", ended by {reply.finish_reason!r}, which is not known to mean complete (setting: complete)"
     return f"said {text[:40]!r}{ended}"
 
@@ -196,59 +194,36 @@ async def _logprobs(probe: _Probe) -> Check:
 
 async def _json_schema(probe: _Probe) -> Check:
     """Ask for the contrary of what the constraint allows: only a server that honours it gets JSON."""
-    name, said = "JSON schema (response_format)", f"{_QUESTION} Do not write JSON: reply with a poem."
-    form = _OBJECT.constraint["response_format"]
-    reply = await probe.ask(said, response_format=form)
-    if isinstance(reply, str):
-        refused = reply
-        reply = await probe.ask(said, structured_outputs={"json": form["json_schema"]["schema"]})
-        if isinstance(reply, str):
-            return Check(name, "no", refused, _CONSTRAINED)
-        name = "JSON schema (structured_outputs)"
-    return _honoured(name, reply, _OBJECT)
+    form, found = _OBJECT.constraint()["response_format"], list[Check]()
+    ways: dict[str, Any] = {"response_format": form, "structured_outputs": {"json": form["json_schema"]["schema"]}}
+    for name, held in ways.items():
+        said = f"{_QUESTION} Do not write JSON: reply with a poem."
+        reply = await probe.ask(said, max_tokens=_OBJECT_ROOM, **{name: held})
+        found.append(_honoured(f"JSON schema ({name})", reply, _OBJECT))
+        if isinstance(reply, Reply):
+            return found[-1]
+    return found[0]
 
 
 async def _choice(probe: _Probe) -> Check:
     """Ask for the contrary of what the constraint allows: only a server that honours it gets one of the words."""
-    found: list[Check] = []
+    words, found = [word for word, _ in _WORD.options], list[Check]()
     for form in WORDS:
-        name = f"choice ({form})"
-        words = [word for word, _ in _WORD.options]
         reply = await probe.ask("Name a fruit, in one word.", **{form: in_words(form, words)})
-        one = Check(name, "no", reply, _CONSTRAINED) if isinstance(reply, str) else _honoured(name, reply, _WORD)
-        if one.works == "yes":
-            return one
-        found.append(one)
-    return found[0]
+        found.append(_honoured(f"choice ({form})", reply, _WORD))
+    return next((one for one in found if one.works == "yes"), found[0])
 
 
-def _honoured(name: str, reply: Reply, form: Form) -> Check:
+def _honoured(name: str, reply: Reply | str, form: Form) -> Check:
+    if isinstance(reply, str):
+        return Check(name, "no", reply, _CONSTRAINED)
+    # An object that is cut off was begun against the prompt: blanks without end, which some schemas allow, use it up.
+    if form.keys and reply.finish_reason in _CUT_OFF and reply.text.lstrip().startswith("{"):
+        return Check(name, "partly", f"honoured, but cut off by the room for a reply: it {_say(reply)}", _CONSTRAINED)
     # A single word is read from a reply to a JSON prompt, too; that the model gave one shows no constraint.
     if isinstance(read(reply.text, form), Unread) or (form.keys and "{" not in reply.text):
         return Check(name, "no", f"accepted and ignored: it {_say(reply)}", _CONSTRAINED)
     return Check(name, "yes", f"honoured against the prompt: it {_say(reply)}", _CONSTRAINED)
-
-
-async def _several(probe: _Probe) -> Check:
-    name, needed = "several choices (n)", "nothing: votes are asked for one by one"
-    reply = await probe.ask("Name a random number between 1 and 1000.", n=3, temperature=1)
-    if isinstance(reply, str):
-        return Check(name, "no", reply, needed)
-    choices = reply.json.get("choices") or ()
-    said = [json.dumps(one.get("message", one.get("text"))) for one in choices if isinstance(one, dict)]
-    if len(said) < 3:
-        return Check(name, "no", f"asked for 3, got {len(said)}", needed)
-    return Check(name, "yes" if len(set(said)) > 1 else "partly", f"3, {len(set(said))} of them different", needed)
-
-
-async def _seed(probe: _Probe) -> Check:
-    name, needed = "seed", "repeatable votes at a temperature above 0"
-    replies = [await probe.ask("Name a random number between 1 and 1000.", seed=7, temperature=1) for _ in range(2)]
-    texts = [reply if isinstance(reply, str) else reply.text for reply in replies]
-    if any(isinstance(reply, str) for reply in replies):
-        return Check(name, "no", next(reply for reply in replies if isinstance(reply, str)), needed)
-    same = texts[0] == texts[1]
-    return Check(name, "yes" if same else "no", "the same reply twice" if same else "two different replies", needed)
 
 
 async def _parallel(probe: _Probe) -> Check:
@@ -267,4 +242,4 @@ async def _parallel(probe: _Probe) -> Check:
     return Check(name, "yes" if gain > 1.5 else "partly", detail, "speed")
 
 
-_FURTHER: Final = (_logprobs, _json_schema, _choice, _several, _seed, _parallel)
+_FURTHER: Final = (_logprobs, _json_schema, _choice, _parallel)

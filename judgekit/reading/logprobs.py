@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from judgekit.data.tables import Status
-from judgekit.reading.verdict import Form, Unread, read, unfinished, without_reasoning
+from judgekit.reading.verdict import Form, Unread, read, unfinished
 from judgekit.wire.types import Endpoint, Reply
 
-__all__ = ["Distribution", "MalformedLogprobsError", "alternatives", "begins", "distribution"]
+__all__ = ["Distribution", "MalformedLogprobsError", "alternatives", "distribution"]
 
 _EDGES: Final = re.compile(r"^\W+|\W+$")
 _LEAST: Final = 3
@@ -44,22 +44,19 @@ class Distribution:
 
 
 def distribution(reply: Reply, form: Form, endpoint: Endpoint) -> Distribution | Unread:
-    """Return the probabilities of the verdicts where the reply, which is one word, states its own.
-
-    The token in which the stated verdict begins is looked up, and with it the alternatives that the endpoint gave
-    for that place. A token counts for the one verdict that it is or begins. A reply without them has no verdict, as
-    taking its text would pass off certainty as a probability; nor has one with some that are none, such as ``null``, or
-    cannot be, or are of another verdict than the text's: the rest would pass for the whole.
-    """
+    """Return the probabilities of the verdicts where the reply, which is one word, states its own."""
+    # A reply without them has no verdict, as taking its text would pass off certainty as a probability; nor has one
+    # with some that are none, such as ``null``, or cannot be, or are of another verdict than the text's: the rest would
+    # pass for the whole.
     broken = unfinished(reply.finish_reason, endpoint.complete)
     if broken is not None:
         return broken
     try:
         text = _text(reply)
-        verdict = read(reply.text if text is None else text, form)
+        verdict = read(reply.text if text is None else text, form, endpoint.thinks)
         if isinstance(verdict, Unread):
             return verdict
-        stated = read(reply.text, form)
+        stated = read(reply.text, form, endpoint.thinks)
         if isinstance(stated, Unread) or stated.value != verdict.value:
             return Unread(Status.UNPARSED, f"the text {reply.text[:80]!r} and the tokens {text!r:.80} disagree")
         likely = alternatives(reply, verdict.start)
@@ -76,35 +73,8 @@ def distribution(reply: Reply, form: Form, endpoint: Endpoint) -> Distribution |
     return Distribution({value: chance / mass for value, chance in chances.items()}, min(1.0, mass))
 
 
-def begins(reply: Reply, phrase: str) -> float:
-    """Return the probability that the reply begins with ``phrase``, judged by its first token.
-
-    A token counts if it is the phrase or at least three letters of its beginning. Reasoning in ``<think>`` tags is
-    passed over.
-
-    Raises:
-        MalformedLogprobsError: there are no log-probabilities, none of alternatives, or not what the protocol says.
-    """
-    text = without_reasoning(_text(reply) or reply.text)
-    wanted = _EDGES.sub("", phrase).casefold()
-    chances = alternatives(reply, len(text) - len(text.lstrip()))
-    said = {token: _EDGES.sub("", token).casefold() for token in chances}
-    least = min(_LEAST, len(wanted))
-    return min(1.0, math.fsum(c for t, c in chances.items() if len(said[t]) >= least and wanted.startswith(said[t])))
-
-
 def alternatives(reply: Reply, start: int) -> dict[str, float]:
-    """Return the probability of each text that could have stood where the token at ``start`` stands.
-
-    Tokens that differ but have the same text are one text.
-
-    Args:
-        reply: the reply.
-        start: offset into the joined tokens of the reply.
-
-    Raises:
-        MalformedLogprobsError: there are no log-probabilities, none of alternatives, or not what the protocol says.
-    """
+    """Return the probability of each text that could have stood where the token at ``start`` stands."""
     end = 0
     found: Any = ()
     for entry in reply.logprobs or ():

@@ -22,13 +22,10 @@ The reply to a judge is one word (or number), and nothing else is read, unless t
     json = "score"                    # one JSON object with the verdict under this key; or all of its keys, the
                                       # verdict's last: ["reason", "score"], the others holding texts
     line = "Final grade"              # steps, and as the last line "Final grade: 2"
-    steps = ["Match", "Trust"]        # with line: what each line above the last begins with; such a line may be a
-                                      # grade of its own, "Match: 3"
-    explained = true                  # one word, and then an explanation; words that take the verdict back in a way
-                                      # of their own ("Yes. Strike that.") are not recognised, so prefer one word
+    steps = ["Match", "Trust"]        # with line: what the lines above the last begin with, in their order; such a line
+                                      # may be a grade of its own, "Match: 3"
 
-``constrained = true`` has the server hold the model to one word or to the JSON object, where it can; that becomes a
-part of the request. Last, and optional, is a table of further fields of the request body::
+Last, and optional, is a table of further fields of the request body::
 
 
     [params]                          # not model, messages, n or stream
@@ -48,6 +45,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -60,6 +58,7 @@ from judgekit.data.streams import read_bytes
 from judgekit.errors import ConfigError, DataError, UsageError, nearest, not_among
 from judgekit.reading.verdict import Form
 from judgekit.wire.jsontext import canonical
+from judgekit.wire.reasoning import TOKEN
 from judgekit.wire.shapes import SHOWN
 
 __all__ = ["Output", "Prompt", "find_prompt", "list_prompts", "load_prompt", "neutral", "passages", "prompt_folder"]
@@ -89,8 +88,8 @@ _OURS: Final[Mapping[str, str]] = {
 }
 """Fields of the request body that a prompt may not set, and why."""
 
-_FORMS: Final = ("json", "line", "explained")
-_VERDICT_KEYS: Final = frozenset({"type", "constrained", "steps", *_FORMS})
+_FORMS: Final = ("json", "line")
+_VERDICT_KEYS: Final = frozenset({"type", "steps", *_FORMS})
 _OUTPUT_KEYS: Final[Mapping[str, frozenset[str]]] = {
     "yes/no": _VERDICT_KEYS,
     "grade": _VERDICT_KEYS | {"names", "low", "min_rel", "relevance"},
@@ -103,7 +102,16 @@ _YES_NO: Final = (("Yes", 1), ("No", 0))
 _TRUE_FALSE: Final = (("true", 1), ("false", 0))
 _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+|query\.[\w-]+)\}", re.ASCII)
 _IN_PASSAGE: Final = re.compile(r"\{(doc(?:\.[\w-]+)?)\}", re.ASCII)
-_FENCE: Final = re.compile(r"<(?=\s*/?\s*(?:passages?|question|references?|answers?)\b|\|)", re.IGNORECASE)
+_FENCE: Final = re.compile(r"<\s*/?\s*(?:passages?|question|references?|answers?)\b", re.IGNORECASE)
+_OPENER: Final = re.compile(r"[<＜﹤\[［\]］◁]")
+_UNSEEN: Final = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u0300-\u036f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]+"
+)
+"""What can be strewn into a word and is not seen."""
+
+_SEEN: Final = 400
+"""As far as one looks for the end of a token: none is as long, whatever is strewn into it."""
 
 
 @dataclass(frozen=True)
@@ -160,11 +168,7 @@ class Prompt:
         return tuple(name for name in self.placeholders if name.startswith("query."))
 
     def values(self, query: Query, docs: Sequence[Doc] = (), fields: Fields = "title+text") -> dict[str, str]:
-        """Return what of a query and of documents the prompt shows, `neutral`.
-
-        Raises:
-            DataError: it shows a column that they do not have.
-        """
+        """Return what of a query and of documents the prompt shows, `neutral`."""
         values = {"question": neutral(query.text)}
         for name in self._columns:
             values[name] = neutral(query.column(name.removeprefix("query.")))
@@ -195,14 +199,19 @@ class Prompt:
 
 
 def neutral(text: str) -> str:
-    """Return ``text`` in which nothing looks like one of the prompts' own delimiters or like a chat-control token.
+    """Return ``text`` in which nothing looks like one of the prompts' own delimiters or like a chat-control token."""
+    plain = text.isascii() and not ("<" in text or "[" in text or "]~" in text)  # most are, and this is faster
+    return text if plain else _OPENER.sub(_entity, text)
 
-    The ``<`` of such a tag becomes ``&lt;``; every other character is kept.
 
-    >>> neutral("a</passage> <b> x < y <|im_end|>")
-    'a&lt;/passage> <b> x < y &lt;|im_end|>'
-    """
-    return _FENCE.sub("&lt;", text) if "<" in text else text
+def _entity(opener: re.Match[str]) -> str:
+    text, start = opener.string, opener.start()
+    if not (_FENCE.match(text, start) or TOKEN.match(text, start)):
+        seen = text[start : start + _SEEN]
+        seen = "" if seen.isascii() and seen.isprintable() else unicodedata.normalize("NFKC", _UNSEEN.sub("", seen))
+        if not (_FENCE.match(seen) or TOKEN.match(seen)):
+            return opener[0]
+    return "&lt;" if opener[0] in "<＜﹤" else f"&#{ord(opener[0])};"
 
 
 def passages(docs: Iterable[Doc], fields: Fields = "title+text", template: str = "") -> str:
@@ -226,11 +235,7 @@ def prompt_folder() -> Path:
 
 
 def list_prompts(folder: Path | None = None) -> list[Prompt]:
-    """Return all shipped prompts by name, with those of a folder, if one is given, in their places.
-
-    Raises:
-        ConfigError: there is no such folder, or it holds no prompts, or one that makes no sense.
-    """
+    """Return all shipped prompts by name, with those of a folder, if one is given, in their places."""
     found = {path.stem: path.stem for path in prompt_folder().glob("*.toml")}
     if folder is not None:
         own = {path.stem: str(path) for path in folder.glob("*.toml")}
@@ -242,12 +247,7 @@ def list_prompts(folder: Path | None = None) -> list[Prompt]:
 
 
 def load_prompt(name_or_path: str | Path) -> Prompt:
-    """Read a shipped prompt by its name, or a user's own by its path (with a ``/`` or the suffix ``.toml``).
-
-    Raises:
-        UsageError: there is no shipped prompt of that name.
-        ConfigError: the file is missing, is not TOML or declares something that makes no sense.
-    """
+    """Read a shipped prompt by its name, or a user's own by its path (with a ``/`` or the suffix ``.toml``)."""
     name = str(name_or_path)
     if isinstance(name_or_path, Path) or _is_path(name):
         return _read(Path(name_or_path), name)
@@ -261,16 +261,7 @@ def load_prompt(name_or_path: str | Path) -> Prompt:
 
 
 def find_prompt(name: str, path: Callable[[str], Path], folder: Path | None = None) -> Prompt:
-    """Read the prompt that a spelling names, short names in the user's folder first, as of its closed-book sibling.
-
-    Args:
-        name: a short name, or the path of a file.
-        path: resolves the path of a user's own file.
-        folder: of the user's prompts.
-
-    Raises:
-        UsageError, ConfigError: as for `load_prompt`.
-    """
+    """Read the prompt that a spelling names, short names in the user's folder first, as of its closed-book sibling."""
 
     def own(short: str) -> Path | None:
         mine = folder / f"{short}.toml" if folder and short and not _is_path(short) else None
@@ -292,7 +283,7 @@ def _read(path: Path, name: str) -> Prompt:
         raise ConfigError(error.reason, path) from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"is not UTF-8: {error}", path) from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"is not TOML: {error}", path) from None
     reader = _Table(table, path)
     kind = reader.choice("kind", [*_KINDS])
@@ -389,14 +380,10 @@ def _form(reader: _Table, options: tuple[tuple[str, int], ...], others: tuple[tu
         others,
         reader.keys("json") if "json" in declared else (),
         reader.text("line", ""),
-        reader.flag("explained"),
-        reader.flag("constrained"),
         tuple(reader.texts("steps")) if "steps" in reader.entries else (),
     )
     if form.steps and not form.label:
         raise reader.error("are the lines above the last, so they go with line", "steps")
-    if form.constrained and not (form.keys or form.one_word):
-        raise reader.error("is for replies of one word or of one JSON object", "constrained")
     return form
 
 
@@ -417,25 +404,23 @@ class _Table:
             if key not in names:
                 raise self.error(f"is not a key here (there are: {', '.join(names)}).{nearest(key, names)}", key)
 
-    def _get(self, key: str, type_: type, what: str, default: Any = None) -> Any:
+    def get(self, key: str, what: str, good: Callable[[Any], bool], default: Any = None) -> Any:
         value = self.entries.get(key, default)
         if value is None:
             raise self.error(f"is missing: expected {what}", key)
-        if not isinstance(value, type_) or isinstance(value, bool):
+        if not good(value):
             raise self.error(f"must be {what}, not {value!r}", key)
         return value
 
     def text(self, key: str, default: str | None = None) -> str:
-        return str(self._get(key, str, "a text", default))
+        return str(self.get(key, "a text", lambda value: isinstance(value, str), default))
 
     def whole(self, key: str, least: int | None, default: int | None = None) -> int:
-        value = int(self._get(key, int, "a whole number", default))
-        if least is not None and value < least:
-            raise self.error(f"must be at least {least}, not {value}", key)
-        return value
+        what = "a whole number" if least is None else f"a whole number of at least {least}"
+        return int(self.get(key, what, lambda value: _is_whole(value, least), default))
 
     def table(self, key: str, default: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
-        value: Mapping[str, Any] = self._get(key, dict, "a table", default)
+        value: Mapping[str, Any] = self.get(key, "a table", lambda value: isinstance(value, dict), default)
         return value
 
     def choice(self, key: str, known: Sequence[str]) -> str:
@@ -444,40 +429,31 @@ class _Table:
             raise self.error(f"must be one of {', '.join(known)}, not {value!r}.{nearest(value, known)}", key)
         return value
 
-    def texts(self, key: str) -> list[str]:
-        values: list[Any] = self._get(key, list, "a list of at least two texts")
-        folded = {v.casefold().strip() for v in values if isinstance(v, str)} - {""}
-        if len(values) < 2 or len(folded) != len(values):
-            raise self.error(f"must be a list of at least two distinct texts, not {values!r}", key)
-        return values
+    def texts(self, key: str, least: int = 2) -> list[str]:
+        what = (
+            "a list of at least two distinct texts"
+            if least > 1
+            else "a key or a list of distinct keys, the verdict's last"
+        )
+        return list(self.get(key, what, lambda value: _are_distinct(value, least)))
 
     def keys(self, key: str) -> tuple[str, ...]:
         value = self.entries[key]
-        keys = [value] if isinstance(value, str) else value
-        good = isinstance(keys, list) and all(isinstance(k, str) and k.strip() for k in keys)
-        if not good or len({k.casefold() for k in keys}) != len(keys):
-            raise self.error(f"must be a key or a list of distinct keys, the verdict's last, not {value!r}", key)
-        return tuple(keys)
-
-    def flag(self, key: str) -> bool:
-        value = self.entries.get(key, False)
-        if not isinstance(value, bool):
-            raise self.error(f"must be true or false, not {value!r}", key)
-        return value
+        return (value,) if isinstance(value, str) and value.strip() else tuple(self.texts(key, 1))
 
     def wholes(self, key: str) -> dict[str, int]:
-        values = dict(self.table(key))
-        good = all(isinstance(v, int) and not isinstance(v, bool) and v >= 0 for v in values.values())
-        if not good or len(set(values.values())) < 2:
-            raise self.error(f"must map words to at least two different grades from 0 up, not {values!r}", key)
-        return values
+        def good(values: Any) -> bool:
+            return all(_is_whole(value, 0) for value in values.values()) and len(set(values.values())) > 1
+
+        self.table(key)
+        return dict(self.get(key, "words with at least two different grades from 0 up", good))
 
     def grades(self, key: str, default: range) -> list[int]:
-        values: list[Any] = self._get(key, list, "a list of grades", list(default))
-        good = all(isinstance(v, int) and not isinstance(v, bool) for v in values)
-        if not good or len(values) != len(default) or max(values) < 1:
-            raise self.error(f"must give one grade for each of the {len(default)} names, not {values!r}", key)
-        return values
+        def good(values: Any) -> bool:
+            whole = isinstance(values, list) and all(_is_whole(value) for value in values)
+            return whole and len(values) == len(default) and max(values) >= 1
+
+        return list(self.get(key, f"one grade for each of the {len(default)} names", good, list(default)))
 
     def scaled(self, scale: Scale, values: Iterable[int]) -> Scale:
         """Return ``scale`` if its threshold parts the values into two."""
@@ -485,3 +461,12 @@ class _Table:
         if not min(values) < threshold <= max(values):
             raise self.error(f"{threshold} must lie above the smallest and not above the largest grade", "min_rel")
         return scale
+
+
+def _is_whole(value: Any, least: int | None = None) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and (least is None or value >= least)
+
+
+def _are_distinct(values: Any, least: int) -> bool:
+    texts = isinstance(values, list) and all(isinstance(value, str) and value.strip() for value in values)
+    return texts and len({value.casefold().strip() for value in values}) == len(values) >= least

@@ -1,19 +1,19 @@
 """From a reply to its verdict: only what a prompt asked for is read, and all else is not a verdict.
 
 A wrong label that looks right is worse than a missing one, and what people may write is without end. So a prompt
-declares the form of its replies (`Form`), and a reply is read by that form alone. The whole grammar, after reasoning
-in ``<think>`` tags or channels is gone (`without_reasoning`):
+declares the form of its replies (`Form`), and a reply is read by that form alone. The whole grammar, of a text that is
+plainly the model's own (`plain_reply`):
 
-* any form: the whole reply, without markup, is a verdict: ``Yes``, ``**2**.``;
-* ``json``: the whole reply is one JSON object (code fences are stripped) in which the declared key occurs once, at
-  whatever depth, and no key that has it in its name (``final_score``); its value is a verdict. Where the prompt
-  declares all keys there are no others, and the verdict's comes last;
-* ``line``: the last line is the declared label, a colon and a verdict, ``Final grade: 2``. No line above it has the
-  label, another scale, another verdict that is a number, or a word of the label together with another verdict, and
-  none is another verdict. Where the prompt declares its steps, each line above begins with one of them; a line that
-  is a step, a colon and a number, ``Match: 3``, grades that step;
-* ``explained``: the first word is the verdict, set off by punctuation or the end of its line. Behind it stands no
-  other verdict, no word that takes back what was said, and, unless the verdict is the lowest, no negation.
+* ``json``: the whole reply is one JSON object (code fences are stripped) that repeats no key and has the declared key
+  once, at whatever depth, and no other that has it in its name (``final_score``); its value is a verdict. Where the
+  prompt declares all keys there are no others, and the verdict's comes last;
+* ``line``: the last line is the declared label, a colon and a verdict, ``Final grade: 2``, and the label stands nowhere
+  else. Where the prompt declares its steps, the lines above are these, in their order, or there are none; a step that
+  is a number and nothing else, ``Match: 3``, grades that step;
+* any form: the whole reply is a verdict, without markup, behind ``Answer:`` or a word like it, or beside ✅ or ❌.
+
+What stands beside a verdict, above its line or in the other fields, may not speak of the reply itself, of another
+scale or of another grade (`_contests`): it could take the verdict back, and in what way cannot be foreseen.
 
 A verdict is one of the form's words, whatever their case. A reply that states none is asked about once more
 (`Form.again`). ``finish_reason`` is looked at first: a reply that is not known to be complete has no verdict, whatever
@@ -24,39 +24,88 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from judgekit.data.tables import Status
-from judgekit.wire.reasoning import without_reasoning
-from judgekit.wire.types import Failure, Outcome
+from judgekit.wire.reasoning import plain_reply, without_reasoning
+from judgekit.wire.types import NO_TEXT, Failure, Outcome, Reply
 
-__all__ = ["INVISIBLE", "Form", "Unread", "Verdict", "read", "read_outcome", "unfinished", "without_reasoning"]
+if TYPE_CHECKING:
+    from judgekit.reading.prompts import Prompt
 
-INVISIBLE: Final = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
-_MARKUP: Final = "*_`\"'“”‘’«»" + INVISIBLE
-_BLANK: Final = " \t\n\r\v\f\x1c\x1d\x1e\x85\u00a0\u2028\u2029\u3000" + INVISIBLE
+__all__ = ["Form", "Unread", "Verdict", "label", "read", "read_outcome", "unfinished", "without_reasoning"]
+
+_INVISIBLE: Final = "\u00ad\u061c\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u2060\u2066\u2067\u2068\u2069\ufeff"
+_QUOTES: Final = '"“”„«»「」'
+_MARKUP: Final = "*_`'‘’" + _QUOTES + _INVISIBLE
+_BLANK: Final = " \t\n\r\v\f\x1c\x1d\x1e\x85\u00a0\u2028\u2029\u3000" + _INVISIBLE
 _EDGES: Final = _BLANK + _MARKUP
-_SPACES: Final = str.maketrans(dict.fromkeys(_MARKUP + "#", " "))
+_SPACES: Final = str.maketrans(dict.fromkeys("*_`#" + _INVISIBLE, " "))
+_WIDE: Final = {0xFEE0 + code: code for code in range(0x21, 0x7F)}
+"""The full-width forms of ASCII."""
+
 _STOPS: Final = (".", "!", "。")
 _FENCED: Final = re.compile(r"\s*```\w*\s(?P<body>.*?)```\s*", re.DOTALL)
-_SET_OFF: Final = re.compile(
-    r"[*_`\"'”’»]*(?:(?P<stop>[.,;:!])[*_`\"'”’»]*(?:\s|$)|[^\S\n]*(?:\n|$)|\s*(?:—|[-–]\s))(?!\s*\d)"
+_ANNOUNCED: Final = re.compile(
+    r"(?:(?:my|the|final|overall) )*(?:answer|verdict|grade|score|rating|decision|judge?ment|label|relevance)"
 )
-_TAKES_BACK: Final = re.compile(
-    r"\b(?:but|however|(?:al)?though|yet|except|unless|otherwise|instead|rather|actually|wait|hmm+|scratch|sorry"
-    r"|correction|kidding|reconsider|second thoughts?)\b"
-)
-_NEGATION: Final = re.compile(
-    r"\b(?:no|not|nor|none|never|neither|nothing|nobody|nowhere|cannot|without|hardly|barely|scarcely|lack\w*|fail\w*"
-    r"|miss(?:es|ing)|wrong|false|un(?:clear|sure|related|helpful)|ir?relevan\w+|in(?:correct|sufficient|complete))\b"
-    r"|n['’]t\b"
-)
-_SCALE: Final = re.compile(r"\bscale\b|\bout of\b|\d[- ]points?\b|(?<![\d/])\d{1,2} ?/ ?\d{1,2}(?![\d/])")
+_MARKED: Final = re.compile(r"(?:(?P<yes>[✅✔☑👍])|(?P<no>[❌✖✗👎🚫]))\ufe0f?[ \t]*")
+
 _MANY: Final = 7
 """More grades than these are told as a range."""
+
+_OF_ITSELF: Final = re.compile(
+    r"\b(?:lines?|fields?|json|grad(?:e[sdr]?|ers?|ing)|scor(?:e[sdr]?|ing)|rat(?:ed|ings?)|verdict|labels?|relevance"
+    r"|scales?|skala|escala|scala|likert|percent(?:age|ile)?|marks?|thumbs?|points?(?! to| out)|judge?(?:ments?|s)?"
+    r"|assess\w*|(?:numbers?|values?)(?! of| in| for)|overall|final(?:ly)?|next|below|above|underneath|bottom"
+    r"|low(?:er|est)|worst|follow(?:s|ing)|previous|ignor\w+|disregard|discard|pretend|imagine|suppos\w+|hypothe\w+"
+    r"|examples?|e\.g|i\.e|illustrat\w*|placeholder|dummy|decoy|nonsense|random\w*|arbitrar\w+|rolled|template|format"
+    r"|layout|syntax|schema|kidding|jok(?:e|ing)|jk|sarcas\w+|iron(?:y|ic\w*)|fools?|psych|opposite|revers\w+|invert\w*"
+    r"|mistake\w*|error|typo|fake|careless|lazy|naive|instead|retract\w*|withdrawn|supersede\w*|deprecated|revised"
+    r"|draft|todo|replace|cancel\w*|void|wait|h+m+|strike|scratch|reconsider|reflection|second thoughts?|never mind"
+    r"|forget|repl(?:y|ies)|respon[ds]\w*|outputs?|prompt|instruct\w*|inject\w*|quot(?:e[sd]?|ing|ation)"
+    r"|not (?:be|mean|mine|my|true|right|correct|valid|really)|i (?!and\b|in\b|of\b|was born\b)\w+|i['’]\w+|my"
+    r"|nächste\w*|folgend\w*|falsch\w*|suivante?s?|faux|fausse|siguientes?|fals[oa])\b"
+    r"|échelle|шкал|スケール|尺度|满分|滿分|満点|分制|段階|評価|点中|점|\d\s*分|[★☆⭐👍👎]|/s\b"
+)
+"""Words by which a text speaks of itself, of what follows or of what others write: content may have them as well."""
+
+_SUPPOSES: Final = re.compile(
+    r"\b(?:would|should|could|might|if|unless|never|do not|don['’]t|demand\w*|order(?:s|ed)?|ask(?:s|ed)? (?:me|for|to)"
+    r"|tells?|told|says? (?:to|that i)|want(?:s|ed)? (?:me|to)|i|me|mine|myself|someone|somebody|else|anything|comes?"
+    r"|cop(?:y|ied)|paste[sd]?|echo\w*|test|testing|invent\w*|lie|lies|lying|last words"
+    r"|(?:is|are|be|was) (?:\w+ )?(?:wrong|incorrect|false|invalid|untrue))\b"
+)
+"""Words by which the last sentence before a verdict may make it somebody else's, or a case that is not."""
+
+_DANGLING: Final = re.compile(
+    r"(?:[:,;(\[{<>=–—-]|\.\.|\s(?:a|an|the|is|are|was|be|been|as|to|of|for|by|with|from|in|on|at|and|or|but|nor|not"
+    r"|no|that|this|these|g[ai]ves? it|its|so|than|then|your|their|he|she|they|you|one|says?|said|writes?|wrote|puts?"
+    r"|has|gives?|gave|gets?|got|merits?|deserves?|earns?|yields?|will|end(?:s|ed)?|begins?|claims?|reads?|states?|thinks?"
+    r"|answers?|exactly|circumstances|ahead))$"
+)
+"""How a text ends that goes on in the verdict."""
+
+_NUMBER: Final = (
+    r"zero|nil|null|two|three|four|five|six|seven|eight|nine|ten|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred"
+    r"|zwei|drei|vier|fünf|zehn|hundert|deux|trois|quatre|cinq|dix|dos|tres|cuatro|cinco|diez|cien|due|tre|quattro|cinque|dieci|cento"
+)
+_LINKS: Final = (
+    r"a|about|all|also|although|an|and|are|as|at|be|because|being|best|but|by|can|does|fits?|for|from|given|ha[sd]|have"
+    r"|he|here|however|i|in|is|it|its|ma[dk]es?|may(?! \d)|means|might|must|not|of|on|only|or|over|out|seems?|since|so"
+    r"|still|than|that|the|then|there|they|this|though|to|until|was|we|were|when|where|which|while|who|will|with|would|you"
+    r"|von|sur|de|di|su|van|auf|av|из|aus|stars?|points?|marks?|punkten?|per|fives?"
+)
+"""Words behind a number that are not what it counts."""
+
+_GRADE: Final = re.compile(
+    rf"(?<![\da-z.,])(?:\d{{1,3}}+(?!\d|[.,]\d{{3}})(?:[.,]\d+)*+|\b(?:{_NUMBER})\b|\bone\b(?=\W*$|\.))"
+    rf"(?!\?|[\s–-]?(?!(?:{_LINKS})\b)[^\W\d_])"
+)
+"""A number that may be a grade: it counts nothing. No scale that people grade by has numbers of more digits."""
 
 _COMPLETE: Final = frozenset({"", "stop", "stop_sequence", "eos", "eos_token", "end_turn", "complete"})
 """What servers send as ``finish_reason`` of a reply that is complete, besides null."""
@@ -70,10 +119,15 @@ _REMEMBERED: Final = 256
 
 
 class Verdict(NamedTuple):
-    """What a reply states: its value in the prompt's `Form`, and where a reply that is one word says so."""
+    """What a reply states: its value in the prompt's `Form`, and where a reply that is one word says so.
+
+    ``words`` are those that state it in another way than was asked for. They may repeat what the model was shown, which
+    states nothing: see `label`.
+    """
 
     value: int
     start: int = 0
+    words: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,31 +140,37 @@ class Unread:
 
 @dataclass(frozen=True)
 class Form:
-    """The form of a prompt's replies: one word, unless it declares keys, a label or explanations.
+    """The form of a prompt's replies: one word, unless it declares keys or a label.
 
     Attributes:
         options: (word, value) of each verdict, as the prompt asks for it.
-        others: further words for the same verdicts: the names of grades, ``true`` for ``Yes``.
+        others: further words for the same verdicts: the names of grades, ``true`` for ``Yes``. One whose words are all
+            in another one does not count: "correct" may be short for "correct and dense".
         keys: the keys of the JSON object, the verdict's last; () for a reply without one. One key alone may have
             others beside it.
         label: what the last line begins with, if the reply is to consist of steps.
-        explained: whether an explanation may follow the verdict.
-        constrained: whether the server is told the form, so that it can hold the model to it.
-        steps: what every line above the last one begins with; such a line may be a grade of its step.
+        steps: what the lines above the last one begin with, in their order; such a line may be a grade of its step.
     """
 
     options: tuple[tuple[str, int], ...] = ()
     others: tuple[tuple[str, int], ...] = ()
     keys: tuple[str, ...] = ()
     label: str = ""
-    explained: bool = False
-    constrained: bool = False
     steps: tuple[str, ...] = ()
 
     @cached_property
     def values(self) -> Mapping[str, int]:
         """The value of each word, case-folded."""
-        return {_plain(word): value for word, value in (*self.others, *self.options)}
+        parts = [set(_words(word)) for word, _ in self.others]
+        others = [
+            one for one, own in zip(self.others, parts, strict=True) if sum(map(own.issubset, parts)) == 1 or not own
+        ]
+        return {_plain(word): value for word, value in (*others, *self.options)}
+
+    @cached_property
+    def _asked(self) -> frozenset[str]:
+        """The words that are asked for, case-folded, and JSON's own."""
+        return frozenset({"true", "false", *(_plain(word) for word, _ in self.options)})
 
     @cached_property
     def read(self) -> Callable[[str], Verdict | Unread]:
@@ -120,7 +180,12 @@ class Form:
     @property
     def one_word(self) -> bool:
         """Whether nothing but the verdict is asked for."""
-        return not (self.keys or self.label or self.explained)
+        return not (self.keys or self.label)
+
+    @cached_property
+    def graded(self) -> bool:
+        """Whether the verdicts are numbers."""
+        return any(_is_number(word) for word, _ in self.options)
 
     @cached_property
     def wanted(self) -> str:
@@ -139,20 +204,23 @@ class Form:
             return f'Reply with one line only, "{self.label}: N", where N is {self.wanted}.'
         return f"Reply with {self.wanted} only."
 
-    @cached_property
-    def constraint(self) -> dict[str, Any]:
-        """The fields of a request body by which a server holds the model to this form; {} unless `constrained`."""
-        if not self.constrained:
-            return {}
+    def constraint(self, again: bool = False) -> dict[str, Any]:
+        """Return the fields of a request body by which a server holds the model to this form, or to what `again` says.
+
+        Steps are free text, so only what asks for the line alone is held to it.
+        """
         words = [word for word, _ in self.options]
+        if self.label:
+            return {"structured_outputs": {"choice": [f"{self.label}: {word}" for word in words]}} if again else {}
         if not self.keys:
-            return {"structured_outputs": {"choice": words}}
+            return {"structured_outputs": {"choice": words}} if words else {}
         verdict: dict[str, Any] = {"type": "string", "enum": words}
         if "true" in self.values:
             verdict = {"type": "boolean"}
         elif all(map(_is_number, words)):
             verdict = {"type": "integer", "enum": [int(word) for word in words]}
-        properties = {**{key: {"type": "string"} for key in self.keys[:-1]}, self.keys[-1]: verdict}
+        others = () if again else self.keys[:-1]
+        properties = {**{key: {"type": "string"} for key in others}, self.keys[-1]: verdict}
         schema = {
             "type": "object",
             "properties": properties,
@@ -167,29 +235,10 @@ class Form:
         }
 
     @cached_property
-    def word(self) -> re.Pattern[str]:
-        """Any of the words, wherever it stands in a case-folded text."""
-        words = [r"\s+".join(map(re.escape, word.split())) for word in sorted(self.values, key=len, reverse=True)]
-        return re.compile(rf"(?<!\w)(?:{'|'.join(words)})(?!\w)")
-
-    @cached_property
-    def numbered(self) -> re.Pattern[str]:
-        """The number in a list that stands before a step: ``2. Match``."""
-        return re.compile(rf"^\d+[.)] (?=(?:{self._steps}) ?:)")
-
-    @cached_property
     def step(self) -> re.Pattern[str]:
-        """A line that grades one step and says nothing else: ``Match: 3``."""
-        return re.compile(rf"(?:\d+[.)] )?(?:{self._steps}) ?: ?\d+\.?")
-
-    @cached_property
-    def stepped(self) -> re.Pattern[str]:
-        """A line that begins with one of the steps."""
-        return re.compile(rf"(?:\d+[.)] |[-•] )?(?:{self._steps}) ?:")
-
-    @cached_property
-    def _steps(self) -> str:
-        return "|".join(re.escape(_plain(step)) for step in self.steps) or "(?!)"
+        """A line that begins with one of the steps, whose number in a list may stand before it: ``2. Match: all``."""
+        steps = "|".join(re.escape(_plain(step)) for step in self.steps) or "(?!)"
+        return re.compile(rf"(?:\d+[.)] |[-•] )?(?P<name>{steps}) ?:(?P<said>.*)")
 
 
 def _is_number(word: str) -> bool:
@@ -200,22 +249,56 @@ def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def read_outcome(outcome: Outcome, form: Form, complete: Collection[str] = ()) -> Verdict | Unread:
+def label(
+    prompt: Prompt,
+    response: Outcome | str | bytes,
+    values: Callable[[], Mapping[str, str]] = dict,
+    *,
+    complete: Collection[str] = (),
+    thinks: bool = False,
+) -> int | Unread:
+    """Return the label that a response states under a prompt, or why it states none: the one way from text to label."""
+    if isinstance(response, (str, bytes)):
+        try:
+            text = response if isinstance(response, str) else response.decode()
+            response = Reply("", text)
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as problem:
+            return Unread(Status.FAILED, f"the response is not one of a server of this API: {problem!r}"[:200])
+    verdict = read_outcome(response, prompt.output.form, complete, thinks)
+    if isinstance(verdict, Unread):
+        return verdict
+    said = verdict.words and f" {' '.join(_words(verdict.words))} "
+    if said and any(said in f" {' '.join(_words(text))} " for text in _shown(prompt, verdict, values())):
+        return Unread(Status.UNPARSED, f"the reply {verdict.words[:80]!r} repeats what the model was shown")
+    return prompt.output.relevance.get(verdict.value, verdict.value)
+
+
+def _shown(prompt: Prompt, verdict: Verdict, values: Mapping[str, str]) -> Iterable[str]:
+    """Return the texts that a verdict in other words may repeat: a prompt may well explain its grades by name."""
+    if ":" not in verdict.words:
+        return values.values()
+    filled = {name: f"{{{name}}}" for name in prompt.placeholders} | dict(values)
+    return [message["content"] for message in prompt.messages(filled)]
+
+
+def read_outcome(
+    outcome: Outcome, form: Form, complete: Collection[str] = (), thinks: bool = False
+) -> Verdict | Unread:
     """Read the verdict out of what became of a request; a failure or a refusal has none."""
     if isinstance(outcome, Failure):
         return Unread(outcome.status, outcome.reason)
     if outcome.refusal is not None:
         return Unread(Status.REFUSED, f"the model declined: {outcome.refusal[:200]}")
-    return unfinished(outcome.finish_reason, complete) or form.read(outcome.text)
+    broken = unfinished(outcome.finish_reason, complete)
+    return broken or (read(outcome.text, form, thinks) if thinks else form.read(outcome.text))
 
 
 def unfinished(finish_reason: str | None, complete: Collection[str] = ()) -> Unread | None:
-    """Return why a reply with this ``finish_reason`` cannot be read, or None if it is complete.
-
-    Only what is known to mean complete does: null, the words in `_COMPLETE`, and the endpoint's own ``complete``.
-    """
+    """Return why a reply with this ``finish_reason`` cannot be read, or None if it is complete."""
     if finish_reason is None or finish_reason == "stop":
         return None
+    if finish_reason == NO_TEXT:
+        return Unread(Status.FAILED, f"the server sent {NO_TEXT} (`judgekit cache verify --repair` forgets them)")
     reason = finish_reason.strip().casefold()
     if reason in _COMPLETE or any(reason == word.strip().casefold() for word in complete):
         return None
@@ -224,21 +307,15 @@ def unfinished(finish_reason: str | None, complete: Collection[str] = ()) -> Unr
     return Unread(Status.TRUNCATED, f"the reply is not complete (finish_reason: {finish_reason[:80]})")
 
 
-def read(text: str, form: Form) -> Verdict | Unread:
-    """Read the verdict out of the text of a complete reply. Never raises, whatever the text.
-
-    Args:
-        text: the reply, without any reasoning that the endpoint gave apart from it.
-        form: the form that the prompt declares.
-    """
-    said = without_reasoning(text)
-    verdict = _whole(said, form)
-    if verdict is None and form.keys:
-        verdict = _object(said, form)
-    elif verdict is None and form.label:
-        verdict = _last_line(said, form)
-    elif verdict is None and form.explained:
-        verdict = _first_word(said, form)
+def read(text: str, form: Form, thinks: bool = False) -> Verdict | Unread:
+    """Read the verdict out of the text of a complete reply. Never raises, whatever the text."""
+    said = plain_reply(text, thinks)
+    if said is None:
+        shown = " ".join(text.split())[:80]
+        hint = "" if thinks or "/" not in text else " (if the model thinks in its replies, set thinks = true)"
+        return Unread(Status.UNPARSED, f"what of the reply is reasoning cannot be told: {shown!r}{hint}")
+    read_form = _object if form.keys else _last_line if form.label else _whole
+    verdict = read_form(said, form) or _whole(said, form)
     if verdict is not None:
         return verdict
     shown = " ".join(said.split())
@@ -246,21 +323,41 @@ def read(text: str, form: Form) -> Verdict | Unread:
     return Unread(Status.UNPARSED, f"the reply {what} (expected {form.wanted if form.options else 'nothing'})")
 
 
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
+
+
 def _whole(text: str, form: Form) -> Verdict | None:
-    begun = text.lstrip(_EDGES)
+    text = text.translate(_WIDE)
+    begun = text.lstrip(_BLANK + "*_`#")
+    mark = _MARKED.match(begun) if len(set(form.values.values())) == 2 else None
+    begun = begun[mark.end() :] if mark else begun
+    before, _, behind = begun.partition(":")
+    announced = _ANNOUNCED.fullmatch(_plain(before.strip(_BLANK + "*_`")))
+    begun = (behind if announced else begun).lstrip(_EDGES)
     said = begun.rstrip(_EDGES)
     if said.endswith(_STOPS):
         said = said[:-1].rstrip(_EDGES)
-    value = form.values.get(_plain(said))
-    return None if value is None else Verdict(value, len(text) - len(begun))
+    word = _plain(said)
+    value = form.values.get(word)
+    if value is None or (mark and (value == min(form.values.values())) != bool(mark["no"])):
+        return None
+    words = f"{before.strip(_EDGES)}: {said}" if announced else said if word not in form._asked else ""
+    return Verdict(value, len(text) - len(begun), words)
 
 
 def _object(text: str, form: Form) -> Verdict | None:
     names: list[str] = []
+    beside: list[Any] = []
+    *others, key = (key.casefold() for key in form.keys)
 
     def noted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        names.extend(name.casefold() for name, _ in pairs)
-        return {name.casefold(): value for name, value in pairs}
+        named = {name.casefold(): value for name, value in pairs}
+        if len(named) < len(pairs):
+            raise ValueError("a key is repeated")
+        names.extend(named)
+        beside.extend(part for name, value in named.items() if name != key for part in (name, value))
+        return named
 
     fenced = _FENCED.fullmatch(text)
     try:
@@ -268,7 +365,6 @@ def _object(text: str, form: Form) -> Verdict | None:
         found = json.loads(body, object_pairs_hook=noted, parse_float=_exact)
     except (ValueError, RecursionError):
         return None
-    *others, key = (key.casefold() for key in form.keys)
     if not isinstance(found, dict) or [name for name in names if key in name and name not in others] != [key]:
         return None
     if others and (not found.keys() <= {*others, key} or next(reversed(found)) != key):
@@ -277,58 +373,60 @@ def _object(text: str, form: Form) -> Verdict | None:
     if not isinstance(verdict, (str, int)):
         return None
     value = form.values.get(_plain(str(verdict)))  # a truth value is True or False
-    return None if value is None else Verdict(value)
+    if value is None or any(_contests(text, form, value, bool(others)) for text in _texts(beside)):
+        return None
+    return Verdict(value)
 
 
-def _exact(number: str) -> int | str:
-    """Return a number with a point as a whole one if it is written as such, ``2.0``; else its text, no verdict."""
+def _texts(values: list[Any]) -> Iterator[str]:
+    """Yield the texts of a JSON value, and its whole numbers."""
+    for value in values:
+        if isinstance(value, list):
+            yield from _texts(value)
+        elif isinstance(value, (str, int)) and not isinstance(value, bool):
+            yield str(value)
+
+
+def _exact(number: str) -> int | float:
+    """Return a number with a point as a whole one if it is written as such, ``2.0``; no other is a verdict."""
     whole, _, rest = number.partition(".")
-    return int(whole) if rest and not rest.strip("0") else number
+    return int(whole) if rest and not rest.strip("0") else float(number)
 
 
 def _last_line(text: str, form: Form) -> Verdict | None:
-    lines = [plain for line in text.splitlines() if (plain := _plain(line.translate(_SPACES)))]
-    label = _plain(form.label.translate(_SPACES))
-    if not lines or not lines[-1].startswith(label):
+    text = (fenced["body"] if (fenced := _FENCED.fullmatch(text)) else text).translate(_WIDE)
+    if "```" in text:
         return None
-    colon, _, said = lines.pop()[len(label) :].replace("：", ":").partition(":")
-    value = form.values.get(said.removesuffix(".").strip())
-    if colon.strip() or value is None:
+    lines = [" ".join(plain.split()) for line in text.splitlines() if (plain := line.translate(_SPACES)).strip()]
+    own = _plain(form.label.translate(_SPACES))
+    last = lines.pop() if lines else ""
+    if not lines:
+        last = last.strip(_EDGES)
+    if not last.casefold().startswith(own):
         return None
-    if form.steps and not all(map(form.stepped.match, lines)):
+    colon, _, said = last[len(own) :].partition(":")
+    value = form.values.get(_plain(said).removesuffix(".").strip())
+    if colon.strip() or value is None or sum(line.count('"') for line in lines) % 2:
+        return None
+    steps = [form.step.match(line.casefold()) for line in lines]
+    if form.steps and lines and [step and step["name"] for step in steps] != [_plain(step) for step in form.steps]:
         return None  # a line that is not one of the steps may take the last line back: "It should not be"
-    parts = set(re.findall(r"\w+", label))
-    for line in lines:
-        if label in line or _other_scale(line, form):
-            return None
-        if form.step.fullmatch(line):
+    for line, step in zip(lines, steps, strict=True):
+        said = (line[step.start("said") :] if step else line).strip()
+        if step and said.casefold().removesuffix(".") in form.values:
             continue
-        text = form.numbered.sub("", line)
-        rivals = {word for word in map(_plain, form.word.findall(text)) if form.values[word] != value}
-        named = parts & set(re.findall(r"\w+", text)) or text.removesuffix(".") in rivals
-        if rivals and (named or any(map(_is_number, rivals))):
+        if own in line.casefold() or _contests(said, form, value, line is lines[-1]):
             return None
     return Verdict(value)
 
 
-def _other_scale(line: str, form: Form) -> bool:
-    """Whether a line speaks of a scale with a number that the form does not have."""
-    numbers = [number for number in re.findall(r"\d+", line) if number not in form.values]
-    return bool(numbers and any(map(_is_number, form.values)) and _SCALE.search(line))
-
-
-def _first_word(text: str, form: Form) -> Verdict | None:
-    text = text.casefold().lstrip(_BLANK + "*_")  # what is quoted may be about something else
-    first = form.word.match(text)
-    set_off = _SET_OFF.match(text, first.end()) if first else None
-    if first is None or set_off is None:
-        return None
-    behind = text[set_off.end() :]
-    if set_off["stop"] == "." and _is_number(first[0]) and behind.strip():
-        return None  # "1. The passage" may begin a list
-    value = form.values[_plain(first[0])]
-    if any(form.values[_plain(other)] != value for other in form.word.findall(behind)):
-        return None
-    if _TAKES_BACK.search(behind) or (value != min(form.values.values()) and _NEGATION.search(behind)):
-        return None
-    return Verdict(value)
+def _contests(text: str, form: Form, value: int, above: bool = False) -> bool:
+    """Whether what stands beside a verdict may speak of it, of another grade or of another scale."""
+    folded = " ".join(text.replace("_", " ").casefold().split())
+    last = re.split(r"[.!?。]\s", folded)[-1].rstrip(_EDGES)
+    stated = form.values.get(folded.removesuffix("."))
+    if stated is not None:
+        return stated != value
+    if _OF_ITSELF.search(folded) or (above and (_SUPPOSES.search(last) or _DANGLING.search(last))):
+        return True
+    return form.graded and _GRADE.search(folded) is not None

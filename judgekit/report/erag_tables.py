@@ -49,14 +49,7 @@ class PerRun:
 
 
 def table_1(frame: pd.DataFrame, labelings: Sequence[str] = (), measures: Sequence[str] = ()) -> PerRun:
-    """Shape comparison rows as Table 1: labelings x measures against runs x data sets, tau and rho.
-
-    Args:
-        frame: ``labeling, measure, run, coefficient, value``, optional ``dataset`` and ``undefined_reason``; one row
-            per combination. A NaN whose reason starts with "not applicable" is written so.
-        labelings: their order; others follow in order of appearance.
-        measures: their order, in the same way.
-    """
+    """Shape comparison rows as Table 1: labelings x measures against runs x data sets, tau and rho."""
     frame = frame[frame["coefficient"].isin(list(COEFFICIENTS))]
     frame = frame.assign(**{c: "" for c in ("dataset", "undefined_reason") if c not in frame.columns})
     order = [[*dict.fromkeys([*first, *frame[c]])] for c, first in (("labeling", labelings), ("measure", measures))]
@@ -92,11 +85,9 @@ def per_run(results: Results) -> PerRun | None:
 
 
 def speed_up(results: Results, cost: Cost) -> float | None:
-    """Return Table 2's speed-up: the request time of the answers that the verdict is about, over that of a labeling.
-
-    None where either is not known in full, or where nothing was asked for.
-    """
-    whole = [a.at_verdict for a in results.answers if a.at_verdict is not None]
+    """Return Table 2's speed-up: request time of the answers that the decision is about, over a labeling's."""
+    # None where either is not known in full, or where nothing was asked for.
+    whole = [a.at_decision for a in results.answers if a.at_decision is not None]
     times = [None if one.untimed else one.request_seconds for one in (cost, *whole)]
     if not whole or not times[0] or None in times:
         return None

@@ -14,7 +14,7 @@ from typing import Self
 import pandas as pd
 from markupsafe import Markup
 
-from judgekit.data.files import write_atomic
+from judgekit.data.streams import write_atomic
 from judgekit.errors import UsageError, not_among
 from judgekit.report.svg import tag
 
@@ -72,11 +72,7 @@ class Figure:
         return made.replace("><title", f"><style>{_printed()}</style><title", 1)
 
     def save(self, path: str | Path) -> None:
-        """Write the figure as ``.svg`` or ``.pdf``, or its numbers as ``.csv``, atomically.
-
-        Raises:
-            UsageError: the name ends otherwise, or PDF is asked for where ``judgekit[pdf]`` is not installed.
-        """
+        """Write the figure as ``.svg`` or ``.pdf``, or its numbers as ``.csv``, atomically."""
         path = Path(path)
         kind = path.suffix.lower()
         if kind not in (".svg", ".pdf", ".csv"):
@@ -112,11 +108,7 @@ class Figures(tuple[Figure, ...]):
         return self
 
     def named(self, name: str) -> Figure:
-        """Return the figure of a name.
-
-        Raises:
-            UsageError: no figure has this name.
-        """
+        """Return the figure of a name."""
         for one in self:
             if one.name == name:
                 return one

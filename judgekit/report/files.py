@@ -18,16 +18,16 @@ import numpy as np
 import pandas as pd
 from pydantic import TypeAdapter, ValidationError
 
-from judgekit.analysis.primary import USES
-from judgekit.data.files import read_table, write_atomic, write_table
+from judgekit.data.files import read_table, write_table
 from judgekit.data.outputs import is_results_folder
+from judgekit.data.streams import write_atomic
 from judgekit.data.tables import COMPARISON
 from judgekit.errors import DataError
 from judgekit.report.model import DETAILS, DIFFERENCES, Results, Section
 
 __all__ = ["load", "save", "with_section"]
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 """Raised when the meaning of a field of ``report.json`` changes."""
 
 TABLES: Final = {"comparison": COMPARISON, "differences": DIFFERENCES, "details": DETAILS}
@@ -51,11 +51,7 @@ def save(results: Results, folder: str | Path) -> None:
 
 
 def with_section(folder: str | Path, section: Section) -> Results:
-    """Put a section before the others of a saved report, in place of one of its title; the tables stay as they are.
-
-    Raises:
-        DataError: as for `load`.
-    """
+    """Put a section before the others of a saved report, in place of one of its title; the tables stay as they are."""
     results = load(folder)
     others = tuple(one for one in results.sections if one.title != section.title)
     results = dataclasses.replace(results, sections=(section, *others))
@@ -70,17 +66,13 @@ def _json(results: Results) -> str:
 
 
 def load(folder: str | Path) -> Results:
-    """Read what `save` wrote.
-
-    Raises:
-        DataError: a file is missing, is not what `save` writes, or was written under another schema.
-    """
+    """Read what `save` wrote."""
     path = Path(folder) / REPORT_FILE
     try:
         value = json.loads(path.read_text(encoding="utf-8"), object_hook=_frame)
     except FileNotFoundError:
         if is_results_folder(Path(folder)):
-            raise DataError("the run was not finished: start it again, and it goes on", folder) from None
+            raise DataError("the run did not finish: start it again to continue", folder) from None
         raise DataError(f"no {REPORT_FILE} there, so this is not a results folder of judgekit", folder) from None
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}; expected a results folder", folder) from error
@@ -89,7 +81,7 @@ def load(folder: str | Path) -> Results:
     if not isinstance(value, dict) or value.get("schema") != SCHEMA:
         have = value.get("schema") if isinstance(value, dict) else None
         raise DataError(f"has schema {have}, this judgekit reads {SCHEMA}: run the experiment again", path)
-    fields = _as_today({k: v for k, v in value.items() if k != "schema"})
+    fields = {k: v for k, v in value.items() if k != "schema"}
     for name, table in TABLES.items():
         file = Path(folder) / f"{name}.csv"
         if name == "comparison" or file.exists():
@@ -121,19 +113,6 @@ def _frame(value: dict[str, Any]) -> Any:
         )
     except (AttributeError, KeyError, IndexError, TypeError, ValueError):
         return value
-
-
-def _as_today(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a folder of version 0.1 under the names of today; its cell had a level where a use is."""
-    cell, verdict = fields.get("primary"), fields.get("verdict")
-    uses = {level: use for use, level in USES.items()}
-    if isinstance(cell, dict) and cell.get("level") in uses and "quality_metric" in cell:
-        rest = {k: v for k, v in cell.items() if k not in ("quality_metric", "level")}
-        fields = fields | {"primary": rest | {"metric": cell["quality_metric"], "use": uses[cell["level"]]}}
-    if isinstance(verdict, dict) and "headline" in verdict:
-        words = [verdict["headline"], *verdict.get("details", [])]
-        fields = fields | {"verdict": words, "leaders": verdict.get("best", []), "cheapest": verdict.get("cheapest")}
-    return fields
 
 
 def _plain(value: Any) -> Any:

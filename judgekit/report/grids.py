@@ -123,11 +123,9 @@ def _common(cells: Iterable[Cell]) -> tuple[str, ...]:
 
 
 def grids(results: Results) -> list[Grid]:
-    """Return labelings x measures at the depth, metric and run of the primary cell, that of the primary cell first.
-
-    Labelings stand in the order of ``results.labelings``, measures in that of ``results.scores``; others follow in
-    order of appearance.
-    """
+    """Return labelings x measures at the depth, metric and run of the primary cell, that of the primary cell first."""
+    # Labelings stand in the order of `results.labelings`, measures in that of `results.scores`; others follow in order
+    # of appearance.
     primary = results.primary
     parts: dict[tuple[str, str], dict[tuple[str, str], list[dict[str, Any]]]] = {}
     for row in records(at_primary(results.comparison, primary)):

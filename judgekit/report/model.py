@@ -22,6 +22,7 @@ __all__ = [
     "DIFFERENCES",
     "QUALITY_MEANS",
     "Answers",
+    "Bill",
     "Cost",
     "Example",
     "Facts",
@@ -29,8 +30,6 @@ __all__ = [
     "Results",
     "RunFacts",
     "Section",
-    "Spending",
-    "Use",
     "plain_columns",
 ]
 
@@ -61,10 +60,8 @@ DIFFERENCES: Final = Table("differences", DIFFERENCE_COLUMNS, {})
 
 
 def plain_columns(frame: pd.DataFrame | None) -> pd.DataFrame | None:
-    """Return a table with bool, int, float and string columns only, so that it survives being saved as JSON.
-
-    Missing numbers become NaN (ints with gaps become floats), missing texts "".
-    """
+    """Return a table with bool, int, float and string columns only, so that it survives being saved as JSON."""
+    # Missing numbers become NaN (ints with gaps become floats), missing texts "".
     if frame is None:
         return None
     columns: dict[str, pd.Series] = {}
@@ -102,9 +99,15 @@ class Cost:
     request_seconds: float | None = None
     untimed: int = 0
 
+    @property
+    def tokens(self) -> int | None:
+        """In and out together; None where either is unknown."""
+        parts = self.prompt_tokens, self.completion_tokens
+        return None if None in parts else sum(part or 0 for part in parts)
+
 
 @dataclass(frozen=True, slots=True)
-class Spending:
+class Bill:
     """The cost of one labeling, or of answering end to end.
 
     Attributes:
@@ -172,7 +175,7 @@ class LabelingInfo:
     mean: float | None = None
     labels: Mapping[str, int] = field(default_factory=dict)
     examples: tuple[Example, ...] = ()
-    spending: Spending = Spending()
+    spending: Bill = Bill()
     outside_pool: int | None = None
 
     @property
@@ -199,7 +202,7 @@ class Answers:
         counts: answers per status.
         examples: some missing answers (``doc_id`` holds the run and depth).
         spending: requests, tokens, money, time; over all runs and depths, rating by an LLM included.
-        at_verdict: what the answers that the verdict is about take, those from its depth, rated by its metric; None
+        at_decision: what the answers that the decision is about take, those from its depth, rated by its metric; None
             where it is about others.
         mode: of answering, where several are compared.
     """
@@ -209,8 +212,8 @@ class Answers:
     prompt: str = ""
     counts: Mapping[str, int] = field(default_factory=dict)
     examples: tuple[Example, ...] = ()
-    spending: Spending = Spending()
-    at_verdict: Cost | None = None
+    spending: Bill = Bill()
+    at_decision: Cost | None = None
     mode: str = ""
 
     @property
@@ -258,40 +261,13 @@ class Facts:
     more: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
-    """The verdict for one use of labels.
-
-    Attributes:
-        use: ``choose-runs``, ``find-questions`` or ``guard``.
-        model: whose answers it is about.
-        headline: the outcome in one sentence.
-        shown, not_shown: further sentences.
-        leaders, cheapest: as in `Results`.
-        found: whether there is a verdict that labelings were compared for.
-    """
-
-    use: str
-    model: str
-    headline: str
-    shown: tuple[str, ...] = ()
-    not_shown: tuple[str, ...] = ()
-    leaders: tuple[str, ...] = ()
-    cheapest: str | None = None
-    found: bool = True
-
-
 @dataclass(frozen=True)
 class Section:
-    """A further section of the page: a title, a paragraph, and a table (any columns), each of which may be empty.
-
-    ``quotes`` is what the paragraph goes on to quote of queries, documents or replies.
-    """
+    """A further section of the page: a title, a paragraph, and a table (any columns), each of which may be empty."""
 
     title: str
     text: str = ""
     table: pd.DataFrame | None = None
-    quotes: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "table", plain_columns(self.table))
@@ -306,17 +282,20 @@ class Results:
         comparison: a `COMPARISON` table.
         labelings: one entry per labeling, in the order in which they are shown.
         answers: one entry per answer model.
-        primary: the cell that the verdict is about.
-        verdict: the outcome in words: a headline, then further sentences.
+        primary: the cell that the decision is about.
+        decision: what to do, in at most eight lines: a title and its sentences each.
         facts: data and circumstances.
         scores: `SCORES` rows with query_id ``all``: mean score per labeling, run and measure.
         quality: a `QUALITY_MEANS` table.
         settings: the resolved experiment as text.
         note: a sentence above everything else, such as that no LLM was involved.
-        warnings: what threatens the validity of the verdict, in sentences.
+        warnings: what threatens the validity of the decision, in sentences.
         notices: what else was told: of servers, limits, negotiations.
         retries: how often a request was sent again because it got no reply, by endpoint and reason.
-        uses: the verdict for each use, that of `verdict` first; empty for a folder of an earlier version.
+        told: further sentences on what was found.
+        independent: the decision by the answers of a model that no labeling used, by that model.
+        findings: what was found of each labeling, over all questions and by kind.
+        purchase: the purchase order.
         currency: of all money, e.g. ``USD``.
         differences: a `DIFFERENCES` table; the page shows those of the primary cell.
         details: a `DETAILS` table.
@@ -326,11 +305,7 @@ class Results:
         modes: the primary cell in each mode of answering, where there are several: a comparison with a column ``mode``.
         gains: decision gain per labeling, as the comparison has it.
         cases: how scores and quality of the primary cell fall together, as the comparison has it.
-        widths: expected width of intervals with other numbers of queries, as `plan_queries` gives it.
         sections: further sections.
-        leaders: the labeling with the highest concordance and those that cannot be told apart from it; one alone is a
-            winner, none means that nothing can be said. The primary table marks them.
-        cheapest: the cheapest labeling that will do, if one was sought and found.
     """
 
     # For those who read it from a file with pydantic: of all of its parts.
@@ -341,7 +316,7 @@ class Results:
     labelings: tuple[LabelingInfo, ...]
     answers: tuple[Answers, ...]
     primary: Primary
-    verdict: tuple[str, ...]
+    decision: tuple[tuple[str, str], ...]
     facts: Facts
     scores: pd.DataFrame = field(default_factory=SCORES.empty)
     quality: pd.DataFrame = field(default_factory=QUALITY_MEANS.empty)
@@ -350,7 +325,10 @@ class Results:
     warnings: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
     retries: tuple[tuple[str, int], ...] = ()
-    uses: tuple[Use, ...] = ()
+    told: tuple[str, ...] = ()
+    independent: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    findings: pd.DataFrame | None = None
+    purchase: pd.DataFrame | None = None
     currency: str = ""
     differences: pd.DataFrame | None = None
     details: pd.DataFrame | None = None
@@ -359,10 +337,7 @@ class Results:
     modes: pd.DataFrame | None = None
     gains: pd.DataFrame | None = None
     cases: pd.DataFrame | None = None
-    widths: pd.DataFrame | None = None
     sections: tuple[Section, ...] = ()
-    leaders: tuple[str, ...] = ()
-    cheapest: str | None = None
 
     def without_texts(self) -> Results:
         """Return it without questions, passages, answers and replies; ids, numbers and warnings stay."""
@@ -370,7 +345,6 @@ class Results:
             self,
             labelings=tuple(replace(one, examples=_bare(one.examples)) for one in self.labelings),
             answers=tuple(replace(one, examples=_bare(one.examples)) for one in self.answers),
-            sections=tuple(replace(one, quotes="") for one in self.sections),
         )
 
     def __post_init__(self) -> None:
@@ -380,7 +354,7 @@ class Results:
         for name, table in (("differences", DIFFERENCES), ("details", DETAILS)):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, table.check(getattr(self, name)))
-        for name in ("agreement", "models", "modes", "gains", "cases", "widths"):
+        for name in ("agreement", "models", "modes", "gains", "cases", "findings", "purchase"):
             object.__setattr__(self, name, plain_columns(getattr(self, name)))
         runs = list(dict.fromkeys(self.comparison["run"]))
         if self.primary.run == ALL and len(runs) == 1:

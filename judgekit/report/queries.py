@@ -21,15 +21,15 @@ import pandas as pd
 from judgekit.analysis.measures import WHOLE_RUN
 from judgekit.data.documents import Doc, Docs, Queries, Query, Unit
 from judgekit.data.labelings import Scale
+from judgekit.data.outputs import clean
 from judgekit.data.tables import NOT_MISSING, Status
 from judgekit.errors import JudgekitError
 from judgekit.labelers.base import Labeler
-from judgekit.report.formatting import clean
 from judgekit.report.grids import where
 from judgekit.report.model import Results
 from judgekit.wire.shapes import SHOWN
 
-__all__ = ["Backing", "Packed", "pack"]
+__all__ = ["Backing", "Packed", "least_relevant", "pack"]
 
 BLOCK: Final = 20
 """Queries that are inflated together."""
@@ -113,7 +113,7 @@ def _squeezed(value: Any) -> str:
 
 
 class _Columns:
-    """The columns of some queries; the index holds those by which queries are found, and is whole after the blocks."""
+    """The columns of some queries. The index holds the search fields and is complete once all blocks are loaded."""
 
     def __init__(self, results: Results, backing: Backing, ids: Sequence[str]) -> None:
         self.primary, self.backing, self.ids = results.primary, backing, ids
@@ -121,7 +121,7 @@ class _Columns:
         self.runs = list(backing.lists) or [run.name for run in results.facts.runs]
         self.scales = {info.name: Scale.parse(info.scale or "binary") for info in results.labelings}
         self.names = list(backing.labels)
-        self.least = {name: _least(self.scales.get(name)) for name in self.names}
+        self.least = {name: least_relevant(self.scales.get(name)) for name in self.names}
         self.labels = {name: self._by_query(table, ("raw", "reason")) for name, table in backing.labels.items()}
         told = ("answer", "status", "reason")
         self.quality = [] if backing.quality is None else self._by_query(backing.quality, told)
@@ -170,7 +170,7 @@ class _Columns:
         }
 
     def _values(self) -> tuple[list[list[float | None]], list[list[int]]]:
-        """Return by run the answer quality of each query in the cell of the verdict, and whose answer is missing."""
+        """Return by run the answer quality of each query in the cell of the decision, and whose answer is missing."""
         found: dict[str, list[float | None]] = {run: [None] * len(self.ids) for run in self.runs}
         missing: dict[str, list[int]] = {run: [] for run in self.runs}
         table, primary = self.backing.quality, self.primary
@@ -272,7 +272,7 @@ def _prompt(labeler: Labeler | None, query: Query | None, docs: Sequence[Doc]) -
     return clean("\n\n".join(f"[{turn.get('role')}]\n{turn.get('content')}" for turn in turns))
 
 
-def _least(scale: Scale | None) -> float:
+def least_relevant(scale: Scale | None) -> float:
     """Return from which label on a document counts as relevant: the middle of a scale that does not say it."""
     if scale is None:
         return 1.0

@@ -1,4 +1,4 @@
-"""A few lines of SVG: elements that escape everything put into them, axes, and the marks that stand on them.
+"""A few lines of SVG: elements that escape everything put into them, axes, and points.
 
 Colours and strokes come from `figures.css` by class, so that a figure follows the light or dark scheme of a page.
 """
@@ -6,31 +6,29 @@ Colours and strokes come from `figures.css` by class, so that a figure follows t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 from rich.cells import cell_len, set_cell_size
 
-from judgekit.report.formatting import clean
+from judgekit.data.outputs import clean
 
 __all__ = [
+    "WIDTH",
     "Axis",
-    "across",
+    "Point",
     "bands",
     "colour",
     "cut",
     "document",
     "join",
-    "legend",
-    "line",
     "linear",
     "logarithmic",
-    "mark",
     "marker",
+    "ruled",
     "tag",
     "text_width",
-    "upright",
 ]
 
 SERIES = 8
@@ -42,11 +40,9 @@ Point = tuple[float, float]
 
 
 def tag(name: str, *children: str, **attributes: str | float | None) -> Markup:
-    """Return an element; texts and attribute values are escaped, `Markup` children are not.
-
-    ``class_`` is written ``class``, other underscores become hyphens; None leaves an attribute out; numbers are
-    rounded to two decimals.
-    """
+    """Return an element; texts and attribute values are escaped, `Markup` children are not."""
+    # `class_` is written `class`, other underscores become hyphens; None leaves an attribute out; numbers are rounded
+    # to two decimals.
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(_value(value))}"'
         for key, value in attributes.items()
@@ -105,29 +101,12 @@ def marker(x: float, y: float, index: int, *, extra: str = "") -> Markup:
     shape = (index + index // SERIES) % 4
     if shape == 0:
         return tag("circle", cx=x, cy=y, r=5, class_=style)
-    if shape == 1:
-        return tag("rect", x=x - 4.25, y=y - 4.25, width=8.5, height=8.5, class_=style)
-    diamond, triangle = [(0, -6.25), (6.25, 0), (0, 6.25), (-6.25, 0)], [(0, -6), (5.75, 4.5), (-5.75, 4.5)]
-    points = " ".join(f"{x + dx:.2f},{y + dy:.2f}" for dx, dy in (diamond if shape == 2 else triangle))
-    return tag("polygon", points=points, class_=style)
-
-
-def mark(at: Point, ends: tuple[Point, Point], index: int, note: str, *, hollow: bool = False) -> Markup:
-    """Return the point of series ``index`` with its interval and, on hovering, its numbers in words.
-
-    ``ends`` are those of the interval, NaN where there is none; a ``hollow`` point is drawn as one that does not count.
-    """
-    extra = " off" if hollow else ""
-    body = [tag("title", note)]
-    (x1, y1), (x2, y2) = ends
-    if math.isfinite(x1 + y1 + x2 + y2):
-        body.append(tag("line", x1=x1, x2=x2, y1=y1, y2=y2, class_=f"whisker {colour(index)}{extra}"))
-    return tag("g", *body, marker(*at, index, extra=extra))
-
-
-def line(points: Sequence[Point], class_: str) -> Markup:
-    """Return a line through points."""
-    return tag("polyline", points=" ".join(f"{x:.2f},{y:.2f}" for x, y in points), class_=class_)
+    corners = (
+        [(-4.25, -4.25), (4.25, -4.25), (4.25, 4.25), (-4.25, 4.25)],
+        [(0, -6.25), (6.25, 0), (0, 6.25), (-6.25, 0)],
+        [(0, -6), (5.75, 4.5), (-5.75, 4.5)],
+    )
+    return tag("polygon", points=" ".join(f"{x + dx:.2f},{y + dy:.2f}" for dx, dy in corners[shape - 1]), class_=style)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +132,7 @@ def linear(
     finite = [v for v in values if math.isfinite(v)]
     low, high = min(finite), max(finite)
     if high - low < 1e-6 * max(abs(low), abs(high), 1):  # as good as one value
-        low, high = low - (abs(low) or 1) / 20, high + (abs(high) or 1) / 20
+        low, high = low - (abs(low) / 20 or 0.05), high + (abs(high) / 20 or 0.05)
     raw = (high - low) / max(2, round(abs(end - start) / 55))
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(f * power for f in (1, 2, 2.5, 5, 10) if f * power >= raw * 0.999)
@@ -184,43 +163,28 @@ def bands(names: Sequence[str], start: float, end: float) -> Axis:
     return Axis(-0.5, len(names) - 0.5, start, end, tuple((i, cut(name, cells)) for i, name in enumerate(names)))
 
 
-def across(x: Axis, top: float, bottom: float, title: str, *, chance: float = math.nan, grid: bool = True) -> Markup:
-    """Return a horizontal axis: grid lines, ticks and title, with chance dotted."""
-    body = []
-    for value, text in x.ticks:
-        if grid:
-            body.append(tag("line", x1=x(value), x2=x(value), y1=top, y2=bottom, class_="grid"))
-        body.append(tag("text", text, x=x(value), y=bottom + 17, class_="tick middle"))
-    if math.isfinite(chance):
-        body.append(tag("line", x1=x(chance), x2=x(chance), y1=top, y2=bottom, class_="chance"))
-    body.append(tag("text", title, x=(x.start + x.end) / 2, y=bottom + 36, class_="quiet middle"))
-    return join(body)
-
-
-def upright(y: Axis, left: float, right: float, title: str = "", *, chance: float = math.nan) -> Markup:
-    """Return a vertical axis; without a title its ticks are not named either, as beside another panel."""
-    body = []
-    for value, text in y.ticks:
-        body.append(tag("line", x1=left, x2=right, y1=y(value), y2=y(value), class_="grid"))
-        if title:
-            body.append(tag("text", text, x=left - 8, y=y(value) + 4, class_="tick end"))
-    if math.isfinite(chance):
-        body.append(tag("line", x1=left, x2=right, y1=y(chance), y2=y(chance), class_="chance"))
-    if title:
-        at, middle = left - 50, (y.start + y.end) / 2
-        turned = f"rotate(-90 {at:.0f} {middle:.0f})"
-        body.append(tag("text", title, x=at, y=middle, class_="quiet middle", transform=turned))
-    return join(body)
-
-
-def legend(series: Mapping[str, int], y: float) -> tuple[Markup, float]:
-    """Return markers with their names in rows from ``y`` on, and where the last row ends."""
-    body, x = [], 20.0
-    for name, index in series.items():
-        label = cut(name, 40)
-        wide = 46 + text_width(label)
-        if x > 20 and x + wide > WIDTH:
-            x, y = 20.0, y + 20
-        body += [marker(x, y, index), tag("text", label, x=x + 12, y=y + 4)]
-        x += wide
-    return join(body), y + 14
+def ruled(
+    axis: Axis,
+    near: float,
+    far: float,
+    title: str,
+    *,
+    upright: bool = False,
+    chance: float = math.nan,
+    grid: bool = True,
+) -> Markup:
+    """Return an axis with its ticks, grid and title; without a title, as beside another panel, ticks have no names."""
+    # `near` and `far` are where its grid lines begin and end, `far` the lower edge of a horizontal axis.
+    across, along = (("x1", "x2"), ("y1", "y2")) if upright else (("y1", "y2"), ("x1", "x2"))
+    lines = [(value, "grid") for value, _ in axis.ticks if grid] + [(chance, "chance")] * math.isfinite(chance)
+    body = [
+        tag("line", **dict.fromkeys(along, axis(value)), **dict(zip(across, (near, far), strict=True)), class_=style)
+        for value, style in lines
+    ]
+    for value, text in axis.ticks if title else ():
+        at = {"x": near - 8, "y": axis(value) + 4} if upright else {"x": axis(value), "y": far + 17}
+        body.append(tag("text", text, **at, class_=f"tick {'end' if upright else 'middle'}"))
+    middle = (axis.start + axis.end) / 2
+    x, y = (near - 50, middle) if upright else (middle, far + 36)
+    turned = f"rotate(-90 {x:.0f} {y:.0f})" if upright else None
+    return join([*body, tag("text", title, x=x, y=y, class_="quiet middle", transform=turned)])

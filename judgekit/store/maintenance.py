@@ -1,4 +1,4 @@
-"""What ``judgekit cache`` does: look into the store, explain it, check it, forget what it holds, and move it.
+"""What ``judgekit cache`` does: look into the store, check it, forget what it holds, and move it.
 
 The exchange format is JSON lines, one `Record` a line, so that a store can be read with any tool, merged and archived.
 
@@ -10,47 +10,48 @@ folder is not looked into.
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
-
-import orjson
-from rapidfuzz.distance import Prefix
+from uuid import uuid4
 
 from judgekit.data.streams import lines, open_atomic
 from judgekit.errors import DataError, UsageError
 from judgekit.store.records import Record, member
 from judgekit.store.replies import Store
-from judgekit.wire.jsontext import canonical, parse_json
+from judgekit.wire.jsontext import parse_json
 from judgekit.wire.responses import unusable
-from judgekit.wire.shapes import SHOWN
+from judgekit.wire.shapes import SHOWN, chosen
+from judgekit.wire.types import NO_TEXT
 
 __all__ = [
-    "Difference",
-    "Explanation",
-    "Found",
+    "Matches",
     "Stats",
     "Verification",
-    "explain",
     "export_store",
     "find",
     "forget",
     "holds",
     "import_store",
     "records_of",
+    "rescue",
+    "rescued",
     "stats",
     "verify",
 ]
 
 _BATCH: Final = 500
 _SAMPLE: Final = 20_000
-_WIDTH: Final = 80
-"""Characters that are shown of a value in which two requests differ."""
+_RESCUED: Final = "rescued-"
+_GONE: Final = "input"
+"""What OpenAI's responses show: their replies, which earlier versions paid for, stay and can be forgotten."""
 
 
 @dataclass
@@ -60,7 +61,6 @@ class Part:
     replies: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    negotiated: int = 0
     answered: Counter[str] = field(default_factory=Counter)
 
 
@@ -106,17 +106,14 @@ def stats(store: Store) -> Stats:
         part.answered[str(member(record.reply or "", "model") or "")] += 1
         part.prompt_tokens += record.usage[0] if record.usage else 0
         part.completion_tokens += record.usage[1] if record.usage else 0
-        part.negotiated += record.sent is not None
         found.oldest = min(record.time, found.oldest or record.time)
         found.newest = max(record.time, found.newest or record.time)
     return found
 
 
 def holds(store: Store, endpoint: str, model: str) -> bool:
-    """Whether there is a reply of a model at an endpoint (its identity), as far as a large sample shows.
-
-    Keys are hashes, so that the first ones are a fair sample of all.
-    """
+    """Whether there is a reply of a model at an endpoint (its identity), as far as a large sample shows."""
+    # Keys are hashes, so that the first ones are a fair sample of all.
     sample = (record for _, record in records_of(store, _SAMPLE) if record is not None)
     return any(r.endpoint == endpoint and member(r.body, "model") == model for r in sample)
 
@@ -151,12 +148,7 @@ class Verification:
 
 
 def verify(store: Store, *, repair: bool = False) -> Verification:
-    """Check every record: its identity, its checksum, and that its reply is a chat completion.
-
-    Args:
-        store: the store.
-        repair: delete what is damaged, so that it is asked for again, and rebuild the file if its structure is.
-    """
+    """Check every record: its identity, its checksum, and that its reply is a chat completion."""
     structure = store.check()
     if repair and structure != "ok":
         store.recover(structure)
@@ -167,9 +159,11 @@ def verify(store: Store, *, repair: bool = False) -> Verification:
             record = Record.parse(text)
             if record.key != key:
                 raise ValueError("it is stored under another key")
-            problem = unusable(parse_json(record.reply or ""))
-            if problem is not None:
-                raise ValueError(f"its reply is not a chat completion: {problem}")
+            if member(record.body, _GONE) is None:
+                body = parse_json(record.reply or "")
+                problem = unusable(body) or (NO_TEXT if chosen(body).get("finish_reason") == NO_TEXT else None)
+                if problem is not None:
+                    raise ValueError(f"its reply is not a chat completion: {problem}")
         except ValueError as problem:
             damaged.append((key, str(problem)))
     if repair and damaged:
@@ -178,129 +172,8 @@ def verify(store: Store, *, repair: bool = False) -> Verification:
     return Verification(structure, checked, shown)
 
 
-@dataclass(frozen=True)
-class Difference:
-    """Where a stored request differs from one that was asked for: a field's path, and its values (None: not there)."""
-
-    path: str
-    asked: str | None
-    stored: str | None
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """What the store knows about a request.
-
-    Attributes:
-        record: the stored record, or None.
-        nearest: without a record: the most similar stored one with the same messages or, failing that, another one.
-        differences: how the nearest differs, so that it shows why the request is a new one.
-    """
-
-    record: Record | None
-    nearest: Record | None = None
-    differences: list[Difference] = field(default_factory=list)
-
-
-def explain(store: Store, request: str) -> Explanation:
-    """Explain why a request is, or is not, answered from the store.
-
-    Args:
-        store: the store.
-        request: an identity or its beginning, or the JSON body of a chat completion.
-
-    Raises:
-        UsageError: it is neither, or the beginning of several identities.
-    """
-    text = request.strip()
-    if re.fullmatch(r"[0-9a-f]{4,64}", text):
-        found = list(islice(store.texts(text), 2))
-        if len(found) > 1:
-            raise UsageError(f"several stored requests begin with {text}: give more of it")
-        if not found:
-            raise UsageError(f"no stored request begins with {text}")
-        try:
-            return Explanation(Record.parse(found[0][1]))
-        except ValueError as problem:
-            raise UsageError(f"what is stored of {found[0][0]} is damaged: {problem}") from None
-    try:
-        body = orjson.loads(text)
-    except ValueError:
-        body = None
-    if not isinstance(body, dict):
-        raise UsageError("give the identity of a request (at least four hexadecimal digits) or its JSON body")
-    return _compare(store, body)
-
-
-def _compare(store: Store, body: dict[str, Any]) -> Explanation:
-    wanted = canonical(body).decode()
-    best: tuple[float, Record] | None = None
-    for _, record in records_of(store):
-        if record is None:
-            continue
-        if record.body == wanted:
-            return Explanation(record)
-        likeness = _likeness(body, orjson.loads(record.body))
-        if best is None or likeness > best[0]:
-            best = (likeness, record)
-    if best is None:
-        return Explanation(None)
-    return Explanation(None, best[1], _differences(body, orjson.loads(best[1].body)))
-
-
-def _likeness(one: dict[str, Any], other: dict[str, Any]) -> float:
-    """Count the fields that are the same; the same messages count more than all else."""
-    same = sum(bool(key in other and other[key] == value) for key, value in one.items() if key not in SHOWN.values())
-    first, second = _asked_text(one), _asked_text(other)
-    if first == second:
-        return 1000.0 + same
-    length = 2 * Prefix.similarity(first, second) / max(1, len(first) + len(second))
-    return 10 * length + same
-
-
-def _asked_text(body: dict[str, Any]) -> str:
-    return orjson.dumps([body.get(name) for name in SHOWN.values()]).decode()
-
-
-def _differences(asked: Any, stored: Any, path: str = "") -> list[Difference]:
-    if isinstance(asked, dict) and isinstance(stored, dict):
-        names = {key: f"{path}.{key}" if path else key for key in sorted({*asked, *stored})}
-    elif isinstance(asked, list) and isinstance(stored, list):
-        asked, stored = dict(enumerate(asked)), dict(enumerate(stored))
-        names = {at: f"{path}[{at}]" for at in sorted({*asked, *stored})}
-    elif asked == stored and type(asked) is type(stored):
-        return []
-    else:
-        return [Difference(path, *_side_by_side(asked, stored))]
-    return [
-        difference
-        for key, name in names.items()
-        for difference in _differences(asked.get(key, _Absent), stored.get(key, _Absent), name)
-    ]
-
-
-class _Absent:
-    pass
-
-
-def _side_by_side(asked: Any, stored: Any) -> tuple[str | None, str | None]:
-    """Return both values as text; of long texts only the surroundings of the first difference."""
-    one, other = _written(asked), _written(stored)
-    if one is None or other is None or max(len(one), len(other)) <= _WIDTH:
-        return one, other
-    at = max(0, Prefix.similarity(one, other) - _WIDTH // 3)
-    dots = "…" if at else ""
-    return dots + one[at : at + _WIDTH], dots + other[at : at + _WIDTH]
-
-
-def _written(value: Any) -> str | None:
-    if value is _Absent:
-        return None
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
-
-
 @dataclass
-class Found:
+class Matches:
     """What would be forgotten.
 
     Attributes:
@@ -319,24 +192,14 @@ class Found:
         return bool(self.replies or self.waiting)
 
 
-def find(store: Store, *, query: str | None = None, before: float | None = None, model: str | None = None) -> Found:
-    """Return what meets all the conditions that are given.
-
-    Args:
-        store: the store.
-        query: text of a question as the request's messages hold it (see `judgekit.reading.prompts.neutral`).
-        before: seconds since 1970: what was stored earlier.
-        model: the model that was asked for, or that a reply names as its own.
-
-    Raises:
-        UsageError: no condition is given, or the question is empty.
-    """
+def find(store: Store, *, query: str | None = None, before: float | None = None, model: str | None = None) -> Matches:
+    """Return what meets all the conditions that are given."""
     if query is None and before is None and model is None:
-        raise UsageError("say what to forget: a question, an age or a model")
+        raise UsageError("name the replies to forget by question, age or model")
     if query is not None and not query.strip():
         raise UsageError("the text of the question is empty")
     pattern = None if query is None else re.compile(rf"(?<!\w){re.escape(query.strip())}(?!\w)")
-    found = Found()
+    found = Matches()
     for waiting, keys in ((False, found.replies), (True, found.waiting)):
         for key, record in records_of(store, waiting=waiting):
             if record is None:
@@ -347,7 +210,7 @@ def find(store: Store, *, query: str | None = None, before: float | None = None,
                 continue
             if model is not None and model not in (asked, member(record.reply or "", "model")):
                 continue
-            shown = (text for name in SHOWN.values() for text in _texts(member(record.body, name)))
+            shown = (text for name in (*SHOWN.values(), _GONE) for text in _texts(member(record.body, name)))
             if pattern is not None and not any(map(pattern.search, shown)):
                 continue
             keys.append(key)
@@ -355,12 +218,8 @@ def find(store: Store, *, query: str | None = None, before: float | None = None,
     return found
 
 
-def forget(store: Store, found: Found) -> None:
-    """Delete what was found, and rewrite the file, so that no trace of it is left in free pages.
-
-    Raises:
-        StoreError: the store cannot be written to.
-    """
+def forget(store: Store, found: Matches) -> None:
+    """Delete what was found, and rewrite the file, so that no trace of it is left in free pages."""
     store.forget(found.replies)
     store.forget(found.waiting, waiting=True)
     store.compact()
@@ -376,14 +235,9 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def export_store(store: Store, path: str | Path) -> int:
-    """Write all whole replies as JSON lines (``.gz`` is compressed), whole or absent; return how many.
-
-    Raises:
-        DataError: the file cannot be written.
-        UsageError: it lies in the store's own folder, whose files it could replace.
-    """
+    """Write all whole replies as JSON lines (``.gz`` is compressed), whole or absent; return how many."""
     if Path(path).resolve().parent == store.path.resolve():
-        raise UsageError(f"{path}: lies in the folder of the store itself: choose another one")
+        raise UsageError(f"{path} is inside the folder of the store: choose another folder")
     count = 0
     with open_atomic(path) as stream:
         for _, record in records_of(store):
@@ -394,15 +248,7 @@ def export_store(store: Store, path: str | Path) -> int:
 
 
 def import_store(store: Store, path: str | Path) -> tuple[int, int]:
-    """Add replies from JSON lines; what is there already stays. Nothing is added if a line is bad.
-
-    Returns:
-        How many were added, and how many were there already.
-
-    Raises:
-        DataError: a line is not a record, or a damaged one.
-        StoreError: the store cannot be written to.
-    """
+    """Add replies from JSON lines; what is there already stays. Nothing is added if a line is bad."""
     path = Path(path)
     for _ in _read(path):
         pass
@@ -413,6 +259,32 @@ def import_store(store: Store, path: str | Path) -> tuple[int, int]:
         there += kept
         added += len(part) - kept
     return added, there
+
+
+def rescue(store: Store, records: Sequence[Record]) -> str:
+    """Write paid replies that a store does not take to a file beside it, or among temporary files; say where."""
+    name, lines = f"{_RESCUED}{uuid4().hex[:8]}.jsonl", []
+    for record in records:
+        with suppress(ValueError):  # half of a surrogate pair, which nothing can be written of
+            lines.append(record.text().encode() + b"\n")
+    lost = "" if len(lines) == len(records) else f"; {len(records) - len(lines):,} others are lost"
+    for folder in (store.path, Path(tempfile.gettempdir())):
+        with suppress(OSError):
+            file = os.open(folder / name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            try:
+                with open(file, "wb") as stream:
+                    stream.writelines(lines)
+            except OSError:
+                (folder / name).unlink()
+                raise
+            taken = "the next run takes them" if folder == store.path else "`judgekit cache import` takes them"
+            return f"{len(lines):,} paid replies that the store could not take are in {folder / name}: {taken}{lost}"
+    return f"{len(records):,} paid replies are lost: neither the store nor a file beside it could be written"
+
+
+def rescued(store: Store) -> list[Path]:
+    """Return the files beside a store that hold replies which it could not take."""
+    return sorted(store.path.glob(f"{_RESCUED}*.jsonl"))
 
 
 def _read(path: Path) -> Iterator[Record]:

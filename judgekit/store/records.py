@@ -28,11 +28,7 @@ _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 
 
 def looked_up(value: bytes, key: str) -> tuple[bytes, float, float | None]:
-    """Return the reply that is stored for a request, when it was stored, and the seconds that it took.
-
-    Raises:
-        AttributeError, KeyError, TypeError, ValueError: it is damaged, or is another request's.
-    """
+    """Return the reply that is stored for a request, when it was stored, and the seconds that it took."""
     end = value.find(b"\n")
     if value.startswith(_TEXT):
         row = orjson.loads(value if end < 0 else value[: end - 1] + b"}")
@@ -114,12 +110,7 @@ class Record:
 
     @classmethod
     def parse(cls, value: str | bytes) -> Record:
-        """Read what is stored, or JSON text.
-
-        Raises:
-            ValueError: it is not a record of a known version, or damaged: the key is not the identity of the
-                request, or the checksum is not that of the reply.
-        """
+        """Read what is stored, or JSON text."""
         try:
             if isinstance(value, str) or value.startswith(_TEXT):
                 row, mark, known = orjson.loads(value), 0, _TEXT_VERSION

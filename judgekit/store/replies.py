@@ -14,12 +14,14 @@ The folder and its files are for their owner alone (0700 and 0600), as they hold
 older is made so once, and a user who opens it to a group later finds it left as it is.
 
 Every row holds a checksum of its identity and its reply, so that damage is noticed: a damaged row is asked for
-again, and a damaged file is moved aside and its whole rows are saved (see `judgekit.store.recovery`).
+again, and a damaged file is moved aside and its whole rows are saved (see `judgekit.store.recovery`). While that is
+done the file lies in a folder of another name, so that a recovery that was interrupted is finished by the next process.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import stat
 import threading
@@ -28,14 +30,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from uuid import uuid4
 
 import diskcache
 
 from judgekit.data.outputs import cache_folder
 from judgekit.errors import StoreError
 from judgekit.store.records import Record, looked_up
-from judgekit.store.recovery import rows_of_damaged
+from judgekit.store.recovery import Remains
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.responses import unusable
 from judgekit.wire.types import Reply
@@ -111,8 +114,13 @@ _REPLIES: Final = f"{_ROWS} AND length(CAST(key AS BLOB)) = 64"
 _BATCHED: Final = f"{_ROWS} AND length(CAST(key AS BLOB)) > 64"
 _IN: Final = 512
 
-_DAMAGE: Final = ("malformed", "not a database", "UTF-8")
+_DAMAGE: Final = ("malformed", "not a database", "UTF-8", "too big", "no such table", "no such column", "file format")
 """What SQLite says of damaged files."""
+
+_UNFINISHED: Final = "recovering-"
+_ASIDE: Final = "damaged-"
+_NEW_PAGES: Final = 16
+"""More than a store has in which nothing is stored yet."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -124,21 +132,14 @@ class Store:
     def __init__(
         self, path: str | Path, *, readonly: bool = False, note: Callable[[str], None] = lambda _: None
     ) -> None:
-        """Open the store in a folder, which is created if it is not there.
-
-        Args:
-            path: the folder.
-            readonly: write nothing, not even a lock file.
-            note: called with messages for the user.
-
-        Raises:
-            StoreError: it cannot be opened, or not be written to; the message says what to do.
-        """
+        """Open the store in a folder, which is created if it is not there."""
         self.path = Path(os.path.expandvars(Path(path).expanduser()))
         self.readonly = readonly
         self.unreadable = 0
         self._note = note
         self._database = self.path / diskcache.core.DBNAME
+        self._reason = "it was moved aside, and then that was interrupted"
+        self._log = self.path / f"{self._database.name}-wal"
         self._files = [f"{self._database.name}{end}" for end in ("", "-wal", "-shm")]
         self._lock = threading.RLock()
         self._owner = threading.get_ident()
@@ -157,21 +158,50 @@ class Store:
             self._create()
             self._rows = self._opened.enter_context(closing(self._connect("mode=rw")))
             # Says what is damaged before diskcache opens the file and leaves a connection open.
-            self._rows.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            self._cache = diskcache.Cache(str(self.path), timeout=60, disk=TextDisk, **_SETTINGS)
+            self._look_for_damage()
+            try:
+                self._cache = diskcache.Cache(str(self.path), timeout=60, disk=TextDisk, **_SETTINGS)
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
+                raise sqlite3.DatabaseError(f"its settings are malformed: {problem}") from None
             self._opened.enter_context(self._cache)
             self._make_private()
         self._rows.execute(f"SELECT {_VALUE} FROM Cache WHERE {_ROWS} LIMIT 1").fetchone()
         self._inode = self._database.stat().st_ino
+        if not self.readonly:
+            for folder in self.path.glob(f"{_UNFINISHED}*"):
+                self._save_rows(folder)
+
+    def _look_for_damage(self) -> None:
+        """Look for what SQLite passes over."""
+        if not self._database.stat().st_size:
+            raise sqlite3.DatabaseError("its file is empty, so it is malformed")
+        tables = {name for (name,) in self._rows.execute("SELECT name FROM sqlite_master")}
+        pages = self._rows.execute("PRAGMA page_count").fetchone()[0]
+        if "Cache" not in tables and pages > _NEW_PAGES:
+            raise sqlite3.DatabaseError("its list of tables is malformed")
+        if self._log.exists() and self._log.stat().st_size:
+            self._rows.execute("BEGIN IMMEDIATE")  # nobody adds to the log meanwhile
+            try:
+                if Remains(self._database).log_damaged():
+                    raise sqlite3.DatabaseError("its log is malformed")
+            finally:
+                self._rows.rollback()
 
     def _create(self) -> None:
         """Make the folder and an empty file, if they are not there; SQLite gives its log the rights of the file."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with suppress(FileExistsError, sqlite3.OperationalError):
-            os.close(os.open(self._database, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            with closing(self._connect("mode=rw")) as rows:  # diskcache sets the journal's mode first, and then the
-                rows.execute(f"PRAGMA page_size = {_PAGE}")  # size stays; another process that is earlier may, too
+        if self._database.exists():
+            return
+        new = self.path / f"new-{uuid4().hex}"  # is renamed, so that an empty file is never that of a new store
+        try:
+            os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            with closing(sqlite3.connect(new)) as rows:  # diskcache sets the journal's mode first, and then the
+                rows.execute(f"PRAGMA page_size = {_PAGE}")  # size stays
                 rows.execute("VACUUM")
+            with suppress(FileExistsError):  # another process was earlier
+                os.link(new, self._database)
+        finally:
+            new.unlink(missing_ok=True)
 
     def _make_private(self) -> None:
         """Take the rights of others from a store that an earlier version made, once, as far as it is ours."""
@@ -193,7 +223,6 @@ class Store:
     def _open_reader(self) -> sqlite3.Connection:
         if not self._database.is_file():
             raise StoreError(f"{self.path} holds no store")
-        log = self._database.with_name(self._database.name + "-wal")
         for mode in ("mode=ro", "immutable=1"):
             reader = self._connect(mode)
             try:
@@ -201,9 +230,10 @@ class Store:
             except sqlite3.OperationalError:
                 reader.close()
                 continue
-            if mode == "immutable=1" and log.exists() and log.stat().st_size:
+            if mode == "immutable=1" and self._log.exists() and self._log.stat().st_size:
                 self._note(
-                    f"the store {self.path} cannot be written to, so its latest replies (in {log.name}) are not read"
+                    f"the store {self.path} cannot be written to, so its latest replies (in {self._log.name}) are"
+                    " not read"
                 )
             return reader
         raise StoreError(f"the store {self.path} cannot be read")
@@ -236,6 +266,11 @@ class Store:
             )
         return StoreError(f"the store {self.path} cannot be used: {text}")
 
+    def _damaged(self, reason: str) -> StoreError:
+        return StoreError(
+            f"the store {self.path} is damaged ({reason}): `judgekit cache verify --repair` saves what can be read"
+        )
+
     def _follow(self) -> None:
         """Reopen if another process moved the file aside."""
         with suppress(FileNotFoundError):
@@ -244,45 +279,57 @@ class Store:
         self._open()
 
     def recover(self, reason: str) -> None:
-        """Move the files aside, and start again with those of their rows that SQLite can read and that are whole.
-
-        Raises:
-            StoreError: the store was opened for reading only.
-        """
+        """Move the files aside, and start again with those of their rows that are whole."""
         if self.readonly:
-            raise StoreError(
-                f"the store {self.path} is damaged ({reason}), and was opened for reading only:"
-                " `judgekit cache verify --repair` saves what can be read of it"
-            )
+            raise self._damaged(reason)
+        folder = self._fresh(time.strftime("%Y%m%d-%H%M%S"))
+        with suppress(FileNotFoundError):
+            shutil.copyfile(self._log, folder / self._log.name)  # SQLite deletes it when it closes the database
         self._opened.close()
-        aside = self._fresh(time.strftime("damaged-%Y%m%d-%H%M%S"))
         for name in self._files:
             with suppress(FileNotFoundError):
-                (self.path / name).rename(aside / name)
-        self._open()
-        saved = lost = 0
-        rows = rows_of_damaged(aside / self._database.name)
+                (self.path / name).rename(folder / name)
+        self._reason = reason
+        try:
+            self._open()
+        except (diskcache.Timeout, sqlite3.DatabaseError) as problem:
+            raise self._sentence(_said(problem)) from None
+
+    def _save_rows(self, folder: Path) -> None:
+        """Store the whole rows of a damaged file, and say what was saved and what is gone."""
+        remains = Remains(folder / self._database.name)
+        saved: set[str] = set()
+        rows = remains.rows()
         while part := list(islice(rows, _IN)):
             whole: dict[str, bytes | str] = {}
             for key, value in part:
                 with suppress(ValueError):
-                    if key.startswith(_SUBMITTED.encode()):
-                        whole[key.decode()] = value.decode()
-                    else:
-                        whole[_name(Record.parse(value))] = value
-            self._set(whole, replace=False)
-            saved += len(whole)
-            lost += len(part) - len(whole)
-        told = f"{saved:,} rows were saved, {lost:,} cannot be read" if saved or lost else "no row can be read"
-        more = "" if saved and not lost else " (SQLite's `.recover` may find more in it)"
-        self._note(f"the store {self.path} was damaged ({reason}): {told}; the old file is in {aside}{more}")
+                    name = key.decode()
+                    text = value.decode() if name.startswith(_SUBMITTED) else value
+                    whole.setdefault(name if isinstance(text, str) else _name(Record.parse(value)), text)
+            self._set({name: value for name, value in whole.items() if name not in saved}, replace=False)
+            saved |= whole.keys()
+        aside = folder.with_name(folder.name.replace(_UNFINISHED, _ASIDE, 1))
+        try:
+            folder.rename(aside)
+        except FileNotFoundError:  # another process saved the same rows, and says so
+            return
+        held = remains.held if remains.held is not None and remains.held >= len(saved) else None
+        if held is None:
+            told = f"how many rows it held cannot be known; {len(saved):,} were saved, and what else it held is gone"
+        else:
+            told = f"it held {held:,} rows; {len(saved):,} were saved, {held - len(saved):,} are gone"
+        paid = "" if held == len(saved) else "; a run asks and pays again for what is gone and needed"
+        self._note(f"the store {self.path} was damaged ({self._reason}): {told}{paid}; the old file is in {aside}")
 
     def _fresh(self, name: str) -> Path:
-        """Make a folder of that name, or of the first such name that is free."""
+        """Make a folder for files that are to be saved, with a number if one of that name was there."""
         for suffix in ("", *(f"-{number}" for number in range(2, 100))):
+            folder = self.path / f"{_UNFINISHED}{name}{suffix}"
             with suppress(FileExistsError):
-                (self.path / f"{name}{suffix}").mkdir(mode=0o700)
-                return self.path / f"{name}{suffix}"
+                if not (self.path / f"{_ASIDE}{name}{suffix}").exists():
+                    folder.mkdir(mode=0o700)
+                    return folder
         raise StoreError(f"the store {self.path} is damaged again and again")
 
     def get_many(self, keys: Sequence[str], since: float = 0.0) -> dict[str, Reply]:
@@ -316,20 +363,8 @@ class Store:
         self.unreadable += 1
 
     def put_many(self, records: Sequence[Record], *, replace: bool = False) -> dict[str, Reply]:
-        """Store records in one transaction: all of them are there when it returns.
-
-        A reply that is there already stays, so that everybody who shares the store goes on with the same one.
-
-        Args:
-            records: what to store; those without a reply wait for a batch file.
-            replace: store also what is there already.
-
-        Returns:
-            What was there already and stays, by key.
-
-        Raises:
-            StoreError: they cannot be stored.
-        """
+        """Store records in one transaction: all of them are there when it returns."""
+        # A reply that is there already stays, so that everybody who shares the store goes on with the same one.
         self._must_write()
         there = self._guarded(self._put, records, replace)
         if not there:
@@ -366,14 +401,18 @@ class Store:
 
     def waiting(self, keys: Sequence[str]) -> dict[str, Record]:
         """Return the records without a reply, those that were exported to a batch file."""
+        return self.records(keys, _WAITING)
+
+    def records(self, keys: Sequence[str], before: str = "") -> dict[str, Record]:
+        """Return the whole records of these requests; ``before`` stands before the keys of those that wait."""
         found = {}
-        for name, value in self._select([_WAITING + key for key in keys]):
+        for name, value in self._select([before + key for key in keys]):
             try:
                 record = Record.parse(value)
             except ValueError:
                 self._unreadable()
                 continue
-            if name == _WAITING + record.key:
+            if name == before + record.key:
                 found[record.key] = record
         return found
 
@@ -407,12 +446,7 @@ class Store:
         return [text for (text,) in self._guarded(self._query, query, (_SUBMITTED, _SUBMITTED + "~"))]
 
     def texts(self, prefix: str = "", *, waiting: bool = False) -> Iterator[tuple[str, bytes]]:
-        """Yield (key, stored bytes) of all replies whose key starts with ``prefix``, ordered by key.
-
-        With ``waiting``, of all records that wait for a reply.
-
-        A damaged key may hold bytes that are not UTF-8; these come as lone surrogates, which `forget` takes back.
-        """
+        """Yield (key, stored bytes) of the replies, or of what waits for one, whose key starts with a prefix."""
         query = (
             f"SELECT CAST(key AS BLOB) AS name, {_VALUE} FROM Cache WHERE key >= CAST(? AS TEXT)"
             f" AND key < CAST(? AS TEXT) AND {_BATCHED if waiting else _REPLIES} ORDER BY key LIMIT {_IN}"
@@ -422,8 +456,10 @@ class Store:
         last = first + b"\xff" * 65
         while rows := self._guarded(self._query, query, (first, last)):
             for key, value in rows:
+                if key < first:  # a damaged index leads round in circles
+                    raise self._damaged("its index is out of order")
                 yield key.decode("utf-8", "surrogateescape").removeprefix(before), value
-            first = rows[-1][0] + b"\0"  # sorts behind that key and before all others
+                first = key + b"\0"  # sorts behind that key and before all others
 
     def count(self, *, waiting: bool = False) -> int:
         """Return the number of replies, or of records that wait for one."""
@@ -436,14 +472,28 @@ class Store:
             self._follow()
             return self._rows.execute(query, values).fetchall()
 
+    def written(self, work: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return what some work with the database returns, done as one transaction."""
+
+        def transaction() -> T:
+            with self._lock:
+                self._follow()
+                with self._rows:
+                    self._rows.execute("BEGIN IMMEDIATE")
+                    return work(self._rows, *args, **kwargs)
+
+        return self._guarded(transaction)
+
     def check(self) -> str:
         """Return what SQLite says about its own structure: ``ok`` or the first problems."""
         with self._lock:
             try:
-                rows = self._rows.execute("PRAGMA quick_check(5)").fetchall()
+                rows = self._rows.execute("PRAGMA integrity_check(5)").fetchall()
             except sqlite3.DatabaseError as problem:
                 return _said(problem)
-        return "; ".join(str(row[0]) for row in rows)
+        if Remains(self._database).log_damaged():
+            return "its log is malformed"
+        return "; ".join(line for row in rows for line in str(row[0]).splitlines())
 
     def close(self) -> None:
         """Close the files."""

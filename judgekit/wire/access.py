@@ -24,7 +24,6 @@ __all__ = [
     "header_problem",
     "headers_of",
     "key_among",
-    "on_this_machine",
     "proxy_for",
     "url_below",
     "variable_problem",
@@ -59,10 +58,7 @@ def address_problem(base_url: str) -> str | None:
             return f"base_url holds what looks like a key behind its '?', and base_url is stored and shown: {_INSTEAD}"
     if parts is not None:
         return None
-    return (
-        f"base_url {base_url!r} must start with http:// or https://, and usually ends in /v1 (or be mock:, which is"
-        " not an LLM)"
-    )
+    return f"base_url {base_url!r} must start with http:// or https://, and usually ends in /v1"
 
 
 def variable_problem(name: str) -> str | None:
@@ -100,19 +96,12 @@ def url_below(base_url: str, path: str) -> str:
 
 
 def proxy_for(base_url: str) -> str | None:
-    """Return the address of the proxy that the environment names for an address, its password included, or None.
-
-    ``HTTP_PROXY``, ``HTTPS_PROXY``, ``ALL_PROXY`` and ``NO_PROXY`` count in lower case or else in upper case, as do
-    the settings of macOS and Windows. This machine itself is never reached through a proxy.
-
-    Raises:
-        ConfigError: it is not an HTTP proxy.
-    """
+    """Return the address of the proxy that the environment names for an address, its password included, or None."""
     parts = urlsplit(base_url)
     host = (parts.hostname or "").rstrip(".")
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy or on_this_machine(host) or proxy_bypass(parts.netloc) or _in_networks(host, proxies.get("no", "")):
+    if not proxy or _on_this_machine(host) or proxy_bypass(parts.netloc) or _in_networks(host, proxies.get("no", "")):
         return None
     found = _split(proxy if "://" in proxy else f"http://{proxy}")
     if found is None:
@@ -150,7 +139,7 @@ def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return None
 
 
-def on_this_machine(host: str) -> bool:
+def _on_this_machine(host: str) -> bool:
     """Say whether a host is this machine, by a name that no other machine has."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
@@ -175,14 +164,10 @@ def _in_networks(host: str, no_proxy: str) -> bool:
 
 
 def api_key(endpoint: Endpoint) -> str | None:
-    """Return the endpoint's key from the environment, or None if it needs none.
-
-    Raises:
-        ConfigError: the variable is not set, or holds what cannot be a key. The message never shows its value.
-    """
-    if endpoint.client is not None:
-        key = getattr(endpoint.client, "api_key", None)
-        return key if isinstance(key, str) and key else None
+    """Return the endpoint's key from the environment, or None if it needs none."""
+    own = getattr(endpoint.transport, "api_key", None)  # of a client of openai's
+    if isinstance(own, str) and own:
+        return own
     if endpoint.api_key_env is None or endpoint.built_in:
         return None
     where = f"endpoints.{endpoint.name}.api_key_env"
@@ -195,11 +180,7 @@ def api_key(endpoint: Endpoint) -> str | None:
 
 
 def headers_of(endpoint: Endpoint) -> dict[str, str]:
-    """Return the headers that an endpoint's requests have besides ours, by names in lower case.
-
-    Raises:
-        ConfigError: a variable is not set, or holds what cannot be a header. The message never shows its value.
-    """
+    """Return the headers that an endpoint's requests have besides ours, by names in lower case."""
     where = f"endpoints.{endpoint.name}.headers"
     return {
         name.lower(): _variable(value.removeprefix(_FROM_ENV), f"{where}.{name}")
@@ -234,16 +215,12 @@ class Secret:
         self._escaped = re.compile("|".join("".join(map(_spellings, key)) for key in self._keys).encode())
 
     @classmethod
-    def of(cls, endpoint: Endpoint, key: str = "") -> Self:
-        """Return the secrets of an endpoint: its key, or ``key``, and the headers that come from variables.
-
-        Raises:
-            ConfigError: see `api_key` and `headers_of`.
-        """
+    def of(cls, endpoint: Endpoint) -> Self:
+        """Return the secrets of an endpoint: its key, and the headers that come from variables."""
         named = {name.lower() for name, value in endpoint.headers.items() if value.startswith(_FROM_ENV)}
         hidden = [value for name, value in headers_of(endpoint).items() if name in named]
         # What follows a scheme, as in "Bearer KEY", is a secret of its own.
-        return cls(api_key(endpoint), key, *hidden, *(value.rpartition(" ")[2] for value in hidden))
+        return cls(api_key(endpoint), *hidden, *(value.rpartition(" ")[2] for value in hidden))
 
     def __repr__(self) -> str:
         return "Secret()"
@@ -255,10 +232,8 @@ class Secret:
         return text
 
     def cut_response(self, data: bytes) -> bytes:
-        """Return a response body without the keys, in whatever way JSON writes them; what was JSON stays JSON.
-
-        Done before anything is read of the body, so that what is live is what is stored.
-        """
+        """Return a response body without the keys, in whatever way JSON writes them; what was JSON stays JSON."""
+        # Done before anything is read of the body, so that what is live is what is stored.
         plain = any(key in data for key in self._bytes)
         if not self._keys or not (plain or (b"\\" in data and self._escaped.search(data))):
             return data

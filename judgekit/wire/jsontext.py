@@ -17,13 +17,7 @@ _BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
 
 
 def canonical(value: Any) -> bytes:
-    """Return the canonical JSON of a value: keys sorted by code point, no white space, UTF-8, shortest floats.
-
-    Raises:
-        ValueError: a number is not finite, or something is nested too deeply.
-        DataError: a text holds half of a surrogate pair, which no server could be sent.
-        TypeError: something is not JSON.
-    """
+    """Return the canonical JSON of a value: keys sorted by code point, no white space, UTF-8, shortest floats."""
     try:
         text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError as error:
@@ -45,23 +39,24 @@ def _strict(value: Any) -> bytes:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse what a server sent: also ``NaN``, halves of surrogate pairs and what is nested without end.
-
-    A model that is cut off in the middle of an emoji makes such halves; they become U+FFFD. Where something is nested
-    so deeply that Python could not walk through it, whatever is below the 100th level becomes null.
-
-    Raises:
-        ValueError: it is not JSON.
-    """
+    """Parse what a server sent: also ``NaN``, halves of surrogate pairs and what is nested without end."""
     try:
         value = orjson.loads(text)
         if _may_be_deep(text):
             orjson.dumps(value)
     except (orjson.JSONDecodeError, TypeError):
-        value = json.loads(_flattened(text))
+        value = json.loads(_flattened(text), parse_int=_number)
         whole = json.dumps(value, ensure_ascii=False).encode("utf-16-le", "surrogatepass")
         return json.loads(whole.decode("utf-16-le", "replace"))
     return value
+
+
+def _number(digits: str) -> float:
+    """Return a whole number; one that is longer than Python reads is without end."""
+    try:
+        return int(digits)
+    except ValueError:
+        return float(digits)
 
 
 def _may_be_deep(text: str | bytes) -> bool:

@@ -6,65 +6,89 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["blanked", "without_reasoning"]
+__all__ = ["TOKEN", "blanked", "plain_reply", "without_reasoning"]
 
 _THINK: Final = re.compile(
     r"<(/)?(?:\w{1,20}:)?(?:think|thinking|thought|reasoning)\b[^<>]*>|[\[◁](/)?think[\]▷]", re.IGNORECASE
 )
 """Tags that mean reasoning wherever they stand. A group has matched where the tag ends a block."""
 
-_OPENING: Final = re.compile(
-    r"\s*+<(?P<bar>[|｜]?)(?:(?:begin|start)_(?:of_)?)?"
-    r"(?P<name>[\w:.-]{0,30}?(?:think|thought|reason|reflect|analysis|scratchpad|internal)[\w:.-]{0,30})"
-    r"(?:\s[^<>=]{1,40}=[^<>]{0,200})?[|｜]?>|\s*+<unused\d{1,4}>thought\b",
+_BLOCK: Final = re.compile(
+    r"[<\[◁][|｜]?(?:(/|end_(?:of_)?)|(?:begin|start)_(?:of_)?)?[\w:.-]{0,30}?"
+    r"(?:think|thought|reason|reflect|analysis|scratchpad|internal)[\w:.-]{0,30}(?:\s[^<>=]{1,40}=[^<>]{0,200})?"
+    r"[|｜]?[>\]▷]|<unused\d{1,4}>(?!thought\b)()|<unused\d{1,4}>thought\b",
     re.IGNORECASE,
 )
-"""An element whose name says that it is reasoning: that is taken for it only at the very start of a reply."""
+"""Tags whose name says that they mean reasoning; a reply that begins with one has it in such tags."""
 
-_UNUSED: Final = re.compile(r"<unused\d{1,4}>(?!thought\b)()|<unused\d{1,4}>thought\b", re.IGNORECASE)
-_MOST_KINDS: Final = 6
 _CONTROL: Final = re.compile(
     r"</?s>|<[|｜][^\s<>|｜]{1,40}[|｜]>|<end_?of_?\w{1,20}>|</?(?:eos|bos|eod|eot|eom|pad)>|\[(?:eos|bos|pad|/?inst)\]",
     re.IGNORECASE,
 )
 """Tokens by which chat templates end a turn, as servers leak them."""
 
+TOKEN: Final = re.compile(
+    r"<\s*(?:\||"  # <|im_start|>, <|channel|>, <|START_OF_TURN_TOKEN|>, <｜User｜>
+    r"/?\s*(?:(?:\w{1,20}\s*:\s*)?(?:think(?:ing)?|thoughts?|reason(?:ing)?(?:_content)?|reflection|scratchpad|analysis"
+    r"|internal(?:_\w{1,20})?|tool_(?:call|response)s?|function_calls?)(?:\s[^<>]{0,60}=[^<>]{0,60})?\s*/?\s*>"
+    r"|(?:seed:)?(?:s|bos|eos|eod|eot|eom|pad|eoh|eoa|sop|eop)(?:_token)?\s*>|(?:start|end)_?of_?\w{1,20}\s*>"
+    r"|(?:unused|reserved_|extra_id_|special_)\d{1,4}\s*>|<\s*/?\s*sys\s*>))"
+    r"|\[\s*(?:\||/?\s*(?:inst|think|system_prompt|available_tools|tool_calls|tool_results|eos|bos|pad|gmask)\s*\]|e~\[)"
+    r"|\]~!?b[\[\]]|◁\s*/?\s*think\s*▷",
+    re.IGNORECASE,
+)
+"""A token by which some family of models parts turns, channels or reasoning, as it begins in a plain text."""
+
 _BEGIN: Final = re.compile(r"\s*+<[|｜](?:begin|start)_of_[^\s<>|｜]{1,40}[|｜]>", re.IGNORECASE)
 _CHANNEL: Final = re.compile(r"<\|channel\|>\s{0,9}(?P<name>\w+)[^\n]{0,80}?<\|message\|>", re.IGNORECASE)
 _TURN_ENDS: Final = re.compile(r"<\|(?:end|return|call|im_end|eot_id|endoftext|end_of_turn)\|>.*", re.DOTALL)
 _LEAKED: Final = ("analysis", "commentary")
 _LEAKED_FINAL: Final = "assistantfinal"
+_FINAL: Final = re.compile(r"(?:^|<\|end\|>)\s*(?:<\|start\|>\s*assistant\s*)?<\|channel\|>\s*final\b", re.IGNORECASE)
+_QUOTING: Final = ('"', "'", "“", "‘", "„", "«", "`")
+_LEAKED_START: Final = re.compile(r"^\s*(?:analysis|commentary)[A-Z].*[.!?)\]…\s]assistantfinal$", re.DOTALL)
 
 
 def without_reasoning(text: str) -> str:
-    """Return ``text`` with its reasoning blanked; every character keeps its place.
-
-    Reasoning stands in ``<think>`` tags, in an element at the very start whose name says so (``<scratchpad>``), or in
-    channels (``<|channel|>analysis<|message|>…``), of which only ``final`` is the reply. A block that is never closed
-    reaches to the end, one that was never opened began before the reply. A second opening inside a block is part of
-    the block. What stands behind the token that ends the turn is no part of the reply, nor are such tokens at its end.
-    """
+    """Return ``text`` with its reasoning blanked; every character keeps its place."""
     text = _final_channel(text)
     if not any(c in text for c in "<[◁"):
         return text
-    text = _without_blocks(text, _THINK)
-    for _ in range(_MOST_KINDS):
-        opening = _OPENING.match(text)
-        if opening is None:
-            break
-        text = _without_blocks(text, _tags(opening))
+    first = _BLOCK.match(text, len(text) - len(text.lstrip()))
+    text = _without_blocks(text, _THINK if first is None or first.lastindex else _BLOCK)
     return _without_control(text)
 
 
-def _tags(opening: re.Match[str]) -> re.Pattern[str]:
-    """Return what opens and, with a group, what closes blocks of the kind that ``opening`` opens."""
-    if opening["name"] is None:
-        return _UNUSED
-    bar = "[|｜]" if opening["bar"] else ""
-    name = re.escape(opening["name"])
-    return re.compile(
-        rf"<{bar}(?:(?:begin|start)_(?:of_)?|(/|end_(?:of_)?))?{name}(?:\s[^<>]{{0,240}})?{bar}>", re.IGNORECASE
-    )
+def plain_reply(text: str, thinks: bool = False) -> str | None:
+    """Return ``text`` `without_reasoning`, or None where it is not plain what of it is the model's own reply."""
+    # What quotes a token looks like one, so a block that was never opened counts only if the model ``thinks``, one that
+    # is closed in a quotation never does, nor do two final channels or what stands behind the end of the turn.
+    rest = without_reasoning(text)
+    begun = len(rest) - len(rest.lstrip())
+    end = len(rest.rstrip())
+    before, behind = text[:begun], text[end:]
+    if begun == len(rest):
+        return rest
+    if text[begun:end] != rest[begun:end] or TOKEN.search(rest) or _CONTROL.sub("", behind).strip():
+        return None
+    channels = [found["name"].casefold() for found in _CHANNEL.finditer(before)]
+    if channels:
+        final = _FINAL.search(before) if channels.count("final") == 1 and before.lstrip().startswith("<|") else None
+        return rest if final and not _quotes(before[: final.start()]) else None
+    if before.lstrip().startswith(_LEAKED):
+        return rest if before.count(_LEAKED_FINAL) == 1 and _LEAKED_START.search(before) else None
+    tags = list(_BLOCK.finditer(before))
+    closes = [tag for tag in tags if tag.lastindex]
+    opened = not closes or (tags[0] is not closes[0] and not _BEGIN.sub("", before[: tags[0].start()]).strip())
+    if not (opened and 2 * len(closes) <= len(tags)) and not (thinks and tags == closes[:1]):
+        return None
+    return None if closes and _quotes(before[: closes[-1].start()]) else rest
+
+
+def _quotes(text: str) -> bool:
+    """Whether a quotation is open at the end of a text, as far as its last line says."""
+    line = text.rpartition("\n")[2].rstrip()
+    return line.count('"') % 2 == 1 or line.endswith(_QUOTING)
 
 
 def _without_blocks(text: str, tags: re.Pattern[str]) -> str:

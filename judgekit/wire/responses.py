@@ -6,18 +6,22 @@ mention ``max_tokens``, and a 429 about an empty account will not heal by waitin
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import time
+import zlib
+from base64 import b64encode
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from judgekit.data.tables import Status
-from judgekit.wire.jsontext import parse_json
+from judgekit.wire.jsontext import canonical, parse_json
 from judgekit.wire.shapes import SHOWN, chosen
-from judgekit.wire.types import CONSTRAINTS, tokens_used
+from judgekit.wire.types import CONSTRAINTS, NO_TEXT, tokens_used
 
 __all__ = [
     "Accepted",
@@ -27,6 +31,7 @@ __all__ = [
     "Response",
     "Retry",
     "Unsupported",
+    "decoded",
     "read_response",
     "retry_after",
     "unusable",
@@ -62,9 +67,13 @@ _ECHO = re.compile(r"(?<!\w)(['\"`])([^'\"`]*\w\s+\w[^'\"`]*)\1(?!\w)")
 _LOCATION = re.compile(r"""['"]loc['"]: [\[(]['"]body['"], ['"](\w+)""")
 _SAID = re.compile(r"""['"]msg['"]: (['"])(.*?)\1[,}]""")
 _NO_PARAM = frozenset({"", "none", "null", "body"})
-_AMBIGUOUS = frozenset({"n", "stop", "user", "seed", "tools", "store", "text", "include"})
+_AMBIGUOUS = frozenset({"n", "stop", "user", "seed", "tools", "store"})
 _FIXED = frozenset({"model", "n", "stream", *SHOWN.values()})
 _SHOWN = 300
+_FEW = 16
+_PACKED = 3
+_UNPACKED = 2**25
+_BINARY = re.compile(rb"\s*[^\s -~]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +96,6 @@ class Retry:
         usage: (prompt, completion) tokens that were taken all the same.
         worked: whether the server may have done the work, and charge for it.
         down: whether the server could not be reached, or did not answer.
-        elsewhere: whether other servers go on, so that it is that server's matter and not the endpoint's.
     """
 
     reason: str
@@ -97,7 +105,6 @@ class Retry:
     usage: tuple[int, int] | None = None
     worked: bool = False
     down: bool = False
-    elsewhere: bool = False
 
     @property
     def kind(self) -> str:
@@ -118,11 +125,13 @@ class Refused:
         status: what the request's unit gets.
         plain: whether the server said that it is about this request (its length, its content); otherwise that is
             only concluded from other requests having worked.
+        raw: what is stored all the same: a reply that was paid for and cannot be read; "" for nothing.
     """
 
     reason: str
     status: Status = Status.FAILED
     plain: bool = True
+    raw: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,17 +156,10 @@ Response = Accepted | Complaint
 def read_response(
     status: int, headers: Mapping[str, str], data: bytes, params: Collection[str] = (), proven: bool = False
 ) -> Response:
-    """Say what a response means.
-
-    Args:
-        status: the HTTP status.
-        headers: with lower-case names.
-        data: the response body.
-        params: the top-level keys of the request body.
-        proven: whether the endpoint has completed other requests, now or earlier, so that a complaint that is not
-            understood is about this one.
-    """
+    """Say what a response means."""
     body = _json(data)
+    if body is None:
+        body = _json(data.decode("utf-8-sig", "replace"))
     if 200 <= status < 300:
         return _completion(status, body, data)
     text = data.decode("utf-8", "replace")
@@ -189,7 +191,26 @@ def read_response(
     return Fatal(said)
 
 
-def _json(data: bytes) -> Any:
+def decoded(data: bytes) -> bytes:
+    """Return a response body in UTF-8, unpacked where a server packed it twice or more."""
+    for _ in range(_PACKED):
+        if not data.startswith(b"\x1f\x8b"):
+            break
+        unpacking = zlib.decompressobj(31)
+        try:
+            data, packed = unpacking.decompress(data, _UNPACKED), data
+        except zlib.error:
+            break
+        if not unpacking.eof:
+            return packed
+    encoding = json.detect_encoding(data)
+    if not encoding.startswith("utf-8"):
+        with suppress(UnicodeDecodeError):
+            return data.decode(encoding).encode()
+    return data
+
+
+def _json(data: str | bytes) -> Any:
     try:
         return parse_json(data)
     except ValueError:
@@ -197,16 +218,13 @@ def _json(data: bytes) -> Any:
 
 
 def unusable(body: Any) -> str | None:
-    """Say what is wrong with a response body that holds no completion, although the status says so; None if it does.
-
-    A reply that says nothing (tool calls, reasoning alone, a refusal) is a completion all the same.
-    """
+    """Say what is wrong with a response body that holds no completion, although the status says so; None if it does."""
     if not isinstance(body, dict):
         return "no JSON object"
     if body.get("error"):
         return f"an error in it: {_Error.read(body, str(body)).message}"
-    choices = body.get("choices", body.get("output"))
-    choice = chosen(body) if isinstance(choices, list) and (choices or "choices" not in body) else None
+    choices = body.get("choices")
+    choice = chosen(body) if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict):
         return "a JSON object without choices"
     if choice.get("error"):
@@ -219,13 +237,15 @@ def unusable(body: Any) -> str | None:
 def _completion(status: int, body: Any, data: bytes) -> Response:
     problem = unusable(body)
     if problem is None:
-        try:
-            return Accepted(data.decode("utf-8-sig"), body)
-        except UnicodeDecodeError:
-            return Retry(f"{status} with a body that is not UTF-8")
+        return Accepted(data.decode("utf-8-sig", "replace"), body)
     text = data.decode("utf-8", "replace")
+    if body is None and len(data) >= _FEW and _BINARY.match(data):
+        kept = {"message": {"content": None}, "finish_reason": NO_TEXT, "base64": b64encode(data).decode()}
+        said = f"{status} with {len(data):,} {NO_TEXT} (they begin with {data[:8].hex(' ')})"
+        return Refused(said, raw=canonical({"choices": [kept]}).decode())
     if not isinstance(body, dict):
-        kind = "HTML" if text.lstrip()[:1] == "<" else "no whole JSON object" if text.strip() else "nothing"
+        page = "an HTML page (login?)" if text.lstrip()[:1] == "<" else ""
+        kind = page or ("no whole JSON object" if text.strip() else "nothing")
         shown = f": {_short(text)}" if text.strip() else ""
         return Retry(f"{status} with {kind} where a chat completion should be{shown}")
     shown = "" if "error" in problem else f": {_short(text)}"
@@ -310,7 +330,15 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
             continue
         if math.isfinite(seconds):
             return max(0.0, seconds)
+    until = _date(headers.get("retry-after", ""))
+    if until is None:
+        return None
+    now = _date(headers.get("date", ""))  # by the server's own clock, which may be wrong
+    return max(0.0, until - (time.time() if now is None else now))
+
+
+def _date(text: str) -> float | None:
     try:
-        return max(0.0, parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - time.time())
-    except (ValueError, TypeError):
+        return parsedate_to_datetime(text).timestamp()
+    except (ValueError, TypeError, OverflowError):
         return None

@@ -10,20 +10,21 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, Literal, Protocol, TypeVar, get_args
 
-from judgekit.data.outputs import note_read
+from judgekit.data.streams import note_read
 from judgekit.data.tables import UNDECLARED, Status
 from judgekit.errors import ConfigError, UsageError
+from judgekit.spec import split_file
 from judgekit.wire.access import address_problem, header_problem, key_among, variable_problem
 from judgekit.wire.jsontext import canonical, parse_json
 from judgekit.wire.shapes import APIS, ROUTES, SHOWN, Api, chosen, shaped
 
 __all__ = [
     "IDENTITY_VERSION",
-    "MOCK_URL",
     "RECORDED_URL",
     "Endpoint",
     "Failure",
@@ -44,21 +45,21 @@ __all__ = [
 IDENTITY_VERSION: Final = 1
 """Hashed into every identity, and fixed: another number would lose every reply that was paid for."""
 
-MOCK_URL: Final = "mock:"
-"""The base_url of the mock inside judgekit, which is not an LLM and opens no socket."""
-
 RECORDED_URL: Final = "recorded:"
 """The base_url of the replies that a real model gave to the bundled sample's requests; opens no socket."""
+
+NO_TEXT: Final = "bytes that are no text"
+"""The ``finish_reason`` of what is stored in the place of such a reply, with the bytes beside it."""
 
 CONSTRAINTS = frozenset({"response_format", "structured_outputs", "regex", "ebnf", "grammar"})
 """The fields of a request body that hold a model to a form: OpenAI's, and vLLM's."""
 
 _MANY = 2**53
-_ROOMS = frozenset({"max_tokens", "max_completion_tokens", "max_output_tokens"})
+_ROOMS = frozenset({"max_tokens", "max_completion_tokens"})
 _OURS = frozenset({"model", "stream", *SHOWN.values()})
 
 
-Kind = Literal["chat", "callable", "route"]
+Kind = Literal["chat", "callable"]
 Carrier = Literal["http", "openai"]
 
 
@@ -70,13 +71,13 @@ class Endpoint:
 
     Attributes:
         name: what the user calls it.
-        base_url: e.g. ``http://localhost:8000/v1``; ``mock:`` and ``recorded:`` need no server.
-        base_urls: several servers of the same model, instead of ``base_url``, which is then the first of them. All
-            limits are those of the endpoint as a whole.
+        base_url: e.g. ``http://localhost:8000/v1``; ``recorded:`` replays the bundled sample's replies.
         model: the model id that is sent.
         api_key_env: name of the environment variable that holds the key, if one is needed.
-        transport: ``http``, our own lean client, or ``openai``, the openai package's.
-        client: an ``openai.AsyncOpenAI`` (or Azure's) of your own that carries the requests; its base_url and key hold.
+        transport: ``http``, our own lean client, ``openai``, the openai package's, or one of your own:
+            ``"my_file.py:Mine"``, an object with an async ``send(endpoint, body)`` that returns (status, headers,
+            bytes), or an ``openai.AsyncOpenAI`` (or Azure's), whose address and key hold. It is not part of the
+            identity of a request.
         headers: further headers of each request; ``"env:NAME"`` stands for what an environment variable holds.
         revision: your word for the weights behind the name; a new one makes all requests new.
         namespace: stands for ``base_url`` in the identity of requests (replicas, changing ports).
@@ -91,14 +92,15 @@ class Endpoint:
         tokens_per_minute: the most tokens that are used in a minute, by estimate; likewise.
         params: further fields of each request body, e.g. ``{"temperature": 0, "seed": 1}``. They are part of the
             identity of a request.
-        api: of such a server, ``chat`` (completions), ``completions`` of one text, for base models without a chat
-            template, or ``responses``.
-        kind: ``chat``, an OpenAI-compatible server; ``callable``, a Python function, or ``route``, an HTTP address
-            (``base_url``): (question, documents) -> answer. These two only answer questions. ``model`` is then the LLM
-            inside, as far as it is declared.
+        api: of such a server, ``chat`` (completions), or ``completions`` of one text, for base models without a chat
+            template.
+        kind: ``chat``, an OpenAI-compatible server, or ``callable``, a Python function (question, documents) -> answer,
+            which only answers questions. ``model`` is then the LLM inside, as far as it is declared.
         target: of a callable: ``"my_app.py:answer"``, or the function itself. Its code is part of its identity (the
             file, or the function's source), unless there is a ``revision``.
         complete: further words that the server sends as ``finish_reason`` of a reply that is complete.
+        thinks: whether the model reasons in its replies, as one does whose server does not part the reasoning from what
+            it says: ``</think>`` then ends it, though nothing began it, and no reply is held to a form.
         identity: what it contributes to the identity of a request: the namespace, else the base_url, and the revision
             if there is one.
     """
@@ -119,24 +121,18 @@ class Endpoint:
     tokens_per_minute: float | None = None
     params: Mapping[str, Any] = field(default_factory=dict, hash=False)
     complete: tuple[str, ...] = ()
-    transport: Carrier = "http"
+    thinks: bool = False
+    transport: Any = field(default="http", hash=False)
     headers: Mapping[str, str] = field(default_factory=dict, hash=False)
-    client: Any = field(default=None, repr=False)
     api: Api = "chat"
     kind: Kind = "chat"
     target: Any = field(default=None, hash=False)
-    base_urls: tuple[str, ...] = ()
     identity: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self._refuse(next(self._problems(), None))
         code = ""
-        if self.client is not None:
-            object.__setattr__(self, "base_url", str(self.client.base_url))
-        elif self.base_urls:
-            object.__setattr__(self, "base_url", self.base_urls[0])
-            object.__setattr__(self, "base_urls", tuple(self.base_urls) if len(self.base_urls) > 1 else ())
-        elif self.target is not None:
+        if self.target is not None:
             code = self._code()
         if self.application and not self.model:
             object.__setattr__(self, "model", UNDECLARED)
@@ -156,17 +152,18 @@ class Endpoint:
 
     def _problems(self) -> Iterator[tuple[str, str]]:
         """Yield what is wrong with the values that were given: the name of one, and why it cannot be used."""
-        for name, known in (("kind", get_args(Kind)), ("api", APIS), ("transport", get_args(Carrier))):
+        for name, known in (("kind", get_args(Kind)), ("api", APIS)):
             if getattr(self, name) not in known:
                 yield name, f"must be one of {', '.join(map(repr, known))}, not {getattr(self, name)!r}"
+        if self.own_transport and not _carries(self.transport):
+            allowed = "'http', 'openai', 'my_file.py:Mine' or an object with send(endpoint, body)"
+            yield "transport", f"must be {allowed}, not {self.transport!r}"
+        if self.own_transport and self.application:
+            yield "transport", "cannot be combined with your own application, which carries requests itself"
         if self.api != "chat" and self.kind != "chat":
             yield "api", f"is for LLMs: leave it out of an endpoint of kind {self.kind!r}"
         if (self.target is None) == (self.kind == "callable"):
             yield "target", 'kind = "callable" and target = "my_app.py:answer" (or a function) belong together'
-        if self.client is not None:
-            yield from self._problems_of_client()
-        if self.base_urls:
-            yield from (("base_urls", problem) for problem in self._problems_of_servers())
         for name, value in self.headers.items():
             if problem := header_problem(name, value):
                 yield f"headers.{name}", problem
@@ -192,27 +189,6 @@ class Endpoint:
             if not getattr(self, name) > 0:
                 yield name, f"must be positive, not {getattr(self, name)}"
 
-    def _problems_of_servers(self) -> Iterator[str]:
-        urls = self.base_urls
-        if isinstance(urls, str) or not all(isinstance(url, str) for url in urls):
-            yield f"must be a list of addresses, not {urls!r}"
-        plain = [url.rstrip("/") for url in urls]
-        yield from (f"names {url} twice" for url in plain if plain.count(url) > 1)
-        if self.client is not None or self.target is not None:
-            yield "several servers need addresses: leave out client and target"
-        if self.base_url not in ("", urls[0]):
-            yield "give base_url, or base_urls, not both"
-        yield from filter(None, map(address_problem, urls if len(urls) > 1 else ()))
-
-    def _problems_of_client(self) -> Iterator[tuple[str, str]]:
-        address = getattr(self.client, "base_url", None)
-        if address is None or not hasattr(self.client, "chat"):
-            yield "client", "must be an openai.AsyncOpenAI"
-        if self.base_url and self.base_url.rstrip("/") != str(address).rstrip("/"):
-            yield "base_url", "is not the address of the client, which holds: leave it out"
-        if self.api_key_env is not None:
-            yield "api_key_env", "the client brings a key of its own: leave this out"
-
     def _code(self) -> str:
         """Name the callable's address, and return what tells its code from any other."""
         where = f"endpoints.{self.name}.target"
@@ -223,7 +199,7 @@ class Endpoint:
             except (OSError, TypeError):
                 source = b""
             if not (source or self.revision):
-                raise ConfigError("its code cannot be seen: give the endpoint a revision of your own", key=where)
+                raise ConfigError("its code cannot be read: give the endpoint a revision", key=where)
         else:
             file, _, function = str(self.target).rpartition(":")
             name = f"{Path(file).name}:{function}"
@@ -236,6 +212,11 @@ class Endpoint:
             note_read(Path(file))
         object.__setattr__(self, "base_url", f"callable:{name}")
         return f"code {hashlib.sha256(source).hexdigest()[:16]}"
+
+    @property
+    def own_transport(self) -> bool:
+        """Whether the user's own transport carries its requests."""
+        return self.transport not in get_args(Carrier)
 
     @property
     def application(self) -> bool:
@@ -256,28 +237,10 @@ class Endpoint:
         """
         if self.application:
             raise UsageError(
-                f"endpoint {self.name!r} is an application of yours, which answers questions; an LLM is needed here:"
-                " name another endpoint"
+                f"endpoint {self.name!r} is an application that answers questions, but an LLM is needed"
+                " here: name another endpoint"
             )
         return self
-
-    @property
-    def servers(self) -> list[Endpoint]:
-        """Itself, or for each of several servers the endpoint with this one alone."""
-        if not self.base_urls:
-            return [self]
-        same = self.namespace or self.base_url.rstrip("/")
-        return [replace(self, base_url=url, base_urls=(), namespace=same) for url in self.base_urls]
-
-    @property
-    def address(self) -> str:
-        """Its address as it is shown, or all of them."""
-        return ", ".join(self.base_urls) or self.base_url
-
-    @property
-    def keyed(self) -> bool:
-        """Whether it brings the key of its requests, or has no use for one."""
-        return bool(self.api_key_env or self.client is not None or self.transport != "http" or self.built_in)
 
     @property
     def max_reply_bytes(self) -> float:
@@ -287,7 +250,13 @@ class Endpoint:
     @property
     def built_in(self) -> bool:
         """Whether judgekit answers itself, with no server and no key."""
-        return self.base_url in (MOCK_URL, RECORDED_URL)
+        return self.base_url == RECORDED_URL
+
+
+def _carries(transport: Any) -> bool:
+    if isinstance(transport, str):
+        return split_file(transport)[0] is not None
+    return callable(getattr(transport, "send", None)) or hasattr(transport, "chat")
 
 
 class NotConnectedError(ConnectionError):
@@ -315,6 +284,8 @@ class Request:
         body: canonical JSON of the request body as the labeler made it, before any parameter negotiation.
         sample: tells repeated samples of one body apart; without it n samples would be one reply.
         again: whether it is asked because the reply to an earlier one could not be used; counted apart.
+        constraint: further fields of the body by which a server holds the model to the form of its reply. They are
+            added when it is sent, where the server takes them, and are no part of its identity.
         key: the identity, see `identity`.
     """
 
@@ -322,14 +293,23 @@ class Request:
     body: bytes
     sample: int
     again: bool = field(compare=False)
+    constraint: Mapping[str, Any] = field(compare=False, repr=False)
     key: str = field(init=False, repr=False)
 
     # A million are made, and what dataclasses generate for frozen values takes four times as long.
-    def __init__(self, endpoint: Endpoint, body: bytes, sample: int = 0, again: bool = False) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        body: bytes,
+        sample: int = 0,
+        again: bool = False,
+        constraint: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
         self.endpoint = endpoint
         self.body = body
         self.sample = sample
         self.again = again
+        self.constraint = constraint
         self.key = identity(endpoint.identity, sample, body)
 
     def __hash__(self) -> int:
@@ -374,12 +354,7 @@ class Reply:
         body: dict[str, Any] | None = None,
         seconds: float | None = None,
     ) -> None:
-        """Read a reply; ``body`` is the parsed ``raw``, if it is parsed already.
-
-        Raises:
-            ValueError, KeyError, IndexError, TypeError, AttributeError: it is not a JSON object with a choice or more.
-                The store and the client let none of these through.
-        """
+        """Read a reply; ``body`` is the parsed ``raw``, if it is parsed already."""
         if body is None:
             body = parse_json(raw)
         choice = chosen(body)
@@ -432,8 +407,7 @@ def tokens_used(body: Any) -> tuple[int, int] | None:
     """Return the (prompt, completion) tokens that a response body reports, or None if it reports nothing sensible."""
     try:
         usage = body["usage"]
-        prompt = usage["input_tokens" if "input_tokens" in usage and "prompt_tokens" not in usage else "prompt_tokens"]
-        completion = usage.get("completion_tokens") or usage.get("output_tokens") or 0
+        prompt, completion = usage["prompt_tokens"], usage.get("completion_tokens") or 0
         return (int(prompt), int(completion)) if 0 <= prompt < _MANY and 0 <= completion < _MANY else None
     except (AttributeError, KeyError, TypeError):
         return None
@@ -482,14 +456,7 @@ class Transport(Protocol):
     """Carries the bytes of one request to an endpoint. It neither retries nor interprets."""
 
     async def send(self, endpoint: Endpoint, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
-        """POST a chat-completion body; return (HTTP status, headers, response body).
-
-        Header names are in lower case, or the mapping does not tell cases apart.
-
-        Raises:
-            TooLargeError: it has more than ``endpoint.max_reply_mb``.
-            OSError, TimeoutError: the response did not come, or not as a whole.
-        """
+        """POST a chat-completion body; return (HTTP status, headers, response body)."""
         ...
 
     async def aclose(self) -> None:

@@ -69,5 +69,12 @@ def test_equal_runs_do_not_differ_and_one_steady_difference_is_certain() -> None
 def test_a_baseline_that_is_not_there_is_said() -> None:
     with pytest.raises(UsageError, match=r"unknown run 'odl'.*old"):
         against(jk.score(RUNS, QRELS, "RR"), "odl")
-    with pytest.raises(UsageError, match="give another one to compare"):
+    with pytest.raises(UsageError, match="add another run to compare"):
         against(jk.score({"old": RUNS["old"]}, QRELS, "RR"), "old")
+
+
+@pytest.mark.parametrize("changed", [4, 5])
+def test_below_five_queries_that_differ_there_is_no_interval(changed: int) -> None:
+    new = np.where(np.arange(12) < changed, RANKS[0] % 6 + 1, RANKS[0])
+    (row,) = against(jk.score({"old": RUNS["old"], "new": ranked(new)}, QRELS, "RR"), "old").to_dict("records")
+    assert (row["wins"] + row["losses"], np.isfinite(row["ci_low"])) == (changed, changed == 5)

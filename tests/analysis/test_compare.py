@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 import judgekit as jk
-from judgekit.analysis import compare
+from judgekit.analysis import Background, compare
 from judgekit.data.tables import COMPARISON
 from judgekit.errors import DataError, UsageError
 
@@ -39,10 +39,9 @@ def test_the_table_has_one_row_per_coefficient_and_the_columns_of_the_schema():
 
 
 def test_the_better_labeling_wins_and_equal_ones_do_not():
-    assert compare(*tables(n=400), resamples=300).verdict.winner == "good"
+    assert compare(*tables(n=400), resamples=300).decision.winner == "good"
     same = compare(*tables(n=100, labelings={"a": 1.0, "b": 1.0}), resamples=300)
-    assert same.verdict.winner is None
-    assert "cannot be told apart" in same.verdict.text
+    assert same.decision.winner is None
 
 
 def test_nothing_depends_on_row_order():
@@ -50,7 +49,7 @@ def test_nothing_depends_on_row_order():
     one = compare(scores, quality, resamples=200)
     two = compare(scores.sample(frac=1, random_state=1), quality.sample(frac=1, random_state=2), resamples=200)
     pd.testing.assert_frame_equal(one.table, two.table)
-    assert one.verdict == two.verdict
+    assert one.decision == two.decision
 
 
 def test_the_seed_decides_the_intervals_and_nothing_else():
@@ -66,15 +65,15 @@ def test_a_measure_at_a_cutoff_meets_quality_at_that_depth_only():
     assert set(zip(table["measure"], table["depth"], strict=True)) == {("nDCG@5", 5), ("AP", 3), ("AP", 5)}
 
 
-def test_a_labeling_that_costs_more_than_five_percent_is_left_out_with_a_warning():
+def test_a_labeling_that_leaves_less_than_half_is_set_apart_with_a_warning():
     scores, quality = tables(labelings={"good": 0.5, "holes": 0.1, "poor": 3.0})
-    holes = (scores["labeling"] == "holes") & (scores["query_id"] < "q0012")
+    holes = (scores["labeling"] == "holes") & (scores["query_id"] < "q0066")
     result = compare(scores.assign(value=scores["value"].mask(holes)), quality, resamples=100)
-    assert result.verdict.winner == "good"
-    assert "holes" in result.verdict.excluded
-    assert any("'holes'" in w and "10.0%" in w for w in result.warnings)
+    assert result.decision.winner == "good"
+    assert "holes" in result.decision.findings.excluded
+    assert any("'holes'" in w and "55.0%" in w for w in result.warnings)
     n = result.table.drop_duplicates(["labeling"]).set_index("labeling")["n"]
-    assert n.to_dict() == {"good": 120, "holes": 108, "poor": 120}
+    assert n.to_dict() == {"good": 120, "holes": 54, "poor": 120}
 
 
 def test_a_few_missing_values_shrink_the_joint_set_for_all():
@@ -86,9 +85,9 @@ def test_a_few_missing_values_shrink_the_joint_set_for_all():
 
 def test_the_outcome_by_construction_never_wins():
     scores, quality = tables(labelings={"erag": 0.0, "good": 0.5, "poor": 3.0}, measures=("P@1",), depth=1)
-    result = compare(scores, quality, resamples=100, by_construction={("erag", "m", "em")})
-    assert result.verdict.winner == "good"
-    assert "erag" in result.verdict.excluded
+    result = compare(scores, quality, resamples=100, background=Background(by_construction={("erag", "m", "em")}))
+    assert result.decision.winner == "good"
+    assert "erag" in result.decision.findings.excluded
     flags = result.table.drop_duplicates("labeling").set_index("labeling")["flags"]
     assert "by_construction" in flags["erag"]
     assert "by_construction" not in flags["good"]
@@ -119,8 +118,8 @@ def test_means_are_ignored_and_only_means_of_one_run_are_an_error():
     [
         ({"use": "chose-runs"}, "Did you mean 'choose-runs'"),
         ({"use": "choose-runs"}, "only one has both scores and quality"),
-        ({"measures": ["nDCG@6"]}, "unknown measure of the score table 'nDCG@6'"),
-        ({"depths": [7]}, "unknown depth '7'"),
+        ({"only": {"measures": ["nDCG@6"]}}, "unknown measure of the score table 'nDCG@6'"),
+        ({"only": {"depths": [7]}}, "unknown depth '7'"),
         ({"primary": "P@5"}, "'P@5'"),
         ({"primary_metric": "f1"}, "'f1'"),
         ({"resamples": 5}, "at least 100"),
@@ -151,18 +150,10 @@ def test_three_levels_are_worked_out_where_there_are_several_runs():
     assert set(table.loc[table["level"] == "query", "run"]) == {*"abcdef", "all"}
 
 
-def test_the_frontier_holds_what_nothing_cheaper_beats():
-    data = tables(n=300, labelings={"dear": 0.5, "cheap": 0.8, "silly": 4.0})
-    costs = pd.DataFrame({"labeling": ["dear", "cheap", "silly"], "money": [9.0, 1.0, 5.0]})
-    frame = compare(*data, costs=costs, resamples=100).costs.set_index("labeling")
-    assert frame["frontier"].to_dict() == {"cheap": True, "silly": False, "dear": True}
-    assert list(frame.index) == ["cheap", "silly", "dear"]
-
-
 def test_a_choice_made_for_the_user_is_a_warning():
     scores, quality = tables()
     result = compare(scores, pd.concat([quality, quality.assign(metric="f1")]), resamples=100)
-    assert result.verdict.primary.metric == "em"
+    assert result.primary.metric == "em"
     assert any("'em', the first of em, f1" in w for w in result.warnings)
 
 
@@ -172,15 +163,15 @@ def test_lower_is_better_measures_are_turned_round():
     value = compare(scores, quality, resamples=100).table["value"]
     assert compare(turned, quality, resamples=100).table["value"].tolist() == pytest.approx(value.tolist())
     own = scores.assign(measure="my_cost", value=-scores["value"])
-    assert compare(own, quality, lower=["my_cost"], resamples=100).table["value"].tolist() == pytest.approx(
-        value.tolist()
-    )
+    assert compare(own, quality, resamples=100, background=Background(lower=["my_cost"])).table[
+        "value"
+    ].tolist() == pytest.approx(value.tolist())
 
 
 def test_tables_of_any_origin_and_measures_of_any_name_can_be_compared():
     scores, quality = tables()
     result = compare(scores.assign(measure="thumbs at home"), quality.assign(metric="thumbs up"), resamples=100)
-    assert result.verdict.winner == "good"
+    assert result.decision.winner == "good"
 
 
 def flags(result, **where):
@@ -219,7 +210,7 @@ def test_notes_of_the_metrics_engine_become_flags():
     notes = pd.DataFrame(
         {"labeling": ["good", "poor"], "run": "bm25", "measure": "nDCG@5", "ties": [3, 0], "unjudged": [0, 7]}
     )
-    result = compare(scores, quality, notes=notes, resamples=100)
+    result = compare(scores, quality, resamples=100, background=Background(notes=notes))
     assert flags(result, labeling="good") == {"ties_at_cutoff"}
     assert flags(result, labeling="poor") == {"unjudged"}
 
@@ -238,12 +229,12 @@ def test_one_right_answer_leaves_correlations_without_an_interval_and_a_concorda
     assert result.table.loc[~headline, "ci_low"].isna().all()
     assert "constant_resamples" in flags(result)
     assert (result.table.loc[headline, "ci_high"] - result.table.loc[headline, "ci_low"] > 0.5).all()
-    assert result.verdict.winner is None
+    assert result.decision.winner is None
 
 
 def test_without_a_primary_measure_ndcg_is_taken_with_a_warning():
     result = compare(*tables(measures=("P@5", "nDCG@5", "AP@5")), resamples=100)
-    assert result.verdict.primary.measure == "nDCG@5"
+    assert result.primary.measure == "nDCG@5"
     assert any("No primary measure was chosen" in w for w in result.warnings)
 
 
@@ -269,7 +260,9 @@ def test_why_a_labeling_has_no_score_comes_from_the_metrics_engine():
         "reason": "",
     }
     for extra, start in (({}, "not applicable"), ({"not_applicable": 0, "reason": "needs rel="}, "needs rel=")):
-        table = compare(none, quality, notes=pd.DataFrame({**notes, **extra}), resamples=100).table
+        table = compare(
+            none, quality, resamples=100, background=Background(notes=pd.DataFrame({**notes, **extra}))
+        ).table
         assert table.loc[table["labeling"] == "poor", "undefined_reason"].str.startswith(start).all()
 
 
@@ -298,15 +291,6 @@ def test_a_status_that_is_left_empty_goes_by_the_value():
     assert set(compare(scores, quality, resamples=100).table["n"]) == {59}
 
 
-def test_what_is_cheaper_does_not_hang_on_a_labeling_that_is_left_out():
-    scores, quality = tables(n=300, labelings={"erag": 0.0, "good": 0.5, "poor": 0.9}, measures=("P@1",), depth=1)
-    costs = {"labeling": ["good", "poor", "erag"], "money": [10, 1, np.nan], "prompt_tokens": [100, 1000, 5000]}
-    costs = pd.DataFrame(costs).assign(completion_tokens=0)
-    result = compare(scores, quality, costs=costs, by_construction=[("erag", "m", "em")], resamples=200)
-    assert {one.labeling: one.order for one in result.verdict.found.standings} == {"poor": 1, "good": 2}
-    assert result.costs["labeling"].tolist()[0] == "poor"
-
-
 def test_what_a_labeling_is_left_out_of_is_one_sentence_however_many_cells_it_is():
     scores, quality = tables(measures=("nDCG@5", "AP@5", "RR@5"))
     scores.loc[(scores["labeling"] == "poor") & (scores["measure"] != "nDCG@5"), "value"] = np.nan
@@ -316,6 +300,26 @@ def test_what_a_labeling_is_left_out_of_is_one_sentence_however_many_cells_it_is
     ]
 
 
+@pytest.mark.parametrize("gone", ["row", "value"])
+def test_questions_that_compare_no_runs_are_counted(gone):
+    scores, quality = tables(n=30, runs=("a", "b"), measures=("nDCG@5", "P@5"))
+    number = quality["query_id"].str[1:].astype(int)
+    lost = (number < 4) | ((number < 12) & (quality["run"] == "a"))
+    left = quality[~lost] if gone == "row" else quality.assign(value=quality["value"].mask(lost))
+    result = compare(scores, left, resamples=100, primary="P@5")
+    assert result.decision.findings.queries == 18
+    assert result.warnings[:1] == (
+        "18 of 30 questions have scores and quality for every run, and only these compare runs: 8 for some runs only"
+        " ('q0004', 'q0005', 'q0006' and 5 more), 4 for none ('q0000', 'q0001', 'q0002' and 1 more).",
+    )
+    (alone,) = compare(scores, left, resamples=100, primary="P@5", only={"runs": ["b"]}).warnings
+    assert alone == (
+        "26 of 30 questions have scores and quality, and only these are compared: 4 lack one"
+        " ('q0000', 'q0001', 'q0002' and 1 more)."
+    )
+    assert not compare(scores, quality, resamples=100, primary="P@5").warnings
+
+
 def test_a_run_without_quality_at_a_depth_is_left_out_there_and_nowhere_else():
     runs = ("a", "b", "c")
     shallow, deep = (tables(runs=runs, measures=(f"P@{k}",), depth=k, seed=k) for k in (1, 5))
@@ -323,7 +327,7 @@ def test_a_run_without_quality_at_a_depth_is_left_out_there_and_nowhere_else():
     both = pd.concat([shallow[0], deep[0]]), pd.concat([shallow[1], answers])
     for level in ("query", "within-query", "system"):
         result = compare(*both, resamples=100, primary="P@5")
-        alone = compare(*deep, runs=["a", "b"], resamples=100, primary="P@5")
+        alone = compare(*deep, resamples=100, primary="P@5", only={"runs": ["a", "b"]})
         cell = (result.table["depth"] == 5) & (result.table["level"] == level) & (result.table["run"] == "all")
         other = (alone.table["level"] == level) & (alone.table["run"] == "all")
         assert result.table[cell]["value"].tolist() == alone.table[other]["value"].tolist()
@@ -331,18 +335,20 @@ def test_a_run_without_quality_at_a_depth_is_left_out_there_and_nowhere_else():
     assert set(result.table[result.table["depth"] == 1]["run"]) == {*runs, "all"}
 
 
-def test_scores_that_equal_the_quality_are_suspicious_in_the_verdicts_cell():
+def test_scores_that_equal_the_quality_are_suspicious_in_the_primary_cell():
     scores, quality = tables(n=60, measures=("P@5",))
     good = scores["labeling"] == "good"
     scores.loc[good, "value"] = quality["value"].to_numpy()
     assert any("'good' (P@5) equal the quality" in w for w in compare(scores, quality, resamples=100).warnings)
-    said = compare(scores, quality, resamples=100, by_construction=[("good", "m", "em")]).warnings
+    said = compare(
+        scores, quality, resamples=100, background=Background(by_construction=[("good", "m", "em")])
+    ).warnings
     assert any("equal the quality" in w for w in said), "not at depth 1: not by construction"
 
 
 def test_a_measure_may_be_asked_for_in_any_known_spelling():
-    result = compare(*tables(), measures=["ndcg_cut_5"], primary="NDCG@5", resamples=100)
-    assert result.verdict.primary.measure == "nDCG@5"
+    result = compare(*tables(), primary="NDCG@5", resamples=100, only={"measures": ["ndcg_cut_5"]})
+    assert result.primary.measure == "nDCG@5"
 
 
 def test_tables_are_given_as_people_hold_them(tmp_path):
@@ -360,30 +366,30 @@ def test_what_is_scored_is_compared_as_it_is():
     qrels = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"a": 1}}
     scores = jk.score({"bm25": run}, {"people": qrels}, ["nDCG@2"])
     quality = pd.DataFrame({"query_id": ["q1", "q2", "q3"], "value": [1.0, 0, 1]})
-    assert compare(scores, quality, resamples=100).verdict.found.standings[0].concordance == 1
+    assert compare(scores, quality, resamples=100).decision.findings.each[0].concordance.value == 1
 
 
 @pytest.mark.parametrize("odd", [{"q": 1}, [], 3, None, [1]])
 def test_anything_else_is_refused_with_what_is_expected(odd):
     scores, quality = tables()
-    with pytest.raises(UsageError, match="scores must be a table, a file or what judgekit"):
+    with pytest.raises(UsageError, match="scores must be a table, a file or the result of judgekit"):
         compare(odd, quality)
-    with pytest.raises(UsageError, match="quality must be a table or a file"):
+    with pytest.raises(UsageError, match="quality must be a table, a file or the result of judgekit"):
         compare(scores, odd)
 
 
-def test_a_verdict_on_answers_that_nobody_declares_calls_them_imported():
+def test_a_decision_on_answers_that_nobody_declares_calls_them_imported():
     scores, quality = tables()
     rated = quality[["query_id", "value"]]
-    assert "against rating of the imported answers from the top 5" in compare(scores, rated, resamples=100).verdict.text
+    told = compare(scores, rated, resamples=100).decision.details[-1]
+    assert "against rating of the imported answers from the top 5" in told
 
 
 def test_a_table_without_runs_or_models_may_say_which_model_replied():
     scores, quality = tables()
     rated = quality[["query_id", "value"]].assign(reply_model=["a", "b"] * 60)
-    assert "The answers come from 2 models: a (60), b (60)" in compare(
-        scores, rated, resamples=100
-    ).verdict.text.replace("the answers come", "The answers come")
+    told = compare(scores, rated, resamples=100).decision.details[0]
+    assert told.startswith("The answers come from 2 models: a (60), b (60)")
 
 
 def test_the_best_measure_at_each_k_is_the_largest_of_the_table_and_the_primary_stands_beside_it():
@@ -419,4 +425,16 @@ def test_ratings_that_say_no_depth_go_with_measures_without_a_cutoff(tmp_path):
     rated.to_csv(tmp_path / "quality.csv", index=False)
     found = compare(tmp_path / "scores.csv", tmp_path / "quality.csv", resamples=100)
     assert set(found.table["labeling"]) == {"judge"}
-    assert "from the top" not in found.verdict.headline
+    assert "from the top" not in found.decision.details[-1]
+
+
+@pytest.mark.parametrize(("n", "there"), [(4, False), (5, True)])
+def test_below_five_queries_that_differ_there_is_no_interval_but_a_sentence(n, there):
+    scores, quality = tables(n=n, runs=("a", "b"))
+    quality["value"] = (quality["run"] == "a").astype(float)
+    found = compare(scores, quality, resamples=100)
+    rows = found.table[(found.table["level"] == "within-query") & (found.table["coefficient"] == "concordance")]
+    assert (rows["ci_low"].notna() == there).all()
+    assert (rows["flags"].str.contains("few_differing") != there).all()
+    assert (f"Answers differ on {n} of {n} questions, too few for intervals" in found.decision.text) != there
+    assert found.gains["ci_low"].notna().any() == there

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.gain import Enough, Gain, attainable_gain, cheapest, decision_gain, simultaneous_upper
+from judgekit.analysis.gain import common_level, decision_gain
 from judgekit.analysis.resampling import resample_matrix
 
 Ints = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -135,13 +135,23 @@ def test_leaving_a_run_out_is_the_gain_of_the_others() -> None:
 @pytest.mark.parametrize("groups", [None, np.arange(200) // 4])
 def test_the_fewer_queries_runs_differ_on_the_further_out_its_percentiles_lie(groups: Ints | None) -> None:
     scores, quality = world(3, n=200)
-    quality[:, 8:] = 1
+    quality[:, 40:] = 1
     gain = decision_gain(scores, quality, resample_matrix(200, 1000, 1, groups), groups)
     differing = np.arange(200) if groups is None else groups
     units = len(np.unique(differing[(quality != quality[0]).any(axis=0)]))
     level = stats.norm.cdf(stats.t.ppf(0.975, units - 1))
     assert gain.differing[0] == units
-    assert gain.interval(0.95) == pytest.approx(np.quantile(gain.draws, [1 - level, level]))
+    assert gain.interval(0.95) == pytest.approx(np.quantile(gain.draws, [1 - level, level], method="weibull"))
+
+
+@pytest.mark.parametrize("differ", [0, 1, 4])
+def test_where_runs_hardly_differ_its_interval_is_all_that_is_possible(differ: int) -> None:
+    scores, quality = world(3, n=200)
+    quality[:] = np.arange(200) % 2
+    quality[0, :differ] = 1 - quality[0, :differ]
+    gain = decision_gain(scores, quality, resample_matrix(200, 100, 1))
+    most = stats.beta.ppf(0.975, differ + 1, 200 - differ) / 2
+    assert gain.interval(0.95) == pytest.approx((-most, most))
 
 
 def test_of_two_runs_none_can_be_left_out() -> None:
@@ -158,66 +168,19 @@ def test_a_resample_agrees_with_the_gain_of_the_repeated_queries() -> None:
     assert gain.draws[7] == pytest.approx(gain.value + (alone.value - gain.value) * np.sqrt(60 / 59))
 
 
-def test_what_any_choice_could_win_is_half_the_difference_where_nothing_is_noise() -> None:
-    quality = np.stack([np.ones(50), np.zeros(50)])
-    assert attainable_gain(quality, resample_matrix(50, 100, 1)) == pytest.approx(0.5)
-
-
-def test_noise_among_equal_runs_is_mostly_not_taken_for_something_to_win() -> None:
-    rng = np.random.default_rng(4)
-    worlds = [rng.integers(0, 2, (4, 200)).astype(float) for _ in range(40)]
-    corrected = np.mean([attainable_gain(quality, resample_matrix(200, 200, s)) for s, quality in enumerate(worlds)])
-    plain = np.mean([abs(a.mean() - b.mean()) / 2 for quality in worlds for a, b in combinations(quality, 2)])
-    assert 0 <= corrected < 0.7 * plain
-
-
-def gain_of(value: float, spread: float, seed: int, shared: Floats | None = None) -> Gain:
-    rng = np.random.default_rng(seed)
-    noise = rng.normal(size=1000) * spread + (0 if shared is None else shared)
-    return Gain(value, value + noise, np.array([]), np.array([]), np.array([200]))
-
-
-def chosen(*gains: Gain, margin: float | None = None) -> tuple[str | None, float]:
-    return cheapest({f"l{place}": gain for place, gain in enumerate(gains)}, 200, Enough(margin=margin))
-
-
-def test_a_free_labeling_that_keeps_what_the_dear_one_wins_is_named() -> None:
-    shared = np.random.default_rng(9).normal(size=1000) * 0.01
-    name, loss = chosen(gain_of(0.055, 0.002, 1, shared), gain_of(0.06, 0.002, 2, shared))
-    assert name == "l0"
-    assert 0.005 <= loss < 0.02
-
-
-def test_a_labeling_that_loses_most_of_the_gain_is_passed_over() -> None:
-    shared = np.random.default_rng(9).normal(size=1000) * 0.01
-    assert chosen(gain_of(0.01, 0.002, 1, shared), gain_of(0.06, 0.002, 2, shared))[0] == "l1"
-
-
-def test_where_nothing_is_shown_to_win_none_is_named() -> None:
-    name, loss = chosen(gain_of(0.01, 0.02, 1), gain_of(0.012, 0.02, 2))
-    assert name is None
-    assert np.isnan(loss)
-
-
-def test_where_the_choice_is_worth_less_than_the_margin_no_labels_are_needed() -> None:
-    assert chosen(gain_of(0.001, 0.001, 1), gain_of(0.002, 0.001, 2), margin=0.01)[0] == ""
-
-
-def test_the_observed_best_is_tested_like_the_rest() -> None:
-    assert chosen(gain_of(0.02, 0.03, 1))[0] is None
-    assert chosen(gain_of(0.2, 0.03, 1))[0] == "l0"
-
-
-def test_without_labelings_nothing_is_named() -> None:
-    assert chosen()[0] is None
-
-
-def test_simultaneous_bounds_hold_together_as_often_as_asked() -> None:
+def test_intervals_of_several_gains_hold_together_as_often_as_asked() -> None:
     rng = np.random.default_rng(0)
     held = 0
     for _ in range(400):
-        truth = np.zeros(4)
-        seen = truth + rng.normal(size=4)
+        seen = rng.normal(size=4)
         draws = seen[:, None] + rng.normal(size=(4, 500))
-        held += bool((simultaneous_upper(seen, draws, 0.95, 200) >= truth).all())
-    assert held / 400 > 0.92
+        level = common_level(draws, 200, 0.95)
+        low, high = np.quantile(draws, [1 - level, level], axis=1)
+        held += bool(((low <= 0) & (high >= 0)).all())
+    assert 0.92 < held / 400 < 0.98
+
+
+def test_alone_a_gain_has_the_interval_that_it_has_among_copies_of_itself() -> None:
+    draws = np.random.default_rng(0).normal(size=(1, 999))
+    alone, several = (common_level(np.repeat(draws, times, axis=0), 200, 0.95) for times in (1, 4))
+    assert alone == several == pytest.approx(0.975, abs=0.002)

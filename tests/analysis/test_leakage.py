@@ -2,15 +2,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judgekit.analysis import Answering, compare, kinship, same_by_construction
+from judgekit.analysis import AnsweredBy, Background, compare, kinship, same_by_construction
 from judgekit.labelers.base import Needs
 from judgekit.wire.types import Endpoint
+from tests.mock import URL
 
 READER = Endpoint("reader", "http://localhost:1/v1", "big", family="bigs")
 OTHER_PORT = Endpoint("reader2", "http://localhost:2/v1", "big")
 COUSIN = Endpoint("cousin", "http://localhost:1/v1", "bigger", family="bigs")
 STRANGER = Endpoint("stranger", "http://localhost:1/v1", "other")
-HOW = {"big": Answering(READER, "answer-short")}
+HOW = {"big": AnsweredBy(READER, "answer-short")}
 
 
 def utility(endpoint=READER, metric="em", prompt="answer-short"):
@@ -36,7 +37,7 @@ def test_only_the_same_llm_prompt_and_metric_make_the_outcome(need, same):
 def test_a_namespace_makes_two_addresses_one_llm():
     one = Endpoint("a", "http://h:1/v1", "big", namespace="cluster")
     two = Endpoint("b", "http://h:2/v1", "big", namespace="cluster")
-    assert same_by_construction({"l": utility(one)}, {"big": Answering(two, "answer-short")}, ["em"])
+    assert same_by_construction({"l": utility(one)}, {"big": AnsweredBy(two, "answer-short")}, ["em"])
 
 
 def test_who_judges_whom():
@@ -58,8 +59,8 @@ def test_who_rates_the_answers_of_a_labeling_is_seen_too():
 
 
 def test_what_judgekit_answers_itself_is_a_model_like_any_other():
-    inside = Endpoint("mock", "mock:", "m")
-    assert kinship(Needs(endpoints=(inside,)), Answering(inside, "answer-short")) == "same model"
+    inside = Endpoint("mock", URL, "m")
+    assert kinship(Needs(endpoints=(inside,)), AnsweredBy(inside, "answer-short")) == "same model"
 
 
 def test_needs_keep_the_outcome_out_of_the_verdict_at_depth_1_only():
@@ -79,12 +80,12 @@ def test_needs_keep_the_outcome_out_of_the_verdict_at_depth_1_only():
             frames.append(pd.DataFrame({"labeling": name, "run": "r", "measure": m, "query_id": ids, "value": value}))
     scores = pd.concat(frames)
     needs = {"erag": utility(), "judge": Needs(endpoints=(READER,)), "human": Needs(people=True)}
-    first = compare(scores, quality, primary="P@1", needs=needs, answering=HOW, resamples=100)
-    assert first.verdict.winner == "judge"
-    assert first.verdict.excluded == {"erag": "its labels are the outcome by construction"}
-    assert "'judge' shares the answering model" in first.verdict.text
-    fifth = compare(scores, quality, primary="P@5", needs=needs, answering=HOW, resamples=100)
-    assert fifth.verdict.winner == "erag"
+    first = compare(scores, quality, primary="P@1", resamples=100, background=Background(needs=needs, answering=HOW))
+    assert first.decision.winner == "judge"
+    assert first.decision.findings.excluded == {"erag": "its labels are the outcome by construction"}
+    assert any("judge asks the answering model" in line for line in first.decision.details)
+    fifth = compare(scores, quality, primary="P@5", resamples=100, background=Background(needs=needs, answering=HOW))
+    assert fifth.decision.winner == "erag"
     flagged = fifth.table[fifth.table["flags"].str.contains("by_construction")]
     assert set(zip(flagged["labeling"], flagged["depth"], strict=True)) == {("erag", 1)}
     kin = fifth.table[fifth.table["flags"].str.contains("same_model")]

@@ -3,9 +3,8 @@ import pytest
 from scipy import stats
 
 from judgekit.analysis.inputs import Panel
-from judgekit.analysis.levels import Resamples, estimates, paired_draws
+from judgekit.analysis.levels import Resamples, estimates
 from judgekit.analysis.resampling import resample_matrix
-from judgekit.analysis.system_bootstrap import shrunken_draws
 
 
 def panel(scores, quality):
@@ -24,7 +23,7 @@ def data(runs=4, n=60, labelings=2, seed=0):
 
 
 def sample(n, resamples=200):
-    return Resamples(resample_matrix(n, resamples, 1), 1)
+    return Resamples(resample_matrix(n, resamples, 1))
 
 
 def by_run(found, labeling):
@@ -96,52 +95,18 @@ def test_a_run_of_constant_quality_leaves_the_mean_and_constant_scores_count_as_
     assert second["all"].values[0] == pytest.approx(np.mean([*both, 0.5]))
 
 
-@pytest.mark.parametrize("level", ["query", "within-query", "system"])
-def test_a_labeling_differs_from_itself_by_nothing(level):
-    scores, quality = data(runs=6)
-    same = panel(np.repeat(scores[:1], 2, axis=0), quality)
-    first, second = (e for e in estimates(same, level, sample(60)) if e.run == "all")
-    assert paired_draws(first, second, sample(60)) == pytest.approx(np.zeros_like(first.draws), abs=1e-9)
-
-
-def test_shrunken_draws_approach_the_plain_bootstrap_where_noise_is_small():
-    rng = np.random.default_rng(0)
-    means = rng.normal(size=(30, 2))
-    deviations = 0.001 * rng.normal(size=(500, 30, 2))
-    draws = shrunken_draws(means, deviations, 1000, rng)
-    plain = means - means.mean(axis=0) + deviations - deviations.mean(axis=1, keepdims=True)
-    assert np.abs(draws - plain).max() < 0.001
-
-
-def test_shrunken_draws_have_the_spread_of_the_true_means_not_of_the_noisy_ones():
-    rng = np.random.default_rng(1)
-    true = rng.normal(size=(400, 2))
-    noisy = true + rng.normal(size=(400, 2))
-    draws = shrunken_draws(noisy, rng.normal(size=(300, 400, 2)), 10_000, rng)
-    assert np.var(noisy, axis=0) == pytest.approx([2, 2], rel=0.2)
-    assert np.var(draws, axis=1).mean(axis=0) == pytest.approx([1, 1], rel=0.2)
-    # the mean draw is the regression of the true mean on the noisy one
-    assert draws.mean(axis=0)[:, 0] == pytest.approx(noisy[:, 0] / 2, abs=0.4)
-
-
-def test_a_variable_without_noise_is_no_obstacle():
-    rng = np.random.default_rng(2)
-    deviations = rng.normal(size=(100, 5, 2))
-    deviations[:, :, 1] = 0
-    assert np.isfinite(shrunken_draws(rng.normal(size=(5, 2)), deviations, 50, rng)).all()
-
-
-def test_resamples_without_a_query_that_all_runs_have_are_undefined_and_no_obstacle():
+def test_the_system_level_has_values_and_no_intervals():
     scores, quality = data(runs=6, n=50)
     quality[0, 4:] = np.nan
-    found = list(estimates(panel(scores, quality), "system", sample(50)))
-    empty = ~sample(50).weights[:4].any(axis=0)
-    assert 0 < empty.sum() < 50
-    for estimate in found:
-        assert (estimate.queries, estimate.reason) == (4, "")
-        assert np.isnan(estimate.draws[:, empty]).all()
-        assert np.isfinite(estimate.draws[:, ~empty]).mean() > 0.9
-    gaps = paired_draws(found[0], found[1], sample(50))
-    assert np.isfinite(gaps[:, ~empty]).mean() > 0.9
-    nothing = np.full((10, 6, 2), np.nan)
-    assert np.isnan(shrunken_draws(np.zeros((6, 2)), nothing, 4, np.random.default_rng(0))).all()
+    for found in estimates(panel(scores, quality), "system", sample(50)):
+        assert (found.queries, found.reason) == (4, "")
+        assert np.isfinite(found.value("tau_b"))
+        assert np.isnan(found.interval("tau_b", "system", 0.95, sample(50)).low)
+
+
+def test_the_pooled_correlation_stands_beside_the_four_within_queries():
+    scores, quality = data()
+    found = next(iter(estimates(panel(scores, quality), "within-query", sample(60))))
+    x, y = (each - each.mean(axis=0) for each in (scores[0], quality))
+    assert found.value("r_pooled") == pytest.approx(np.corrcoef(x.ravel(), y.ravel())[0, 1])
+    assert found.telling == int(((np.ptp(scores[0], axis=0) > 0) & (np.ptp(quality, axis=0) > 0)).sum())

@@ -41,7 +41,7 @@ def concordance(scores: list[float], quality: list[float]) -> float:
     return sum(0.5 if s == 0 else float((s > 0) == (q > 0)) for s, q in pairs) / len(pairs)
 
 
-PER_QUERY = [f"q{i}" for i in range(4)]
+PER_QUERY = [f"q{i}" for i in range(6)]
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,9 @@ def test_means_alone_have_the_coefficients_of_the_means_and_no_interval(scores_a
     assert set(found.table["n"]) == {len(RUNS)}
     assert set(found.table["undefined_reason"]) == {""}
     assert set(found.table["flags"]) == {"means_only"}
-    assert found.verdict.winner is None
-    assert "no verdict" in str(found.verdict).lower()
-    assert "only means over queries" in str(found.verdict)
+    assert found.decision.winner is None
+    assert dict(found.decision.lines)["Do"] == "No decision."
+    assert "only means over queries" in found.decision.text
     assert any(re.search("holds? only means", line) and "without an interval" in line for line in found.warnings)
     assert found.differences.empty
 
@@ -79,8 +79,8 @@ def test_with_values_per_query_means_beside_them_are_ignored_as_ever() -> None:
 def test_means_alone_need_several_runs() -> None:
     scores, quality = published()
     with pytest.raises(DataError, match="a single run needs values per query"):
-        compare(scores, quality, runs=["run1"])
-    few = compare(scores, quality, runs=RUNS[:3], resamples=100)
+        compare(scores, quality, only={"runs": ["run1"]})
+    few = compare(scores, quality, resamples=100, only={"runs": RUNS[:3]})
     assert few.table["flags"].str.contains("few_runs;means_only").all()
     assert np.isfinite(few.table["value"]).any()
 

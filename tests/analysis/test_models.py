@@ -86,7 +86,7 @@ def test_what_the_matrix_cannot_be_made_of_is_a_sentence():
         matrix(coefficient="tau_ap")
     with pytest.raises(DataError, match="at depth 3"):
         matrix(depth=3)
-    with pytest.raises(UsageError, match="name them apart"):
+    with pytest.raises(UsageError, match="give them different names"):
         matrix(methods=dict.fromkeys(MODELS, "one"))
 
 
@@ -108,7 +108,7 @@ def test_a_cell_says_what_the_comparison_of_the_same_tables_says():
         result = compare(scores, quality, primary="P@5", resamples=200)
         table = result.table.query(f"level == '{level}' and coefficient == 'concordance'").sort_values("labeling")
         columns = ["value", "ci_low", "ci_high", "n"]
-        assert found.table[columns].to_numpy().tolist() == table[columns].to_numpy().tolist()
+        np.testing.assert_array_equal(found.table[columns], table[columns])
         gap = result.differences.query(f"level == '{level}' and coefficient == 'concordance'")
         columns = ["difference", "ci_low", "ci_high", "p"]
         np.testing.assert_allclose(found.differences[columns], gap[columns], rtol=1e-12)

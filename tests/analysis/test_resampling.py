@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from judgekit.analysis.resampling import METHODS, interval, p_from_draws, resample_matrix, t_quantile
+from judgekit.analysis.resampling import METHODS, interval, resample_matrix
 from judgekit.errors import UsageError
 
 
@@ -52,14 +52,3 @@ def test_an_interval_stands_up_to_a_share_of_exactly_five_percent_undefined():
     assert np.isfinite(interval(0.0, draws, 0.95, "t", 10).low)
     draws[50] = np.nan
     assert np.isnan(interval(0.0, draws, 0.95, "t", 10).low)
-
-
-def test_p_from_draws_counts_ties_for_no_difference():
-    assert p_from_draws(np.zeros(99)) == 1
-    assert p_from_draws(np.ones(99)) == pytest.approx(0.02)
-    assert p_from_draws(np.r_[np.ones(90), np.zeros(9)]) == pytest.approx(2 * 9 / 99)
-
-
-def test_t_quantiles_are_those_of_tables():
-    assert t_quantile(0.975, 10) == pytest.approx(2.262157, abs=1e-6)
-    assert t_quantile(0.975, 10**6) == pytest.approx(1.959964, abs=1e-5)

@@ -12,8 +12,8 @@ from judgekit.analysis.levels import Resamples, estimates
 from judgekit.analysis.resampling import resample_matrix
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.metrics.measures import parse_measures
-from judgekit.stages import Collection, score_bounds, score_pool
-from tests.analysis.test_verdict import costs, world
+from judgekit.stages import Collection, score_pool
+from tests.analysis.worlds import world
 
 GOOD = {"own": (0.0, 1.0), "other": (1.0, 0.3)}
 
@@ -31,40 +31,39 @@ def lacking(scores: pd.DataFrame, labeling: str, queries: int, reach: float = 2.
 @pytest.mark.parametrize("use", ["choose-runs", "find-questions"])
 def test_bounds_that_are_the_scores_change_nothing(use: str) -> None:
     scores, quality = world(GOOD, n=120)
-    plain = compare(scores, quality, use=use, resamples=200, costs=costs(own=2, other=1))
+    plain = compare(scores, quality, use=use, resamples=200)
     same = compare(
         scores.assign(low=scores["value"], high=scores["value"]),
         quality,
         use=use,
         resamples=200,
-        costs=costs(own=2, other=1),
     )
-    assert same.verdict == plain.verdict
-    assert same.verdict.text == plain.verdict.text
+    assert same.decision.findings == plain.decision.findings
+    assert same.decision.text == plain.decision.text
 
 
 def test_a_winner_is_named_only_if_no_missing_label_could_undo_it() -> None:
     scores, quality = world(GOOD, n=200)
-    assert compare(scores, quality, resamples=200).verdict.winner == "own"
+    assert compare(scores, quality, resamples=200).decision.winner == "own"
     few, many = (compare(lacking(scores, "own", n), quality, resamples=200) for n in (2, 9))
-    assert few.verdict.winner == "own"
-    assert "'own' lacks labels on 2 questions: every claim holds whatever the missing labels are" in few.verdict.text
+    assert few.decision.winner == "own"
+    assert "own lacks labels on 2 questions: every claim holds whatever they are." in few.decision.details
     # Without bounds, the nine questions are left out, as if they were like the others.
     unbounded = lacking(scores, "own", 9).drop(columns=["low", "high"])
-    assert compare(unbounded, quality, resamples=200).verdict.winner == "own"
-    own = {s.labeling: s for s in many.verdict.found.standings}["own"]
-    assert own.low < compare(unbounded, quality, resamples=200).verdict.found.standings[0].low
+    assert compare(unbounded, quality, resamples=200).decision.winner == "own"
+    alone = compare(unbounded, quality, resamples=200).decision.findings["own"]
+    assert many.decision.findings["own"].concordance.low < alone.concordance.low
     half = {**GOOD, "other": (0.2, 0.9)}
     scores, quality = world(half, n=200, seed=3)
     lost = lacking(scores, "own", 9, reach=5)
-    assert compare(lost, quality, resamples=200).verdict.winner is None
+    assert compare(lost, quality, resamples=200).decision.winner is None
 
 
 @pytest.mark.parametrize("level", ["query", "within-query"])
 def test_whatever_the_missing_labels_are_the_concordance_lies_between_the_worst_and_the_best(level: str) -> None:
     scores, quality = world(GOOD, n=60)
     open_ = lacking(scores, "own", 3)
-    resamples = Resamples(resample_matrix(60, 100, 1), 1)
+    resamples = Resamples(resample_matrix(60, 100, 1))
 
     def concordance(table: pd.DataFrame) -> float:
         panel = Inputs.read(table, quality).panel("nDCG@5", "em", "m", 5)
@@ -108,7 +107,7 @@ def test_small_scores_that_are_good_have_their_bounds_turned_round() -> None:
     assert panel.high == pytest.approx(plain.high)
 
 
-def test_scores_of_the_primary_measure_are_bounded_where_labels_are_missing_and_only_there() -> None:
+def test_scores_are_bounded_where_labels_are_missing_and_only_there() -> None:
     docs = {f"d{i}": "text" for i in range(3)}
     lists = {"a": {"d0": 3, "d1": 2, "d2": 1}, "b": {"d2": 2, "d0": 1}}
     runs = {name: {"q1": order, "q2": order} for name, order in lists.items()}
@@ -122,10 +121,11 @@ def test_scores_of_the_primary_measure_are_bounded_where_labels_are_missing_and_
         }
     )
     lacking_one = Labeling("judge", Scale.parse("binary"), labels)
-    scores = score_pool(collection, [lacking_one], parse_measures("P@2 nDCG@2")).scores()
-    found = score_bounds(collection, [lacking_one], "P@2", scores).set_index(["measure", "run", "query_id"])
+    plain, graded = parse_measures("P@2 nDCG(gains={1:3})@2")
+    found = score_pool(collection, [lacking_one], [plain, graded]).scores()
+    found = found.set_index(["measure", "run", "query_id"])
     assert found.loc[("P@2", "a", "q2"), ["low", "high"]].tolist() == [0.5, 1.0]
     assert found.loc[("P@2", "a", "q1"), ["low", "high"]].tolist() == [0.5, 0.5]
-    assert found.loc["nDCG@2", ["low", "high"]].isna().all(axis=None)
+    assert found.loc[(str(graded), "a", "q2"), ["low", "high"]].tolist() == [-np.inf, np.inf], "nothing bounds it"
     whole = Labeling("judge", Scale.parse("binary"), labels[labels["status"] == "ok"])
-    assert score_bounds(collection, [whole], "P@2", scores) is scores
+    assert "low" not in score_pool(collection, [whole], parse_measures("P@2")).scores()

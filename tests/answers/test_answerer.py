@@ -273,8 +273,8 @@ def test_a_budget_too_small_for_any_document_is_closed_book_and_says_what_was_cu
 @pytest.mark.parametrize(
     ("prompt", "options", "message"),
     [
-        ("binary", {}, "does not answer from passages"),
-        ("closed-book", {}, "does not answer from passages"),
+        ("binary", {}, "must answer from passages"),
+        ("closed-book", {}, "must answer from passages"),
         ("answer-short", {"order": "random"}, "order must be one of ranked, reversed, shuffled"),
         ("answer-short", {"ordr": "ranked"}, "Did you mean 'order'"),
         ("answer-short", {"context_tokens": 0}, "at least 1"),

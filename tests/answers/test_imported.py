@@ -10,9 +10,12 @@ import pandas as pd
 import pytest
 
 import judgekit as jk
-from judgekit.answers.imported import completed, read_ratings
+from judgekit.answers.imported import completed, read_answers, read_ratings
 from judgekit.data.documents import Query
+from judgekit.data.files import read_table
+from judgekit.data.tables import ANSWERS
 from judgekit.errors import DataError, UsageError
+from tests.mock import URL
 
 QUERIES = {"q1": Query("q1", "Which city?", ("Paris",)), "q2": Query("q2", "Why?")}
 
@@ -47,11 +50,9 @@ def test_what_there_is_only_one_of_need_not_stand_in_every_row(tmp_path: Path) -
     full = completed(bare, ["bm25"], [5])
     assert full.values.tolist() == [["bm25", 5, "undeclared", q, "rating", v, *full.iloc[0, 6:]] for q, v in
                                     (("q1", 0.0), ("q2", 1.0))]  # fmt: skip
-    with pytest.raises(
-        DataError, match="lacks column 'run', and the runs are bm25, dense: say which each row is about"
-    ):
+    with pytest.raises(DataError, match="lacks column 'run', and the runs are bm25, dense: name one in each row"):
         completed(bare, ["dense", "bm25"], [5])
-    with pytest.raises(DataError, match="lacks column 'depth', and the depths are 10, 5: say which"):
+    with pytest.raises(DataError, match="lacks column 'depth', and the depths are 10, 5: name one"):
         completed(bare, ["bm25"], [5, 10])
     with pytest.raises(DataError, match="lacks column 'depth', and the depths are none"):
         completed(bare, ["bm25"], [])
@@ -99,10 +100,40 @@ def test_a_table_of_questions_and_answers_alone_is_enough(tmp_path: Path) -> Non
 
 def test_answers_are_told_apart_by_their_model_and_rated_by_an_llm_too(tmp_path: Path) -> None:
     rows = "query_id,answer,model\nq1,Paris,a\nq1,Rome,b\nq2,So.,b\n"
-    table = rated(write(tmp_path, rows), metrics=["correct"], endpoints=jk.Endpoint("judge", "mock:", "m"))
+    table = rated(write(tmp_path, rows), metrics=["correct"], endpoints=jk.Endpoint("judge", URL, "m"))
     said = table[table["query_id"] == "q1"].set_index("model")
     assert dict(said["status"]) == {"a": "ok", "b": "ok"}
     assert dict(said["answer"]) == {"a": "Paris", "b": "Rome"}
+
+
+def test_several_files_of_answers_are_one_table(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.json", tmp_path / "two.jsonl"
+    one.write_text('[{"user_input": "Which city?", "query_id": "q1", "response": "Paris"}]')
+    two.write_text(
+        '{"query_id": "q1", "answer": "Rome", "run": "b"}\n{"query_id": "q2", "answer": "So.", "run": "b"}\n'
+    )
+    (found,) = read_answers([(one, "a"), (two, "a")], QUERIES, runs=["a", "b"], depths=[5])
+    given = {(a.query.query_id, at[0]): a.answer.text for a, places in found.found.items() for at in places}
+    assert given == {("q1", "a"): "Paris", ("q2", "a"): "", ("q1", "b"): "Rome", ("q2", "b"): "So."}
+    with pytest.raises(DataError, match=r"one\.json: the answers table lacks column 'run', and the runs are a, b"):
+        read_answers([(one, None), (two, None)], QUERIES, runs=["a", "b"], depths=[5])
+    with pytest.raises(DataError, match="two answers for model undeclared, run a, depth 5, query_id q1"):
+        read_answers([(one, "a"), (one, "a")], QUERIES, runs=["a", "b"], depths=[5])
+    two.write_text('{"query_id": "q1", "answer": "Rome", "run": "b", "mode": "vote"}\n')
+    with pytest.raises(DataError, match=r"one\.json: lacks column 'mode', which others of the files have"):
+        read_answers([(one, "a"), (two, None)], QUERIES, runs=["a", "b"], depths=[5])
+
+
+def test_rows_of_an_evaluation_table_say_their_run(tmp_path: Path) -> None:
+    path = tmp_path / "both.jsonl"
+    row = '{"user_input": "Which city?", "response": "%s"%s}\n'
+    path.write_text(row % ("Paris", ', "run": "a"') + row % ("Rome", ', "run": "b"'))
+    table = read_table(ANSWERS, path)
+    assert table[["answer", "run"]].values.tolist() == [["Paris", "a"], ["Rome", "b"]]
+    assert table["query_id"].nunique() == 1
+    path.write_text(row % ("Paris", ', "run": "a"') + row % ("Rome", ""))
+    with pytest.raises(DataError, match="column 'run' of the answers table, row 2"):
+        read_table(ANSWERS, path)
 
 
 def test_the_number_0_is_an_answer(tmp_path: Path) -> None:
@@ -126,7 +157,7 @@ def test_the_number_0_is_an_answer(tmp_path: Path) -> None:
         ("run,depth,query_id,value\nr,1,q1,1_0\n", "line 2: column 'value': '1_0' is not a number or"),
         ("run,depth,query_id,value\nr,1_0,q1,1\n", "line 2: column 'depth': '1_0' is not a number"),
         ("run,depth,query_id,value\nr,1,q1,inf\n", "line 2: column 'value': 'inf' is not a number"),
-        ("run,depth,query_id,value\nr,-1,q1,1\n", "csv: depth is a number of documents from 0 up, not -1"),
+        ("run,depth,query_id,value\nr,-1,q1,1\n", "csv: depth must be a number of documents, at least 0, not -1"),
         ("run,depth,query_id,value\nr,x,q1,1\n", "line 2: column 'depth': 'x' is not a number"),
         ("run,depth,query_id,value\nr,1.5,q1,1\n", "line 2: column 'depth': 1.5 is not a whole number"),
         ("run,depth,query_id,value\n,1,q1,1\n", "line 2: column 'run': is empty"),
@@ -162,7 +193,7 @@ def test_answers_about_something_else_are_refused(text: str, message: str, tmp_p
 
 
 def test_one_model_cannot_be_declared_in_two_ways(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="that differs from answered_by = 'b': leave one of them out"):
+    with pytest.raises(DataError, match="that differs from answered_by = 'b': leave out one of them"):
         rated(write(tmp_path, "query_id,answer,model\nq1,x,a\n"), answered_by="b")
 
 

@@ -20,7 +20,7 @@ from rouge_score import rouge_scorer
 from judgekit.answers.quality import Answered, AnswerMetric, catalog, metric
 from judgekit.answers.reading import Answer
 from judgekit.answers.text import normalize
-from judgekit.data.documents import Query
+from judgekit.data.documents import Doc, Query
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
 from judgekit.wire.types import Failure, Outcome
@@ -204,9 +204,11 @@ def test_the_reference_itself_is_perfect(name: str, text: str) -> None:
 # Correctness by an LLM.
 
 
-def judged(answer: Answer, *says: Says, query: Query | None = None, spec: str = "correct") -> tuple[Any, list[int]]:
+def judged(
+    answer: Answer, *says: Says, query: Query | None = None, spec: str = "correct", docs: tuple[Doc, ...] = ()
+) -> tuple[Any, list[int]]:
     found = metric(spec, Here())
-    unit = Answered(query or Query("q", "Which city?", ("Paris",)), answer)
+    unit = Answered(query or Query("q", "Which city?", ("Paris",)), answer, docs)
     replies: list[Outcome] = []
     waves = []
     while wave := found.requests(unit, replies):
@@ -232,6 +234,13 @@ def test_nothing_is_asked_where_nothing_can_be_said() -> None:
     assert judged(Answer("Paris"), query=Query("q", "?"))[0].status is Status.NOT_APPLICABLE
 
 
+def test_of_what_rests_on_nothing_nobody_is_asked_whether_it_is_grounded() -> None:
+    docs = (Doc("d", "It is Paris."),)
+    assert judged(Answer("Paris"), "Yes", spec="grounded", docs=docs) == ((1.0, Status.OK, ""), [1])
+    assert judged(Answer("unknown", abstained=True), spec="grounded", docs=docs) == ((0.0, Status.OK, ""), [])
+    assert judged(Answer("Paris"), spec="grounded")[0].status is Status.NOT_APPLICABLE
+
+
 def test_an_abstention_is_asked_about_where_a_reference_is_one() -> None:
     query = Query("q", "Who wrote Beowulf?", ("unknown",))
     assert judged(Answer("I don't know", abstained=True), "No", query=query) == ((0.0, Status.OK, ""), [1])
@@ -250,15 +259,17 @@ def test_the_checker_sees_question_references_and_answer_fenced() -> None:
     assert (found.name, str(found.scale), found.endpoint) == ("correct(endpoint=j)", "binary", Here().endpoint("j"))
 
 
-def test_a_graded_checker_is_taken_to_the_unit_interval(tmp_path: Path) -> None:
+@pytest.mark.parametrize("low", [0, 1, -1])
+def test_a_graded_checker_is_taken_to_the_unit_interval(tmp_path: Path, low: int) -> None:
     (tmp_path / "own.toml").write_text(
         'kind = "correctness"\nuser = "{question} {references} {answer}"\n'
-        '[output]\ntype = "grade"\nnames = ["wrong", "partly", "right"]\n'
+        f'[output]\ntype = "grade"\nlow = {low}\nmin_rel = {max(1, low + 1)}\nnames = ["wrong", "partly", "right"]\n'
     )
     found = metric("correct(prompt='own.toml')", Here(tmp_path))
     unit = Answered(Query("q", "?", ("Paris",)), Answer("x"))
     (request,) = found.requests(unit, [])
-    assert found.read(unit, [outcome(request, "partly")]).value == 0.5
+    read = [found.read(unit, [outcome(request, says)]).value for says in ("wrong", "partly", "right")]
+    assert read == [0, 0.5, 1]
     assert str(found.scale) == "unit"
 
 

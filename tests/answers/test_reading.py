@@ -53,7 +53,7 @@ def test_an_endpoints_own_word_for_complete_counts() -> None:
 def test_an_answer_that_is_only_announced_is_none(text: str) -> None:
     answer = read(text)
     assert (answer.text, answer.status) == ("", Status.UNPARSED)
-    assert answer.reason == "the reply announces an answer and gives none"
+    assert answer.reason == "the reply announces an answer but gives none"
 
 
 def test_an_abstention_behind_a_label_is_one() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from judgekit.data.files import read_table
 from judgekit.data.tables import QUALITY
-from tests.cli.conftest import EXPERIMENT, Judgekit
 from tests.cli.test_cli_stages import DATA, MOCK
+from tests.small import EXPERIMENT, Judgekit
 
 UNDECLARED = "Which model answered is not declared"
 IMPORT = '[answers]\nimport = "app.csv"\ndepths = [4]\nmetrics = ["em", "correct"]\n'
@@ -55,7 +55,7 @@ def test_an_experiment_on_imported_answers_asks_for_no_answer_and_for_who_gave_t
     (answered / "declared.toml").write_text(declared)
     said = judgekit("run", "declared.toml", "--out", "declared")
     assert UNDECLARED not in said.out
-    assert "'judge' shares the answering model" in said.out
+    assert "the model whose answers it predicts" in said.out
     resolved = (answered / "declared" / "resolved.toml").read_text()
     assert 'import = "app.csv"' in resolved
     (answered / "again.toml").write_text(resolved)
@@ -70,7 +70,7 @@ def test_compare_tells_that_ratings_do_not_say_who_answered(judgekit: Judgekit, 
     assert judgekit(*score).code == 0
     said = judgekit("compare", "--scores", "s.csv", "--quality", "thumbs.csv")
     assert said.code == 0, said.err
-    assert UNDECLARED in said.out
+    assert UNDECLARED in " ".join(said.err.split())
 
 
 APP = """
@@ -111,7 +111,7 @@ def test_an_application_answers_end_to_end_and_for_utility_labels_each_question_
     first = calls(folder)
     assert len(first) == 6 + 18 + 12, "closed book, each pair of the pool, each list; a list of one is a pair"
     assert UNDECLARED in said.out
-    assert "'erag' shares the answering model, its prompt, the metric and the reference answers" in said.out
+    assert "the model whose answers it predicts" in said.out
     assert judgekit("run", "asked.toml", "--out", "again").code == 0
     assert calls(folder) == first, "what it said is in the store"
     (folder / "my_app.py").write_text(APP.replace("unknown", "no idea"))
@@ -127,8 +127,8 @@ def test_an_application_answers_end_to_end_and_for_utility_labels_each_question_
         (("my_app.py:answer", "my_app:answer"), r"[endpoints.app.target] must be a file and a function"),
         (('target = "my_app.py:answer"', ""), "belong together"),
         (('kind = "callable"\n', ""), "belong together"),
-        (('endpoint = "local"', 'endpoint = "app"'), "endpoint 'app' is an application of yours"),
-        (("[answers]\n", '[answers]\nprompt = "answer-long"\n'), "is an application, which takes no prompt"),
+        (('endpoint = "local"', 'endpoint = "app"'), "endpoint 'app' is an application that answers questions"),
+        (("[answers]\n", '[answers]\nprompt = "answer-long"\n'), "is an application and takes no prompt"),
         (("my_app.py:answer", "my_app.py:one"), "must take (question, documents)"),
     ],
 )
@@ -168,5 +168,28 @@ def test_answers_that_an_import_leaves_out_or_leaves_empty_are_counted_as_answer
     assert said.code == 1
     assert f"few.csv lacks 1 of {len(lines) - 1:,} answers (unasked); the means are over the others" in said.err
     assert "1 answer is missing" in said.err
-    assert "has to be added to it" in said.err
+    assert "add the missing entries to the file" in said.err
     assert "asked for again" not in said.err
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_ratings_are_the_outcome_whatever_endpoints_there_are(asked: bool, judgekit: Judgekit, folder: Path) -> None:
+    rows = [f"q{i},{run},1,{'up' if (i + at) % 3 else 'down'}" for i in range(6) for at, run in enumerate(RUNS)]
+    (folder / "thumbs.csv").write_text("\n".join(["query_id,run,depth,value", *rows]) + "\n")
+    table = '[answers]\nratings = ["thumbs.csv"]\ndepths = [1, 4]\n' + ('metrics = ["em"]\n' if asked else "")
+    (folder / "rated.toml").write_text(EXPERIMENT.replace("[answers]\ndepths = [1, 4]\n", table))
+    counted = judgekit("run", "rated.toml", "--dry-run")
+    assert ("\nanswer " in counted.out) is asked
+    said = judgekit("run", "rated.toml", "--out", "results")
+    assert said.code == 0, said.err
+    settled = (folder / "results" / "resolved.toml").read_text()
+    assert 'primary = "nDCG@1"' in settled
+    assert 'primary_metric = "rating"' in settled
+    odd = (folder / "rated.toml").read_text().replace("[analysis]\n", '[analysis]\nprimary_metric = "thumb"\n')
+    (folder / "odd.toml").write_text(odd)
+    refused = judgekit("run", "odd.toml", "--out", "odd")
+    assert refused.code == 2
+    assert f"unknown answer metric 'thumb': choose from {'em, ' if asked else ''}rating" in refused.err
+
+
+RUNS = ("good", "poor")

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Judgekit
+from tests.mock import URL
+from tests.small import Judgekit
 
 RUN = ["run", "experiment.toml", "--out", "results"]
 SCORE = ["score", "--run", "good.trec", "--qrels", "gold.qrels"]
-LABEL = ["label", "--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--out", "x.qrels", "--base-url", "mock:", "--model", "mock"]  # fmt: skip
+LABEL = ["label", "--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--out", "x.qrels", "--base-url", URL, "--model", "mock"]  # fmt: skip
 Change = Callable[[Path], object]
 
 
@@ -59,7 +60,7 @@ CASES: list[tuple[str, Change, list[str], list[str]]] = [
     ("an unknown measure", _edit("experiment.toml", '"nDCG", "P"', '"nDGC"'), RUN, ["metrics.measures", "nDGC", "nDCG"]),
     ("an unknown answer metric", _edit("experiment.toml", "depths = [1, 4]", 'depths = [1, 4]\nmetrics = ["emm"]'), RUN, ["answers", "emm"]),
     ("a primary measure that is not computed", _edit("experiment.toml", "resamples = 100", 'resamples = 100\nprimary = "R@4"'), RUN, ["analysis.primary", "R@4"]),
-    ("a variable that is not set", _edit("experiment.toml", '"mock:"\nmodel = "mock"', '"http://127.0.0.1:9/v1"\nmodel = "m"\napi_key_env = "JK_NO_SUCH_KEY"'), RUN, ["JK_NO_SUCH_KEY"]),
+    ("a variable that is not set", _edit("experiment.toml", f'"{URL}"\nmodel = "mock"', '"http://127.0.0.1:9/v1"\nmodel = "m"\napi_key_env = "JK_NO_SUCH_KEY"'), RUN, ["JK_NO_SUCH_KEY"]),
     ("two labelers of one name", _append("experiment.toml", ""), ["score", "--run", "good.trec", "--run", "good.trec", "--qrels", "gold.qrels"], ["good.trec", "named"]),
     ("half an endpoint", _append("experiment.toml", ""), ["label", "judge", "--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--out", "x.qrels", "--model", "m"], ["--base-url and --model"]),
     ("no endpoint", _append("experiment.toml", ""), ["label", "judge", "--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--out", "x.qrels"], ["endpoint"]),
@@ -69,14 +70,13 @@ CASES: list[tuple[str, Change, list[str], list[str]]] = [
     ("a misspelt table", _edit("experiment.toml", "[data]", "[dat]"), RUN, ["[dat]", "Did you mean 'data'?"]),
     ("a misspelt needed key", _edit("experiment.toml", "depth = 4", "dept = 4"), RUN, ["data.dept", "Did you mean 'depth'?"]),
     ("an option given twice", _edit("experiment.toml", 'kind = "judge"', 'kind = "judge(prompt=graded)"\nprompt = "binary"'), RUN, ["labelers.1", "'prompt' is given twice"]),
-    ("a prompt given twice", _append("gold.qrels", ""), [*LABEL, "judge(prompt=graded)", "--prompt", "binary"], ["'prompt' is given twice"]),
     ("no model", _edit("experiment.toml", '"mock"', '""'), RUN, ["endpoints.local.model", "empty"]),
     ("a labeler without a name", _edit("experiment.toml", 'name = "judge"', 'name = " "'), RUN, ["labelers.1", "name is empty"]),
-    ("labelers whose names differ in case only", _edit("experiment.toml", 'kind = "containment"', 'kind = "containment"\nname = "Judge"'), RUN, ["labelers", "'Judge' and 'judge'", "another name"]),
+    ("labelers whose names differ in case only", _edit("experiment.toml", 'kind = "containment"', 'kind = "containment"\nname = "Judge"'), RUN, ["labelers", "'Judge' and 'judge'", "rename one of them"]),
     ("a run without a name", _edit("experiment.toml", 'good = "good.trec"', '"" = "good.trec"'), RUN, ["[runs]", "name of a run is empty"]),
     ("no reference answers", lambda f: (f / "queries.jsonl").write_text(re.sub(r', "answers": \[[^]]*\]', "", (f / "queries.jsonl").read_text())), RUN, ["answers.metrics", "no query has any"]),
     ("a cutoff beyond all bounds", _append("gold.qrels", ""), [*SCORE, "-m", "nDCG@99999999999999999999"], ["nDCG@99999999999999999999", "cutoff from 1"]),
-    ("a run without a file", _append("gold.qrels", ""), ["score", "--run", "good=", "--qrels", "gold.qrels"], ["good=", "file is missing"]),
+    ("a run without a file", _append("gold.qrels", ""), ["score", "--run", "good=", "--qrels", "gold.qrels"], ["good=", "file name is missing"]),
     ("a table of another kind", _append("gold.qrels", ""), [*SCORE, "--out", "scores.xlsx"], ["scores.xlsx", ".parquet"]),
     ("results into a file", _append("gold.qrels", ""), ["run", "experiment.toml", "--out", "gold.qrels"], ["gold.qrels", "need a folder"]),
     ("no store", _append("gold.qrels", ""), ["cache", "stats", "--cache", "nowhere"], ["nowhere holds no store"]),
@@ -125,9 +125,9 @@ def test_a_depth_beyond_all_lists_means_whole_lists(judgekit: Judgekit, folder: 
     assert (folder / "deep.qrels").read_text() == (folder / "whole.qrels").read_text()
 
 
-def test_a_run_that_lacks_queries_is_named_beside_the_verdict(judgekit: Judgekit, folder: Path) -> None:
+def test_a_run_that_lacks_queries_is_named_beside_the_decision(judgekit: Judgekit, folder: Path) -> None:
     lines = (folder / "poor.trec").read_text().splitlines(keepends=True)
     (folder / "poor.trec").write_text("".join(line for line in lines if line.startswith(("q0 ", "q1 "))))
     said = judgekit(*RUN)
     assert said.code == 0, said.err
-    assert "poor has nothing for 4 of 6 queries" in said.out
+    assert "poor returns nothing for 4 of 6 queries" in said.out

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Judgekit
+from tests.mock import URL
 from tests.scripted import Scripted, completion
 from tests.servers import FaultServer, openai_error
+from tests.small import Judgekit
 
 LABEL = ["label", "judge", "--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--depth", 3]
 Answer = Callable[[dict[str, Any], int], Scripted | str | bytes]
@@ -110,14 +113,40 @@ def test_a_label_that_could_not_be_had_is_missing_and_the_exit_code_says_so(
     assert "note: judge: labels are missing for 1 of 6 queries" in scored.err
 
 
+def test_what_is_missing_is_told_with_its_commonest_reasons(
+    judgekit: Judgekit, folder: Path, fault_server: FaultServer
+) -> None:
+    def answer(body: dict[str, Any], seen: int) -> Scripted | str:
+        text = str(body["messages"])
+        if "market of Arlen" in text or "market of Dulse" in text:
+            return Scripted(200, b"<html>Log in</html>")
+        return "It depends." if "mill" in text else "Yes"
+
+    fault_server.answer = answer
+    text = (folder / "experiment.toml").read_text()
+    (folder / "experiment.toml").write_text(text.replace(f'"{URL}"', f'"{fault_server.base_url}"\nmax_retries = 0'))
+    said = judgekit("run", "experiment.toml", "--out", "results", "--cache", "store")
+    assert said.code == 1, said.err
+    [line] = [line for line in said.err.splitlines() if "labels of judge" in line]
+    assert "6 unparsed, 2 failed: 6 × " in line
+    assert "2 × 200 with an HTML page (login?) where a chat completion should be: Log in (see labels/)" in line
+    notices = json.loads((folder / "results/report.json").read_text())["notices"]
+    assert any(re.match(r"judge: 8 of \d+ labels are missing .* of the longest third", said) for said in notices)
+    fault_server.answer = lambda body, seen: "It depends." if "mill" in str(body["messages"]) else "Yes"
+    said = _label(judgekit, fault_server)
+    assert said.code == 1
+    assert "6 labels are missing: 6 × " in said.err
+    assert "(all are in judge.qrels.parquet)" in said.err
+
+
 def test_what_running_again_would_not_change_is_not_advised(
     judgekit: Judgekit, folder: Path, fault_server: FaultServer
 ) -> None:
     fault_server.answer = lambda body, seen: "Hard to tell." if "mill" in str(body) else "Yes"
     said = _label(judgekit, fault_server)
     assert said.code == 1
-    assert "asked for again by the same command" not in said.err
-    assert "try another prompt or model, or --cache-mode refresh" in said.err
+    assert "Run the same command again" not in said.err
+    assert "try another prompt or model, or ask for everything again with --cache-mode refresh" in said.err
     before = len(fault_server.seen)
     assert _label(judgekit, fault_server).code == 1
     assert len(fault_server.seen) == before
@@ -198,11 +227,33 @@ def test_answers_that_read_like_abstentions_are_scored_and_counted_on_screen_and
     said = judgekit("answer", *data, "--depth", 1, "--no-closed-book", "--out", "quality.csv", *endpoint)
     assert said.code == 0, said.err
     assert "6 of 6 answers read like abstentions" in " ".join(said.err.split())
-    experiment = (folder / "experiment.toml").read_text().replace("mock:", fault_server.base_url)
+    experiment = (folder / "experiment.toml").read_text().replace(URL, fault_server.base_url)
     (folder / "experiment.toml").write_text(
-        experiment.replace('name = "judge"\nkind = "judge"', 'kind = "containment(match=normalized)"')
+        experiment.replace('name = "judge"\nkind = "judge"', 'kind = "containment(max_words=9)"')
     )
     said = judgekit("run", "experiment.toml", "--out", "results", "--cache", "store")
     assert said.code == 1, "with every answer wrong there is nothing to tell runs apart by"
-    assert "the verdict: No verdict" in said.err
+    assert "the decision: No labeling can be compared there." in said.err
     assert "n 6, 6 scored that read like abstentions" in (folder / "results" / "report.html").read_text()
+
+
+@pytest.mark.parametrize(("length", "fits"), [(700, False), (100_000, True), ("700", True)])
+def test_a_dry_run_says_which_requests_are_longer_than_the_server_takes(
+    judgekit: Judgekit, folder: Path, fault_server: FaultServer, length: object, fits: bool
+) -> None:
+    fault_server.other = lambda path, body: (
+        (200, {"data": [{"id": "mock", "max_model_len": length}]}) if path == "/v1/models" else (404, {})
+    )
+    text = (folder / "experiment.toml").read_text().replace(URL, fault_server.base_url)
+    (folder / "experiment.toml").write_text(text)
+    docs = (folder / "docs.jsonl").read_text().replace("is held on the square", "is held " * 200)
+    (folder / "docs.jsonl").write_text(docs)
+    said = judgekit("run", "experiment.toml", "--dry-run")
+    assert said.code == 0, said.err
+    assert fault_server.seen == [], "no model was asked"
+    if fits:
+        assert "will not fit" not in said.err
+    else:
+        assert re.search(r"answer: about \d+ requests will not fit: .* local takes 700 .max_model_len", said.err)
+        assert "or set context_tokens under [answers.options]" in said.err
+        assert re.search(r"note: label judge: about [1-9]\d* requests will not fit", said.err)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import shlex
 import subprocess
@@ -17,8 +16,8 @@ import pytest
 from scipy import stats
 
 from judgekit.data.files import read_table
-from judgekit.data.tables import QUALITY
-from tests.cli.conftest import Judgekit
+from judgekit.data.tables import QUALITY, SCORES
+from tests.small import Judgekit
 
 
 @pytest.fixture
@@ -62,23 +61,14 @@ def test_a_beir_folder_and_runs_as_csv_and_msmarco_are_labelled_and_scored(
 def test_names_of_ones_own_are_told_on_the_command_line(judgekit: Judgekit, folder: Path, beir: Path) -> None:
     (folder / "mine.jsonl").write_text('{"key": "q1", "ask": "what is number 1?", "right": ["1"]}\n')
     (folder / "run.csv").write_text("q,d,s\nq1,d1,2\nq1,d2,1\n")
-    data = ["--queries", "mine.jsonl", "--docs", "beir:beir", "--run", "run.csv"]
-    told = [
-        "--format-in",
-        "queries=jsonl(id=key,text=ask,answers=right)",
-        "--format-in",
-        "run=csv(query=q,doc=d,score=s)",
-    ]
-    said = judgekit("label", "containment", *data, *told, "--out", "x.qrels")
+    queries, run = "jsonl(id=key,text=ask,answers=right):mine.jsonl", "csv(query=q,doc=d,score=s):run.csv"
+    data = ["--queries", queries, "--docs", "beir:beir", "--run", run]
+    said = judgekit("label", "containment", *data, "--out", "x.qrels")
     assert said.code == 0, said.err
     assert (folder / "x.qrels").read_text() == "q1 0 d1 1\nq1 0 d2 0\n"
-    wrong = judgekit("label", "containment", *data, "--format-in", "quries=jsonl(id=key)", "--out", "x.qrels")
-    assert wrong.code == 2
-    assert "unknown input 'quries': choose from queries, docs, run run" in wrong.err
-    scored = judgekit(
-        "score", "--run", "run.csv", "--qrels", "x.qrels", "-m", "P@1", "--format-in", "run=csv(query=q,doc=d,score=s)"
-    )
+    scored = judgekit("score", "--run", f"mine={run}", "--qrels", "x.qrels", "-m", "P@1")
     assert scored.code == 0, scored.err
+    assert scored.out.splitlines()[1].split() == ["x", "mine", "1.0000"]
 
 
 EXPERIMENT = """
@@ -111,11 +101,6 @@ def test_an_experiment_names_one_source_for_queries_docs_and_judgments(
     (folder / "exp.toml").write_text(EXPERIMENT)
     said = judgekit("run", "exp.toml", "--out", "results")
     assert "RR" in said.out + (folder / "results" / "report.json").read_text(), said.err
-    (folder / "exp.toml").write_text(
-        EXPERIMENT.replace("depth = 3\n[runs]", 'depth = 3\nformat = {quries = "jsonl"}\n[runs]')
-    )
-    said = judgekit("run", "exp.toml", "--out", "results")
-    assert "[data.format] unknown input 'quries'" in said.err
 
 
 RAGAS = """
@@ -202,15 +187,14 @@ def test_leaderboards_are_compared_as_independent_code_compares_them(
         "judge.txt",
         "--quality",
         "truth.txt",
-        "--format",
-        "csv",
+        "--json",
         "--resamples",
         100,
         "--level",
         "system",
     )
     assert said.code == 0, said.err
-    table = pd.read_csv(io.StringIO(said.out)).set_index("coefficient")
+    table = pd.DataFrame(json.loads(said.out)["comparison"]).set_index("coefficient")
     assert set(table["labeling"]) == {"judge"}
     mine, true = [JUDGE[s] for s in SYSTEMS], [TRUTH[s] for s in SYSTEMS]
     expected = {
@@ -220,7 +204,7 @@ def test_leaderboards_are_compared_as_independent_code_compares_them(
     }
     for name, value in expected.items():
         assert table.loc[name, "value"] == pytest.approx(value, abs=1e-12), name
-    assert table["ci_low"].isna().all() == (not topics)
+    assert table["ci_low"].isna().all()
 
 
 def test_the_output_of_trec_eval_and_ir_measures_is_scores(judgekit: Judgekit, folder: Path) -> None:
@@ -235,15 +219,13 @@ def test_the_output_of_trec_eval_and_ir_measures_is_scores(judgekit: Judgekit, f
             "".join(f"q{k}\tnDCG@10\t{index * k / 10}\nq{k}\tAP\t{k / 10}\n" for k in (1, 2, 3))
         )
     for run in ("a", "b", "c"):
-        table = judgekit("convert", f"{run}.eval", f"{run}.csv", "--kind", "scores")
-        assert table.code == 0, table.err
-        assert set(pd.read_csv(folder / f"{run}.csv")["measure"]) == {"AP", "nDCG@10"}
+        assert set(read_table(SCORES, folder / f"{run}.eval")["measure"]) == {"AP", "nDCG@10"}
     rated = "".join(f"named-{r},q{k},{k * (1 + i) % 5}\n" for i, r in enumerate("abc") for k in (1, 2, 3))
     (folder / "rated.csv").write_text("run,query_id,value\n" + rated)
     scores = [word for run in "abc" for word in ("--scores", f"trec={run}.eval", "--scores", f"ir=named-{run}.tsv")]
-    said = judgekit("compare", *scores, "--quality", "rated.csv", "--resamples", 100, "--format", "csv")
+    said = judgekit("compare", *scores, "--quality", "rated.csv", "--resamples", 100, "--json")
     assert said.code == 0, said.err
-    assert set(pd.read_csv(io.StringIO(said.out))["labeling"]) == {"trec", "ir"}
+    assert {row["labeling"] for row in json.loads(said.out)["comparison"]} == {"trec", "ir"}
 
 
 def test_runs_and_qrels_are_no_leaderboards(judgekit: Judgekit, folder: Path) -> None:
@@ -275,10 +257,10 @@ def test_a_bad_line_of_a_leaderboard_is_named(judgekit: Judgekit, folder: Path, 
 
 def test_convert_says_what_it_wrote_and_never_replaces_its_input(judgekit: Judgekit, folder: Path, beir: Path) -> None:
     said = judgekit("convert", "near.csv", "near.trec")
-    assert (said.code, said.out) == (0, "a run of 16 rows as trec: near.trec\n"), said.err
-    assert judgekit("convert", "beir:beir", "gold.json", "--kind", "qrels").code == 0
-    assert json.loads((folder / "gold.json").read_text())["q1"] == {"d1": 1}
-    same = judgekit("convert", "near.csv", "near.csv", "--kind", "run")
+    assert (said.code, said.out) == (0, "a run of 16 rows: near.trec\n"), said.err
+    assert judgekit("convert", "beir:beir", "new.qrels").code == 0
+    assert "q1 0 d1 1\n" in (folder / "new.qrels").read_text()
+    same = judgekit("convert", "near.trec", "near.trec")
     assert same.code == 2
     assert "is an input of this command" in same.err
     unknown = judgekit("convert", "nowhere.csv", "x.trec")
@@ -296,25 +278,21 @@ def test_convert_goes_by_what_the_name_of_the_output_says(judgekit: Judgekit, fo
     assert not (folder / "other.qrels").exists()
 
 
-def test_convert_replaces_no_output_in_silence_and_says_what_it_leaves_out(judgekit: Judgekit, folder: Path) -> None:
-    line = {"query_id": "q1", "text": "who?", "answers": ["Ann"], "tags": ["x"], "year": 1999}
-    (folder / "q.jsonl").write_text(json.dumps(line) + "\n")
-    said = judgekit("convert", "q.jsonl", "q.csv", "--kind", "queries")
-    assert said.out == "1 queries as csv without the columns that hold lists or objects (tags): q.csv\n"
-    assert (folder / "q.csv").read_text() == 'query_id,text,answers,year\nq1,who?,"[""Ann""]",1999\n'
-    (folder / "q.csv").write_text("mine")
-    said = judgekit("convert", "q.jsonl", "q.csv", "--kind", "queries")
-    assert (said.code, (folder / "q.csv").read_text()) == (2, "mine")
-    assert "is there already; choose another name, or replace it with --force" in said.err
-    assert judgekit("convert", "q.jsonl", "q.csv", "--kind", "queries", "--force").code == 0
-    assert (folder / "q.csv").read_text() != "mine"
+def test_convert_replaces_no_output_in_silence(judgekit: Judgekit, folder: Path) -> None:
+    (folder / "three.csv").write_text("query_id,doc_id,score\nq1,d1,2\n")
+    (folder / "q.run").write_text("mine")
+    said = judgekit("convert", "three.csv", "q.run")
+    assert (said.code, (folder / "q.run").read_text()) == (2, "mine")
+    assert "already exists: choose another name, or replace it with --force" in said.err
+    assert judgekit("convert", "three.csv", "q.run", "--force").code == 0
+    assert (folder / "q.run").read_text() != "mine"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no /dev/stdout")
 @pytest.mark.parametrize("piped", [True, False])
 def test_convert_writes_to_standard_output_where_that_has_a_name(folder: Path, piped: bool) -> None:
     (folder / "run.csv").write_text("query_id,doc_id,score\nq1,d1,1\n")
-    command = [sys.executable, "-m", "judgekit", "convert", "run.csv", "/dev/stdout", "--format-out", "trec"]
+    command = [sys.executable, "-m", "judgekit", "convert", "run.csv", "/dev/stdout", "--kind", "run"]
     with (folder / "taken").open("wb") as file:
         done = subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE if piped else file)
     found = done.stdout if piped else (folder / "taken").read_bytes()
@@ -351,6 +329,7 @@ def examples(folder: Path, beir: Path) -> Path:
         "train.json": '[{"question": "who?", "positive_ctxs": [{"title": "A", "text": "Ann", "passage_id": "7"}]}]',
         "candidates.jsonl": '{"query": {"qid": 1, "text": "x"}, "candidates": [{"docid": 5, "score": 1, "doc": {"contents": "y"}}]}\n',
         "run.trec": trec,
+        "docs.jsonl": '{"doc_id": "d1", "text": "Ann"}\n{"doc_id": "d2", "text": "Bob"}\n',
         "msmarco.tsv": "q1\td1\t1\nq1\td2\t2\n",
         "ranx.json": '{"q1": {"d1": 1.5}}',
         "gold.qrels": "q1 0 d1 1\n",
@@ -359,7 +338,7 @@ def examples(folder: Path, beir: Path) -> Path:
         "ragas.jsonl": '{"user_input": "who?", "retrieved_contexts": ["Ann"], "response": "Ann", "reference": "Ann"}\n',
         "a.eval": "map\tq1\t0.5\nmap\tq2\t0.1\nmap\tall\t0.3\n",
         "b.eval": "map\tq1\t0.2\nmap\tq2\t0.3\nmap\tall\t0.25\n",
-        "rated.csv": "run,query_id,value\na,q1,1\na,q2,0\nb,q1,0\nb,q2,1\n",
+        "rated.csv": "run,query_id,value\na,q1,1\na,q2,0\nb,q1,0\nb,q2,1\nnamed,q1,1\nnamed,q2,0\n",
         "named.tsv": "q1\tnDCG@10\t0.5\nq2\tnDCG@10\t0.25\n",
         "board.tot": "".join(f"{run}\tm\t{t}\t{v}\n" for run, v in board.items() for t in ("t1", "t2")),
         "truth.jsonl": "".join(
@@ -367,8 +346,8 @@ def examples(folder: Path, beir: Path) -> Path:
             for run, v in board.items()
             for t in ("t1", "t2")
         ),
-        "topics.txt": "<top>\n<num> Number: 1\n<title> who?\n</top>\n",
-        "topics.tsv": "1\twho?\n2\twhat?\n",
+        "topics.txt": "<top>\n<num> Number: q1\n<title> who?\n</top>\n",
+        "topics.tsv": "q1\twho?\nq2\twhat?\n",
         "qa.csv": "who is it?\t['Ann']\n",
         "collection.tsv": "d1\tone text\nd2\tanother\n",
     }
@@ -404,3 +383,24 @@ def test_an_experiment_takes_the_docs_of_several_retrievers(judgekit: Judgekit, 
     (examples / "exp.toml").write_text((examples / "exp.toml").read_text().replace(', "dense.json"]', "]"))
     said = judgekit("run", "exp.toml", "--dry-run")
     assert "missing from the collection, first 'd2'" in said.err
+
+
+def test_an_experiment_reads_by_a_function_in_a_file_beside_it(judgekit: Judgekit, folder: Path) -> None:
+    (folder / "my_forms.py").write_text(
+        "import json\n\ndef turned(path):\n"
+        "    for number, line in enumerate(path.read_text().splitlines(), 1):\n"
+        "        yield number, json.loads(line[::-1])\n"
+    )
+    plain = folder / "queries.jsonl"
+    (folder / "turned.txt").write_text("".join(f"{line[::-1]}\n" for line in plain.read_text().splitlines()))
+    before = judgekit("run", "experiment.toml", "--dry-run").out
+    text = (folder / "experiment.toml").read_text()
+    (folder / "experiment.toml").write_text(text.replace("queries.jsonl", "my_forms.py:turned:turned.txt"))
+    plain.unlink()
+    said = judgekit("run", folder / "experiment.toml", "--dry-run")
+    assert (said.code, said.out) == (0, before), said.err
+    said = judgekit("run", folder / "experiment.toml", "--out", "results")
+    assert said.code == 0, said.err
+    read = json.loads((folder / "results" / "manifest.json").read_text())["inputs"]
+    assert {Path(one["file"]).name for one in read.values()} >= {"turned.txt", "my_forms.py"}
+    assert judgekit("report", "results").code == 0

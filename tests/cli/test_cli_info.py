@@ -12,32 +12,33 @@ import typer
 from judgekit.cli.app import app_for
 from judgekit.metrics import catalog
 from judgekit.reading.prompts import list_prompts, prompt_folder
-from tests.cli.conftest import Judgekit
+from tests.mock import URL
+from tests.small import Judgekit
 
 
 def test_measures_are_listed_with_formula_source_range_and_what_they_reward(judgekit: Judgekit) -> None:
-    said = judgekit("measures")
+    said = judgekit("list", "measures")
     assert said.code == 0
     for entry in catalog():
         assert f"{entry.name}: {entry.title}" in said.out
         assert entry.formula in said.out
         assert entry.rewards in said.out
-    one = judgekit("measures", "MAP")
+    one = judgekit("list", "measures", "MAP")
     assert one.out.count("formula") == 1
     assert one.out.startswith("AP:")
 
 
 def test_prompts_are_listed_and_shown_as_their_files(judgekit: Judgekit) -> None:
-    said = judgekit("prompts", "list")
+    said = judgekit("list", "prompts")
     assert [line.split()[0] for line in said.out.splitlines()] == [prompt.name for prompt in list_prompts()]
-    shown = judgekit("prompts", "show", "binary")
+    shown = judgekit("list", "prompts", "binary")
     assert shown.out == (prompt_folder() / "binary.toml").read_text()
-    assert judgekit("prompts", "show", "binari").code == 2
+    assert judgekit("list", "prompts", "binari").code == 2
 
 
 def test_an_own_prompt_is_checked_before_it_is_shown(judgekit: Judgekit, folder: Path) -> None:
     (folder / "mine.toml").write_text("kind = 'judge'\n")
-    said = judgekit("prompts", "show", "mine.toml")
+    said = judgekit("list", "prompts", "mine.toml")
     assert said.code == 2
     assert "mine.toml" in said.err
 
@@ -60,9 +61,8 @@ def test_help_shows_every_word_of_its_source() -> None:
 @pytest.mark.parametrize(
     ("command", "own"),
     [
-        (["label"], {"depth", "prompt", "language", "format_in"}),
+        (["label"], {"docs", "depth"}),
         (["answer"], {"docs", "run", "depth", "imported", "metric", "mode", "closed_book"}),
-        (["annotate", "ask"], {"prompt", "prompts"}),
         (["guard"], {"qrels", "measure", "max_drop"}),
     ],
 )
@@ -75,9 +75,9 @@ def test_help_tells_what_a_command_does_before_how_it_reaches_its_endpoint(comma
 
 
 def test_an_endpoint_is_checked_call_by_call(judgekit: Judgekit) -> None:
-    said = judgekit("check-endpoint", "--base-url", "mock:", "--model", "mock")
+    said = judgekit("check-endpoint", "--base-url", URL, "--model", "mock")
     assert said.code == 0, said.err
-    for what in ("chat completion", "log-probabilities", "JSON schema", "seed", "parallel requests"):
+    for what in ("chat completion", "log-probabilities", "JSON schema", "parallel requests"):
         assert what in said.out
 
 
@@ -87,8 +87,30 @@ def test_an_endpoint_that_is_down_says_how_it_was_reached_and_exits_with_3(judge
     assert "127.0.0.1:9" in said.out
 
 
-def test_labelers_are_listed_with_what_they_are(judgekit: Judgekit) -> None:
-    said = judgekit("labelers")
+def test_labelers_are_listed_with_what_they_are_and_one_is_shown(judgekit: Judgekit) -> None:
+    said = judgekit("list", "labelers")
     assert said.code == 0
     for kind in ("containment", "judge", "utility", "provenance", "human"):
         assert f"\n{kind}: " in f"\n{said.out}"
+    one = judgekit("list", "labelers", "judge")
+    assert one.out.startswith("judge: ")
+    assert "\ncontainment: " not in one.out
+    unknown = judgekit("list", "labelers", "jugde")
+    assert (unknown.code, unknown.out) == (2, "")
+    assert "Did you mean 'judge'" in unknown.err
+
+
+def test_answer_metrics_are_listed_and_one_is_shown(judgekit: Judgekit) -> None:
+    said = judgekit("list", "metrics")
+    assert {"em", "f1"} <= {line.split(":")[0] for line in said.out.splitlines()}
+    assert judgekit("list", "metrics", "em").out.startswith("em: ")
+    assert "answer metric 'nDCG'" in judgekit("list", "metrics", "nDCG").err
+
+
+def test_the_help_groups_the_commands(judgekit: Judgekit) -> None:
+    said = judgekit("--help").out
+    headings = [line[:-1] for line in said.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert headings == ["Options", "Journey", "Stages", "Plug-ins", "Tools"]
+    stages = said.partition("\nStages:")[2].partition("\nPlug-ins:")[0]
+    names = [line.split()[0] for line in stages.splitlines() if line[2:3].strip()]
+    assert names == ["label", "answer", "score", "compare", "agree"]

@@ -12,9 +12,10 @@ import pytest
 
 from judgekit.data.outputs import is_results_folder
 from judgekit.metrics.measures import DEFINITIONS
-from tests.cli.conftest import Judgekit
+from tests.mock import URL
+from tests.small import Judgekit
 
-MOCK = ["--base-url", "mock:", "--model", "mock", "--cache", "store"]
+MOCK = ["--base-url", URL, "--model", "mock", "--cache", "store"]
 DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
 RUN = ["run", "experiment.toml", "--out", "results", "--cache", "store"]
 
@@ -203,5 +204,5 @@ def test_a_run_that_was_stopped_has_made_the_folder_its_own(
     assert manifest(folder / "results" / "manifest.json")["results"] == {}
     said = judgekit("report", "results")
     assert said.code == 2
-    assert "was not finished: start it again" in said.err
+    assert "did not finish: start it again" in said.err
     assert judgekit(*RUN).code == 0

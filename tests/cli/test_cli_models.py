@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from tests.cli.conftest import Judgekit
 from tests.scripted import Scripted, completion
 from tests.servers import FaultServer
+from tests.small import Judgekit
 
 EXPERIMENT = """
 [data]
@@ -62,7 +62,7 @@ def experiment(folder: Path, server: FaultServer, *changes: tuple[str, str]) -> 
     return ["run", "models.toml", "--out", "out", "--cache", "store"]
 
 
-def test_no_verdict_rests_on_two_models_under_one_name_until_the_user_accepts_it(
+def test_no_decision_rests_on_two_models_under_one_name_until_the_user_accepts_it(
     judgekit: Judgekit, folder: Path, fault_server: FaultServer
 ) -> None:
     run = experiment(folder, fault_server)
@@ -72,8 +72,8 @@ def test_no_verdict_rests_on_two_models_under_one_name_until_the_user_accepts_it
     said = judgekit(*run)
     assert said.code == 1, said.err
     assert "label judge: the replies of the endpoint 'local' come from 2 models" in said.err
-    assert "No verdict on" in said.out
-    assert "accept_mixed_models = true" in " ".join(said.out.split())
+    assert "Do        No decision." in said.out
+    assert "accept_mixed_models = true" in " ".join(said.err.split())
     page = (folder / "out" / "report.html").read_text()
     assert "judge-2026-01 (" in page
     models = set(pq.read_table(folder / "out" / "labels" / "judge.parquet")["reply_model"].to_pylist())
@@ -82,30 +82,35 @@ def test_no_verdict_rests_on_two_models_under_one_name_until_the_user_accepts_it
     sent = len(fault_server.seen)
     accepted = judgekit(*experiment(folder, fault_server, ("resamples", "accept_mixed_models = true\nresamples")))
     assert accepted.code == 0, accepted.err
-    assert "No verdict" not in accepted.out
+    assert "No decision.\n" not in accepted.out
     assert "come from 2 models" in accepted.err
     assert len(fault_server.seen) == sent
+
+
+def canary(pairs: int) -> tuple[str, str]:
+    """The table that makes a run ask again, in front of another one."""
+    return "[answers]", f"[canary]\npairs = {pairs}\n[answers]"
 
 
 def test_a_canary_says_how_many_stored_labels_come_out_otherwise_and_leaves_them(
     judgekit: Judgekit, folder: Path, fault_server: FaultServer
 ) -> None:
-    run = experiment(folder, fault_server)
+    run = experiment(folder, fault_server, canary(5))
     fault_server.answer = as_model("judge-2026-01")
-    none = judgekit(*run, "--canary", 5)
-    assert "canary judge: nothing of it is stored yet" in none.out
+    none = judgekit(*run)
+    assert "canary judge: no stored replies to compare with yet" in none.out
     labels = (folder / "out" / "labels" / "judge.qrels").read_text()
     sent = len(fault_server.seen)
 
-    same = judgekit(*run, "--canary", 5, "--quiet")
+    same = judgekit(*run)
     assert "canary judge: 0 of 5 labels differ (0.0%, 95 % interval 0.0% to 43.4%)\n" in same.out
     assert len(fault_server.seen) == sent + 5
 
     fault_server.answer = as_model("judge-2026-09", turned=True)
-    turned = judgekit(*run, "--canary", 1000)
+    turned = judgekit(*experiment(folder, fault_server, canary(1000)))
     pairs = len(labels.splitlines())
     assert f"canary judge: {pairs} of {pairs} labels differ (100.0%, 95 % interval" in turned.out
-    assert "the stored replies name judge-2026-01, those of now judge-2026-09" in turned.out
+    assert "the stored replies name judge-2026-01, the new ones judge-2026-09" in turned.out
     assert turned.code == 0, turned.err  # the labels are those of one model: the stored ones
     assert (folder / "out" / "labels" / "judge.qrels").read_text() == labels
     assert "labels differ" in (folder / "out" / "report.html").read_text()
@@ -119,17 +124,18 @@ def test_a_canary_keeps_to_the_budget_and_sends_nothing_where_the_run_is_refused
     fault_server.answer = as_model("judge")
     assert judgekit(*run, "--limit", 3).code == 0
     sent = len(fault_server.seen)
-    assert judgekit(*run, "--canary", 5, "--max-requests", 4).code == 3
+    run = experiment(folder, fault_server, canary(5))
+    assert judgekit(*run, "--max-requests", 4).code == 3
     assert len(fault_server.seen) == sent + 4
-    said = judgekit(*run, "--canary", 5, "--max-requests", 7)
+    said = judgekit(*run, "--max-requests", 7)
     assert said.code == 3
     assert "budget" in said.err
     assert len(fault_server.seen) == sent + 4 + 7
     sent = len(fault_server.seen)
-    assert judgekit(*run, "--canary", 5, "--dry-run").code == 2
+    assert judgekit(*run, "--dry-run").code == 0
     (folder / "mine").mkdir()
     (folder / "mine" / "report.html").write_text("not judgekit's")
-    assert judgekit(*run, "--canary", 5, "--out", "mine").code == 2
+    assert judgekit(*run, "--out", "mine").code == 2
     assert len(fault_server.seen) == sent
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import TOWNS, Judgekit
 from tests.cli.test_cli_models import as_model, experiment
 from tests.scripted import Scripted, completion
 from tests.servers import FaultServer, openai_error
+from tests.small import TOWNS, Judgekit
 
 SECRETS = [*TOWNS, "bridge", "masons", "harbour-7731", "refused-4410"]
 FILES = ("report.html", "report.json")
@@ -50,8 +50,9 @@ def test_a_report_without_texts_holds_none(judgekit: Judgekit, folder: Path, run
     assert judgekit("report", "out").code == 0
     assert leaks(folder, "report.html")
 
-    said = judgekit(*run, "--no-texts")
-    assert said.code == 1
+    with (folder / "models.toml").open("a") as file:
+        file.write("[report]\ntexts = false\n")
+    assert judgekit(*run).code == 1
     assert leaks(folder, *FILES) == set()
     without = json.loads((folder / "out" / "report.json").read_text())
     one, other = (r["labelings"][1]["examples"] for r in (with_texts, without))
@@ -59,11 +60,3 @@ def test_a_report_without_texts_holds_none(judgekit: Judgekit, folder: Path, run
         (e["query_id"], e["doc_id"], e["status"]) for e in other
     ]
     assert {e["raw"] for e in other} <= {"left out", ""}
-
-
-def test_the_experiment_file_can_say_so(judgekit: Judgekit, folder: Path, run: list[str]) -> None:
-    with (folder / "models.toml").open("a") as file:
-        file.write("[report]\ntexts = false\n")
-    said = judgekit(*run)
-    assert said.code == 1, said.err
-    assert leaks(folder, *FILES) == set()

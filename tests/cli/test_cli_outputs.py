@@ -10,9 +10,10 @@ import pytest
 
 from judgekit.data.outputs import is_results_folder
 from judgekit.experiment.run import prepare, result_files
-from tests.cli.conftest import Judgekit
+from tests.mock import URL
+from tests.small import Judgekit
 
-MOCK = ["--base-url", "mock:", "--model", "mock", "--cache", "store"]
+MOCK = ["--base-url", URL, "--model", "mock", "--cache", "store"]
 DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
 PEOPLE = ["label", "provenance(qrels=gold.qrels)", *DATA]
 
@@ -67,7 +68,7 @@ def inputs(folder: Path, judgekit: Judgekit) -> Path:
     (folder / "gold.missing.tsv").write_text("query_id\tdoc_id\tstatus\nq0\td0b\tfailed\n")
     shutil.copy(folder / "gold.qrels", folder / "labels.csv")
     pd.DataFrame({"query_id": ["q0"], "doc_id": ["d0a"], "relevance": [1]}).to_parquet(folder / "x.qrels.parquet")
-    (folder / "mine.toml").write_text(judgekit("prompts", "show", "binary").out)
+    (folder / "mine.toml").write_text(judgekit("list", "prompts", "binary").out)
     (folder / "queries.csv").write_text("query_id,text,answers\n" + "".join(f"q{i},When?,1412\n" for i in range(6)))
     (folder / "parts").mkdir()
     pd.read_json(folder / "docs.jsonl", lines=True).to_parquet(folder / "parts" / "part-00000.parquet")
@@ -127,6 +128,30 @@ def test_files_with_the_names_of_results_are_kept_where_judgekit_wrote_none(judg
     assert (folder / "mine" / "scores.parquet").read_bytes() != b"my own"
 
 
+def test_results_of_another_experiment_or_of_more_questions_are_kept(judgekit: Judgekit, folder: Path) -> None:
+    command = ["run", "experiment.toml", "--out", "results", "--cache", "store"]
+    for _ in range(2):
+        said = judgekit(*command)
+        assert said.code == 0, said.err
+    before = files(folder / "results")
+    shutil.copy(folder / "experiment.toml", folder / "other.toml")
+    other = ["run", "other.toml", *command[2:]]
+    said = judgekit(*other)
+    assert said.code == 2, said.err
+    assert f"results holds results of another experiment ({folder / 'experiment.toml'})" in said.err
+    whole = (folder / "experiment.toml").read_text()
+    (folder / "experiment.toml").write_text(whole.replace("depth = 4", "depth = 4\nlimit = 4"))
+    said = judgekit(*command)
+    assert said.code == 2, said.err
+    assert "results holds results of 6 questions, 2 of which this run does not ask ('q4' is one)" in said.err
+    assert "--overwrite" in said.err
+    assert files(folder / "results") == before
+    assert judgekit(*command, "--overwrite").code == 0
+    (folder / "experiment.toml").write_text(whole)
+    assert judgekit(*command).code == 0
+    assert judgekit(*other, "--overwrite").code == 0
+
+
 @pytest.mark.parametrize("overwrite", [[], ["--overwrite"]])
 def test_a_run_keeps_its_input_in_the_place_of_a_result_whatever_the_user_says(
     judgekit: Judgekit, folder: Path, overwrite: list[str]
@@ -139,7 +164,7 @@ def test_a_run_keeps_its_input_in_the_place_of_a_result_whatever_the_user_says(
     before = files(folder)
     said = judgekit("run", "experiment.toml", "--out", ".", "--cache", "store", *overwrite)
     assert said.code == 2, said.err
-    assert "labels/people.qrels: is an input" in said.err
+    assert "labels/people.qrels is an input" in said.err
     assert files(folder) == before
 
 
@@ -154,16 +179,11 @@ def test_a_file_that_other_tools_give_the_name_of_a_result_makes_no_results_fold
     assert (folder / "report.json").read_text() == '{"tests": []}\n'
 
 
-def test_results_of_the_first_version_and_of_a_killed_run_are_gone_on_from(judgekit: Judgekit, folder: Path) -> None:
+def test_results_of_a_killed_run_are_gone_on_from(judgekit: Judgekit, folder: Path) -> None:
     command = ["run", "experiment.toml", "--out", "results"]
     assert judgekit(*command).code == 0
     results = folder / "results"
     whole = files(results)
-    for name in ("resolved.toml", "manifest.json"):  # 0.1.0 wrote neither
-        (results / name).unlink(missing_ok=True)
-    assert judgekit("report", "results").code == 0
-    assert judgekit(*command).code == 0
-    assert files(results).keys() == whole.keys()
     for path in results.iterdir():  # killed between its labels and its scores
         if path.is_file() and path.name != "resolved.toml":
             path.unlink()

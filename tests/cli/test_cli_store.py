@@ -7,10 +7,10 @@ import json
 import re
 from pathlib import Path
 
-from judgekit.client.mock import MockTransport
 from judgekit.wire.types import Endpoint
-from tests.batch_service import serving
-from tests.cli.conftest import Judgekit
+from tests.mock import URL, MockTransport
+from tests.plugins.batch.batch_service import serving
+from tests.small import Judgekit
 
 RUN = ["run", "experiment.toml", "--out", "results"]
 
@@ -19,7 +19,7 @@ def test_the_store_says_what_it_holds_and_is_whole(judgekit: Judgekit, folder: P
     assert judgekit(*RUN, "--cache", "store").code == 0
     said = judgekit("cache", "stats", "--cache", "store")
     assert said.code == 0, said.err
-    assert "mock at mock:" in said.out
+    assert f"mock at {URL}" in said.out
     said = judgekit("cache", "verify", "--cache", "store")
     assert said.code == 0
     assert "structure: ok" in said.out
@@ -35,15 +35,6 @@ def test_replies_move_to_another_store_and_nothing_is_asked_again(judgekit: Judg
     assert plan.out.splitlines()[-2].split()[-2:] == ["0", "0"]
 
 
-def test_a_request_is_explained_by_the_nearest_stored_one(judgekit: Judgekit, folder: Path) -> None:
-    assert judgekit(*RUN, "--cache", "store").code == 0
-    judgekit("cache", "export", "replies.jsonl", "--cache", "store")
-    body = json.loads(json.loads((folder / "replies.jsonl").read_text().splitlines()[0])["body"])
-    said = judgekit("cache", "explain", json.dumps({**body, "temperature": 0.7}), "--cache", "store")
-    assert said.code == 0, said.err
-    assert "temperature" in said.out
-
-
 def test_there_is_no_store_is_a_sentence(judgekit: Judgekit, folder: Path) -> None:
     said = judgekit("cache", "stats", "--cache", "nowhere")
     assert said.code != 0
@@ -57,7 +48,7 @@ def test_a_batch_goes_out_and_comes_back_and_the_run_sends_nothing(judgekit: Jud
 
     said = judgekit("batch", "export", "experiment.toml", "--out", "batch.jsonl", "--cache", "store")
     assert said.code == 0, said.err
-    transport, endpoint = MockTransport(), Endpoint("x", "mock:", "mock")
+    transport, endpoint = MockTransport(), Endpoint("x", URL, "mock")
     lines = []
     for line in reversed((folder / "batch.jsonl").read_text().splitlines()):
         request = json.loads(line)
@@ -79,19 +70,19 @@ def test_batches_are_submitted_watched_and_fetched_and_the_run_sends_nothing(jud
     batch, rest = ("batch", "submit", "experiment.toml"), ("experiment.toml", "--cache", "store")
     with serving() as service:
         service.answer = lambda body: "Yes"
-        text = (folder / "experiment.toml").read_text().replace("mock:", f"{service.url}/v1")
+        text = (folder / "experiment.toml").read_text().replace(URL, f"{service.url}/v1")
         (folder / "experiment.toml").write_text(text)
         said = judgekit(*batch, "--cache", "store")
         assert said.code == 0, said.err
         assert "in 1 batches, 0 are in the store, 0 were submitted before" in said.out
         assert judgekit(*batch, "--cache", "store").out.startswith("0 requests submitted")
-        assert "batch-0 (mock at local): in_progress, 0 of" in judgekit("batch", "status", *rest).out
+        assert "batch-0 (mock at local): in_progress, 0 of" in judgekit("batch", "fetch", *rest).out
         for _ in range(3):  # answers lead to further requests
             service.finish()
             said = judgekit("batch", "fetch", *rest)
             assert said.code == 0, said.out + said.err
             judgekit(*batch, "--cache", "store")
-        assert "nothing is submitted" in judgekit("batch", "status", *rest).out
+        assert "no submitted batch" in judgekit("batch", "fetch", *rest).out
     said = judgekit(*RUN, "--cache", "store")
     assert "0 sent" in said.err
 
@@ -109,7 +100,8 @@ def test_an_error_in_a_batch_result_is_told_with_its_line(judgekit: Judgekit, fo
 
 def test_what_is_forgotten_is_shown_first_and_asked_again_by_the_next_run(judgekit: Judgekit, folder: Path) -> None:
     assert judgekit(*RUN, "--cache", "store").code == 0
-    lost = ["cache", "forget", "--query", "q0", "--queries", "queries.jsonl", "--cache", "store"]
+    question = json.loads((folder / "queries.jsonl").read_text().splitlines()[0])["text"]
+    lost = ["cache", "forget", "--query", question, "--cache", "store"]
     said = judgekit(*lost)
     assert said.code == 0, said.err
     assert "Nothing was deleted" in said.out
@@ -124,7 +116,7 @@ def test_what_is_forgotten_is_shown_first_and_asked_again_by_the_next_run(judgek
 
 def test_forgetting_needs_a_condition(judgekit: Judgekit, folder: Path) -> None:
     assert judgekit(*RUN, "--cache", "store").code == 0
-    for wrong in ([], ["--query", " "], ["--query", "q99", "--queries", "queries.jsonl"]):
+    for wrong in ([], ["--query", " "]):
         said = judgekit("cache", "forget", *wrong, "--yes", "--cache", "store")
         assert said.code == 2
         assert "Traceback" not in said.err

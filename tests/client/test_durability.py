@@ -5,25 +5,31 @@ from __future__ import annotations
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from judgekit.client.session import Session, run_sync
+from judgekit.client.session import Session
+from judgekit.client.sync import run_sync
 from judgekit.errors import StoreError
+from judgekit.store.maintenance import import_store, rescue
 from judgekit.store.records import Record
 from judgekit.store.replies import Store
 from judgekit.wire.jsontext import parse_json
 from judgekit.wire.types import Endpoint
 from tests.programs import Ask, Run, collect
 from tests.scripted import Scripted, ScriptedTransport, completion
+from tests.store.test_store import record
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 UNITS = [f"unit {i:04}" for i in range(240)]
@@ -225,6 +231,70 @@ def _fill_up(server: Any, store: Path) -> None:
     found = Store(store, readonly=True)
     assert found.count() == len(run.outcomes)
     found.close()
+
+
+@pytest.mark.parametrize(
+    "problem", [RuntimeError("odd"), OverflowError("large"), StoreError("the disk is full")], ids=repr
+)
+def test_paid_replies_that_the_store_cannot_take_fail_what_waits_and_are_kept_for_the_next_run(
+    fault_server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: Exception
+) -> None:
+    real, calls = Store.put_many, []
+
+    def put_many(self: Store, records: Any, **options: Any) -> Any:
+        calls.append(len(records))
+        if len(calls) > 5:
+            raise problem
+        return real(self, records, **options)
+
+    monkeypatch.setattr(Store, "put_many", put_many)
+    stopped: BaseException | None
+    with signalled(20):
+        try:
+            stopped = Run(fault_server.base_url, UNITS, tmp_path, concurrency=4).error
+        except (RuntimeError, OverflowError) as other:
+            stopped = other
+    assert stopped is problem
+    monkeypatch.undo()
+    assert list(tmp_path.glob("rescued-*.jsonl"))
+    assert sum(calls) == len(fault_server.seen)
+    again = Run(fault_server.base_url, UNITS, tmp_path)
+    assert again.texts == ["yes"] * len(UNITS)
+    assert len(fault_server.seen) == len(UNITS)
+    assert any("are in the store now" in note for note in again.notes)
+    assert not list(tmp_path.glob("rescued-*.jsonl"))
+
+
+@contextmanager
+def signalled(seconds: int) -> Iterator[None]:
+    """Raise an error if it takes longer."""
+
+    def late(*_: Any) -> None:
+        raise TimeoutError("it does not end")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_folder_that_takes_nothing_has_replies_written_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with closing(Store(tmp_path / "store")) as store:
+        shutil.rmtree(store.path)
+        told = rescue(store, [record(1), record(2)])
+        [file] = (tmp_path / "temporary").glob("rescued-*.jsonl")
+        assert f"2 paid replies that the store could not take are in {file}: `judgekit cache import`" in told
+        assert file.stat().st_mode & 0o077 == 0
+    with closing(Store(tmp_path / "other")) as other:
+        assert import_store(other, file) == (2, 0)
 
 
 def test_a_corrupted_store_is_moved_aside_and_the_run_goes_on(fault_server: Any, tmp_path: Path) -> None:

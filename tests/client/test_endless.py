@@ -126,7 +126,7 @@ def test_a_server_that_sends_only_such_replies_stops_the_run(fault_server: Any) 
     fault_server.answer = lambda body, seen: "a" * MB
     run = Run(fault_server.base_url, [f"unit {i}" for i in range(200)], max_reply_mb=0.5, concurrency=2)
     assert isinstance(run.error, EndpointError)
-    assert "8 requests in a row failed alike: a reply of more than 0.5 MB (max_reply_mb)" in str(run.error)
+    assert "8 requests in a row failed in the same way: a reply of more than 0.5 MB (max_reply_mb)" in str(run.error)
     assert len(fault_server.seen) < 30
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import shlex
 import ssl
 import subprocess
 import threading
 import time
+from contextlib import closing
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -17,7 +20,12 @@ import pytest
 
 from judgekit.data.tables import Status
 from judgekit.errors import ConfigError, EndpointError
-from judgekit.wire.types import Failure
+from judgekit.reading.asker import Asker
+from judgekit.reading.prompts import load_prompt
+from judgekit.reading.verdict import Unread
+from judgekit.store.maintenance import verify
+from judgekit.store.replies import Store
+from judgekit.wire.types import Endpoint, Failure, Reply
 from tests.programs import Run
 from tests.scripted import Scripted, completion, error
 
@@ -55,6 +63,51 @@ def test_what_may_heal_is_tried_again_and_never_stored(fault_server: Any, fault:
     again = Run(fault_server.base_url, UNITS[:5], tmp_path)
     assert again.texts == ["yes"] * 5
     assert len(fault_server.seen) == 10
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        lambda body: gzip.compress(gzip.compress(body)),
+        lambda body: body.decode().encode("utf-16"),
+        lambda body: body.replace(b'"choices"', b'"n":' + b"9" * 10**6 + b',"choices"'),
+        lambda body: body.replace(b"yes", "yes, Zoë".encode("latin-1")),
+    ],
+    ids=["packed twice", "utf-16", "a number of a million digits", "latin-1"],
+)
+def test_a_whole_reply_in_an_odd_coding_is_paid_for_once_and_kept(
+    fault_server: Any, packed: Any, tmp_path: Path
+) -> None:
+    fault_server.answer = lambda body, seen: Scripted(200, packed(completion("yes").body))
+    run = Run(fault_server.base_url, UNITS[:3], tmp_path)
+    assert len(fault_server.seen) == 3
+    assert [text[:3] for text in run.texts] == ["yes"] * 3
+    again = Run(fault_server.base_url, UNITS[:3], tmp_path)
+    assert again.texts == run.texts
+    assert len(fault_server.seen) == 3
+
+
+def test_bytes_that_are_no_text_are_paid_for_once_and_kept_until_they_are_forgotten(
+    fault_server: Any, tmp_path: Path
+) -> None:
+    sent = b"\xff\x99\x00\x01" * 50
+    fault_server.answer = lambda body, seen: Scripted(200, sent) if seen == 0 else "yes"
+    run = Run(fault_server.base_url, UNITS[:1], tmp_path)
+    assert run.texts == ["failed: 200 with 200 bytes that are no text (they begin with ff 99 00 01 ff 99 00 01)"]
+    (reply,) = Run(fault_server.base_url, UNITS[:1], tmp_path).outcomes.values()
+    assert len(fault_server.seen) == 1
+    assert isinstance(reply, Reply)
+    assert base64.b64decode(reply.json["choices"][0]["base64"]) == sent
+    asker = Asker(Endpoint("here", fault_server.base_url, "m"), load_prompt("binary"))
+    unread = asker.label(reply)
+    assert isinstance(unread, Unread)
+    assert (unread.status, "bytes that are no text" in unread.reason) == (Status.FAILED, True)
+    assert not asker.unsettled(reply)
+    with closing(Store(tmp_path)) as store:
+        assert [problem for _, problem in verify(store, repair=True).damaged] == [
+            "its reply is not a chat completion: bytes that are no text"
+        ]
+    assert Run(fault_server.base_url, UNITS[:1], tmp_path).texts == ["yes"]
 
 
 def test_what_does_not_heal_fails_its_unit_and_is_asked_again_by_the_next_run(
@@ -156,7 +209,7 @@ def test_a_server_that_goes_down_for_good_stops_the_run(fault_server: Any) -> No
     units = [f"unit {i}" for i in range(300)]
     fault_server.answer = lambda body, seen: error(500, "Out of memory.") if len(fault_server.seen) > 50 else "yes"
     run = Run(fault_server.base_url, units, max_retries=1, concurrency=4)
-    assert "20 requests in a row failed alike" in str(run.error)
+    assert "20 requests in a row failed in the same way" in str(run.error)
     assert "Out of memory." in str(run.error)
     assert len(run.outcomes) >= 50
 

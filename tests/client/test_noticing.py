@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.client.mock import MockTransport
 from judgekit.client.negotiation import WORDS, Negotiated, in_words
 from judgekit.client.noticing import Cuts
 from judgekit.reading.check import check_endpoint
 from judgekit.wire.types import Endpoint
+from tests.mock import MockTransport
 from tests.programs import Run
 from tests.scripted import ScriptedTransport, completion
 from tests.servers import fault_server  # noqa: F401  # a fixture
@@ -208,7 +208,7 @@ def sglang(form: str) -> Any:
 @pytest.mark.parametrize("form", [*WORDS, "none"])
 def test_a_form_that_a_server_ignores_is_told_in_the_words_of_another(form: str) -> None:
     found, sent = run(sglang(form), params=CHOICE, concurrency=1)
-    told = [note for note in found.notes if "ignores the words" in note]
+    told = [note for note in found.notes if "ignores the list of allowed replies" in note]
     assert len(told) == [*WORDS, "none"].index(form)
     last = sent[-1]
     if form == "none":
@@ -221,7 +221,7 @@ def test_a_form_that_a_server_ignores_is_told_in_the_words_of_another(form: str)
 
 def test_many_requests_in_flight_change_the_form_once() -> None:
     found, _ = run(sglang("regex"), params=CHOICE, concurrency=16)
-    assert len([note for note in found.notes if "ignores the words" in note]) == 1
+    assert len([note for note in found.notes if "ignores the list of allowed replies" in note]) == 1
 
 
 def test_what_is_refused_instead_is_left_out() -> None:
@@ -238,5 +238,5 @@ def test_the_mock_holds_to_each_form(form: str) -> None:
     asked = {form: in_words(form, ["relevant", "irrelevant"])}
     messages = [{"role": "user", "content": "Name a fruit.\n<question>old bridge?</question>\n<passage>x</passage>"}]
     body = json.dumps({"model": "m", "messages": messages, **asked}).encode()
-    _, _, data = asyncio.run(MockTransport().send(Endpoint("mock", "mock:", "m"), body))
+    _, _, data = asyncio.run(MockTransport().send(Endpoint("mock", URL, "m"), body))
     assert json.loads(data)["choices"][0]["message"]["content"] in ("relevant", "irrelevant")

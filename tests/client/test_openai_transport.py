@@ -9,9 +9,9 @@ import openai
 import pytest
 
 import judgekit as jk
-from judgekit.client.session import Session, run_sync
+from judgekit.client.session import Session
+from judgekit.client.sync import run_sync
 from judgekit.client.transports import OpenAITransport
-from judgekit.errors import ConfigError
 from judgekit.wire.types import Endpoint, Reply
 from tests.programs import Ask, Run
 from tests.scripted import Scripted, completion, error
@@ -96,7 +96,7 @@ def test_without_a_key_the_openai_package_sends_none(fault_server: Any) -> None:
 def test_a_client_of_ones_own_carries_the_requests_of_one_loop_after_the_other(fault_server: Any) -> None:
     fault_server.answer = lambda body, seen: error(500, "boom") if seen == 0 else "yes"
     client = openai.AsyncOpenAI(base_url=fault_server.base_url, api_key="sk-mine-0123456789", max_retries=5)
-    endpoint = jk.Endpoint("here", model="m", client=client)
+    endpoint = jk.Endpoint("here", fault_server.base_url, "m", transport=client)
     for _ in range(3):
         assert asked(endpoint) == ["yes"] * 3
     assert len(fault_server.seen) == 3 + 3 * 3, "judgekit retries, not the package"
@@ -108,27 +108,9 @@ def test_a_client_of_ones_own_carries_the_requests_of_one_loop_after_the_other(f
 def test_replies_had_by_a_client_of_ones_own_are_those_of_its_address(fault_server: Any, tmp_path: Path) -> None:
     fault_server.answer = lambda body, seen: "yes"
     client = openai.AsyncOpenAI(base_url=fault_server.base_url, api_key="sk-mine-0123456789")
-    mine = Endpoint("here", model="m", client=client)
+    mine = Endpoint("here", fault_server.base_url, "m", transport=client)
     plain = Endpoint("there", fault_server.base_url, "m")
     assert mine.identity == plain.identity
-    assert Endpoint("here", model="m", client=client, namespace="ours").identity == "ours"
     asked(mine, tmp_path)
     assert asked(plain, tmp_path) == ["yes"] * 3
     assert len(fault_server.seen) == 3
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"base_url": "http://elsewhere/v1"}, "not the address of the client"),
-        ({"api_key_env": "MY_KEY"}, "a key of its own"),
-        ({"client": "sk-mine-0123456789"}, "must be an openai.AsyncOpenAI"),
-        ({"client": None}, "base_url is empty"),
-        ({"transport": "curl"}, "must be one of 'http', 'openai'"),
-    ],
-)
-def test_settings_that_contradict_a_client_are_refused(settings: dict[str, Any], said: str) -> None:
-    client = openai.AsyncOpenAI(base_url="http://here/v1", api_key="sk-mine-0123456789")
-    with pytest.raises(ConfigError, match=said) as caught:
-        Endpoint(**{"name": "here", "model": "m", "client": client, **settings})
-    assert "sk-mine" not in str(caught.value)

@@ -9,13 +9,15 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from judgekit.analysis import compare
+from judgekit.analysis import Rules, compare
 from judgekit.client.origins import origin
-from judgekit.client.session import Session, run_sync
+from judgekit.client.session import Session
+from judgekit.client.sync import run_sync
 from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.runs import Run
 from judgekit.labelers.base import build
-from judgekit.stages import Collection, Resources, label_pool
+from judgekit.resources import Resources
+from judgekit.stages import Collection, label_pool
 from judgekit.wire.types import Endpoint, Reply, chat
 from tests.programs import Ask, collect
 from tests.scripted import Scripted, ScriptedTransport, completion
@@ -41,7 +43,7 @@ def test_replies_of_two_models_under_one_name_are_a_mix(tmp_path: Path) -> None:
     assert (first.mixed(), first.notes) == ([], [])
     second = resolve(tmp_path, UNITS, Ask(HERE), model="judge-2026-09", system_fingerprint="fp_b")
     sentence = (
-        "label a: the replies of the endpoint 'here' come from 2 models, although 'judge' alone was asked for:"
+        "label a: the replies of the endpoint 'here' come from 2 models, although only 'judge' was requested:"
         " judge-2026-01 (5), judge-2026-09 (15)"
     )
     assert second.mixed() == [sentence]
@@ -136,15 +138,15 @@ def tables(origins: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     )
 
 
-def test_answers_of_two_models_under_one_name_get_no_verdict_until_that_is_accepted() -> None:
+def test_answers_of_two_models_under_one_name_get_no_decision_until_that_is_accepted() -> None:
     scores, mix = tables(["m-1", "m-2"])
     refused = compare(scores, mix, resamples=100)
-    assert refused.verdict.found is None
-    assert "come from 2 models: m-1 (12), m-2 (12)" in refused.verdict.headline
-    accepted = compare(scores, mix, resamples=100, accept_mixed_models=True)
-    assert accepted.verdict.ranking == ("judge",)
+    assert refused.decision.findings.each == ()
+    assert "come from 2 models: m-1 (12), m-2 (12)" in refused.decision.text
+    accepted = compare(scores, mix, resamples=100, rules=Rules(accept_mixed_models=True))
+    assert accepted.decision.findings.names == ("judge",)
     assert any("come from 2 models" in warning for warning in accepted.warnings)
     for one in (["m-1"], [""], ["m-1", ""]):
         found = compare(scores, tables(one)[1], resamples=100)
-        assert found.verdict.ranking == ("judge",)
+        assert found.decision.findings.names == ("judge",)
         assert not any("models" in warning for warning in found.warnings)

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from judgekit.client.session import Session, run_sync
+from judgekit.client.session import Session
+from judgekit.client.sync import run_sync
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import EndpointError
@@ -66,7 +67,7 @@ def test_another_models_replies_prove_nothing(tmp_path: Path) -> None:
 
 def test_requests_that_are_too_long_stop_a_run_in_which_nothing_ever_worked(tmp_path: Path) -> None:
     found, sent = run(TOO_LONG, tmp_path)
-    assert "50 requests in a row failed alike" in str(found.error)
+    assert "50 requests in a row failed in the same way" in str(found.error)
     assert sent < 100
 
 
@@ -91,7 +92,7 @@ def test_an_endpoint_that_takes_nothing_any_more_stops_a_later_run(tmp_path: Pat
     units = [f"unit {i}" for i in range(1000)]
     run("yes", tmp_path, units[:20])
     found, sent = run(error(400, "The tenant is closed."), tmp_path, units)
-    assert "200 requests in a row failed alike" in str(found.error)
+    assert "200 requests in a row failed in the same way" in str(found.error)
     assert sent < 300
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from judgekit.client.submission import open_client
 from judgekit.client.transports import HttpTransport
 from judgekit.errors import ConfigError
+from judgekit.plugins.batch.service import open_client
 from judgekit.wire.access import Secret
 from judgekit.wire.types import Endpoint, Reply
 from tests.programs import Run

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from judgekit.client.session import Session, run_sync
+from judgekit.client.session import Session
+from judgekit.client.sync import run_sync
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.errors import UsageError
 from judgekit.labelers.base import build
@@ -59,6 +60,17 @@ def test_one_request_of_two_programs_at_the_same_time_is_sent_once() -> None:
         assert len(transport.sent) == 700
         assert session.usage("one").standalone == session.usage("other").standalone
         assert session.usage("one").incurred.requests + session.usage("other").incurred.requests == 700
+
+
+def test_units_that_ask_the_same_at_the_same_time_share_one_request() -> None:
+    transport = ScriptedTransport("yes")
+
+    async def labelled(session: Session) -> list[str]:
+        return [unit async for unit, _ in session.resolve([*UNITS[:3], *UNITS[:3]], Ask(HERE), "s")]
+
+    with Session(transports=lambda _: transport) as session:
+        assert sorted(run_sync(labelled(session))) == sorted(2 * UNITS[:3])
+        assert (len(transport.sent), session.usage("s").sent) == (3, 3)
 
 
 def test_a_plan_says_how_much_it_may_become_and_what_was_asked_again_is_counted(tmp_path: Path) -> None:

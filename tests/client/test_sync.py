@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from judgekit.client.session import run_sync
+from judgekit.client.sync import run_sync
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SETTING: contextvars.ContextVar[str] = contextvars.ContextVar("SETTING", default="unset")
@@ -46,7 +46,7 @@ def test_under_a_loop_it_runs_beside_it_with_the_callers_context() -> None:
 
 CODE = """
 import asyncio, signal
-from judgekit.client.session import run_sync
+from judgekit.client.sync import run_sync
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from judgekit.data.files import read_table
-from judgekit.data.readers import read_docs, read_dpr, read_queries
+from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.tables import QUALITY, SCORES
+from judgekit.data.trec import read_run
 from judgekit.errors import ConfigError, DataError, UsageError
 from judgekit.experiment.file import load
 from judgekit.reading.prompts import load_prompt
@@ -35,6 +36,10 @@ D1 = obj(doc_id="d1", title="A", text="me")
 
 def scores(path: Path) -> object:
     return read_table(SCORES, path)
+
+
+def read_dpr(path: Path) -> object:
+    return read_queries(path, "dpr"), read_docs(path, "dpr"), read_run(path, format="dpr")
 
 
 def fails(read: Callable[[Path], object], path: Path) -> DataError:
@@ -265,6 +270,29 @@ def test_a_bad_record_in_parquet_is_named_by_its_row(tmp_path: Path) -> None:
     for limit in (0, 1 << 30):
         error = fails(lambda p, limit=limit: read_docs(p, memory_limit=limit), path)
         assert error.reason == "row 3: doc '1' appears twice (first on row 1)"
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        ({"query_id": [7, 8]}, "row 1: 'query_id' is the number 7; ids are strings"),
+        ({"doc_id": ["a", None]}, "row 2: 'doc_id' must be a string, not null"),
+        ({"doc_id": ["a", "b c"]}, "row 2: 'doc_id' 'b c' holds white space"),
+        ({"doc_id": ["a", ""]}, "row 2: 'doc_id' is empty"),
+        ({"doc_id": ["a", "a"]}, "row 2: doc 'a' appears twice for query 'q'"),
+        ({"score": [True, False]}, "row 1: 'score' must be a finite number, not True"),
+        ({"score": [1.0, math.inf]}, "row 2: 'score' must be a finite number, not inf"),
+        ({"score": [1.0, None]}, "row 2: some passages of this file have a 'score'"),
+        ({"run": ["a", "b"]}, "row 2: the column 'run' holds 'a' and 'b'"),
+    ],
+)
+def test_a_bad_row_of_a_run_in_parquet_is_named(columns: dict[str, list[object]], reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.parquet"
+    good = {"query_id": pa.array(["q", "q"]).dictionary_encode(), "doc_id": ["a", "b"], "score": [2, 1]}
+    pq.write_table(pa.table(good), path)
+    assert read_run(path).top("q") == ["a", "b"]
+    pq.write_table(pa.table({**good, **columns}), path)
+    assert reason in fails(read_run, path).reason
 
 
 def test_a_table_of_a_newer_version_is_refused(tmp_path: Path) -> None:

@@ -36,8 +36,8 @@ def test_queries_that_a_run_lacks_are_counted() -> None:
         ),
         (
             [run(("q1", "d1")), run(("q1", "d1"), ("q2", "d9"), name="dense")],
-            "run 'dense' has 1 of its 2 docs missing from the collection, first 'd9'. Where docs stand in several"
-            " files, give them all",
+            "run 'dense' has 1 of its 2 docs missing from the collection, first 'd9'. If the docs are in several"
+            " files, give all of them",
         ),
         ([run(("x1", "d1"))], "first 'x1': are these files from the same collection?"),
     ],
@@ -79,7 +79,7 @@ def test_queries_that_are_not_judged_and_documents_that_nobody_was_asked_about_a
     )
     assert list(remarks(found)) == [
         "gold does not apply to 1 of 2 queries, which have no score under it (q2: why).",
-        "gold lacks 1 of 4 labels, in 1 of 2 queries: nobody was asked about these documents.",
+        "gold lacks 1 of 4 labels, in 1 of 2 queries: these documents were never judged.",
     ]
 
 

@@ -74,18 +74,6 @@ def test_a_file_that_has_changed_is_indexed_anew(path: Path, tmp_path: Path) -> 
     assert len(list((index / "docs").iterdir())) == 1, "one index for one path"
 
 
-def test_a_change_that_size_time_and_sample_hide_is_noticed_at_the_look_up(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(disk, "fingerprint", lambda path, spelled: "the same")
-    read_docs(path, memory_limit=0, index=tmp_path / "cache")
-    path.write_bytes(path.read_bytes().replace(b'"d7"', b'"dX"'))
-    found = read_docs(path, memory_limit=0, index=tmp_path / "cache")
-    with pytest.raises(DataError, match="doc 'd7' has moved: its file was changed while in use"):
-        found.get(["d7"])
-    assert found.get(["d8"]) == [FOUND[8]]
-
-
 def test_a_damaged_index_is_built_anew(path: Path, tmp_path: Path) -> None:
     index = tmp_path / "cache"
     read_docs(path, memory_limit=0, index=index)

@@ -18,6 +18,7 @@ from judgekit.data.labelings import Scale
 from judgekit.data.readers import write_docs, write_queries
 from judgekit.data.runs import Run
 from judgekit.errors import DataError, UsageError
+from judgekit.stages import Collection
 
 QUERIES = {"007": Query("007", "who?", ("Ann", "A. B.")), "NA": Query("NA", "what?")}
 DOCS = [Doc("d1", "one", "A", "p1"), Doc("d2", "")]
@@ -37,6 +38,31 @@ def test_queries_come_from_arrow_columns_and_with_one_answer() -> None:
     assert as_queries(table.to_pandas(types_mapper=pd.ArrowDtype)) == QUERIES
     one = pd.DataFrame({"query_id": ["q"], "text": ["x"], "answer": ["Ann"]})
     assert as_queries(one)["q"].answers == ("Ann",)
+
+
+class Capsule:
+    """A table that says nothing of itself but how Arrow reads it, as those of polars and duckdb do."""
+
+    def __init__(self, **columns: list[object]) -> None:
+        self.table = pa.table(columns)
+
+    def __arrow_c_stream__(self, schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(schema)
+
+
+@pytest.mark.parametrize("made", [pa.table, lambda columns: Capsule(**columns)], ids=["pyarrow", "capsule"])
+def test_whatever_speaks_arrows_interface_is_a_table(made: Any) -> None:
+    queries = {"query_id": ["007", "NA"], "text": ["who?", "what?"], "answers": [["Ann", "A. B."], None]}
+    docs = {"doc_id": ["d1", "d2"], "text": ["one", ""], "title": ["A", None], "page_id": ["p1", None]}
+    pairs = {"query_id": ["q1", "q1"], "doc_id": ["d1", "d2"]}
+    assert as_queries(made(queries)) == QUERIES
+    assert as_docs(made(docs)).get(["d1", "d2"]) == DOCS
+    [alone], [named] = as_runs(made({**pairs, "score": [1.0, 2.0]})), as_runs({"a": made({**pairs, "score": [1, 2]})})
+    assert (alone.name, named.name, alone.top("q1")) == ("run", "a", ["d2", "d1"])
+    [labeling] = as_labelings({"gold": made({**pairs, "relevance": [1, 0]})})
+    assert (labeling.name, labeling.relevance.tolist()) == ("gold", [1.0, 0.0])
+    with pytest.raises(DataError, match="'query_id' is the number 7; ids are strings"):
+        as_queries(made({"query_id": [7], "text": ["x"]}))
 
 
 def test_docs_come_from_a_table() -> None:
@@ -339,3 +365,32 @@ def test_the_same_labels_come_from_every_form(tmp_path: Path) -> None:
         tables.append(made.table)
     assert all(one.equals(tables[0]) for one in tables)
     assert tables[0]["relevance"].tolist() == [1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("scattered", [False, True])
+@pytest.mark.parametrize("form", ["file", "table", "table without ranks", "dictionaries"])
+def test_distances_in_the_place_of_scores_are_noticed_in_every_form(form: str, scattered: bool, tmp_path: Path) -> None:
+    rows = [(f"q{q}", f"d{rank}", rank, rank / 8) for q in range(7) for rank in range(1, 5)]
+    if scattered:
+        rows.sort(key=lambda row: (row[2], row[0]))
+    far = pd.DataFrame(rows, columns=["query_id", "doc_id", "rank", "score"])
+    near, labels = far.assign(score=-far["score"]), {f"q{q}": {"d1": 1, "d4": 0} for q in range(7)}
+
+    def held(table: pd.DataFrame) -> Any:
+        if form == "dictionaries":
+            return {q: dict(zip(rows["doc_id"], rows["score"], strict=True)) for q, rows in table.groupby("query_id")}
+        if form == "file":
+            table.sort_values("query_id", kind="stable").to_csv(tmp_path / "run.csv", index=False)
+            return tmp_path / "run.csv"
+        return table if form == "table" else table.drop(columns="rank")
+
+    assert jk.score({"a": held(near)}, labels, "P@1").warnings == []
+    evaluation = jk.score({"a": held(far)}, labels, "P@1")
+    (note,) = evaluation.warnings
+    by_rank = "its scores contradict its ranks (always the next rank has the higher score)"
+    assert (by_rank if form in ("file", "table") else "every list goes from the lowest score to the highest") in note
+    assert note.startswith(f"run 'a' ({tmp_path / 'run.csv'}): " if form == "file" else "run 'a': ")
+    assert repr(evaluation).splitlines() == ["labeling  run     P@1", "qrels     a    0.0000", f"note: {note}"]
+    docs = {f"d{rank}": "text" for rank in range(1, 5)}
+    queries = {query_id: {"text": "who?", "answers": ["text"]} for query_id in labels}
+    assert Collection.make(queries, docs, {"a": held(far)}, 3).notes == (note,)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.data.files import read_table
-from judgekit.data.readers import read_docs, read_dpr, read_queries
+from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.tables import SCORES
 from judgekit.data.trec import read_qrels, read_run
 from judgekit.errors import DataError
@@ -23,6 +23,12 @@ from judgekit.errors import DataError
 QUERIES = [{"query_id": "q1", "text": "whö?", "answers": ["me", "you"]}, {"query_id": "q2", "text": "x", "answers": []}]
 ENTRIES = [{"question": "x", "answers": ["y"], "ctxs": [{"id": "1", "title": "", "text": "a", "score": "1.5"}]}] * 2
 LINES = "".join(json.dumps(q) + "\n" for q in QUERIES).encode()
+
+
+def read_dpr(path: Path) -> object:
+    return read_queries(path, "dpr"), read_docs(path, "dpr"), read_run(path, format="dpr")
+
+
 GOOD: dict[str, tuple[Callable[[Path], object], bytes]] = {
     "json lines": (read_queries, LINES),
     "json": (read_queries, json.dumps(QUERIES, ensure_ascii=False, indent=1).encode()),

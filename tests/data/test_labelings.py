@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from judgekit.data.columns import (
@@ -68,6 +68,8 @@ _NUMBERS = st.floats(-4, 4) | st.integers(-4, 4)
 
 
 @given(st.sampled_from(["binary", "grades:3", "grades:-1..2", "means:3:2", "unit", "signed"]), _NUMBERS)
+@example("unit", 1.5)
+@example("means:3:2", 3.5)
 def test_a_value_is_on_the_scale_exactly_if_it_has_no_problem(text: str, value: float) -> None:
     scale = Scale.parse(text)
     assert scale.holds(np.array([value], np.float64))[0] == (scale.problem(float(value)) is None)

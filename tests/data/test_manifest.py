@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from judgekit.data import manifest
-from judgekit.data.manifest import MANIFEST, Source, has_manifest, manifest_path, mismatches, sources, write_manifest
+from judgekit.data.manifest import MANIFEST, InputFile, has_manifest, manifest_path, mismatches, sources, write_manifest
 
 
 def made(folder: Path, name: str, **named: Path) -> Path:
@@ -25,18 +25,18 @@ def test_the_hash_is_of_the_bytes_of_the_file_as_sha256sum_gives_it(tmp_path: Pa
     path = tmp_path / "queries.jsonl.gz"
     path.write_bytes(gzip.compress(b"content"))
     found = sources({"queries": path})["queries"]
-    assert found == Source(str(path), path.stat().st_size, hashlib.sha256(path.read_bytes()).hexdigest(), {})
+    assert found == InputFile(str(path), path.stat().st_size, hashlib.sha256(path.read_bytes()).hexdigest(), {})
 
 
 def test_a_folder_that_is_one_table_has_a_hash_of_names_and_contents(tmp_path: Path) -> None:
     folder = tmp_path / "docs"
     folder.mkdir()
     (folder / "part-00000.parquet").write_bytes(b"one")
-    first = Source.of(folder)
+    first = InputFile.of(folder)
     (folder / "part-00001.parquet").write_bytes(b"two")
-    second = Source.of(folder)
+    second = InputFile.of(folder)
     (folder / "part-00001.parquet").rename(folder / "part-00002.parquet")
-    assert len({first.sha256, second.sha256, Source.of(folder).sha256}) == 3
+    assert len({first.sha256, second.sha256, InputFile.of(folder).sha256}) == 3
     assert second.bytes == 6
     inside = [folder, folder / "part-00000.parquet"]
     assert list(sources({"docs": folder}, inside)) == ["docs"], "its parts are not listed a second time"
@@ -53,8 +53,8 @@ def test_a_result_knows_what_it_was_made_from_and_what_that_was_made_from(tmp_pa
     (tmp_path / "queries").write_text("q")
     labels = made(tmp_path, "labels.qrels", queries=tmp_path / "queries")
     scores = made(tmp_path, "scores.csv", qrels=labels)
-    found = Source.of(scores)
-    assert found.inputs["qrels"] == Source.of(labels)
+    found = InputFile.of(scores)
+    assert found.inputs["qrels"] == InputFile.of(labels)
     assert found.inputs["qrels"].inputs["queries"].sha256 == hashlib.sha256(b"q").hexdigest()
 
 
@@ -65,9 +65,9 @@ def test_results_in_a_folder_share_its_manifest(tmp_path: Path) -> None:
     for path in results:
         path.write_text("x")
     write_manifest(tmp_path / "out" / MANIFEST, sources({"queries": tmp_path / "queries"}), results)
-    assert all(list(Source.of(path).inputs) == ["queries"] for path in results)
+    assert all(list(InputFile.of(path).inputs) == ["queries"] for path in results)
     (tmp_path / "out" / "labels" / "left-over.qrels").write_text("of an earlier run")
-    assert not Source.of(tmp_path / "out" / "labels" / "left-over.qrels").inputs
+    assert not InputFile.of(tmp_path / "out" / "labels" / "left-over.qrels").inputs
 
 
 def test_nothing_is_said_of_a_result_that_was_changed_since(tmp_path: Path) -> None:
@@ -75,14 +75,14 @@ def test_nothing_is_said_of_a_result_that_was_changed_since(tmp_path: Path) -> N
     scores = made(tmp_path, "scores.csv", queries=tmp_path / "queries")
     scores.write_text("my own now")
     assert has_manifest(scores)
-    assert Source.of(scores).inputs == {}
+    assert InputFile.of(scores).inputs == {}
 
 
 def test_the_manifest_of_another_tool_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "scores.csv").write_text("x")
     for content in ('{"name": "my web app"}', "[]", "{", '{"results": []}', '{"results": {"scores.csv": 1}}'):
         (tmp_path / MANIFEST).write_text(content)
-        assert Source.of(tmp_path / "scores.csv").inputs == {}
+        assert InputFile.of(tmp_path / "scores.csv").inputs == {}
 
 
 def test_inputs_that_were_made_from_different_files_are_told_once_each(tmp_path: Path) -> None:
@@ -114,13 +114,13 @@ def test_the_hash_of_a_large_file_is_kept_until_the_file_changes(
     monkeypatch.setattr(manifest, "_LARGE", 1)
     path = tmp_path / "docs.jsonl"
     path.write_bytes(b"one")
-    first = Source.of(path)
+    first = InputFile.of(path)
 
     def again(path: Path) -> str:
         raise AssertionError("it is read again")
 
     with monkeypatch.context() as patched:
         patched.setattr(manifest, "_hashed", again)
-        assert Source.of(path) == first
+        assert InputFile.of(path) == first
     path.write_bytes(b"two")
-    assert Source.of(path).sha256 == hashlib.sha256(b"two").hexdigest()
+    assert InputFile.of(path).sha256 == hashlib.sha256(b"two").hexdigest()

@@ -7,7 +7,6 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,13 +15,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.data import records
+import judgekit as jk
 from judgekit.data.disk import DiskDocs
 from judgekit.data.documents import Doc, MemoryDocs, Query
-from judgekit.data.readers import read_docs, read_dpr, read_queries, write_docs, write_queries
+from judgekit.data.readers import read_docs, read_queries, write_docs, write_queries
+from judgekit.data.sources import resolved
 from judgekit.data.tables import ALL, id_problem
 from judgekit.data.trec import read_run
-from judgekit.errors import DataError
+from judgekit.errors import DataError, UsageError
 
 QUERY = Query("007", "who wrote it?", ("Ann", "A. B."))
 DOC = Doc("NA", "text, with a comma", "Title", "p1")
@@ -149,14 +149,45 @@ def test_parquet_is_read_as_a_file_and_as_a_folder_of_parts(memory_limit: int, t
     assert read_queries(tmp_path / "queries.parquet") == {"a": Query("a", "x", ("1", "2"))}
 
 
-def test_a_third_party_format_is_used_when_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "queries.colon"
+def test_a_form_can_be_given_in_a_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jk.register, "forms", {})
+    jk.register.form("colon")(colon)
+    path = tmp_path / "queries.txt"
+    path.write_text("q1: who?\nq2: what?\n")
+    assert [query.text for query in jk.read_queries(f"colon:{path}").values()] == ["who?", "what?"]
+    assert [doc.doc_id for doc in jk.read_docs(f"colon:{path}")] == ["q1", "q2"]
     path.write_text("q1: who?\nq2: what?\nq1: again\n")
-    point = EntryPoint("colon", f"{__name__}:colon", "judgekit.formats")
-    monkeypatch.setattr(EntryPoint, "load", lambda self: colon)
-    monkeypatch.setattr(records, "entry_points", lambda group: [point] if group == "judgekit.formats" else [])
     with pytest.raises(DataError, match=r"line 3: query 'q1' appears twice \(first on line 1\)"):
         read_queries(path, "colon")
+
+
+OWN_FORM = """
+def colon(path):
+    for number, text in enumerate(path.read_text().splitlines(), 1):
+        name, said = text.split(": ")
+        yield number, {"id": name, "text": said}
+"""
+
+
+def test_a_form_is_a_function_in_a_file_that_stands_in_front_of_the_path(tmp_path: Path) -> None:
+    form, path = tmp_path / "my_forms.py", tmp_path / "queries.txt"
+    form.write_text(OWN_FORM)
+    path.write_text("q1: who?\nq2: what?\n")
+    source = f"{form}:colon:{path}"
+    assert [query.text for query in jk.read_queries(source).values()] == ["who?", "what?"]
+    assert list(read_queries(path, f"{form}:colon(id=text, text=id)")) == ["who?", "what?"]
+    with pytest.raises(UsageError, match=r"my_forms.py has no function 'semicolon'"):
+        jk.read_queries(source.replace(":colon", ":semicolon"))
+    path.write_text("q1: who?\nq2 what?\n")
+    with pytest.raises(UsageError, match=r"queries.txt, read as .*my_forms.py:colon: ValueError.*my_forms.py, line 4"):
+        jk.read_queries(source)
+
+
+def test_in_an_experiment_file_a_form_s_file_is_beside_it(tmp_path: Path) -> None:
+    assert resolved("my_forms.py:colon:data/q.txt", tmp_path) == Path(
+        f"{tmp_path / 'my_forms.py'}:colon:{tmp_path / 'data/q.txt'}"
+    )
+    assert resolved("my_app.py:answer", tmp_path) == tmp_path / "my_app.py:answer"
 
 
 def colon(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
@@ -243,14 +274,11 @@ def test_docs_on_disk_can_be_read_by_several_threads(tmp_path: Path) -> None:
     assert not wrong
 
 
-@pytest.mark.parametrize("change", [b"", b'{"doc_id": "other", "text": ""}\n', b"\xff" * 100])
-def test_a_file_that_changes_under_its_reader_is_an_error(change: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "docs.jsonl"
-    write_docs([DOC], path)
-    docs = read_docs(path, memory_limit=0)
-    path.write_bytes(change)
-    with pytest.raises(DataError, match="changed while in use"):
-        docs.get(["NA"])
+def test_docs_on_disk_stay_what_they_were_when_their_file_changes(tmp_path: Path) -> None:
+    write_docs([DOC], tmp_path / "docs.jsonl")
+    docs = read_docs(tmp_path / "docs.jsonl", memory_limit=0)
+    (tmp_path / "docs.jsonl").write_bytes(b"")
+    assert docs.get(["NA"]) == list(docs) == [DOC]
 
 
 # The retrieval JSON of DPR and FiD.
@@ -276,15 +304,14 @@ def test_retrieval_json_holds_queries_docs_and_a_run(
 ) -> None:
     path = tmp_path / "dense.nq.json"
     path.write_bytes(encode("".join(line(**e) for e in ENTRIES) if lines else json.dumps(ENTRIES, indent=1)))
-    queries, docs, run = read_dpr(path)
+    queries, docs, run = read_queries(path), read_docs(path), read_run(path)
     assert list(queries.values()) == [Query("q1", "who?", ("Ann",)), Query("q2", "who?"), Query("q3", "what?")]
     assert list(docs) == [Doc("wiki:1", "one", "A"), Doc("wiki:2", "two", "B")]
     assert run.name == "dense.nq"
     assert run.frame().values.tolist() == [["q1", "wiki:1", 81.5], ["q1", "wiki:2", 80.0], ["q2", "wiki:1", 1e-3]]
-    assert read_run(path).frame().equals(run.frame())
-    assert read_queries(path) == queries
-    assert list(read_docs(path)) == list(docs)
-    assert read_dpr(path, "mine")[2].name == "mine"
+    assert read_run(path, format="dpr").frame().equals(run.frame())
+    assert read_queries(path, "dpr") == queries
+    assert list(read_docs(path, "dpr")) == list(docs)
 
 
 def test_passages_without_ids_and_scores_get_an_id_by_content_and_keep_their_order(tmp_path: Path) -> None:
@@ -293,7 +320,7 @@ def test_passages_without_ids_and_scores_get_an_id_by_content_and_keep_their_ord
     path.write_text(
         json.dumps([{"id": "x", "question": "q", "ctxs": [a]}, {"id": "y", "question": "q", "ctxs": [b, a]}])
     )
-    _, docs, run = read_dpr(path)
+    docs, run = read_docs(path), read_run(path)
     first, second = run.top("y")
     assert docs.get([first, second]) == [Doc(first, "A\none"), Doc(second, "one", "A")]
     assert run.top("x") == [second]

@@ -112,7 +112,11 @@ def test_documents_without_an_id_have_one_of_their_text_or_of_a_field() -> None:
         (Embedding(), UsageError, "takes no query"),
         (lambda text: None, DataError, "query 'q1': .*; got NoneType"),
         (lambda text: "d1", DataError, "query 'q1': .*; got str"),
-        (lambda text: ["d1", "d1"], DataError, "query 'q1', place 2: doc 'd1' appears twice"),
+        (
+            lambda text: ["d1", "d1"],
+            DataError,
+            r"lists doc 'd1' twice for query 'q1' \(name the ids' field with id_field",
+        ),
         (lambda text: ["a b"], DataError, "query 'q1', place 1: the doc id 'a b' holds white space"),
         (lambda text: [3.5], DataError, "query 'q1', place 1: the doc id is empty"),
     ],

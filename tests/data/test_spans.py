@@ -69,8 +69,8 @@ def test_spans_are_taken_from_tables_and_dictionaries_and_nobody_has_to_give_the
         ({"start": 0, "end": 2.5}, "'end' must be a whole number of characters"),
         ({"start": "x", "end": 3}, "not 'x'"),
         ({"start": True, "end": 3}, "not True"),
-        ({"start": 0}, "has a start on its page, but not both"),
-        ({"end": 3}, "has an end on its page, but not both"),
+        ({"start": 0}, "has a start on its page, but not the other"),
+        ({"end": 3}, "has an end on its page, but not the other"),
     ],
 )
 def test_a_span_that_is_none_is_an_error_with_its_line(
@@ -108,6 +108,8 @@ def test_evidence_is_found_as_the_shortest_words_that_hold_it() -> None:
     assert evidence_in(doc, lambda words: "Paris" in words, 3) == {"103-109", "123-128", "title"}
     assert evidence_in(doc, lambda words: "Paris again" in words, 3) == {"123-135"}
     assert evidence_of("title 103-109") == [(-1, 0), (103, 109)]
+    with pytest.raises(DataError, match=r"evidence must be named like 'title 120-127 340-347', .* not 'here'"):
+        evidence_of("here")
     # Where the text is not that of the span letter by letter, nobody knows where its words stand.
     assert evidence_in(Doc("d", "In  Paris", "", "p", 0, 8), lambda words: True, 3) == set()
 
@@ -163,7 +165,7 @@ def test_scores_of_runs_over_other_cuts_count_evidence_where_documents_say_where
     found = jk.score(runs, labels, "R@2 RR nDCG(unit=doc)@2", docs=docs)
     means = found.means().pivot(index="run", columns="measure", values="value")
     assert means["R(unit=evidence)@2"].to_dict() == {"whole": 1, "pieces": 0.5}
-    assert "nDCG(unit=doc)@2 does not compare them" in found.warnings[0]
+    assert "nDCG(unit=doc)@2 cannot compare them" in found.warnings[0]
     without = jk.score(runs, labels, "R@2 RR nDCG@2")
     assert [str(m) for m in without.measures] == ["R@2", "RR", "nDCG@2"]
     (warning,) = without.warnings

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import json
 import os
 import time
 from contextlib import suppress
@@ -11,14 +13,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.data.columns import run_lengths, strings
+from judgekit.data.files import write_labels
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.ordering import Ties
 from judgekit.data.runs import Run
-from judgekit.data.trec import missing_path, read_qrels, read_run, stem, write_qrels, write_run
+from judgekit.data.tables import ALL, id_problem
+from judgekit.data.trec import convert, missing_path, read_qrels, read_run, stem, write_qrels, write_run
 from judgekit.errors import DataError, UsageError
 
 RUN = "q1 Q0 d1 1 3.5 tag\nq1 Q0 007 2 2 tag\nq2 Q0 d1 1 -1e-3 tag\n"
@@ -243,6 +247,23 @@ def test_ids_that_a_trec_file_cannot_hold_are_refused(tmp_path: Path, bad: str) 
         write_qrels(labels, path)
 
 
+@pytest.mark.parametrize(
+    ("ties", "expected"), [(Ties.DOC_DESC, "c b a"), (Ties.DOC_ASC, "a b c"), (Ties.RUN_ORDER, "b a c")]
+)
+def test_documents_with_equal_scores_are_read_in_the_order_asked_for(write, ties: Ties, expected: str) -> None:
+    path = write("q Q0 b 1 1 t\nq Q0 a 2 1 t\nq Q0 c 3 1 t\n")
+    assert " ".join(read_run(path, ties=ties).top("q")) == expected
+
+
+def test_fractions_in_a_table_of_labels_need_a_scale_too(tmp_path: Path) -> None:
+    path, labeling = tmp_path / "x.parquet", Labeling("x", Scale("unit"), frame(("q", "d", 0.5, "ok")))
+    write_labels(labeling, path)
+    assert read_qrels(path, scale=Scale("unit")).relevance.tolist() == [0.5]
+    with pytest.raises(DataError, match=r"0\.5 is not a whole number: declare") as failed:
+        read_qrels(path)
+    assert failed.value.path == path
+
+
 words = st.text(st.characters(codec="utf-8", exclude_categories=("Z", "C")), min_size=1, max_size=20).filter(
     lambda text: text.split() == [text] and text != "all"
 )
@@ -298,3 +319,102 @@ def test_real_runs_are_read(shared: Path) -> None:
         query = lines[0].split()[0]
         listed = sorted((float(x[4]), x[2]) for x in map(str.split, lines) if x[0] == query)
         assert run.top(query) == [doc for _, doc in reversed(listed)]
+
+
+# An id that begins as JSON does, in the first line of a file without a header, is one for which a form has to be told.
+IDS = st.one_of(
+    st.sampled_from(["007", "NA", "null", "1e5", "-1", "#", "a,b", 'q"x', '"q"', "é", "1", "0.5"]),
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), max_size=12),
+).filter(lambda i: id_problem(i) is None and i != ALL and i[0] not in "[{<")
+PAIRS = st.dictionaries(st.tuples(IDS, IDS), st.integers(-3, 50), min_size=1, max_size=6)
+
+
+def as_csv(path: Path, rows: list[tuple[str, str, int]], header: list[str], delimiter: str = ",") -> None:
+    with path.open("w", newline="") as file:
+        csv.writer(file, delimiter=delimiter, lineterminator="\n").writerows([header, *rows] if header else rows)
+
+
+def in_form(form: str, folder: Path, rows: list[tuple[str, str, int]], number: str) -> Path:
+    """Write rows of query, doc and number in a form."""
+    path = folder / f"in.{'tsv' if form in ('beir', 'msmarco') else form}"
+    header = ["query_id", "doc_id", number]
+    if form in ("csv", "tsv"):
+        as_csv(path, rows, header, "," if form == "csv" else "\t")
+    elif form == "beir":
+        as_csv(path, rows, ["query-id", "corpus-id", "score"], "\t")
+    elif form == "msmarco":
+        as_csv(path, rows, [], "\t")
+    elif form == "jsonl":
+        path.write_text("".join(json.dumps(dict(zip(header, row, strict=True))) + "\n" for row in rows))
+    elif form == "json":
+        path.write_text(json.dumps({q: {d: v for p, d, v in rows if p == q} for q, _, _ in rows}))
+    else:
+        pd.DataFrame(rows, columns=header).to_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "parquet", "jsonl", "json", "msmarco"])
+@settings(max_examples=8)
+@given(pairs=PAIRS)
+def test_a_run_of_any_form_becomes_a_trec_file(form: str, pairs: dict[tuple[str, str], int], tmp_path_factory) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    rows = [(q, d, v) for (q, d), v in sorted(pairs.items())]
+    expected = Run("run", [q for q, _, _ in rows], [d for _, d, _ in rows], [float(v) for _, _, v in rows])
+    if form == "msmarco":
+        rows = [(q, d, rank) for q in expected.query_ids for rank, d in enumerate(expected.top(q), 1)]
+    told = convert(in_form(form, folder, rows, "score"), folder / "out.trec")
+    again = read_run(folder / "out.trec")
+    assert told == f"a run of {len(rows)} rows"
+    assert {q: again.top(q) for q in again.query_ids} == {q: expected.top(q) for q in expected.query_ids}
+    assert form == "msmarco" or again.scores.tolist() == expected.scores.tolist()
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "parquet", "jsonl", "json", "beir"])
+@settings(max_examples=8)
+@given(pairs=PAIRS)
+def test_qrels_of_any_form_become_a_trec_file(form: str, pairs: dict[tuple[str, str], int], tmp_path_factory) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    rows = [(q, d, v) for (q, d), v in sorted(pairs.items())]
+    convert(in_form(form, folder, rows, "relevance"), folder / "out.qrels")
+    lines = (folder / "out.qrels").read_text().splitlines()
+    assert sorted(tuple(line.split(" ")) for line in lines) == sorted((q, "0", d, str(v)) for q, d, v in rows)
+
+
+def test_decimals_become_grades_that_every_tool_reads(write, tmp_path: Path) -> None:
+    source, out = write("query_id,doc_id,relevance\nq1,d1,0.7\nq1,d2,0.2\n"), tmp_path / "out.qrels"
+    with pytest.raises(DataError, match=r"0.7 is not a whole number: declare"):
+        convert(source, out)
+    assert convert(source, out, scale="unit", min_grade=0.5) == "2 labels"
+    assert out.read_text() == "q1 0 d1 1\nq1 0 d2 0\n"
+    with pytest.raises(UsageError, match="must be a number"):
+        convert(source, out, scale="unit", min_grade=float("nan"))
+
+
+@pytest.mark.parametrize(
+    ("out", "options", "reason"),
+    [
+        ("out.txt", {}, "name OUT .run or .qrels, or choose --kind run or qrels"),
+        ("out.parquet", {"kind": "run"}, "convert writes TREC files"),
+        ("out.qrels", {"kind": "docs"}, "unknown kind of data 'docs'"),
+        ("out.trec", {"min_grade": 1}, "are about qrels"),
+        ("out.run", {"scale": "unit"}, "are about qrels"),
+        ("-", {"kind": "qrels"}, "OUT must be a file"),
+    ],
+)
+def test_only_trec_files_are_written(write, tmp_path: Path, out: str, options: dict, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        convert(write("q1 0 a 1\n"), out if out == "-" else tmp_path / out, **options)
+    assert not (tmp_path / out).exists()
+
+
+def test_a_kind_that_is_chosen_goes_before_the_ending(write, tmp_path: Path) -> None:
+    assert convert(write("q1,d1,2\n"), tmp_path / "out.qrels.gz", "run") == "a run of 1 rows"
+    assert gzip.decompress((tmp_path / "out.qrels.gz").read_bytes()).startswith(b"q1 Q0 d1 1 2.0 ")
+
+
+def test_converting_says_how_many_labels_are_missing(tmp_path: Path) -> None:
+    (tmp_path / "in.qrels").write_text("q1 0 a 1\nq1 0 b 0\n")
+    (tmp_path / "in.missing.tsv").write_text("query_id\tdoc_id\tstatus\nq1\tc\tfailed\n")
+    assert (
+        convert(tmp_path / "in.qrels", tmp_path / "out.qrels") == "2 labels, 1 missing ones listed in out.missing.tsv"
+    )

@@ -21,14 +21,16 @@ from judgekit.report import print_tables
 from judgekit.report.formatting import meaning
 from judgekit.report.model import Cost
 from judgekit.spec import parse
+from tests.mock import URL
 
-MOCK = {"base_url": "mock:", "model": "mock"}
+MOCK = {"base_url": URL, "model": "mock"}
 """What answers in place of an LLM."""
 
 TOWNS = ["Arlen", "Borvik", "Cantry", "Dulse", "Elmshire", "Farrow", "Garth", "Holme"]
 YEARS = ["1412", "1533", "1674", "1781", "1850", "1903", "1911", "1927"]
 
 LABELERS = {
+    "cascade(first='judge(endpoint=one)',then='judge(endpoint=two,prompt=useful)')": "binary",
     "containment": "binary",
     "judge": "binary",
     "judge(jury=one+two)": "binary",
@@ -38,7 +40,6 @@ LABELERS = {
     "utility": "binary",
     "utility(quality=f1)": "unit",
     "utility(variant=signed-gain)": "signed",
-    "utility(variant=abstention)": "binary",
     "provenance(qrels=gold.qrels)": "grades",
     "provenance(qrels=nothing.qrels)": "binary",
     "human(file=votes.csv)": "unit",
@@ -100,7 +101,7 @@ def finish(data: Path, out: Path, spellings: list[str], /, **changes: dict[str, 
         content[table] = change if table == "runs" else {**content[table], **change}
     finished = run(parse_config(content, data / "experiment.toml"), out=out, cache=data / "store")
     assert (out / "report.html").read_text().rstrip().endswith("</html>")
-    assert finished.comparison.verdict.headline
+    assert finished.comparison.decision.text
     assert set(finished.comparison.table["labeling"]) == {str(spec) for spec in specs}
     return finished
 
@@ -148,12 +149,12 @@ def test_an_experiment_with_one_query_ends_with_a_report(data: Path, tmp_path: P
     finish(data, tmp_path, ["containment", "utility(quality=f1)"], data={"limit": 1})
 
 
-def test_a_chosen_confidence_reaches_the_verdict_every_table_and_every_word(
+def test_a_chosen_confidence_reaches_the_decision_every_table_and_every_word(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     finished = {}
     for c in (0.6, 0.95):
-        analysis = {"confidence": c, "primary": "nDCG@1"}
+        analysis = {"confidence": c, "primary": "nDCG@1", "use": "find-questions"}
         ranked = {"answers": {"depths": [1, 2]}, "metrics": {"measures": ["nDCG"]}}
         finished[c] = finish(data, tmp_path / str(c), ["containment", "judge"], analysis=analysis, **ranked)
     for table in ("agreement.csv", "comparison.csv", "differences.csv"):
@@ -169,23 +170,23 @@ def test_a_chosen_confidence_reaches_the_verdict_every_table_and_every_word(
         assert "95 % interval" not in text.replace(meaning("coverage"), "")
 
 
-def verdicts_answers(finished: Finished) -> Cost:
+def decided_answers(finished: Finished) -> Cost:
     [answers] = finished.results.answers
-    assert answers.at_verdict is not None
-    return answers.at_verdict
+    assert answers.at_decision is not None
+    return answers.at_decision
 
 
-def test_labels_are_compared_with_the_answers_of_the_verdict_whatever_else_is_answered(
+def test_labels_are_compared_with_the_answers_of_the_decision_whatever_else_is_answered(
     data: Path, tmp_path: Path
 ) -> None:
     few = finish(data, tmp_path / "few", ["judge"])
     more = {"depths": [1, 2, 3], "closed_book": True}
     many = finish(data, tmp_path / "many", ["judge"], answers=more, analysis={"primary": "P@3"})
-    assert verdicts_answers(few) == verdicts_answers(many)
-    assert verdicts_answers(few).requests == 16, "8 queries, 2 runs with another order"
+    assert decided_answers(few) == decided_answers(many)
+    assert decided_answers(few).requests == 16, "8 queries, 2 runs with another order"
     assert many.results.answers[0].spending.standalone.requests > 16
     first = finish(data, tmp_path / "first", ["judge"], answers=more, analysis={"primary": "P@1"})
-    assert verdicts_answers(first).requests == 8 + 8 - 2, "two runs, of which two queries share the first document"
+    assert decided_answers(first).requests == 8 + 8 - 2, "two runs, of which two queries share the first document"
 
 
 def test_answers_that_an_llm_rates_cost_what_it_takes_to_rate_them(data: Path, tmp_path: Path) -> None:
@@ -193,13 +194,13 @@ def test_answers_that_an_llm_rates_cost_what_it_takes_to_rate_them(data: Path, t
     metrics = {"depths": [1, 3], "metrics": ["em", "correct(endpoint=two)"]}
     analysis = {"primary": "P@3", "primary_metric": "correct(endpoint=two)"}
     rated = finish(data, tmp_path / "rated", ["judge"], answers=metrics, analysis=analysis)
-    assert verdicts_answers(rated).requests > verdicts_answers(free).requests
+    assert decided_answers(rated).requests > decided_answers(free).requests
     whole, alone = rated.results.answers[0].spending, free.results.answers[0].spending
     assert whole.standalone.requests - alone.standalone.requests >= (
-        verdicts_answers(rated).requests - verdicts_answers(free).requests
+        decided_answers(rated).requests - decided_answers(free).requests
     )
     other = finish(data, tmp_path / "other", ["judge"], answers=metrics, analysis={"primary": "P@3"})
-    assert verdicts_answers(other) == verdicts_answers(free), "the verdict's metric asks nobody"
+    assert decided_answers(other) == decided_answers(free), "the decision's metric asks nobody"
 
 
 def test_request_seconds_survive_running_again(data: Path, tmp_path: Path) -> None:
@@ -208,8 +209,8 @@ def test_request_seconds_survive_running_again(data: Path, tmp_path: Path) -> No
     for one, other in zip(first.results.labelings, again.results.labelings, strict=True):
         assert one.spending.standalone.request_seconds == pytest.approx(other.spending.standalone.request_seconds)
         assert other.spending.incurred.requests == 0
-    seconds = verdicts_answers(first).request_seconds
-    assert seconds == pytest.approx(verdicts_answers(again).request_seconds)
+    seconds = decided_answers(first).request_seconds
+    assert seconds == pytest.approx(decided_answers(again).request_seconds)
     assert seconds is not None
     assert seconds > 0
 

@@ -78,7 +78,7 @@ def test_the_resolved_file_reads_back_as_the_same_experiment() -> None:
             ("depth = 10", "depth = 5"),
             "answers.depths goes to 10, but data.depth pools only the top 5*raise data.depth",
         ),
-        (('docs = "docs.jsonl"', ""), "[data.docs] is needed and missing"),
+        (('docs = "docs.jsonl"', ""), "[data.docs] is missing"),
         (("[answers]", '[answers]\nmetrics = ["em", "f1", "em"]'), "[answers]*metrics names 'em' twice"),
         (("bm25 =", "all ="), "[runs]*a run cannot be named 'all'"),
         (("http://localhost", "localhost"), "[endpoints.local.base_url]*must start with http:// or https://"),
@@ -97,6 +97,12 @@ def test_a_mistake_is_a_sentence_that_names_the_key(replacement: tuple[str, str]
     position = 0
     for part in words.split("*"):
         position = message.index(part, position) + len(part)
+
+
+def test_a_number_of_thousands_of_digits_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "long.toml").write_text(f"[data]\ndepth = {'9' * 5000}\n")
+    with pytest.raises(ConfigError, match=r"long\.toml: is not TOML: .*5000 digits"):
+        load(tmp_path / "long.toml")
 
 
 def test_a_missing_file_and_a_file_that_is_no_toml_are_sentences(tmp_path: Path) -> None:

@@ -14,13 +14,14 @@ from judgekit.analysis.modes import of_mode
 from judgekit.data.files import read_table
 from judgekit.data.tables import COMPARISON
 from judgekit.errors import ConfigError, UsageError
-from judgekit.experiment.finished import _backing, read_results
+from judgekit.experiment.finished import backing_of, read_results
 from judgekit.report.files import load
 from judgekit.sample import EXPERIMENT
+from tests.mock import URL
 
 FOLDER = EXPERIMENT.parent
 MODES = ["together", "reversed", "vote", "merge"]
-MOCK = jk.Endpoint("mock", "mock:", "mock")
+MOCK = jk.Endpoint("mock", URL, "mock")
 DATA = {
     "queries": FOLDER / "queries.jsonl",
     "docs": FOLDER / "docs.jsonl",
@@ -41,7 +42,7 @@ limit = 40
 bm25 = "{FOLDER}/runs/bm25.trec"
 tfidf = "{FOLDER}/runs/tfidf.trec"
 [endpoints.mock]
-base_url = "mock:"
+base_url = "{URL}"
 model = "mock"
 [[labelers]]
 kind = "containment"
@@ -67,12 +68,12 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_verdict_names_the_first_mode_and_the_table_holds_no_other(swept: Path) -> None:
+def test_the_decision_names_the_first_mode_and_the_table_holds_no_other(swept: Path) -> None:
     results = load(swept / "out")
     assert results.primary.mode == "together"
     assert "(mode: together)" in str(results.primary)
     assert set(read_table(COMPARISON, swept / "out" / "comparison.csv")["mode"]) == {"together"}
-    assert any(str(results.primary) in sentence for sentence in results.verdict)
+    assert any(str(results.primary) in sentence for sentence in results.told)
 
 
 def test_the_first_of_several_modes_gives_the_numbers_that_it_gives_alone(swept: Path, tmp_path: Path) -> None:
@@ -122,7 +123,7 @@ def test_a_question_that_lacks_an_answer_in_one_mode_is_left_out_of_all() -> Non
     n = found.modes.table.query("run == 'a' and level == 'query'").groupby("mode")["n"].max()
     assert n.to_dict() == {"merge": 59, "vote": 59}
     assert found.table.query("run == 'a' and level == 'query'")["n"].max() == 60
-    assert jk.compare(scores, quality, resamples=100, mode="vote").verdict.primary.mode == "vote"
+    assert jk.compare(scores, quality, resamples=100, mode="vote").primary.mode == "vote"
     with pytest.raises(UsageError, match=r"unknown mode 'votes': choose from merge, vote"):
         jk.compare(scores, quality, resamples=100, mode="votes")
 
@@ -136,7 +137,7 @@ def test_a_page_drawn_without_the_data_shows_the_answers_of_the_first_mode_alone
     copy = tmp_path / "out"
     shutil.copytree(swept / "out", copy)
     (copy / "resolved.toml").unlink()
-    behind = _backing(copy, load(copy))
+    behind = backing_of(copy, load(copy))
     assert behind.absent
     assert behind.quality is not None
     assert set(behind.quality["mode"]) == {"together"}
@@ -168,7 +169,7 @@ def test_answer_takes_modes_and_compares_nothing_twice(tmp_path: Path) -> None:
     [
         ('modes = ["together", "votes"]', "unknown mode 'votes'.*vote"),
         ('modes = ["vote", "vote"]', "names 'vote' twice"),
-        ('modes = ["vote"]\n[answers.options]\norder = "reversed"', "modes and the option order say the same"),
+        ('modes = ["vote"]\n[answers.options]\norder = "reversed"', "modes and the option order set the same thing"),
     ],
 )
 def test_wrong_modes_end_an_experiment_before_anything_is_asked(tmp_path: Path, answers: str, said: str) -> None:
@@ -180,7 +181,7 @@ def test_imported_answers_may_be_of_several_modes(tmp_path: Path, swept: Path) -
     table = read_answers(swept)
     table.to_csv(tmp_path / "mine.csv", index=False)
     done = jk.run(experiment(tmp_path, f'import = "{tmp_path}/mine.csv"\nanswered_by = "app"'), out=tmp_path / "out")
-    assert done.comparison.verdict.primary.mode == "together"
+    assert done.comparison.primary.mode == "together"
     assert done.comparison.modes is not None
 
 

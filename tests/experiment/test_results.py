@@ -1,4 +1,4 @@
-"""What is unknown about a cost stays unknown on its way from the session to the verdict and the report."""
+"""What is unknown about a cost stays unknown on its way from the session to the decision and the report."""
 
 import math
 from dataclasses import replace
@@ -6,8 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from judgekit.analysis import Answering
-from judgekit.analysis.cost import cost_order
+from judgekit.analysis import AnsweredBy
 from judgekit.client.budget import Amount, Usage
 from judgekit.experiment import results as summary
 from judgekit.labelers.base import Needs
@@ -19,20 +18,23 @@ SILENT = Usage(standalone=Amount(10, 0, 0, 0.0, unreported=10), wall_s=3.0, sent
 PARTLY = Usage(standalone=Amount(10, 900, 9, 0.1, unreported=1), wall_s=3.0, sent=10)
 
 
-def ordered(**usages):
+def costs(**usages):
     labelers = {name: SimpleNamespace(needs=Needs(people=name == "people")) for name in usages}
     session = SimpleNamespace(usage=lambda stage: usages[stage.removeprefix("label ")])
-    return cost_order(summary.costs(labelers, session))
+    return summary.costs(labelers, session).set_index("labeling")
 
 
-def test_labels_made_by_people_are_not_the_cheapest_because_no_request_was_sent():
-    assert ordered(people=FREE, judge=ASKED, containment=FREE) == {"containment": 1, "judge": 2}
+def test_what_labels_by_people_cost_is_not_known_from_the_requests():
+    found = costs(people=FREE, judge=ASKED, containment=FREE)
+    assert found.loc["people"].isna().all()
+    assert found["money"].to_dict() == pytest.approx({"people": math.nan, "judge": 0.2, "containment": 0}, nan_ok=True)
 
 
 @pytest.mark.parametrize("usage", [SILENT, PARTLY])
-def test_tokens_that_a_server_did_not_report_do_not_make_a_labeling_cheap(usage):
-    twice = Usage(standalone=Amount(5, 1000, 10, 0.2), wall_s=3.0)
-    assert ordered(silent=usage, judge=twice) == {"judge": 1, "silent": 2}, "by requests, which are known of both"
+def test_tokens_that_a_server_did_not_report_leave_money_unknown_and_requests_known(usage):
+    found = costs(silent=usage).loc["silent"]
+    assert math.isnan(found["money"])
+    assert found["requests"] == 10
 
 
 def test_unreported_tokens_make_the_shown_cost_unknown_or_a_lower_bound():
@@ -78,7 +80,7 @@ HERE, THERE = (Endpoint(name, f"http://{name}/v1", f"{name}-model") for name in 
 
 @pytest.mark.parametrize("jury", [(HERE, THERE), (THERE, HERE)])
 def test_the_report_names_all_models_of_a_jury_and_whose_answers_they_share(jury):
-    answering = {"here-model": Answering(HERE, "p"), "else-model": Answering(replace(HERE, model="else-model"), "p")}
+    answering = {"here-model": AnsweredBy(HERE, "p"), "else-model": AnsweredBy(replace(HERE, model="else-model"), "p")}
     needs = Needs(endpoints=jury)
     assert summary._kinship(needs, {"here-model": answering["here-model"]}) == "same model"
     assert summary._kinship(needs, answering) == "same model as here-model"

@@ -77,13 +77,3 @@ MEANS: dict[tuple[str, str, str], float] = {
     ("utility", "c", "P@2"): 1 / 2,
     ("utility", "c", "R@2"): nan,
 }
-
-# Run a, query q2, with the mean over both orders of the tied d5 and d6: between the rows of d6 | d5 and d5 | d6.
-EXPECTED_OVER_TIES: dict[tuple[str, str], float] = {
-    ("human", "P@2"): (1 / 2 + 2 / 2) / 2,
-    ("human", "AP"): ((1 + 2 / 3) / 2 + (1 + 2 / 2) / 2) / 2,
-    ("human", "nDCG@2"): (1 / (1 + D) + 1) / 2,
-    ("judge", "RR"): 1 / 2,
-    ("utility", "P@2"): ((0.5 + 0.5) / 2 + (0.5 + 1) / 2) / 2,
-    ("utility", "Success@2"): (0.5 + 1) / 2,
-}

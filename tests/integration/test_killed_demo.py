@@ -15,7 +15,7 @@ STABLE = ("labels/*", "answers/*", "scores.parquet", "comparison.csv", "differen
 
 
 def demo(out: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "judgekit", "demo", "--out", str(out), "--quiet"]
+    command = [sys.executable, "-m", "judgekit", "demo", "--out", str(out)]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
 
 

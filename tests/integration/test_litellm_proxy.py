@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from judgekit.client.session import run_sync
+from judgekit.client.sync import run_sync
 from judgekit.errors import EndpointError
 from judgekit.reading.check import check_endpoint
 from judgekit.wire.types import Endpoint
@@ -39,7 +39,7 @@ def test_its_errors_are_understood(litellm_proxy: Any) -> None:
     assert all("context window exceeded" in text for text in too_long.texts)
     broken = ask(litellm_proxy, "broken", max_retries=1)
     assert isinstance(broken.error, EndpointError)
-    assert "failed alike: 500: litellm.InternalServerError" in str(broken.error)
+    assert "failed in the same way: 500: litellm.InternalServerError" in str(broken.error)
     throttled = ask(litellm_proxy, "throttled", max_retries=0)
     assert "429: litellm.RateLimitError" in str(throttled.error)
 

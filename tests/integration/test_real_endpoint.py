@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from judgekit.client.session import run_sync
+from judgekit.client.sync import run_sync
 from judgekit.data.readers import read_docs, read_queries
 from judgekit.data.trec import read_run
 from judgekit.errors import EndpointError
@@ -104,4 +104,3 @@ def test_the_check_says_what_it_can_do(real_endpoint: Callable[..., Any]) -> Non
     assert works["list of models"] == works["chat completion"] == works["log-probabilities"] == "yes"
     assert works["JSON schema"] == "yes"
     assert works["choice"] == "no"
-    assert works["several choices"] == "partly"

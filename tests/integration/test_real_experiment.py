@@ -15,6 +15,7 @@ import judgekit
 from judgekit.data.files import read_table
 from judgekit.data.tables import COMPARISON, SCORES
 from judgekit.experiment import run as experiments
+from judgekit.experiment.asking import plan as plan_of
 
 QUERIES, DEPTH = 8, 4
 RUNS = ("bm25", "dense", "bm25_shuffled200")
@@ -67,7 +68,7 @@ def test_a_real_experiment_pays_once_and_says_the_same_under_faults(
 ) -> None:
     server = real_endpoint()
     path = _experiment(tmp_path, shared, server.base_url)
-    plan = judgekit.plan(path, cache=tmp_path / "store")["all"]
+    plan = plan_of(path, tmp_path / "store")["all"]
     asked = sum(server.get("/stats")["requests"].values())
     first = judgekit.run(path, out=tmp_path / "first", cache=tmp_path / "store")
     sent = sum(server.get("/stats")["requests"].values()) - asked

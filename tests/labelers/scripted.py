@@ -24,12 +24,13 @@ class Here:
     params: Mapping[str, Any] = field(default_factory=dict)
     complete: tuple[str, ...] = ()
     prompts: Path | None = None
+    thinks: bool = False
 
     def endpoint(self, name: str | None) -> Endpoint:
         if name == "nowhere":
             raise ConfigError("there is no endpoint 'nowhere'")
         address = f"http://{name or 'localhost'}:1/v1"
-        return Endpoint(name or "only", address, "m", params=self.params, complete=self.complete)
+        return Endpoint(name or "only", address, "m", params=self.params, complete=self.complete, thinks=self.thinks)
 
     def path(self, text: str) -> Path:
         return self.base / text
@@ -71,7 +72,7 @@ def play(labeler: Labeler, unit: Unit, says: Callable[[Request], Says] | Sequenc
     while wave := labeler.requests(unit, replies):
         waves.append(wave)
         replies += [outcome(r, says(r) if callable(says) else next(turns)) for r in wave]  # type: ignore[arg-type]  # one of both
-        assert len(waves) < 10
+        assert len(waves) < 30, "it asks without end"
     assert turns is None or not list(turns), "the model was asked less often than expected"
     return Played(checked(labeler, unit, replies), waves)
 

@@ -6,15 +6,21 @@ import pytest
 
 from judgekit.answers import quality
 from judgekit.errors import UsageError
+from judgekit.kinds import About, about
 from judgekit.labelers import base
-from judgekit.plugins import About, about
 from tests.labelers.scripted import Here
 
 ENTRIES = {**base.catalog(), **quality.catalog()}
 
 
 def test_every_labeler_and_every_metric_is_listed() -> None:
-    assert set(base.catalog()) == set(base.kinds()) == {"containment", "human", "judge", "provenance", "utility"}
+    assert (
+        set(base.catalog())
+        == set(base.kinds())
+        == {
+            *("cascade", "containment", "human", "judge", "provenance", "utility"),
+        }
+    )
     assert list(quality.catalog()) == [
         "accuracy",
         "contains",

@@ -1,4 +1,4 @@
-"""Labels by people: grades, rankings and votes."""
+"""Labels by people: grades and votes."""
 
 from __future__ import annotations
 
@@ -82,7 +82,6 @@ def test_a_document_that_nobody_saw_is_not_relevant_or_missing(tmp_path: Path) -
     "text",
     [
         "query_id,doc_id,relevance\nq2,a,1\n",
-        "query_id,doc_id,rank\nq2,a,1\n",
         "query_id,shown,chosen\nq2,a b,a\n",
         "q2 0 a 1\n",
     ],
@@ -93,14 +92,6 @@ def test_a_query_that_nobody_saw_is_not_applicable_unless_the_user_says_zero(tex
         assert {x.status for x in found} == {Status.NOT_APPLICABLE}
         assert found[0].reason == "the file does not judge this query"
     assert said(labeler(tmp_path, text, ", unlisted=zero")) == [0] * 4
-
-
-def test_of_n_ranked_documents_the_one_at_rank_r_gains_n_minus_r_plus_1(tmp_path: Path) -> None:
-    found = labeler(tmp_path, "query_id,doc_id,rank\nq1,b,1\nq1,a,3\nq1,c,2\nq2,z,1\n")
-    assert said(found) == [1, 3, 2, 0]
-    assert str(found.scale) == "grades:3"
-    tied = labeler(tmp_path, "query_id,doc_id,rank\nq1,b,1\nq1,a,1\nq1,c,3\n")
-    assert said(tied) == [3, 3, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -163,13 +154,8 @@ def test_wilson_intervals_are_those_of_scipy(counts: tuple[int, int]) -> None:
             "query_id,doc_id,relevance\nq1,a,1\nq1,a,1\n",
             "line 3: doc 'a' appears twice for query 'q1' (first on line 2)",
         ),
-        ("query_id,doc_id,rank\nq1,a,1\nq1,a,2\n", "line 3: query 'q1', doc 'a' is there twice"),
-        ("query_id,doc_id,rank\nq1,a,first\n", "line 2: rank must be a whole number from 1 to 1"),
         ("query_id,doc_id,relevance\nq1,a,high\n", "line 2: 'relevance' must be a finite number, not 'high'"),
         ("query_id,doc_id,relevance\nq1,,1\n", "line 2: 'doc_id' is empty"),
-        ("query_id,doc_id,rank\nq1,a,0\n", "line 2: rank must be a whole number from 1 to 1"),
-        ("query_id,doc_id,rank\nq1,a,1\nq1,b,2.5\n", "line 3: rank must be a whole number from 1 to 2"),
-        ("query_id,doc_id,rank\nq1,a,1\nq1,b,3\n", "line 3: rank must be a whole number from 1 to 2"),
         ("query_id,shown,chosen\nq1,a b,c\n", "line 2: chosen must be one of those shown or none, not 'c'"),
         ("query_id,shown,chosen\nq1,a,a\n", "line 2: shown must list two or more distinct doc ids"),
         ("query_id,shown,chosen\nq1,a a,a\n", "line 2: shown must list two or more distinct doc ids"),
@@ -177,7 +163,7 @@ def test_wilson_intervals_are_those_of_scipy(counts: tuple[int, int]) -> None:
         ('query_id,shown,chosen\nq1,"[a",a\n', "line 2: shown must list two or more distinct doc ids"),
         ('query_id,shown,chosen\nq1,"[{}]",a\n', "line 2: shown must list two or more distinct doc ids"),
         ('query_id,shown,chosen\nq1,"a b, c d",none\n', "line 2: shown must list two or more distinct doc ids"),
-        ("query_id, doc_id, rank, note\nq1,a,1,x\n", "has the columns"),
+        ("query_id,doc_id,relevance,shown,chosen\nq1,a,1,a b,a\n", "has the columns"),
         ("query_id,doc_id,relevance\nq1,a,1_0\n", "line 2: 'relevance' must be a finite number, not '1_0'"),
         ("query_id,shown,chosen\nq1,a b,\n", "line 2: chosen must be a text"),
         ("q1 0 a\n", "expected labels by people"),
@@ -189,21 +175,11 @@ def test_bad_files_are_errors_with_the_line(text: str, message: str, tmp_path: P
         labeler(tmp_path, text)
 
 
-def test_the_form_can_be_told_where_columns_could_mean_two_things(tmp_path: Path) -> None:
-    rows = "query_id,doc_id,relevance,rank\nq1,a,0,1\nq1,b,1,2\n"
-    with pytest.raises(DataError, match="expected labels by people"):
-        labeler(tmp_path, rows)
-    assert said(labeler(tmp_path, rows, ", form=ranking")) == [2, 1, 0, 0]
-    assert said(labeler(tmp_path, rows, ", form=grades")) == [0, 1, 0, 0]
-
-
 def test_mistakes_end_in_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="needs file=…"):
         build("human", Here(tmp_path))
     with pytest.raises(DataError, match=r"nobody\.csv"):
         build("human(file='nobody.csv')", Here(tmp_path))
-    with pytest.raises(UsageError, match="form must be one of"):
-        build("human(file='x', form=stars)", Here(tmp_path))
 
 
 def test_missing_labels_beside_a_qrels_file_stay_missing(tmp_path: Path) -> None:

@@ -218,16 +218,23 @@ def test_log_probabilities_need_a_prompt_that_asks_for_one_word(name: str) -> No
         build(f"judge(prompt='{name}', read=logprobs)", Here())
 
 
-def test_log_probabilities_are_those_of_an_unconstrained_reply(tmp_path: Path) -> None:
+def test_log_probabilities_are_those_of_an_unconstrained_reply() -> None:
     here = Here(params={"response_format": {"type": "json_object"}})
     with pytest.raises(UsageError, match="response_format constrains the reply"):
         build("judge(read=logprobs)", here)
-    (tmp_path / "own.toml").write_text(GRADED + "constrained = true\n")
-    says = logprobs(["2"], t0={"2": 0.5, "3": 0.5})
-    played = play(build("judge(prompt='own.toml', read=logprobs)", Here(tmp_path)), UNIT, [says])
-    assert "structured_outputs" not in played.bodies[0][0]
-    played = play(build("judge(prompt='own.toml')", Here(tmp_path)), UNIT, ["2"])
-    assert played.bodies[0][0]["structured_outputs"] == {"choice": ["0", "1", "2", "3"]}
+    (asked,) = build("judge(prompt=criteria, read=logprobs)", Here()).requests(UNIT, [])
+    assert not asked.constraint
+
+
+def test_a_constraint_goes_beside_a_request_and_is_no_part_of_its_identity() -> None:
+    (asked,) = build("judge(prompt=criteria)", Here()).requests(UNIT, [])
+    assert asked.constraint == {"structured_outputs": {"choice": ["0", "1", "2", "3"]}}
+    assert b"structured_outputs" not in asked.body
+    for settings in ({"thinks": True}, {"params": {"grammar": "root ::= [0-3]"}}):
+        (free,) = build("judge(prompt=criteria)", Here(**settings)).requests(UNIT, [])
+        assert not free.constraint
+    (first,) = build("judge(prompt=graded)", Here()).requests(UNIT, [])
+    assert not first.constraint  # its steps are free text
 
 
 def test_verdicts_that_begin_alike_have_no_probability_of_their_first_token(tmp_path: Path) -> None:
@@ -386,14 +393,14 @@ def test_grades_map_to_relevance_as_the_prompt_declares(tmp_path: Path) -> None:
     [
         ("judge(promt=graded)", "Did you mean 'prompt'"),
         ("judge(prompt=gradde)", "Did you mean 'graded'"),
-        ("judge(prompt='answer-short')", "judges no relevance"),
+        ("judge(prompt='answer-short')", "is not a judge prompt"),
         ("judge(samples=0)", "samples must be a whole number of at least 1"),
         ("judge(samples=two)", "samples must be a whole number"),
         ("judge(samples=true)", "samples must be a whole number"),
         ("judge(vote=median)", "vote must be one of majority, mean"),
         ("judge(read=tokens)", "read must be one of text, logprobs"),
-        ("judge(repeats=2, samples=2)", "repeats are of one verdict"),
-        ("judge(repeats=2, jury='a+b')", "repeats are of one verdict"),
+        ("judge(repeats=2, samples=2)", "repeats repeat a single verdict"),
+        ("judge(repeats=2, jury='a+b')", "repeats repeat a single verdict"),
         ("judge(jury='a+b', endpoint=a)", "jury names the endpoints"),
         ("judge(jury='a+a')", "in the jury twice"),
         ("judge(temperature=hot)", "temperature must be a number"),

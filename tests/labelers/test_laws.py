@@ -25,9 +25,13 @@ from tests.labelers.scripted import CUT, REFUSED, Here, Says, play
 quiet = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
 
 OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
+    "cascade": {
+        "first": st.sampled_from(["judge", "judge(jury=a+b+c)", "judge(read=logprobs)", "containment"]),
+        "then": st.sampled_from(["judge(endpoint=large, prompt=useful)", "utility(quality=em)", "judge(samples=3)"]),
+        "doubt": st.sampled_from([0, 0.3, 0.5]),
+    },
     "containment": {
-        "match": st.sampled_from(["tokens", "normalized", "regex"]),
-        "min_length": st.integers(1, 4),
+        "match": st.sampled_from(["tokens", "regex"]),
         "max_words": st.integers(1, 30),
         "classes": st.sampled_from(["neutral", "a|b"]),
         "fields": st.sampled_from(["text", "title+text"]),
@@ -55,16 +59,18 @@ OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "provenance": {
         "qrels": st.just("gold.qrels"),
         "expand": st.sampled_from(["none", "page", "title"]),
-        "threshold": st.integers(1, 3),
         "scale": st.just("grades:3:2"),
     },
     "human": {
-        "file": st.sampled_from(["gold.qrels", "votes.csv", "ranks.csv"]),
-        "form": st.just("auto"),
+        "file": st.sampled_from(["gold.qrels", "votes.csv"]),
         "unlisted": st.sampled_from(["zero", "missing"]),
     },
 }
-NEEDED = {"provenance": {"qrels": "gold.qrels"}, "human": {"file": "gold.qrels"}}
+NEEDED = {
+    "cascade": {"first": "judge", "then": "judge(samples=3)"},
+    "provenance": {"qrels": "gold.qrels"},
+    "human": {"file": "gold.qrels"},
+}
 
 
 def specs_of(kind: str) -> st.SearchStrategy[Spec]:
@@ -200,7 +206,12 @@ def test_labelers_do_no_io_but_when_they_are_built() -> None:
 
 def test_extra_columns_are_plain_values(here: Here) -> None:
     unit = Unit(Query("q1", "?", ("Paris",)), (Doc("a", "Paris"),))
-    for spec in ("judge(samples=3)", "utility(variant=gain)", "human(file='votes.csv')"):
+    for spec in (
+        "judge(samples=3)",
+        "utility(variant=gain)",
+        "cascade(first=judge, then='judge(samples=3)')",
+        "human(file='votes.csv')",
+    ):
         (label,) = play(build(spec, here), unit, lambda r: "Yes").labels
         assert label.extra
         assert json.dumps(dict(label.extra))

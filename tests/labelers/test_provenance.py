@@ -38,10 +38,8 @@ def labels(spec: str, here: Here, query_id: str = "q1") -> list[float | None]:
     ("options", "expected", "scale"),
     [
         ("qrels='gold.qrels'", [2, 0, 1, 0], "grades:3"),
-        ("qrels='gold.qrels', threshold=2", [1, 0, 0, 0], "binary"),
         ("qrels='gold.qrels', expand=page", [2, 2, 1, 0], "grades:3"),
         ("qrels='gold.qrels', expand=title", [2, 2, 1, 0], "grades:3"),
-        ("qrels='gold.qrels', expand=page, threshold=2", [1, 1, 0, 0], "binary"),
         ("qrels='gold.qrels', scale='grades:4:2'", [2, 0, 1, 0], "grades:4:2"),
         ("qrels='binary.qrels'", [1, 0, 0, 0], "binary"),
         ("qrels='binary.qrels', expand=page", [1, 1, 0, 0], "binary"),
@@ -99,30 +97,20 @@ def test_a_page_that_is_not_relevant_does_not_fill_in_what_is_missing(here: Here
     assert labels("provenance(qrels='gold.qrels', expand=page)", here) == [0, None, 1, 0]
 
 
-def test_what_the_file_calls_relevant_is_held_to_the_threshold_too(here: Here) -> None:
-    found = build("provenance(qrels='gold.qrels', threshold=2)", here)
-    assert found.imported == {  # type: ignore[attr-defined]  # not every labeler imports
-        ("q1", "p1-a"): 1,
-        ("q1", "p2-a"): 0,
-        ("q2", "p2-a"): 0,
-        ("q1", "gone"): 1,
-    }
-
-
 def test_it_needs_nothing_but_the_file(here: Here) -> None:
     labeler = build("provenance(qrels='gold.qrels')", here)
-    assert labeler.needs == labeler.needs.__class__()
+    assert labeler.needs == labeler.needs.__class__(existing=True)
     assert labeler.requests(Unit(Query("q1", "?"), tuple(DOCS)), []) == []
 
 
 def test_mistakes_end_in_a_sentence(here: Here) -> None:
-    with pytest.raises(UsageError, match="needs qrels=…, the file of existing judgments"):
+    with pytest.raises(UsageError, match="needs qrels=…, file of existing judgments"):
         build("provenance", here)
     with pytest.raises(DataError, match=r"missing\.qrels"):
         build("provenance(qrels='missing.qrels')", here)
     with pytest.raises(UsageError, match="give the collection"):
         build("provenance(qrels='gold.qrels', expand=page)", Here(here.base))
-    with pytest.raises(UsageError, match="none of the documents in the file has a page_id"):
+    with pytest.raises(UsageError, match="no document in the file has a page_id"):
         build(
             "provenance(qrels='binary.qrels', expand=page)",
             Here(here.base, docs=MemoryDocs([Doc("p1-a", "t"), DOCS[3]])),

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from judgekit.answers.answerer import Answerer, make_answerer
-from judgekit.client.session import Session, run_sync
+from judgekit.client.session import Session
+from judgekit.client.sync import run_sync
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.labelers.base import Labeler, build, checked
 from judgekit.wire.types import Program

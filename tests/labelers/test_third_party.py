@@ -18,8 +18,8 @@ from judgekit.answers.reading import Answer
 from judgekit.data.documents import Fields, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
+from judgekit.kinds import About, about, option
 from judgekit.labelers.base import Label, Needs, build, checked
-from judgekit.plugins import About, about, option
 from judgekit.spec import parse
 from judgekit.wire.types import Request
 from tests.labelers.scripted import Here, play
@@ -111,9 +111,9 @@ def test_a_class_says_what_it_lacks() -> None:
         scale = "binary"
         least: int = 3
 
-    with pytest.raises(UsageError, match=r"Silent labels nothing: it needs relevance"):
+    with pytest.raises(UsageError, match=r"Silent labels nothing: define relevance"):
         build(Silent(), Here())
-    with pytest.raises(UsageError, match="Unscaled does not say on which scale"):
+    with pytest.raises(UsageError, match="Unscaled declares no scale"):
         build(Unscaled(), Here())
     with pytest.raises(UsageError, match=r"Plain: put @dataclass\(frozen=True\) above it, so that least is an option"):
         build(Plain(), Here())
@@ -269,11 +269,29 @@ from judgekit.labelers.base import build, kinds
 labeler = build("longest(least=3)", None)
 assert build(str(labeler.spec), None) == labeler
 assert metric("brief(times=3)").name == "brief(times=3.0)" and "brief" in catalog() and "longest" in kinds()
-main(["labelers"])
+main(["list", "labelers"])
 """
     done = use(site, code)
     assert "longest: A document is relevant if it has at least so many characters" in done.stdout, done.stderr
     assert "least=    the fewest characters (10)" in done.stdout
+
+
+def test_an_installed_package_adds_a_step_and_a_command(site: Path, tmp_path: Path) -> None:
+    code = """
+import sys
+from judgekit.cli import main
+from judgekit.experiment.file import load
+from judgekit.experiment.run import run
+from judgekit.sample import EXPERIMENT
+run(load(EXPERIMENT).updated(data={"limit": 8}), out="out", cache="store")
+main(["lengths", "out"])
+"""
+    done = use(site, f"import os; os.chdir({str(tmp_path)!r})\n{code}")
+    rows = done.stdout.splitlines()
+    assert rows[0] == "labeling,relevance,docs,characters", done.stderr
+    assert len({row.rpartition(",")[0] for row in rows[1:]}) == len(rows[1:]) > 2
+    assert (tmp_path / "out" / "lengths.csv").read_text() == done.stdout
+    assert "How many characters documents have" in (tmp_path / "out" / "report.html").read_text()
 
 
 @pytest.mark.parametrize(

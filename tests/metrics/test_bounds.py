@@ -88,11 +88,10 @@ def test_unjudged_documents_can_be_holes_too(case: Case) -> None:
 @given(
     cases(most=5, scales=("binary", "grades:-2..3"), least_labels=1),
     st.sampled_from([("zero", "bounds"), ("condense", "bounds"), ("bounds", "bounds"), ("bounds", "condense")]),
-    st.sampled_from([Ties.DOC_DESC, Ties.EXPECTED]),
     st.data(),
 )
 def test_missing_and_unjudged_documents_are_treated_apart(
-    case: Case, options: tuple[str, str], ties: Ties, data: st.DataObject
+    case: Case, options: tuple[str, str], data: st.DataObject
 ) -> None:
     missing, unjudged = options
     lost = data.draw(st.lists(st.sampled_from(sorted(case.labels)), max_size=1))
@@ -102,7 +101,7 @@ def test_missing_and_unjudged_documents_are_treated_apart(
 
     def scored(labels: dict[str, float], gone: list[str], **change: str) -> Evaluation:
         labeling = Case(case.scores, labels, case.scale).labeling(dict.fromkeys(gone, "failed"))
-        return evaluate([case.run(ties)], [labeling], MEASURES, query_ids=["q"], **change)
+        return evaluate([case.run()], [labeling], MEASURES, query_ids=["q"], **change)
 
     found = scored(known, lost, missing=missing, unjudged=unjudged)
     rest = "nonrelevant" if unjudged == "bounds" else unjudged
@@ -155,7 +154,5 @@ def test_the_mean_has_bounds_and_a_value_only_over_what_is_known() -> None:
 
 def test_what_bounds_cannot_be_had_with_is_refused() -> None:
     run, labeling = run_of(q="a"), labeling_of(q={"a": "refused"})
-    with pytest.raises(UsageError, match="no_relevant=skip"):
-        evaluate([run], [labeling], ["P@1"], missing="bounds", no_relevant="skip")
     with pytest.raises(UsageError, match="gains that grow"):
         evaluate([run], [labeling], ["nDCG(gains='{0:1}')"], missing="bounds")

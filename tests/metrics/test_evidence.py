@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from judgekit.data.documents import Doc, MemoryDocs
 from judgekit.data.labelings import Labeling, Scale
-from judgekit.data.ordering import Ties
 from judgekit.data.runs import Run
 from judgekit.errors import UsageError
 from judgekit.metrics import Measure, evaluate
@@ -214,34 +213,17 @@ def test_evidence_recall_at_a_budget_does_not_depend_on_where_a_page_is_cut(data
             rows.append(("q", doc.doc_id, float(bool(inside)), "ok", *span))
     columns = ["query_id", "doc_id", "relevance", "status", "page_id", "start", "end", "evidence"]
     labeling = Labeling("containment", Scale("binary"), pd.DataFrame(rows, columns=columns))
-    measure = f"R(unit=evidence)@{length}c"
-    assert evaluate(runs, [labeling], measure, docs=MemoryDocs(docs)).values.ravel().tolist() == [1, 1]
-
-
-def test_a_budget_shows_whole_documents_until_one_does_not_fit() -> None:
-    docs = MemoryDocs([Doc(d, "x" * n) for d, n in {"a": 40, "b": 40, "c": 80, "d": 1}.items()])
-    labels = {"a": 1, "b": 1, "c": 1, "d": 1}
-    for budget, recall in (("9t", 0), ("10t", 1 / 4), ("39t", 2 / 4), ("40t", 3 / 4), ("80c", 2 / 4), ("1000t", 1)):
-        assert value(f"R@{budget}", "a b c d", labels, docs=docs) == recall
-        assert value(f"Success@{budget}", "a b c d", labels, docs=docs) == float(recall > 0)
-    # Precision divides by what is shown, and whoever needs the whole list beside it gets it.
-    assert value("P@80c", "a b c d", {"a": 1}, docs=docs) == 1 / 2
-    both = evaluate([run_of(q="a b c d")], [labeling_of(q=labels)], "R@80c R R@1", docs=docs)
-    assert both.values.ravel().tolist() == [2 / 4, 1, 1 / 4]
-    assert both.notes["unjudged"].tolist() == [0, 0, 0]
-    assert any("before" in w for w in evaluate([run_of(q="a")], [labeling_of(q=labels)], "R@80c", docs=docs).warnings)
+    assert evaluate(runs, [labeling], "R(unit=evidence)", docs=MemoryDocs(docs)).values.ravel().tolist() == [1, 1]
 
 
 @pytest.mark.parametrize(
     ("measure", "options", "expected"),
     [
-        ("R@10t", {"docs": None}, "needs the documents"),
-        ("nDCG(unit=evidence)", {"docs": None}, "none says it"),
+        ("nDCG(unit=evidence)", {"docs": None}, "needs the positions of documents"),
         ("DCG(unit=evidence)", {"missing": "bounds"}, "has no bounds"),
         ("nDCG(unit=pages)", {}, "unit is one of doc, evidence"),
         ("nDCG(unit=evidence, overlap=0)", {}, "a number above 0, at most 1"),
         ("F1(unit=evidence)", {}, "unknown parameter 'unit'"),
-        ("R@0t", {}, "a cutoff from 1"),
         ("R@10x", {}, "cannot read"),
     ],
 )
@@ -256,12 +238,8 @@ def test_a_missing_label_leaves_all_values_possible() -> None:
     assert (found.low.ravel().tolist(), found.high.ravel().tolist()) == ([0, 0.5], [1, 0.5])
 
 
-def test_orders_of_tied_documents_and_ideals_of_the_retrieved_are_refused() -> None:
-    run = scored_run(ties=Ties.EXPECTED, q={"a": 1, "b": 1})
+def test_ideals_of_the_retrieved_are_refused() -> None:
     docs = collection()
-    found = evaluate([run], [labeling_of(q={"a": 1})], "R(unit=evidence) R@9c", docs=docs)
-    assert np.isnan(found.values).all()
-    assert all("tied documents" in reason for reason in found.reasons.values())
     other = evaluate([run_of(q="a")], [labeling_of(q={"a": 1})], "nDCG(unit=evidence, ideal=retrieved)", docs=docs)
     assert "no ideal of the retrieved" in next(iter(other.reasons.values()))
 

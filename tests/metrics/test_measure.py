@@ -27,7 +27,7 @@ def measures(draw: st.DrawFn) -> Measure:
     keys = draw(st.lists(st.sampled_from(sorted(definition.params)), unique=True)) if definition.params else []
     params = tuple((key, draw(values_of(definition, key))) for key in keys)
     cutoff = draw(st.one_of(st.none(), st.integers(1, 2000))) if definition.cutoff else None
-    return Measure(Spec(definition.name, params, cutoff, draw(st.sampled_from(["", "t", "c"])) if cutoff else ""))
+    return Measure(Spec(definition.name, params, cutoff))
 
 
 @given(measures())

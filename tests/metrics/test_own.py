@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import judgekit as jk
-from judgekit.data.ordering import Ties
 from judgekit.errors import UsageError
 from judgekit.metrics import DEFINITIONS, Measure, catalog, evaluate, parse_measures
 from tests.metrics.material import labeling_of, run_of, scored_run
@@ -42,6 +41,23 @@ def test_a_function_of_one_list_is_a_measure_with_a_spelling() -> None:
     assert Measure(str(found.measures[0])) == found.measures[0]
     about = catalog()[-1]
     assert (about.name, about.title, about.rewards) == ("FirstGood", "First document good.", "a good first document")
+
+
+def test_bare_it_is_named_like_its_function(tmp_path: Path) -> None:
+    @jk.measure
+    def last_good(ranked, judged):
+        """Last document good."""
+        return float(ranked[-1] >= 1)
+
+    assert last_good([0, 1], [0, 1]) == 1
+    run, labeling = run_of(q1="a b", q2="b a"), labeling_of("binary", q1={"a": 1, "b": 0}, q2={"a": 1, "b": 0})
+    assert value("last_good", run, labeling) == [0, 1]
+    assert catalog()[-1].title == "Last document good."
+    path = tmp_path / "mine.py"
+    path.write_text("import judgekit as jk\n@jk.measure\ndef halved(ranked, judged, cutoff):\n    return 0.5\n")
+    assert value(f"{path}:halved@3", run, labeling) == [0.5, 0.5]
+    with pytest.raises(UsageError, match="a measure is a function of"):
+        jk.measure(Measure)
 
 
 def test_the_function_sees_labels_in_rank_order_within_the_cutoff_and_all_of_the_query() -> None:
@@ -89,7 +105,7 @@ def test_what_judgekit_defines_by_arrays_a_function_of_one_list_can_repeat() -> 
         for scale, first in (("grades:3", 0), ("grades:3:2", 2))
     ]
     labelings.append(labeling_of(name="holes", q1={"d1": 1, "d2": "failed"}, q2={"d3": "not_applicable"}, q3={"d4": 1}))
-    for options in ({}, {"missing": "zero"}, {"missing": "condense"}, {"unjudged": "condense"}, {"not_in_run": "skip"}):
+    for options in ({}, {"missing": "zero"}, {"missing": "condense"}, {"unjudged": "condense"}):
         for mine, ours in (("MyR@3", "R@3"), ("MyR(rel=3)", "R(rel=3)"), ("MyMeanRank", "MeanRank")):
             found = evaluate(runs, labelings, [mine, ours], **options)
             np.testing.assert_array_equal(found.values[0], found.values[1])
@@ -191,14 +207,11 @@ def test_what_fails_is_said_with_query_run_labeling_and_line() -> None:
         value("Fails", run_of(q1="a b c d e f g h", q2="a"), labeling_of(q1={"a": 1}, q2={"a": 1}))
 
 
-def test_there_are_no_bounds_and_no_expected_value_over_ties() -> None:
+def test_there_are_no_bounds() -> None:
     jk.measure("FirstGood")(first_good)
     labeling = labeling_of(q={"a": 1})
     with pytest.raises(UsageError, match="FirstGood has no bounds"):
         value("FirstGood", run_of(q="a"), labeling, missing="bounds")
-    mean = evaluate([scored_run(ties=Ties.EXPECTED, q={"a": 1.0})], [labeling], ["FirstGood@1"]).summary[0]
-    assert "break ties by a rule" in mean.reason
-    assert math.isnan(mean.value)
 
 
 MINE = """
@@ -261,6 +274,4 @@ def test_measures_of_ir_measures_are_measures() -> None:
 def test_score_takes_every_option_of_the_engine() -> None:
     run, labeling = run_of(q1="x a"), labeling_of(q1={"a": 1}, q2={"a": 1}, q3={"a": 0})
     assert value("RR", run, labeling) == [0.5, 0, 0]
-    skipped = value("RR", run, labeling, unjudged="condense", no_relevant="skip", not_in_run="skip")
-    assert skipped[0] == 1
-    assert np.isnan(skipped[1:]).all()
+    assert value("RR", run, labeling, unjudged="condense", query_ids=["q1", "q3"]) == [1, 0]

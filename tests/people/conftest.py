@@ -61,7 +61,7 @@ def judged(tmp_path: Path) -> Callable[..., Path]:
         assert found is not None
         data = json.loads(found[1])
         head = {key: value for key, value in data.items() if key not in ("tasks", "grades", "low", "guideline")}
-        keys = ("task", "query_id", "doc_ids", "repeat_of", "probability", "content")
+        keys = ("task", "query_id", "doc_ids", "repeat_of", "probability", "content", "key")
         rows = [{key: task[key] for key in keys} for task in data["tasks"]]
         for row in rows:
             value = say(row)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
-from judgekit.data.labelings import Labeling
+from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import UsageError
 from judgekit.metrics import evaluate
-from judgekit.people.correct import as_quality, correct, corrected_mean, corrected_sum
+from judgekit.people.correct import correct, corrected_difference, corrected_mean, corrected_sum
 from judgekit.people.reading import read_judgments, resolve
 from judgekit.people.sampling import draw
 
@@ -61,7 +60,7 @@ def test_a_machine_that_says_what_people_say_is_worth_all_queries():
 
 def test_when_every_query_is_judged_the_machine_has_hardly_a_say(collection, truth, machine, judged):
     sample = draw(collection, n=60, prompt="binary")
-    people = resolve(read_judgments([judged(sample, "1", lambda row: truth[pair(row)])]))
+    people = resolve(read_judgments([judged(sample, "1", lambda row: truth[pair(row)])], sample))
     table = correct(collection, people, {"judge": machine}, "P@3 nDCG@3").table
     plain = evaluate(list(collection.runs), [people.labeling], "P@3 nDCG@3")
     means = plain.means().set_index(["measure", "run"])["value"]
@@ -71,11 +70,18 @@ def test_when_every_query_is_judged_the_machine_has_hardly_a_say(collection, tru
 
 def test_differences_are_those_of_the_means_people_find_and_are_tested_together(collection, truth, machine, judged):
     sample = draw(collection, n=30, prompt="binary")
-    people = resolve(read_judgments([judged(sample, "1", lambda row: truth[pair(row)])]))
+    people = resolve(read_judgments([judged(sample, "1", lambda row: truth[pair(row)])], sample))
     found = correct(collection, people, {"judge": machine}, "nDCG@3")
-    means = found.table[found.table["other"] == ""].set_index("run")
+    runs = {run.name: run for run in collection.runs}
+    asked = sorted({task.query_id for task in sample.tasks})
+    scores = evaluate(list(collection.runs), [people.labeling], "nDCG@3", query_ids=asked, depth=4).values[0][0]
+    by_run = dict(zip(runs, scores, strict=True))
     for row in found.table[found.table["other"] != ""].itertuples():
-        assert row.people == pytest.approx(means["people"][row.run] - means["people"][row.other])
+        one, other = runs[row.run], runs[row.other]
+        apart = {q for q in collection.queries if one.top(q, 3) != other.top(q, 3)}
+        mine = [query in apart for query in asked]
+        difference = (by_run[row.run] - by_run[row.other])[mine].mean() * len(apart) / 60
+        assert row.people == pytest.approx(difference)
         assert row.p_holm >= row.p
     assert (found.table["worth"] > 1).mean() > 0.7  # nine of ten labels are right: they save people work
     assert set(found.table["judged"]) == {30}
@@ -83,7 +89,7 @@ def test_differences_are_those_of_the_means_people_find_and_are_tested_together(
 
 def test_single_pairs_give_sums_and_nothing_else(collection, truth, machine, judged):
     sample = draw(collection, n=120, design="pairs", prompt="binary")
-    people = resolve(read_judgments([judged(sample, "1", lambda row: truth[pair(row)])]))
+    people = resolve(read_judgments([judged(sample, "1", lambda row: truth[pair(row)])], sample))
     with pytest.raises(UsageError, match="nDCG@3 is not a sum over pairs"):
         correct(collection, people, {"judge": machine}, "P@3 nDCG@3")
     table = correct(collection, people, {"judge": machine}, "P@3 DCG@3").table
@@ -100,6 +106,23 @@ def test_a_sum_over_all_pairs_that_people_judged_is_exact():
     counts, query = np.full(60, 0.2), np.repeat(np.arange(12), 5)
     made = corrected_sum(people, machine, counts, np.ones(60), query, 12)
     assert made.value == pytest.approx(people.mean())
+
+
+def test_a_corrected_sum_fits_the_weight_of_a_query_on_other_queries():
+    random = np.random.default_rng(5)
+    query, counts, chance = np.repeat(np.arange(12), 5), random.random(60), np.where(np.arange(60) % 2, 0.3, 0.7)
+    machine = random.random(60)
+    people = np.where(random.random(60) < chance, machine + 0.4 * random.standard_normal(60), np.nan)
+    spread = counts**2 * (1 - chance) / chance**2
+    sums = np.zeros(12)
+    for one in range(60):
+        rest = np.flatnonzero(np.isfinite(people) & (query % 5 != query[one] % 5))
+        weight = (spread * machine * people)[rest].sum() / (spread * machine**2)[rest].sum()
+        guess = weight * machine[one]
+        right = 0 if np.isnan(people[one]) else (people[one] - guess) / chance[one]
+        sums[query[one]] += counts[one] * (guess + right)
+    made = corrected_sum(people, machine, counts, chance, query, 12)
+    assert (made.value, made.error) == pytest.approx((sums.mean(), sums.std(ddof=1) / np.sqrt(12)))
 
 
 @pytest.mark.parametrize("design", ["queries", "pairs"])
@@ -129,42 +152,15 @@ def test_intervals_cover_what_is_true(design):
 
 def test_too_few_and_useless_labels_are_said(collection, truth, machine, judged):
     sample = draw(collection, n=10, prompt="binary")
-    people = resolve(read_judgments([judged(sample, "1", lambda row: truth[pair(row)])]))
+    people = resolve(read_judgments([judged(sample, "1", lambda row: truth[pair(row)])], sample))
     random = np.random.default_rng(9)
     table = machine.table.assign(relevance=random.integers(0, 2, len(machine)).astype(float))
     noise = Labeling("noise", machine.scale, table)
     notes = " ".join(correct(collection, people, {"noise": noise}, "Success@1").notes)
     assert "10 queries" not in notes
-    assert "queries are few: judge 25 or more" in notes
+    assert "there are few queries: judge 25 or more" in notes
     with pytest.raises(UsageError, match="people judged 2 queries"):
         corrected_mean(np.ones(2), np.ones(2), np.ones(9))
-
-
-def test_scores_under_people_are_the_outcome_of_a_verdict(collection, truth, machine, judged):
-    from judgekit.analysis import compare
-    from judgekit.stages import score_pool
-
-    sample = draw(collection, n=40, prompt="binary")
-    people = resolve(read_judgments([judged(sample, "1", lambda row: truth[pair(row)])]))
-    quality = as_quality(collection, people, "nDCG@3")
-    assert set(quality["depth"]) == {3}
-    assert quality["query_id"].nunique() == 40
-    random = np.random.default_rng(9)
-    noise = Labeling(
-        "noise", machine.scale, machine.table.assign(relevance=random.integers(0, 2, len(machine)).astype(float))
-    )
-    scores = score_pool(collection, [machine, noise], "nDCG@3").scores()
-    found = compare(
-        scores[scores["query_id"].isin(set(quality["query_id"]))], quality, primary="nDCG@3", primary_metric="nDCG@3"
-    )
-    assert found.verdict.ranking[0] == "judge"
-    pairs = resolve(read_judgments([judged(draw(collection, n=9, design="pairs", prompt="binary"), "1",
-                                           lambda row: truth[pair(row)])]))  # fmt: skip
-    with pytest.raises(UsageError, match="sample whole queries"):
-        as_quality(collection, pairs, "nDCG@3")
-    with pytest.raises(UsageError, match="needs a cutoff"):
-        as_quality(collection, people, "AP")
-    assert isinstance(quality, pd.DataFrame)
 
 
 def test_sampled_queries_that_are_left_out_are_counted(collection, truth, machine, judged):
@@ -172,6 +168,49 @@ def test_sampled_queries_that_are_left_out_are_counted(collection, truth, machin
     odd = (sample.tasks[0].query_id, sample.tasks[0].doc_ids[0])
     ann = judged(sample, "ann", lambda row: truth[pair(row)])
     bob = judged(sample, "bob", lambda row: 1 - truth[odd] if pair(row) == odd else truth[pair(row)])
-    people = resolve(read_judgments([ann, bob]))
+    people = resolve(read_judgments([ann, bob], sample))
     notes = " ".join(correct(collection, people, {"judge": machine}, "Success@1").notes)
     assert "Success@1 rests on 9 of the 10 queries" in notes
+
+
+@pytest.mark.parametrize(("share", "n"), [(0.1, 25), (0.1, 50), (0.25, 25)])
+def test_differences_on_few_queries_are_covered_or_have_no_interval(share, n):
+    random = np.random.default_rng(12)
+    hits, given = 0, 0
+    for _ in range(1000):
+        differ = np.arange(200) < share * 200
+        y = np.where(differ, random.choice([-0.5, 0.0, 0.3, 1.0], 200), 0.0)
+        f = np.where(differ, y + 0.3 * random.standard_normal(200), 0.0)
+        judged = np.isin(np.arange(200), random.choice(200, n, replace=False))
+        made, _ = corrected_difference(y, f, judged, differ, 0.95)
+        if np.isfinite(made.low):
+            given += 1
+            hits += made.low <= y.mean() <= made.high
+        else:
+            assert (judged & differ).sum() < 5
+    assert given > 50
+    assert hits / given >= 0.93
+
+
+def test_runs_with_the_same_lists_do_not_differ():
+    made, alone = corrected_difference(np.zeros(9), np.zeros(9), np.ones(9, bool), np.zeros(9, bool), 0.95)
+    assert (made.value, made.low, made.high, made.p, alone.p) == (0, 0, 0, 1, 1)
+
+
+def test_undecided_pairs_are_told_with_what_to_do(collection, truth, judged, machine, recwarn):
+    sample = draw(collection, n=10, prompt="binary", assessors=("ann", "bob"), overlap=2)
+    files = [judged(sample, name, lambda row, name=name: truth[pair(row)] ^ (name == "bob")) for name in ("ann", "bob")]
+    people = resolve(read_judgments(files, sample))
+    with pytest.raises(UsageError, match="0 of 10 queries that people were asked about have a label of every passage"):
+        correct(collection, people, {"judge": machine}, "P@1")
+    assert not recwarn.list
+
+
+def test_few_positives_of_an_unequal_draw_give_no_interval(collection, truth, machine, judged):
+    unsure = Labeling("p", Scale("unit"), machine.table.assign(relevance=machine.table["relevance"] * 0.5 + 0.01))
+    sample = draw(collection, n=25, design="doubtful", by="p", labelings={"p": unsure}, prompt="binary")
+    ones = iter(range(100))
+    people = resolve(read_judgments([judged(sample, "1", lambda row: int(next(ones) < 9))], sample))
+    found = correct(collection, people, {"judge": machine}, "P@3")
+    assert found.table["ci_low"].isna().all()
+    assert "too few positives" in " ".join(found.notes)

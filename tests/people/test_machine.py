@@ -11,7 +11,8 @@ import pytest
 
 from judgekit.answers.quality import Answered, metric
 from judgekit.answers.reading import Answer
-from judgekit.client.session import Session, run_sync
+from judgekit.client.session import Session
+from judgekit.client.sync import run_sync
 from judgekit.data.documents import Doc, Query
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
@@ -20,7 +21,7 @@ from judgekit.people.reading import assessor_agreement, preferences, read_judgme
 from judgekit.people.sampling import draw, draw_answers
 from judgekit.reading.asker import Asker
 from judgekit.reading.prompts import load_prompt
-from judgekit.stages import Resources
+from judgekit.resources import Resources
 from judgekit.wire.types import Endpoint, Reply
 from tests.scripted import ScriptedTransport
 

@@ -34,7 +34,7 @@ def test_forty_tasks_with_a_reload_in_the_middle_lose_nothing(collection, browse
         browser.press(str(truth[query, doc]))
     assert browser.run('document.getElementById("count").textContent').endswith("40 done. All done: download.")
     browser.press("d")
-    people = resolve(read_judgments([browser.downloaded("*.jsonl")]))
+    people = resolve(read_judgments([browser.downloaded("*.jsonl")], sample))
     table = people.labeling.table
     assert len(table) == 40
     assert all(truth[row.query_id, row.doc_id] == row.relevance for row in table.itertuples())
@@ -52,7 +52,7 @@ def test_skips_comments_and_a_changed_mind_are_kept(collection, browser, tmp_pat
     browser.press("c")
     browser.press(*"odd")  # in the comment "o" and "d" are letters, not commands
     browser.press("Escape", "2", "d")
-    rows = {row.task.task: row for row in read_judgments([browser.downloaded("*.jsonl")]).rows}
+    rows = {row.task.task: row for row in read_judgments([browser.downloaded("*.jsonl")], sample).rows}
     said = [(row.value, row.skipped, row.comment) for row in rows.values()]
     assert sorted(said, key=str) == sorted(
         [(1.0, "", ""), (None, "cannot decide", ""), (2.0, "", "odd"), (None, "", ""), (None, "", "")], key=str
@@ -98,7 +98,18 @@ def test_the_page_holds_no_machine_label_and_each_assessor_has_an_order_of_their
     for name in sample.assessors:
         page = page_of(sample, name)
         data = json.loads(page.split('id="data">')[1].split("</script>")[0])
-        shown = {"task", "query_id", "question", "doc_ids", "texts", "order", "probability", "content", "repeat_of"}
+        shown = {
+            "task",
+            "query_id",
+            "question",
+            "doc_ids",
+            "texts",
+            "order",
+            "probability",
+            "content",
+            "repeat_of",
+            "key",
+        }
         assert all(task.keys() == shown for task in data["tasks"])
         tasks[name] = [task["task"] for task in data["tasks"]]
         assert page_of(sample, name) == page
@@ -126,7 +137,7 @@ def test_answers_are_compared_blind(collection, browser, tmp_path):
         browser.press("1" if shown.startswith("good") else "2")
     assert first == {"good", "poor"}  # either comes first
     browser.press("d")
-    judgments = read_judgments([browser.downloaded("*.jsonl")])
+    judgments = read_judgments([browser.downloaded("*.jsonl")], sample)
     assert {row.value for row in judgments.rows} == {"good"}
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.data.tables import Status
-from judgekit.reading.asker import Asker, merge_waves, play
+from judgekit.reading.asker import Asker, merge_waves, next_wave, play
 from judgekit.reading.prompts import Prompt, load_prompt
 from judgekit.wire.types import Endpoint, Failure, Outcome, Reply, Request, chat
 
@@ -105,6 +105,18 @@ def test_only_replies_that_cannot_be_used_are_asked_for_again() -> None:
     assert merge_waves(first, [asker] * 4) == (first, [])
     again = [reply("stop", "a"), DOWN, reply("stop", "of whatever follows")]
     assert merge_waves([*first, *again], [asker] * 4) == ([first[0], again[0], DOWN, first[3]], again[2:])
+
+
+def test_what_cannot_be_used_is_asked_again_once() -> None:
+    asker, values = Asker(endpoint(), load_prompt("binary")), {"question": "q", "passages": "p"}
+    asked = [(asker, sample) for sample in range(3)]
+    replies = [reply("stop", "Yes"), reply("length"), reply("stop", "Perhaps")]
+    waves = [next_wave(asked, lambda: [values] * 3, replies[:count]) for count in (0, 3)]
+    assert [[(r.sample, r.again) for r in wave] for wave in waves] == [
+        [(0, False), (1, False), (2, False)],
+        [(1, True), (2, True)],
+    ]
+    assert next_wave(asked, lambda: [values] * 3, [*replies, *replies[1:]]) == []
 
 
 class Chain:

@@ -14,6 +14,7 @@ from judgekit.data.frames import as_queries
 from judgekit.data.readers import write_docs, write_queries
 from judgekit.errors import ConfigError, DataError, JudgekitError
 from judgekit.reading.prompts import load_prompt
+from tests.mock import URL
 
 TURNS = [
     {"role": "user", "content": "Who built it?"},
@@ -75,7 +76,7 @@ def test_a_prompt_shows_the_columns_that_it_names(tmp_path: Path) -> None:
 
 def test_labels_of_a_prompt_with_columns_depend_on_them(tmp_path: Path) -> None:
     spec = f"judge(prompt={prompt(tmp_path)})"
-    asked = {"runs": {"r": {"q": {"d": 1.0}}}, "depth": 1, "endpoints": jk.Endpoint("m", "mock:", "m"), "mode": "off"}
+    asked = {"runs": {"r": {"q": {"d": 1.0}}}, "depth": 1, "endpoints": jk.Endpoint("m", URL, "m"), "mode": "off"}
     query = {"q": {"text": "When?", "messages": TURNS, "day": "1"}}
     label = jk.label(spec, queries=query, docs={"d": {"text": "x", "date": "1"}}, **asked)  # type: ignore[arg-type]  # as it is
     assert list(label.table["status"]) == ["ok"]

@@ -207,8 +207,8 @@ ANSWER = 'kind = "answer"\nclosed_book = "closed-book"\nuser = "{question} {pass
         ("kind = 3", r"\[kind\] must be a text, not 3"),
         (BASE + "colour = 1\n" + YES, r"\[colour\] is not a key here"),
         (BASE + "max_token = 1\n" + YES, "Did you mean 'max_tokens'"),
-        (BASE + "max_tokens = 0\n" + YES, "must be at least 1, not 0"),
-        (BASE + "max_tokens = true\n" + YES, "must be a whole number, not True"),
+        (BASE + "max_tokens = 0\n" + YES, "must be a whole number of at least 1, not 0"),
+        (BASE + "max_tokens = true\n" + YES, "must be a whole number of at least 1, not True"),
         (BASE, r"\[output\] is missing: expected a table"),
         (BASE + "[output]\n", r"\[output\.type\] is missing"),
         (BASE + '[output]\ntype = "short"', "must be one of yes/no, grade, choice"),
@@ -284,12 +284,8 @@ def test_the_wheel_carries_every_prompt(tmp_path: Path) -> None:
     ("output", "message"),
     [
         ('json = "score"\nline = "Grade"', r"output\.line.*cannot be declared together with json"),
-        ('line = "Grade"\nexplained = true', r"output\.explained.*cannot be declared together with line"),
-        ('line = "Grade"\nconstrained = true', r"output\.constrained.*one word or of one JSON object"),
-        ("explained = true\nconstrained = true", r"output\.constrained.*one word or of one JSON object"),
         ('json = ["score", "Score"]', r"output\.json.*distinct keys"),
         ("json = 3", r"output\.json.*distinct keys"),
-        ("explained = 1", r"output\.explained.*must be true or false"),
     ],
 )
 def test_a_reply_has_one_form(output: str, message: str, tmp_path: Path) -> None:
@@ -300,6 +296,7 @@ def test_a_reply_has_one_form(output: str, message: str, tmp_path: Path) -> None
     assert re.search(message, str(refused.value))
 
 
-def test_only_the_prompt_for_constrained_json_declares_a_constraint() -> None:
-    constrained = {p.name for p in PROMPTS if p.output.form.constraint}
-    assert constrained == {"graded-json"}
+def test_the_constraint_that_a_prompt_asks_for_is_the_one_of_its_form() -> None:
+    (held,) = (p for p in PROMPTS if "response_format" in p.params)
+    assert held.name == "graded-json"
+    assert {"response_format": held.params["response_format"]} == held.output.form.constraint()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +27,9 @@ FORMS = {name: load_prompt(name).output.form for name in SHIPPED} | {
     "letters": Form((("C", 1), ("I", 0)), label="GRADE"),
     "answer": Form((("yes", 0), ("no", 1), ("maybe", 2))),
     "relevant-json": Form(WORDS, (("true", 1), ("false", 0)), keys=("relevant",)),
-    "explained": Form(WORDS, (("true", 1), ("false", 0)), explained=True),
-    "explained-grade": Form(GRADES, explained=True),
 }
-YES_NO, GRADE, JSON, EXPLAINED = (FORMS[name] for name in ("binary", "graded", "graded-json", "explained"))
+STEPS, MARKS = "Intent: a\nMatch: most\nTrust: b", "Intent: 3\nMatch: 3\nTrust: 1"
+YES_NO, GRADE, JSON = (FORMS[name] for name in ("binary", "graded", "graded-json"))
 
 REPLIES = [json.loads(line) for line in (Path(__file__).parent / "replies.jsonl").read_text().splitlines()]
 """Replies, each with the prompt that it answers, whether a model really gave it, and what a careful person reads in it
@@ -59,7 +57,17 @@ def test_a_second_grade_or_another_scale_above_the_last_line_leaves_no_verdict(l
 
 @pytest.mark.parametrize("line", ["Match: 2", "**Trust:** 1.", "2. Match: all", "2) Match: 1", "Trust: points to 2013"])
 def test_declared_steps_may_have_grades_and_numbers_of_their_own(line: str) -> None:
-    assert found(f"{line}\nFinal grade: 3", GRADE) == 3
+    lines = {"Intent": "Intent: the date", "Match": "Match: most of it", "Trust": "Trust: fine"}
+    lines[next(step for step in lines if step in line)] = line
+    assert found("\n".join([*lines.values(), "Final grade: 3"]), GRADE) == 3
+
+
+@pytest.mark.parametrize(
+    "lines", ["Match: all", "Intent: a\nTrust: c\nMatch: b", "Intent: a\nMatch: b\nMatch: b\nTrust: c", "a\nb\nc"]
+)
+def test_the_steps_are_all_there_and_in_their_order_or_there_are_none(lines: str) -> None:
+    assert found(f"{lines}\nFinal grade: 3", GRADE) is None
+    assert found("Final grade: 3", GRADE) == 3
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -91,16 +99,12 @@ def test_every_real_reply_in_the_form_that_was_asked_for_is_read() -> None:
     [
         *[(YES_NO, text, 1) for text in ("Yes", "yes", "YES.", "**Yes**", "**Yes.**", '"Yes"', " Yes!\n", "`yes`")],
         *[(GRADE, text, 2) for text in ("2", "**2**", "2.", "partial answer", "\u200b2\u200b")],
-        *[(GRADE, f"Match: most\n{text}", 2) for text in ("Final grade: 2", "**Final grade:** 2", "# final grade: 2.")],
-        *[(GRADE, f"Match: 3\nTrust: 1\n\n{text}", 2) for text in ("Final grade: **2**", "`Final grade: 2`")],
+        *[(GRADE, f"{STEPS}\n{text}", 2) for text in ("Final grade: 2", "**Final grade:** 2", "# final grade: 2.")],
+        *[(GRADE, f"{MARKS}\n\n{text}", 2) for text in ("Final grade: **2**", "`Final grade: 2`")],
         *[(JSON, text, 2) for text in ('{"reason": "3?", "score": 2}', '{"score": "2"}', '{"score": 2.0}', "2")],
         *[(JSON, f"```{tag}\n{{\n  \"score\": 2\n}}\n```\n", 2) for tag in ("json", "")],
         (FORMS["relevant-json"], '{"relevant": true, "why": ["it says no", {"sure": 0.1}]}', 1),
         (FORMS["letters"], "The claim holds.\nGRADE: C", 1),
-        (EXPLAINED, "No. The passage does not state it.", 0),
-        (EXPLAINED, "Yes, because the passage names the year 2013.", 1),
-        (EXPLAINED, "**Yes**\n\nIt names the year.", 1),
-        (FORMS["explained-grade"], "2 - a part is stated", 2),
         (FORMS["classify-claim"], "Not enough info.", 2),
     ],
 )  # fmt: skip
@@ -113,11 +117,8 @@ def test_what_was_asked_for_is_read(form: Form, text: str, value: int) -> None:
     [
         *[(YES_NO, text) for text in ("Yes, the passage is not relevant.", "Yes, it does not answer the question.")],
         *[(YES_NO, text) for text in ("Yes. Hmm, thinking again: No.", "No. The passage does not state it.", "Yes?")],
-        *[(EXPLAINED, text) for text in ("Yes, the passage is not relevant.", "Yes, it does not answer the question.")],
-        *[(EXPLAINED, text) for text in ("Yes. Hmm, thinking again: No.", "Yes it is", "No. 1 source", "No, yes")],
         *[(GRADE, text) for text in ("3. Just kidding, 0.", "3 (out of 100)", "<2", "2 | 3", "-1", "Final grade: <2")],
-        *[(FORMS["explained-grade"], text) for text in ("3. Just kidding, 0.", "1. The year", "2-3", "2, 3", "<2")],
-        *[(form, '[{"score":1},{"score":3}]') for form in (GRADE, JSON, FORMS["explained-grade"])],
+        *[(form, '[{"score":1},{"score":3}]') for form in (GRADE, JSON)],
         *[(JSON, text) for text in ('{"score":1,"score":3}', '{"reason":{"score":1},"score":3}', '{"score":[2]}')],
         *[(JSON, text) for text in ('{"score":2,"final_score":0}', '{"score":2} {"score":3}', '{"score":true}')],
         *[(JSON, text) for text in ('{"score":null}', '{"Score":1,"score":3}', 'Here: {"score":2}', '{"score":NaN}')],
@@ -169,21 +170,25 @@ def test_json_that_is_nested_without_end_is_no_verdict(levels: int, text: str) -
     assert found(text.format("[" * levels, "]" * levels), JSON) is None
 
 
-def test_a_server_is_told_the_form_only_where_the_prompt_says_so() -> None:
-    assert YES_NO.constraint == {}
-    assert replace(YES_NO, constrained=True).constraint == {"structured_outputs": {"choice": ["Yes", "No"]}}
-    grade = JSON.constraint["response_format"]["json_schema"]
-    assert grade["schema"]["properties"] == {
-        "reason": {"type": "string"},
-        "score": {"type": "integer", "enum": [0, 1, 2, 3]},
+def schema_of(constraint: dict[str, Any]) -> Any:
+    return constraint["response_format"]["json_schema"]["schema"]["properties"]
+
+
+def test_a_server_can_hold_a_model_to_the_form() -> None:
+    assert YES_NO.constraint() == {"structured_outputs": {"choice": ["Yes", "No"]}} == YES_NO.constraint(again=True)
+    score = {"type": "integer", "enum": [0, 1, 2, 3]}
+    assert schema_of(JSON.constraint()) == {"reason": {"type": "string"}, "score": score}
+    assert schema_of(JSON.constraint(again=True)) == {"score": score}
+    assert schema_of(FORMS["relevant-json"].constraint()) == {"relevant": {"type": "boolean"}}
+    words = Form((("low", 0), ("high", 1)), keys=("match",))
+    assert schema_of(words.constraint()) == {"match": {"type": "string", "enum": ["low", "high"]}}
+
+
+def test_steps_are_free_text_and_the_line_alone_is_held_to_its_form() -> None:
+    assert GRADE.constraint() == {} == Form().constraint()
+    assert GRADE.constraint(again=True) == {
+        "structured_outputs": {"choice": [f"Final grade: {grade}" for grade in range(4)]}
     }
-    truth = replace(FORMS["relevant-json"], constrained=True).constraint["response_format"]["json_schema"]
-    assert truth["schema"]["properties"] == {"relevant": {"type": "boolean"}}
-    words = Form((("low", 0), ("high", 1)), keys=("match",), constrained=True)
-    assert words.constraint["response_format"]["json_schema"]["schema"]["properties"]["match"]["enum"] == [
-        "low",
-        "high",
-    ]
 
 
 # What never flips a verdict.
@@ -275,7 +280,7 @@ def test_the_time_is_linear_even_for_hostile_replies(piece: str) -> None:
     def seconds(times: int) -> float:
         text = f"Yes, {piece * times} x\nFinal grade: 3"
         begun = time.process_time()
-        for form in (GRADE, EXPLAINED, JSON):
+        for form in (GRADE, YES_NO, JSON):
             read(text, form)
         return time.process_time() - begun
 
@@ -398,15 +403,22 @@ def test_only_what_is_such_a_token_at_the_very_end_is_left_out(text: str) -> Non
     ("text", "value", "start"),
     [
         ("<think>Maybe yes? No.</think>\n**No**", 0, 32),
-        ("Perhaps yes.</think>\n\nNo", 0, 22),
         ("<think>No", None, 0),
-        ("Yes\n<think>No", 1, 0),
+        ("Yes\n<think>No", None, 0),
         ("<|channel|>analysis<|message|>Yes<|end|><|start|>assistant<|channel|>final<|message|>No", 0, 85),
     ],
 )
 def test_reasoning_is_not_read(text: str, value: int | None, start: int) -> None:
     verdict = read(text, YES_NO)
     assert (verdict == Verdict(value, start)) if value is not None else isinstance(verdict, Unread)
+
+
+def test_reasoning_that_nothing_opened_is_left_out_where_the_model_is_known_to_think() -> None:
+    text = "Perhaps yes.</think>\n\nNo"
+    assert isinstance(read(text, YES_NO), Unread)
+    assert read(text, YES_NO, thinks=True) == Verdict(0, 22)
+    assert isinstance(read('It says "a</think>\n\nNo', YES_NO, thinks=True), Unread)
+    assert isinstance(read("Hm.</think>\n\nNo.</think>\nYes", YES_NO, thinks=True), Unread)
 
 
 @pytest.mark.parametrize(

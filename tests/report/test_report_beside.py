@@ -9,29 +9,87 @@ import pytest
 
 from judgekit import report
 from judgekit.cli import main
-from judgekit.report.beside import beside
+from judgekit.report.beside import beside, write_beside
+from judgekit.report.changes import changes
 
 
-def test_each_folder_has_its_verdict_its_place_in_table_1_and_in_a_figure_for_each_use(make_results, outline):
+def test_each_folder_has_its_decision_its_place_in_table_1_and_in_a_figure_for_each_use(make_results, outline):
     modes = {name: make_results(title=name) for name in ("concatenated", "fused", "voted", "one each")}
-    page = outline(beside(modes))
+    page = outline(beside(modes, {}))
     row = next(row for row in page.rows if row[0] == "fused")
     assert row[1:3] == ["300", "5"]
-    assert row[5].startswith("Under nDCG@5")
+    assert row[5].startswith("To find the questions that fail, look where erag scores low. erag 79")
     assert next(row for row in page.rows if "concatenated" in row[1:])[1:] == list(modes)
-    assert page.tags["svg"] == 4  # two uses, three folders at once
+    assert page.tags["svg"] == 4  # both uses, and the paper's Figure 1 with the primary and with the best measure
     assert "not about the same cell" not in page.whole
 
 
 def test_folders_with_other_cells_are_not_compared_by_their_numbers(make_results, outline):
     other = dataclasses.replace(make_results().primary, measure="nDCG@10", depth=10)
-    assert "not about the same cell" in outline(beside({"a": make_results(), "b": make_results(primary=other)})).whole
+    found = {"a": make_results(), "b": make_results(primary=other)}
+    assert "not about the same cell" in outline(beside(found, {})).whole
 
 
-def test_hostile_names_stay_texts(make_results, poison, hostile, outline):
-    page = outline(beside({hostile: poison(make_results(), hostile), "b": make_results()}))
+def test_hostile_names_stay_texts(make_results, make_backing, poison, hostile, outline):
+    found = {hostile: poison(make_results(), hostile), "b": make_results()}
+    backing = make_backing(4, text=hostile, ids=hostile)
+    later = dataclasses.replace(backing, quality=backing.quality.assign(value=1.0))
+    changed = {"b": changes((make_results(), backing), (make_results(), later))}
+    page = outline(beside(found, changed))
     assert "<script>alert(1)</script>" in page.whole
     assert page.tags["script"] == 1
+
+
+def test_what_changed_is_said_before_the_tables(make_results, make_backing, tmp_path: Path, outline):
+    before, after = make_backing(), make_backing()
+    labels = after.labels["judge"]
+    hit = (labels["query_id"] == "q2") & (labels["status"] == "ok")
+    labels.loc[hit, "relevance"] = 1 - labels.loc[hit, "relevance"]
+    after.labels["erag"] = after.labels["erag"].iloc[3:]
+    quality = after.quality
+    here = (quality["depth"] == 5) & (quality["metric"] == "em") & (quality["run"] == "bm25")
+    right = before.quality["value"].where(here)
+    lost = sorted(quality.loc[right == 1, "query_id"])[:2]
+    quality.loc[here & quality["query_id"].isin(lost), "value"] = 0.0
+    (won,) = sorted(quality.loc[right == 0, "query_id"])[:1]
+    quality.loc[here & (quality["query_id"] == won), "value"] = 1.0
+    new = make_results(decision=(("Do", "Label with judge."), *make_results().decision[1:]))
+    found = {"old": (make_results(), before), "new": (new, after)}
+    changed = write_beside(found, tmp_path / "page.html")["new"]
+    assert changed.decision == (("Do", make_results().decision[0][1], "Label with judge."),)
+    rows = changed.labels.set_index("labeling")
+    assert rows.loc["judge", ["changed", "only before"]].tolist() == [6, 0]
+    assert rows.loc["judge", ["relevant now", "no longer relevant"]].sum() == 6
+    assert rows.loc["erag", ["pairs in both", "changed", "only before"]].tolist() == [357, 0, 3]
+    by_run = changed.runs.set_index("run")
+    assert by_run.loc["bm25", ["questions", "won", "lost"]].tolist() == [60, 1, 2]
+    assert by_run.loc["dense", ["won", "lost"]].tolist() == [0, 0]
+    assert changed.questions["query"].tolist() == [*lost, won]
+    page = outline((tmp_path / "page.html").read_text(encoding="utf-8"))
+    said = ("The decision differs in Do.", "Labels that changed: judge 6 of 360.", "Questions won: 1, lost: 2, of 60")
+    places = [page.whole.index(sentence) for sentence in said]
+    assert places == sorted(places)
+    assert places[-1] < page.whole.index("Label with judge.") < page.whole.index("What each results folder says")
+    same = write_beside({"a": (new, after), "b": (new, after)}, tmp_path / "page.html")["b"]
+    assert same.sentences[0] == "The decision is the same."
+    assert not same.decision
+    assert same.questions.empty
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"metric": "f1"}, "the decisions are about another metric or depth"),
+        ({"model": "other"}, "no run has a question in both"),
+    ],
+)
+def test_questions_are_not_counted_where_answers_do_not_compare(make_results, make_backing, change, said: str):
+    other = make_results(primary=dataclasses.replace(make_results().primary, **change))
+    found = changes((make_results(), make_backing()), (other, make_backing()))
+    assert said in found.sentences[-1]
+    assert found.runs.empty
+    gone = changes((other, make_backing(quality=None)), (other, make_backing()))
+    assert "the answers of one folder are gone" in gone.sentences[-1]
 
 
 def test_report_compares_folders_and_says_what_is_wrong(make_results, tmp_path: Path, monkeypatch, capsys):
@@ -43,11 +101,17 @@ def test_report_compares_folders_and_says_what_is_wrong(make_results, tmp_path: 
         main(["report", "a", "b"])
     assert ended.value.code == 0
     assert "<bdi>a</bdi>" in (tmp_path / "comparison.html").read_text(encoding="utf-8")
+    assert "The decision is the same." in capsys.readouterr().out
+    with pytest.raises(SystemExit) as ended:
+        main(["report", "a", "b", "--figures", "figures"])
+    assert ended.value.code == 0
+    assert (tmp_path / "figures/against-k.svg").exists()
     for arguments, said in (
         (["a", "a"], "a is given twice"),
-        (["a", "b", "--out", "c.pdf"], "ends in .html"),
-        (["a", "--out", "c.html"], "--out is for several folders"),
+        (["a", "b", "--out", "c.pdf"], "must end in .html"),
+        (["a", "--out", "c.html"], "--out needs several folders"),
         (["a", "none"], "not a results folder"),
+        (["a", "b", "--figures", "b"], "a folder of their own"),
     ):
         with pytest.raises(SystemExit):
             main(["report", *arguments])

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from judgekit import report
+from judgekit.report.page import SCRIPTS
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 TSC = Path(__file__).parents[2] / "node_modules/typescript/bin/tsc"
@@ -37,7 +38,7 @@ def test_a_browser_builds_the_same_elements_from_hostile_texts(make_results, poi
 @pytest.mark.skipif(not TSC.exists(), reason="TypeScript is not installed (npm install --no-save typescript@5.9)")
 def test_the_types_that_the_scripts_declare_hold(tmp_path: Path):
     folder = files("judgekit.report") / "templates"
-    text = "".join((folder / f"{name}.js").read_text(encoding="utf-8") for name in ("state", "tables", "explorer"))
+    text = "".join((folder / name).read_text(encoding="utf-8") for name in SCRIPTS)
     (tmp_path / "page.js").write_text(text, encoding="utf-8")
     options = ["--checkJs", "--noEmit", "--target", "es2024", "--lib", "dom,dom.iterable,es2024"]
     done = subprocess.run(["node", TSC, *options, tmp_path / "page.js"], capture_output=True, text=True, timeout=120)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import math
 import re
 import xml.etree.ElementTree as ET
 from base64 import b64decode
@@ -19,7 +18,7 @@ from judgekit import report
 from judgekit.analysis.primary import CHOOSE_RUNS
 from judgekit.errors import UsageError
 from judgekit.report import svg
-from judgekit.report.charts import figures
+from judgekit.report.charts import figures, paper_figures
 from judgekit.report.erag_tables import speed_up
 from judgekit.report.model import Results
 
@@ -35,24 +34,15 @@ def full(make_results, **changes) -> Results:
         "primary": primary,
         "comparison": pd.concat([results.comparison, other], ignore_index=True),
         "labelings": tuple(dataclasses.replace(info, labels=labels) for info in results.labelings),
-        "gains": pd.DataFrame(
-            [(name, "", 0.01 * i, 0.01 * i - 0.02, 0.01 * i + 0.02) for i, name in enumerate(names)]
-            + [("answers", "", 0.05, math.nan, math.nan)],
-            columns=["labeling", "without", "gain", "ci_low", "ci_high"],
-        ),
         "cases": pd.DataFrame(
             [(name, s / 4, q, 7 + s) for name in names for s in range(5) for q in (0.0, 1.0)],
             columns=["labeling", "score", "quality", "n"],
-        ),
-        "widths": pd.DataFrame(
-            [(name, n, 3 / n**0.5, 0.3 / n**0.5) for name in names for n in (150, 300, 600)],
-            columns=["labeling", "queries", "concordance_width", "gain_width"],
         ),
     }
     return make_results(**{**given, **changes})
 
 
-NAMES = ["by-use", "cost", "against-k", "best-against-k", "against-model", "queries", "score-quality", "labels",
+NAMES = ["cost", "by-use", "against-k", "best-against-k", "against-model", "score-quality", "labels",
          "agreement"]  # fmt: skip
 
 
@@ -82,31 +72,97 @@ def test_marks_stay_inside_the_drawing(make_results):
 
 def test_a_result_without_the_data_has_no_such_figure(make_results):
     bare = make_results(labelings=(), agreement=None, comparison=make_results().comparison.query("depth == 5"))
-    assert [one.name for one in figures(bare)] == ["by-use"]
-    empty = make_results(comparison=make_results().comparison.head(0), agreement=None, labelings=())
+    assert [one.name for one in figures(bare)] == ["cost", "by-use"]
+    empty = make_results(comparison=make_results().comparison.head(0), agreement=None, labelings=(), purchase=None)
     assert list(figures(empty)) == []
 
 
-def test_both_uses_stand_side_by_side_that_of_the_verdict_first(make_results):
+def test_both_uses_stand_side_by_side_that_of_the_decision_first(make_results):
     data = figures(full(make_results)).named("by-use").data
-    assert list(dict.fromkeys(data["use"])) == ["To choose between retrievers", "To find the questions that fail"]
+    assert list(dict.fromkeys(data["panel"])) == ["To choose between retrievers", "To find the questions that fail"]
     frame = make_results().comparison.query(
         "level == 'within-query' and depth == 5 and quality_metric == 'em' and measure == 'nDCG@5' and run == 'all'"
         " and coefficient == 'concordance'"
     )
-    shown = data[(data["use"] == "To choose between retrievers") & (data["run"] == "")]
+    shown = data[(data["panel"] == "To choose between retrievers") & (data["run"] == "")]
     assert dict(zip(shown["labeling"], shown["concordance"], strict=True)) == dict(
         zip(frame["labeling"], frame["value"], strict=True)
     )
 
 
-def test_the_frontier_is_of_labelings_that_no_other_beats(make_results):
-    cost = figures(full(make_results)).named("cost")
-    assert dict(zip(cost.data["labeling"], cost.data["frontier"], strict=True)) == {
-        "containment": True, "judge": False, "erag": True,
+def test_the_first_figure_is_gain_against_cost_each_labeling_with_its_interval(make_results):
+    cost = figures(full(make_results))[0]
+    gains, costs = (cost.data[cost.data["panel"] == panel] for panel in dict.fromkeys(cost.data["panel"]))
+    assert list(gains["labeling"]) == ["judge", "containment", "erag", "answers", "provenance"], "existing labels last"
+    assert gains.set_index("labeling").loc["erag", ["value", "low", "high", "n"]].tolist() == pytest.approx(
+        [2.7, 1.4, 4.1, 300]
+    )
+    assert costs.set_index("labeling")["value"].dropna().to_dict() == {
+        "judge": 0.0008, "containment": 0.5, "erag": 0.5008, "answers": 0.501,
     }  # fmt: skip
-    assert "Without a known cost: provenance." in cost.caption
-    assert "em points" in cost.data.columns[2]
+    assert "existing: cannot label new pairs" in "".join(ET.fromstring(cost.svg).itertext())
+    assert "Not piloted: people." in cost.caption
+    assert "There are no prices" not in cost.caption
+
+
+def test_without_prices_the_cost_is_in_requests_and_judgments_and_the_figure_says_so(make_results):
+    purchase = make_results().purchase.assign(money=float("nan"))
+    cost = figures(full(make_results, purchase=purchase))[0]
+    assert "There are no prices: the cost is in requests and judgments." in cost.caption
+    text = "".join(ET.fromstring(cost.svg).itertext())
+    assert "16 requests, 1 reference" in text
+    shown = cost.data[cost.data["panel"] == "What a new question costs"].set_index("labeling")["value"]
+    assert shown.dropna().to_dict() == {"containment": 0.0, "answers": 5.0, "judge": 16.0, "erag": 16.0}
+
+
+def test_to_find_questions_the_first_figure_shows_concordance(make_results):
+    cost = figures(make_results())[0]
+    gains = cost.data[cost.data["panel"] == "What it gains"].set_index("labeling")
+    assert gains.loc["erag", ["value", "low", "high"]].tolist() == pytest.approx([0.83, 0.8, 0.86])
+    assert "answers" not in gains.index
+
+
+def test_every_mark_says_its_value_its_interval_and_n(make_results):
+    for one in figures(full(make_results)):
+        marks = [e for e in ET.fromstring(one.svg).iter("g") if e.get("class") == "mark"]
+        assert marks
+        assert all(mark[0].tag == "title" and mark[0].text for mark in marks)
+    by_use = figures(full(make_results)).named("by-use")
+    notes = [e[0].text for e in ET.fromstring(by_use.svg).iter("g") if e.get("class") == "mark"]
+    assert any(re.fullmatch(r"erag: 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\], n = 300", note or "") for note in notes)
+
+
+def test_figures_are_drawn_in_another_coefficient_too(make_results):
+    results = full(make_results)
+    frame = results.comparison.query(
+        "level == 'within-query' and depth == 5 and quality_metric == 'em' and measure == 'nDCG@5' and run == 'all'"
+        " and coefficient == 'tau_b' and model == 'reader-small'"
+    ).set_index("labeling")["value"]
+    by_use = figures(results, "tau_b").named("by-use")
+    shown = by_use.data[(by_use.data["panel"] == "To choose between retrievers") & (by_use.data["run"] == "")]
+    assert dict(zip(shown["labeling"], shown["Kendall’s τ-b"], strict=True)) == frame.to_dict()
+    with pytest.raises(UsageError, match="unknown coefficient 'tau'"):
+        figures(results, "tau")
+
+
+def test_figures_1_to_3_of_the_paper_over_several_results(make_results):
+    first, second = full(make_results), full(make_results, title="other")
+    modes = first.comparison.query("model == 'reader-small' and depth == 5 and quality_metric == 'em'")
+    modes = pd.concat([modes.assign(mode="concat"), modes.assign(mode="fused")], ignore_index=True)
+    drawn = paper_figures({"NQ": dataclasses.replace(first, modes=modes), "WoW": second})
+    assert [one.name for one in drawn] == [
+        "by-use-choose-runs", "by-use-find-questions", "against-k", "best-against-k", "against-model", "against-mode",
+    ]  # fmt: skip
+    for name, panels in (("against-k", {"NQ", "WoW"}), ("against-model", {"NQ", "WoW"}), ("against-mode", {"NQ"})):
+        data = drawn.named(name).data
+        assert set(data.get("panel", {"NQ"})) == panels
+        assert "Kendall’s τ-b" in data.columns
+    frame = first.comparison.query(
+        "level == 'query' and run == 'all' and labeling == 'judge' and measure == 'nDCG@10' and depth == 10"
+        " and quality_metric == 'em' and coefficient == 'tau_b' and model == 'reader-small'"
+    )
+    data = drawn.named("against-k").data.query("panel == 'WoW' and labeling == 'judge'")
+    assert data.set_index(data.columns[2])["Kendall’s τ-b"][10.0] == frame["value"].iloc[0]
 
 
 def test_the_best_measure_at_each_k_is_marked_as_chosen_after_looking(make_results):
@@ -149,7 +205,7 @@ def test_hostile_names_stay_texts_in_a_file_too(make_results, poison, hostile):
     for column in ("labeling", "model"):
         frame[column] = hostile + frame[column]
     primary = dataclasses.replace(make_results().primary, model=hostile + "reader-small")
-    [by_use, *_] = figures(make_results(comparison=frame, primary=primary, labelings=()))
+    by_use = figures(make_results(comparison=frame, primary=primary, labelings=())).named("by-use")
     root = ET.fromstring(by_use.file())
     assert not [mark for mark in root.iter() if mark.tag.rpartition("}")[2] in ("script", "img", "foreignObject", "a")]
     assert "<script>alert(1)</script>" in "".join(root.itertext())
@@ -177,7 +233,7 @@ def test_the_speed_up_is_that_of_the_papers_table_2(make_results):
     assert speed_up(results, judge) == pytest.approx(430.0 / 412.5)
     assert speed_up(results, dataclasses.replace(judge, untimed=1)) is None
     assert speed_up(results, results.labelings[0].spending.standalone) is None, "it asks nobody"
-    untold = dataclasses.replace(whole, at_verdict=None)
+    untold = dataclasses.replace(whole, at_decision=None)
     assert speed_up(make_results(answers=(untold,)), judge) is None
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import judgekit as jk
+from judgekit.analysis import Background, Pool
 from judgekit.errors import UsageError
 
 RUNS = ("bm25", "dense", "both")
@@ -37,7 +38,7 @@ def quality() -> pd.DataFrame:
 def comparison() -> jk.Comparison:
     costs = pd.DataFrame({"labeling": ["judge", "erag<b>"], "requests": [100.0, 200.0]})
     made = {"primary": "nDCG@10", "primary_metric": "em", "primary_model": "small", "resamples": 100}
-    return jk.compare(scores(), quality(), costs=costs, **made)
+    return jk.compare(scores(), quality(), **made, background=Background(costs=costs, pool=Pool(60, 60, 60, 60, 60)))
 
 
 def labeling() -> jk.Labeling:
@@ -45,10 +46,10 @@ def labeling() -> jk.Labeling:
     return jk.Labeling("judge<i>", jk.Scale.parse("grades:2"), frame.assign(status=["ok", "ok", "unparsed"]))
 
 
-def test_a_comparison_shows_its_verdict_a_table_and_its_first_figure(comparison):
+def test_a_comparison_shows_its_decision_what_was_found_and_its_first_figure(comparison):
     page = comparison._repr_html_()
-    assert page.startswith("<p><strong>To choose between retrievers")
-    assert "<th>decision gain, points</th>" in page
+    assert page.startswith("<table><tbody><tr><th>Do</th>")
+    assert page.index("</table>") < page.index("<details>") < page.index("<th>gain_low</th>")
     assert page.count("<svg ") == 1
     assert "&lt;svg" not in page
     assert "erag&lt;b&gt;" in page
@@ -57,23 +58,29 @@ def test_a_comparison_shows_its_verdict_a_table_and_its_first_figure(comparison)
 
 def test_plot_gives_all_figures_or_the_one_of_a_name(comparison):
     drawn = comparison.plot()
-    names = ["by-use", "cost", "against-k", "against-model", "queries", "score-quality"]
+    names = ["cost", "by-use", "against-k", "against-model", "score-quality"]
     assert [one.name for one in drawn] == names
     assert drawn._repr_html_().count("<svg ") == len(names)
-    assert comparison.plot("cost").data["requests"].tolist() == [200.0, 100.0]
+    costs = comparison.plot("cost").data.query("panel == 'What a new question costs'")
+    assert sorted(costs["value"].dropna()) == pytest.approx([5 / 3, 10 / 3])
+    assert "concordance" in comparison.plot("by-use").data.columns
+    taus = jk.figures(comparison, coefficient="tau_b").named("by-use").data
+    assert "Kendall’s τ-b" in taus.columns
     assert comparison.plot("score-quality").data.groupby("labeling")["n"].sum().tolist() == [180, 180]
     with pytest.raises(UsageError, match="unknown figure 'costs'"):
         comparison.plot("costs")
 
 
 def test_what_a_labeling_costs_is_unknown_where_nobody_said_it(comparison):
-    bare = dataclasses.replace(comparison, costs=comparison.costs.assign(requests=math.nan))
-    assert "cost" not in [one.name for one in bare.plot()]
+    unknown = dataclasses.replace(comparison.decision, purchase=comparison.purchase.assign(requests=math.nan))
+    text = str(dataclasses.replace(comparison, decision=unknown).plot("cost").svg)
+    assert text.count(">unknown<") == 2
 
 
-def test_a_verdict_a_labeling_and_an_evaluation_show_themselves(comparison):
-    assert comparison.verdict.plot("verdict").data.columns.tolist() == ["use", "labeling", "concordance", "low", "high"]
-    assert comparison.verdict._repr_html_().startswith("<p><strong>")
+def test_a_decision_a_labeling_and_an_evaluation_show_themselves(comparison):
+    drawn = comparison.decision.plot("cost").data
+    assert {"What it gains", "What a new question costs"} == set(drawn["panel"])
+    assert comparison.decision._repr_html_().startswith("<table><tbody><tr><th>Do</th>")
     shown = labeling()._repr_html_()
     assert "judge&lt;i&gt;: 3 labels on grades:2 (2 ok, 1 unparsed)." in shown
     assert labeling().plot("labels").data["count"].tolist() == [1, 1, 1]
@@ -88,10 +95,11 @@ def only_obtained(one: jk.Labeling) -> jk.Labeling:
     return jk.Labeling("judge", one.scale, one.table[one.table["status"] == "ok"])
 
 
-def test_a_verdict_without_figures_is_words_only(comparison):
-    verdict = dataclasses.replace(comparison.verdict, found=None)
-    assert verdict.plot() == ()
-    assert "<svg" not in verdict._repr_html_()
+def test_a_decision_without_figures_is_words_only(comparison):
+    findings = dataclasses.replace(comparison.decision.findings, each=())
+    decision = dataclasses.replace(comparison.decision, findings=findings)
+    assert decision.plot() == ()
+    assert "<svg" not in decision._repr_html_()
 
 
 def test_figures_of_anything_else_say_what_they_are_drawn_of():

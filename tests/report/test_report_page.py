@@ -14,8 +14,9 @@ import pytest
 
 from judgekit import report
 from judgekit.analysis.flags import FLAGS
+from judgekit.report.drawing import COEFFICIENTS
 from judgekit.report.formatting import marks
-from judgekit.report.model import Example, Section, Use
+from judgekit.report.model import Example, Section
 
 INSIDE = ("#", "data:text/csv;base64,")
 """What a link of the page may begin with."""
@@ -140,16 +141,15 @@ def test_a_flag_of_another_coefficient_stands_beside_that_one_only(make_results,
     hit = (frame["labeling"] == "judge") & (frame["measure"] == "nDCG@5") & (frame["coefficient"] == "tau_b")
     frame.loc[hit, "flags"] = "coverage"
     rows = outline(report.render(make_results(comparison=frame))).rows
-    [row, *_] = [row for row in rows if row[:2] == ["judge", "nDCG@5"]]
-    assert row[-1] == f"tau_b: {FLAGS['coverage']}"
-    assert FLAGS["coverage"] not in "".join(row[:-1])
+    notes = {row[2]: row[-1] for row in rows if row[:2] == ["judge", "nDCG@5"] and row[2] in COEFFICIENTS}
+    assert notes == {"concordance": "", "tau_b": FLAGS["coverage"], "rho": "", "r": ""}
 
 
 def test_the_differences_and_the_attainable_tau_of_the_primary_cell_are_shown(make_results, outline):
     page = outline(report.render(make_results()))
     assert ["judge", "erag", "-0.120", "[-0.160, -0.080]", "t", "< 0.001", "0.001", "300"] in page.rows
-    row = next(row for row in page.rows if row[:2] == ["judge", "nDCG@5"] and row[2] == "0.675")
-    assert row[7:10] == ["0.710", "0.053", "300"]
+    row = next(row for row in page.rows if row[:4] == ["judge", "nDCG@5", "concordance", "0.675"])
+    assert row[4:9] == ["[0.648, 0.702]", "percentile bootstrap", "300", "0.710", "0.053"]
 
 
 def test_absent_sections_leave_no_trace(make_results):
@@ -162,7 +162,7 @@ def test_absent_sections_leave_no_trace(make_results):
 
 def test_the_note_stands_before_everything_else(make_results, outline):
     whole = outline(report.render(make_results(note="No LLM was involved."))).whole
-    assert whole.index("No LLM was involved.") < whole.index("Verdict")
+    assert whole.index("No LLM was involved.") < whole.index("look where erag scores low")
 
 
 def test_raw_replies_of_missing_labels_can_be_read(make_results, outline):
@@ -185,53 +185,21 @@ def test_raw_replies_of_any_length_are_shown_whole(make_results, raw: str):
     assert raw in report.render(dataclasses.replace(results, labelings=(info, *results.labelings[1:])))
 
 
-CHOOSE = Use(
-    "choose-runs", "reader-small", "On the same question 'erag' leads.", ("It costs least.",), ("Not much.",),
-    ("erag",), "judge",
-)  # fmt: skip
-
-
-def test_each_use_has_its_advice_beside_what_each_labeling_is_worth(make_results, outline):
-    gains = pd.DataFrame(
-        [("erag", "", 0.027, 0.014, 0.041), ("erag", "bm25", 0.5, 0.4, 0.6)],
-        columns=["labeling", "without", "gain", "ci_low", "ci_high"],
-    )
-    page = outline(report.render(make_results(uses=(CHOOSE,), gains=gains)))
-    assert "'erag' is the best labeling for this. 'judge' is the cheapest that will do." in page.whole
+def test_the_decision_stands_first_and_what_was_found_is_folded_away(make_results, outline):
+    page = outline(report.render(make_results()))
+    assert page.whole.index("look where erag scores low") < page.whole.index("Primary cell")
     row = next(row for row in page.rows if row[0] == "erag")
-    assert row[1] == "79 (76 to 82)"
-    assert row[2] == "2.7 (1.4 to 4.1)"
-    assert row[3] == "0.23 USD"
-    assert (
-        page.whole.index("What was not shown") < page.whole.index("Not much.") < page.whole.index("Threats to validity")
-    )
+    assert row[1:4] == ["helps", "0.400 [0.300, 0.500]", "2.700 [1.400, 4.100]"]
+    assert "kind of question" not in page.whole, "no kinds were declared"
+    assert page.tags["details"] >= 2
+    assert any(row[0] == "judge" and row[1] == "16.000" for row in page.rows), "the purchase order"
 
 
-@pytest.mark.parametrize(
-    ("changes", "advice"),
-    [
-        ({"leaders": ("erag", "judge"), "cheapest": None}, "'erag' and 'judge' lead, and cannot be told apart."),
-        (
-            {"leaders": ("containment", "erag", "judge", "provenance"), "cheapest": None},
-            "cannot be told apart for this.",
-        ),
-        ({"leaders": (), "cheapest": None}, "No labeling is shown to be better than a coin for this."),
-        ({"leaders": ("erag",), "cheapest": ""}, "No labels are needed"),
-        ({"leaders": ("erag",), "cheapest": "erag"}, "'erag' is the best labeling for this, and the cheapest that"),
-    ],
-)
-def test_the_advice_says_what_is_known(make_results, outline, changes, advice: str):
-    page = outline(report.render(make_results(uses=(dataclasses.replace(CHOOSE, **changes),))))
-    assert advice in page.whole
-
-
-def test_where_there_is_no_verdict_nothing_is_advised_and_no_labeling_put_first(make_results, outline):
-    withheld = Use("choose-runs", "reader-small", "No verdict: these runs do not compare.", found=False)
-    page = outline(report.render(make_results(uses=(withheld,))))
-    assert "No verdict: these runs do not compare." in page.whole
-    assert page.tags["article"] == 1
-    assert "for this" not in page.whole.split("Primary cell")[0]
-    assert page.rows[0][:2] != ["Labeling", "puts the better-answered run first, times in 100"]
+def test_the_decision_by_another_model_stands_beside_it(make_results, outline):
+    page = outline(report.render(make_results(independent={"other<b>": (("Do", "Label with judge."),)})))
+    assert "other<b>" in page.whole
+    assert page.tags["b"] == 0
+    assert "Label with judge." in page.whole
 
 
 def test_notices_retries_files_and_the_command_belong_to_health(make_results, outline):
@@ -240,7 +208,7 @@ def test_notices_retries_files_and_the_command_belong_to_health(make_results, ou
         results.facts, inputs=(("queries", "q.jsonl", "ab" * 32),), more=(("Command", "judgekit run e.toml"),)
     )
     page = outline(report.render(dataclasses.replace(results, facts=facts)))
-    before, health = page.whole.split("Health: what was asked")
+    before, health = page.whole.split("what was asked, what came of it")
     assert "refuses temperature" not in before
     for said in ("refuses temperature", "local: no connection", "ab" * 32, "judgekit run e.toml"):
         assert said in health

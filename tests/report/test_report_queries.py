@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import math
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +13,7 @@ import pytest
 
 from judgekit import report
 from judgekit.report import queries as packing
-from judgekit.report.queries import Backing
+from judgekit.report.queries import Backing, pack
 from tests.browser import Browser
 from tests.report.conftest import SETTLED, click, go
 
@@ -25,6 +28,21 @@ def text(browser: Browser, selector: str) -> str:
     return str(browser.run(f"document.querySelector({selector!r})?.innerText ?? ''"))
 
 
+@pytest.mark.parametrize(
+    ("scale", "labels"), [("grades:3:2", [0, 1, 2, 3, 2, 2]), ("unit", [0.4, 0.5, 0.6, 1, 0, 0.9])]
+)
+def test_relevant_documents_are_counted_in_the_top_k_and_from_the_scales_threshold_on(
+    make_results, make_backing, scale: str, labels: list[float]
+):
+    results, backing = make_results(), make_backing(1, len(labels))
+    results = replace(results, labelings=(replace(results.labelings[1], name="judge", scale=scale),))
+    table = backing.labels["judge"].assign(relevance=labels, status="ok")
+    packed = pack(results, replace(backing, labels={"judge": table}, lists={"bm25": backing.lists["bm25"]}))
+    assert packed is not None
+    index = json.loads(zlib.decompress(base64.b64decode(packed.index)))
+    assert (index["k"], index["runs"], index["relevant"]) == (5, ["bm25"], [[[3]]])
+
+
 def test_nothing_leaves_the_page_and_nothing_complains(opened, tmp_path: Path):
     browser = opened()
     click(browser, "#rows a")
@@ -34,7 +52,7 @@ def test_nothing_leaves_the_page_and_nothing_complains(opened, tmp_path: Path):
 
 
 def test_rows_are_drawn_as_far_as_they_are_looked_at(opened):
-    browser = opened()
+    browser = opened("#queries")
     assert text(browser, "#count") == "60 of 60 queries"
     assert len(listed(browser)) == 50
     browser.run(f"document.getElementById('list').scrollTop = 1e6; {SETTLED}")
@@ -103,6 +121,77 @@ def test_contradictions_of_a_label_and_an_answer_are_found(opened, make_backing)
     assert sorted(listed(browser)) == right
     assert wrong
     assert right == [] or set(right).isdisjoint(wrong)
+
+
+PHONE = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+LAPTOP = {"width": 1280, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+
+
+@pytest.mark.parametrize("size", [PHONE, LAPTOP])
+def test_below_the_filter_ten_rows_stay_in_view(opened, size: dict[str, object]):
+    browser = opened("#queries")
+    browser.send("Emulation.setDeviceMetricsOverride", **size)
+    go(browser, "#show=disagree")
+    browser.run("document.getElementById('queries').scrollIntoView()")
+    rows = "[...document.querySelectorAll('#rows tr')].map((row) => row.getBoundingClientRect())"
+    bottom = "Math.min(innerHeight, document.getElementById('list').getBoundingClientRect().bottom)"
+    assert browser.run(f"{rows}.filter((row) => row.bottom <= {bottom}).length") >= 10
+    assert browser.run("document.getElementById('find').getBoundingClientRect().top >= 0")
+
+
+@pytest.mark.parametrize("size", [PHONE, LAPTOP])
+def test_a_query_shows_the_answers_that_were_decided_on_first_and_stays_on_the_screen(opened, size: dict[str, object]):
+    browser = opened("#queries")
+    browser.send("Emulation.setDeviceMetricsOverride", **size)
+    go(browser, "#query=q4")
+    first = browser.run("document.querySelector('.answers tbody tr td').dataset.head")
+    assert first == "from the top 5, as decided on"
+    edges = "document.querySelector('.answers tbody tr td').getBoundingClientRect()"
+    assert browser.run(f"{edges}.left >= 0 && {edges}.right <= innerWidth")
+    assert browser.run("document.documentElement.scrollWidth <= innerWidth")
+    assert browser.run("document.getElementById('query').scrollWidth <= innerWidth")
+
+
+def test_sections_load_folded_and_the_navigation_stays_and_unfolds_them(opened):
+    browser = opened()
+    opened_sections = "[...document.querySelectorAll('main > section > details[open]')].map((d) => d.parentElement.id)"
+    assert browser.run(opened_sections) == []
+    click(browser, "#contents a[href='#labels']")
+    assert browser.run(opened_sections) == ["labels"]
+    assert browser.run("document.getElementById('labels-h').getBoundingClientRect().top < innerHeight / 2")
+    assert browser.run("document.querySelector('#contents').getBoundingClientRect().top") == 0
+    go(browser, "#agreement")
+    assert browser.run("document.getElementById('agreement').getBoundingClientRect().top < innerHeight / 2")
+
+
+def test_the_first_screen_is_the_decision_and_one_figure(opened):
+    browser = opened()
+    browser.send("Emulation.setDeviceMetricsOverride", **LAPTOP)
+    inside = "[...document.querySelectorAll('.decision, svg.figure')].filter((e) => e.checkVisibility())"
+    assert browser.run(f"{inside}.map((e) => e.getBoundingClientRect().bottom < innerHeight)") == [True, True]
+
+
+def test_figures_answer_to_the_keyboard_and_to_the_pointer(opened):
+    browser = opened()
+    browser.run("document.querySelector('svg.figure .mark').focus()")
+    first = text(browser, "#tip")
+    assert first.endswith(", n = 300")
+    assert "[" in first
+    browser.press("ArrowRight")
+    assert text(browser, "#tip") not in ("", first)
+    assert browser.run("document.activeElement.getAttribute('aria-label')") == text(browser, "#tip")
+    browser.press("Escape")
+    assert not browser.run("document.getElementById('tip').checkVisibility()")
+    at = browser.run(
+        "(({x, y, width, height}) => [x + width / 2, y + height / 2])"
+        "(document.querySelector('svg.figure .mark').getBoundingClientRect())"
+    )
+    browser.send("Input.dispatchMouseEvent", type="mouseMoved", x=at[0], y=at[1])
+    browser.run(SETTLED)
+    assert text(browser, "#tip") == first
+    assert browser.run("document.querySelectorAll('svg.figure [tabindex=\"0\"]').length") == browser.run(
+        "document.querySelectorAll('svg.figure').length"
+    ), "one stop for each figure"
 
 
 def test_a_link_below_the_verdict_leads_to_the_list_also_where_it_changes_nothing(opened):
@@ -217,10 +306,11 @@ def test_a_thousand_queries_stay_small_and_open_at_once(opened, make_backing, tm
     backing = make_backing(1000, 20, words=90, raw=words)
     more = {"judge 2": backing.labels["judge"], "erag 2": backing.labels["erag"]}
     browser = opened(
-        backing=Backing({**backing.labels, **more}, backing.quality, backing.queries, backing.docs, backing.lists)
+        "#queries",
+        backing=Backing({**backing.labels, **more}, backing.quality, backing.queries, backing.docs, backing.lists),
     )
     assert text(browser, "#count") == "1,000 of 1,000 queries"
     size = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
-    assert size < 15_000_000
+    assert size < 12_000_000
     drawn = browser.run("performance.getEntriesByType('navigation')[0].domComplete")
     assert drawn < 5000  # a second on a machine of its own; this one may be busy

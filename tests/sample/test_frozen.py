@@ -19,9 +19,9 @@ FROZEN = {
     "qrels": "0f059008eb9823c7",
     "answers": "6f796178847477fc",
     "scores": "6779e84a0eeb983e",
-    "comparison": "683aa0794d18db4b",
-    "differences": "638242df636e3816",
-    "report.json": "486a48286f6eaf6c",
+    "comparison": "fbf0da011bc04f72",
+    "differences": "12d9e39b171c8fe0",
+    "report.json": "31aa02e82918dac8",
 }
 """SHA-256 of each part of the demo's results (the first 16 digits)."""
 

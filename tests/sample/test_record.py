@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from judgekit.client.recorded import RecordedTransport, Recording
-from judgekit.client.session import run_sync
+from examples.sample.record import record, write
+from judgekit.client.recorded import RecordedTransport, recorded
+from judgekit.client.sync import run_sync
 from judgekit.errors import EndpointError
-from judgekit.sample.record import record
 from judgekit.wire.types import Endpoint, Reply, chat
 from tests.scripted import Scripted, completion, error
 from tests.servers import FaultServer
@@ -55,13 +55,13 @@ def test_what_is_recorded_is_kept_what_is_not_is_asked_and_what_is_not_needed_go
     path = experiment.with_name("replies.jsonl.gz")
     fault_server.answer = lambda body, seen: said("Yes")
     assert run_sync(record(fault_server.base_url, experiment, path)) == len(fault_server.seen) == 4
-    first = Recording.read(path)
-    assert first.server["model"] == "m"
+    first = recorded(path)
+    assert first[0]["model"] == "m"
     docs = experiment.with_name("docs.jsonl")
     docs.write_text(docs.read_text().replace("Rome", "Rome!"))
     assert run_sync(record(fault_server.base_url, experiment, path)) == 4
     assert len(fault_server.seen) == 5
-    kept = set(first.lines) & set(Recording.read(path).lines)
+    kept = set(first[1]) & set(recorded(path)[1])
     assert len(kept) == 3
 
 
@@ -77,13 +77,13 @@ def test_a_recording_that_ends_early_loses_no_reply(experiment: Path, fault_serv
     path = experiment.with_name("replies.jsonl.gz")
     fault_server.answer = lambda body, seen: said("Yes")
     run_sync(record(fault_server.base_url, experiment, path))
-    first = Recording.read(path)
+    first = recorded(path)
     docs = experiment.with_name("docs.jsonl")
     docs.write_text(docs.read_text().replace("Rome", "Rome!"))
     fault_server.answer = lambda body, seen: error(400, "No.", code="x")
     with pytest.raises(EndpointError):
         run_sync(record(fault_server.base_url, experiment, path))
-    assert Recording.read(path) == first
+    assert recorded(path) == first
 
 
 def test_a_recorded_reply_is_replayed_with_its_tokens_and_its_model(
@@ -92,7 +92,7 @@ def test_a_recorded_reply_is_replayed_with_its_tokens_and_its_model(
     path = experiment.with_name("replies.jsonl.gz")
     request = chat(Endpoint("x", "recorded:", "m"), [{"role": "user", "content": "Hm?"}])
     original = Reply(request.key, said("Éire „ja“").body.decode())
-    Recording().with_replies([original]).write(path)
+    write(path, {}, {}, [original])
     status, _, raw = run_sync(RecordedTransport(path).send(request.endpoint, request.body))
     replayed = Reply(request.key, raw.decode())
     assert status == 200

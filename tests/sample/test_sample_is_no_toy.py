@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judgekit.client.recorded import RECORDING, Recording
+from examples.sample.record import write
+from judgekit.client.recorded import RECORDING, recorded
 from judgekit.data.trec import read_run
 from judgekit.errors import EndpointError
 from judgekit.experiment.run import Finished, run
@@ -19,7 +20,6 @@ from judgekit.sample import EXPERIMENT
 from judgekit.store.replies import Store
 
 DEPTHS = (1, 3, 5, 10)
-WEAK = "bm25_title"
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_every_reply_that_the_demo_needs_is_recorded_and_none_besides(demo: Fini
     assert demo.missing == ()
     with closing(Store(demo_cache)) as store:
         asked = {key[:16] for key, _ in store.texts()}
-    assert asked == set(Recording.read().lines)
+    assert asked == set(recorded()[1])
 
 
 def test_the_report_says_whose_replies_these_are(demo: Finished) -> None:
@@ -61,12 +61,12 @@ def test_an_edited_sample_stops_and_says_what_to_do(edited: str, tmp_path: Path)
     new = text.replace('kind = "judge"', 'kind = "judge(prompt=useful)"').replace("Ostrawick", "Ostrawyck")
     assert new != text
     (copy / edited).write_text(new, encoding="utf-8")
-    with pytest.raises(EndpointError, match=r'no reply is recorded .* base_url the address .* base_url = "mock:"'):
+    with pytest.raises(EndpointError, match=r"no reply is recorded .* set base_url to the address of a server"):
         run(copy / "experiment.toml", out=tmp_path / "out", cache=tmp_path / "cache")
 
 
 def test_the_same_replies_are_recorded_as_the_same_bytes(tmp_path: Path) -> None:
-    Recording.read().write(tmp_path / "again.gz")
+    write(tmp_path / "again.gz", *recorded(), [])
     assert (tmp_path / "again.gz").read_bytes() == RECORDING.read_bytes()
 
 
@@ -74,30 +74,6 @@ def test_answers_are_neither_all_right_nor_all_wrong_and_differ_between_runs(exa
     means = exact.xs(5, level="depth").groupby("run").mean()
     assert means.between(0.1, 0.75).all(), means
     assert means.max() - means.min() >= 0.1, means
-
-
-def test_the_weak_run_finds_the_least_gold(gold: pd.DataFrame) -> None:
-    assert gold[5].idxmin() == WEAK
-    assert gold[5].max() - gold[5].min() >= 0.2
-    assert gold[5].max() < 0.95
-
-
-def test_runs_answer_different_questions(exact: pd.Series) -> None:
-    right = exact.xs(5, level="depth").unstack("query_id")
-    mixed = (right.min() == 0) & (right.max() == 1)
-    assert mixed.mean() >= 0.3
-
-
-def test_labelings_agree_with_each_other_only_in_part(demo: Finished) -> None:
-    keys = ["query_id", "doc_id"]
-    labels = pd.DataFrame(
-        {name: one.table.set_index(keys)["relevance"].astype(float) for name, one in demo.labelings.items()}
-    )
-    assert list(labels) == ["containment", "judge", "erag", "provenance"]
-    assert labels.notna().all(axis=None)
-    together = labels.corr().to_numpy()
-    apart = together[np.triu_indices(len(together), 1)]
-    assert 0.1 <= apart.min() <= apart.max() <= 0.9
 
 
 def test_the_numbers_in_the_readme_are_those_of_the_recorded_replies(exact: pd.Series, gold: pd.DataFrame) -> None:

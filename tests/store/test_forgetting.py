@@ -12,7 +12,7 @@ import pytest
 
 from judgekit.errors import UsageError
 from judgekit.reading.prompts import neutral
-from judgekit.store.maintenance import find, forget
+from judgekit.store.maintenance import find, forget, verify
 from judgekit.store.records import Record
 from judgekit.store.replies import Store
 from judgekit.wire.jsontext import canonical
@@ -52,6 +52,16 @@ def test_a_question_is_found_by_its_text_however_the_prompt_shows_it(tmp_path: P
     store = filled(tmp_path, mine, other)
     found = find(store, query=neutral(f" {QUESTION}\n"))
     assert (found.replies, found.waiting) == ([mine.key], [])
+    store.close()
+
+
+def test_replies_of_the_api_that_is_gone_are_whole_and_can_be_forgotten(tmp_path: Path) -> None:
+    body = canonical({"input": [{"role": "user", "content": SHOWN}], "model": "judge"}).decode()
+    key = identity(HERE.identity, 0, body.encode())
+    reply = json.dumps({"status": "completed", "output": []})
+    store = filled(tmp_path, Record(key, HERE.identity, 0, body, None, reply, None, NOW))
+    assert verify(store).ok
+    assert find(store, query=neutral(QUESTION)).replies == [key]
     store.close()
 
 

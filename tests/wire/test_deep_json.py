@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from judgekit.client.session import Session, run_sync
+from judgekit.client.session import Session
+from judgekit.client.sync import run_sync
 from judgekit.data.tables import Status
 from judgekit.errors import ConfigError
 from judgekit.labelers.base import build, checked

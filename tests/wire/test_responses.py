@@ -219,6 +219,16 @@ def test_the_wait_asked_for_is_read_in_all_its_forms(headers: dict[str, str], se
     assert verdict.after == seconds
 
 
+def test_a_date_is_measured_by_the_servers_own_clock() -> None:
+    begun = time.time() - 7200  # its clock is two hours behind
+    headers = {"retry-after": formatdate(begun + 60, usegmt=True), "date": formatdate(begun, usegmt=True)}
+    verdict = read_response(429, headers, b"")
+    assert isinstance(verdict, Retry)
+    assert verdict.after == 60.0
+    headers["date"] = "soon"
+    assert read_response(429, headers, b"") == Retry("429: (an empty response)", True, after=0.0)
+
+
 def test_a_date_is_read_as_a_wait() -> None:
     verdict = read_response(429, {"retry-after": formatdate(time.time() + 60, usegmt=True)}, b"")
     assert isinstance(verdict, Retry)

@@ -1,4 +1,4 @@
-"""The other APIs ask the same with the same prompts, in their own shapes, and are read to the same verdicts."""
+"""Completions ask the same with the same prompts, in their own shape, and are read to the same verdicts."""
 
 from __future__ import annotations
 
@@ -13,29 +13,28 @@ import pytest
 
 import judgekit as jk
 from judgekit.answers.answerer import make_answerer
-from judgekit.client.batch import export_batch
-from judgekit.client.mock import MockTransport
-from judgekit.client.session import run_sync
+from judgekit.client.sync import run_sync
 from judgekit.data.documents import Unit
 from judgekit.errors import ConfigError
 from judgekit.labelers.base import build
+from judgekit.plugins.batch.files import export_batch
 from judgekit.reading.asker import Asker
 from judgekit.reading.check import check_endpoint
 from judgekit.reading.prompts import load_prompt
 from judgekit.report.queries import _prompt
-from judgekit.stages import Resources
-from judgekit.store.maintenance import explain, find
+from judgekit.resources import Resources
+from judgekit.store.maintenance import find
 from judgekit.store.replies import Store
-from judgekit.wire.responses import Accepted, Retry, Unsupported, read_response
+from judgekit.wire.responses import Accepted, Retry, read_response
 from judgekit.wire.shapes import APIS, ROUTES, SHOWN
 from judgekit.wire.types import Endpoint, Reply, Request, chat, identity
 from tests.labelers.scripted import DOC, OTHER, PARIS, Here
+from tests.mock import URL, MockTransport
 from tests.scripted import Scripted, ScriptedTransport, error
 from tests.servers import FaultServer
 
 PROBABLE = {"logprobs": True, "top_logprobs": 20}
 VALUES = {"question": "Where?", "passages": "<passage>\nHere.\n</passage>"}
-OTHERS = APIS[1:]
 DATA = {
     "queries": {"q1": "What is the capital of France?", "q2": "Who wrote Emma, the novel?"},
     "docs": {"d1": "Paris is the capital of France.", "d2": "Emma, the novel, was written by Jane Austen in 1815."},
@@ -54,7 +53,7 @@ def body(request: Request) -> dict[str, Any]:
 
 def test_the_same_prompt_is_another_request_in_each_api_and_chat_asks_what_it_always_asked() -> None:
     asked = {api: Asker(at(api), load_prompt("binary")).request(VALUES) for api in APIS}
-    assert len({request.key for request in asked.values()}) == 3
+    assert len({request.key for request in asked.values()}) == 2
     plain = chat(
         Endpoint("e", "http://e/v1", "m"), load_prompt("binary").messages(VALUES), max_tokens=256, temperature=0
     )
@@ -62,7 +61,7 @@ def test_the_same_prompt_is_another_request_in_each_api_and_chat_asks_what_it_al
     assert [request.key[:16] for request in asked.values()] == GOLDEN
 
 
-GOLDEN = ["1f3a325b6fcc6fb6", "bd66eaac7fe5e5aa", "91fec21209c57d8a"]
+GOLDEN = ["1f3a325b6fcc6fb6", "bd66eaac7fe5e5aa"]
 """Frozen as those of tests/reading/test_identities.py are: another identity loses what was paid for."""
 
 
@@ -77,41 +76,13 @@ def test_a_base_model_gets_one_text_with_a_cue_and_ends_where_its_reply_ends() -
     assert body(Asker(mine, load_prompt("binary")).request(VALUES))["stop"] == ["###"]
 
 
-def test_a_response_is_asked_for_in_openais_newer_terms_and_not_kept_there() -> None:
-    asker = Asker(at("responses"), load_prompt("graded-json"))
-    told = body(asker.request(VALUES))
-    assert told["input"] == load_prompt("graded-json").messages(VALUES)
-    assert (told["max_output_tokens"], told["store"]) == (512, False)
-    assert told["text"]["format"]["type"] == "json_schema"
-    assert set(told["text"]["format"]) >= {"type", "name", "schema"}
-    assert not {"max_tokens", "messages", "response_format", "stop"} & set(told)
-    asked = body(Asker(at("responses"), load_prompt("binary"), PROBABLE).request(VALUES))
-    assert (asked["include"], asked["top_logprobs"]) == (["message.output_text.logprobs"], 20)
-    assert "logprobs" not in asked
-    cut = Reply(
-        "k", json.dumps(response("Yes", status="incomplete", incomplete_details={"reason": "max_output_tokens"}))
-    )
-    assert cut.finish_reason == "length"
-    assert body(asker.again(VALUES, cut))["max_output_tokens"] == 8 * 512
-    roomy = Asker(at("responses", params={"max_output_tokens": 40}), load_prompt("binary"))
-    assert body(roomy.request(VALUES))["max_output_tokens"] == 40
-
-
-@pytest.mark.parametrize("api", OTHERS)
-def test_what_is_no_verdict_is_asked_again_in_the_next_turn(api: str) -> None:
-    asker = Asker(at(api), load_prompt("binary"))
-    reply = Reply("k", json.dumps(response("Perhaps.") if api == "responses" else completed("Perhaps.")))
+def test_what_is_no_verdict_is_asked_again_in_the_next_turn() -> None:
+    asker = Asker(at("completions"), load_prompt("binary"))
+    reply = Reply("k", json.dumps(completed("Perhaps.")))
     assert asker.unsettled(reply)
     told = json.dumps(body(asker.again(VALUES, reply)))
     assert "Perhaps." in told
     assert asker.prompt.output.form.again[:20] in told
-
-
-def response(text: str, **more: Any) -> dict[str, Any]:
-    part = {"type": "output_text", "text": text, "annotations": [], "logprobs": more.pop("logprobs", [])}
-    output = [{"type": "reasoning", "summary": []}, {"type": "message", "role": "assistant", "content": [part]}]
-    usage = {"input_tokens": 7, "output_tokens": 2, "total_tokens": 9}
-    return {"status": "completed", "error": None, "output": output, "model": "m-1", "usage": usage, **more}
 
 
 def completed(text: str, **more: Any) -> dict[str, Any]:
@@ -122,23 +93,8 @@ def completed(text: str, **more: Any) -> dict[str, Any]:
 TOP = {" Yes": -0.2231435513, " No": -1.609437912}
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        completed(" Yes", logprobs={"tokens": [" Yes"], "token_logprobs": [TOP[" Yes"]], "top_logprobs": [TOP]}),
-        response(
-            " Yes",
-            logprobs=[
-                {
-                    "token": " Yes",
-                    "logprob": TOP[" Yes"],
-                    "top_logprobs": [{"token": token, "logprob": p} for token, p in TOP.items()],
-                }
-            ],
-        ),
-    ],
-)
-def test_log_probabilities_are_read_in_the_shape_of_each_api(raw: dict[str, Any]) -> None:
+def test_log_probabilities_are_read_in_the_shape_of_completions() -> None:
+    raw = completed(" Yes", logprobs={"tokens": [" Yes"], "token_logprobs": [TOP[" Yes"]], "top_logprobs": [TOP]})
     assert isinstance(read_response(200, {}, json.dumps(raw).encode()), Accepted)
     judge = build("judge(read=logprobs)", Here())
     unit = Unit(PARIS, (DOC,))
@@ -148,35 +104,9 @@ def test_log_probabilities_are_read_in_the_shape_of_each_api(raw: dict[str, Any]
     assert (reply.text, reply.usage, reply.origin, reply.finish_reason) == (" Yes", (7, 2), ("m-1", ""), "stop")
 
 
-def test_refusals_filters_and_failures_of_a_response_are_told_apart() -> None:
-    refused = response("")
-    refused["output"][1]["content"] = [{"type": "refusal", "refusal": "I cannot."}]
-    assert Reply("k", json.dumps(refused)).refusal == "I cannot."
-    filtered = response("", status="incomplete", incomplete_details={"reason": "content_filter"})
-    assert Reply("k", json.dumps(filtered)).finish_reason == "content_filter"
-    failed = json.dumps({"status": "failed", "output": [], "error": {"code": "server_error", "message": "boom"}})
-    verdict = read_response(200, {}, failed.encode())
-    assert isinstance(verdict, Retry)
-    assert "boom" in verdict.reason
-    nothing = Reply("k", json.dumps({"status": "completed", "output": []}))
-    assert (nothing.text, nothing.refusal, nothing.logprobs) == ("", None, None)
-
-
-@pytest.mark.parametrize("raw", [{}, {"output": "x"}, {"choices": []}, {"choices": [], "output": []}, {"choices": 3}])
+@pytest.mark.parametrize("raw", [{}, {"output": "x"}, {"choices": []}, {"output": []}, {"choices": 3}])
 def test_what_is_no_reply_of_any_api_is_tried_again(raw: dict[str, Any]) -> None:
     assert isinstance(read_response(200, {}, json.dumps(raw).encode()), Retry)
-
-
-def test_a_parameter_named_like_a_common_word_is_refused_only_where_it_is_quoted() -> None:
-    params = ("model", "input", "text", "store", "max_output_tokens")
-
-    def verdict(message: str) -> object:
-        return read_response(400, {}, error(400, message).body, params, proven=True)
-
-    said = verdict("Unsupported parameter: 'text' is not supported")
-    assert isinstance(said, Unsupported)
-    assert said.param == "text"
-    assert not isinstance(verdict("the text could not be understood"), Unsupported)
 
 
 LABELERS = (
@@ -184,7 +114,6 @@ LABELERS = (
     "judge(prompt=graded-json)",
     "judge(read=logprobs)",
     "utility",
-    "utility(variant=abstention)",
 )
 
 
@@ -193,12 +122,11 @@ def test_labels_are_the_same_through_every_api_of_the_mock(spec: str, tmp_path: 
     queries = [{"query_id": q, "text": text, "answers": ["Paris"]} for q, text in DATA["queries"].items()]
     tables = {
         api: jk.label(
-            spec, **{**DATA, "queries": queries}, endpoints=Endpoint("e", "mock:", "m", api=api), cache=tmp_path
+            spec, **{**DATA, "queries": queries}, endpoints=Endpoint("e", URL, "m", api=api), cache=tmp_path
         ).table[["query_id", "doc_id", "relevance", "status"]]  # type: ignore[arg-type]
         for api in APIS
     }
     assert tables["completions"].equals(tables["chat"])
-    assert tables["responses"].equals(tables["chat"])
     assert set(tables["chat"]["status"]) == {"ok"}
 
 
@@ -229,7 +157,6 @@ def test_answers_go_to_the_route_of_the_api_and_are_paid_for_once(
     assert all(SHOWN[api] in body for body in fault_server.seen)
     with closing(Store(tmp_path)) as store:
         assert len(find(store, query=DATA["queries"]["q1"]).replies) == 2
-        assert explain(store, json.dumps(fault_server.seen[0])).record is not None
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -256,7 +183,7 @@ def test_a_check_tells_of_the_api_that_the_model_is_served_by() -> None:
 
 @pytest.mark.parametrize("api", APIS)
 def test_everything_works_through_each_api_of_the_mock(api: str) -> None:
-    found = {one.name: one.works for one in run_sync(check_endpoint(Endpoint("e", "mock:", "m", api=api)))}  # type: ignore[arg-type]
+    found = {one.name: one.works for one in run_sync(check_endpoint(Endpoint("e", URL, "m", api=api)))}  # type: ignore[arg-type]
     assert {found[name] for name in ("log-probabilities", "JSON schema (response_format)")} == {"yes"}
 
 
@@ -274,8 +201,8 @@ def test_a_run_whose_completions_all_lack_log_probabilities_is_stopped(
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"api": "completion"}, "must be one of 'chat', 'completions', 'responses', not 'completion'"),
-        ({"api": "responses", "kind": "route"}, "is for LLMs: leave it out"),
+        ({"api": "completion"}, "must be one of 'chat', 'completions', not 'completion'"),
+        ({"api": "completions", "kind": "callable"}, "is for LLMs: leave it out"),
         ({"params": {"prompt": "x"}}, "judgekit sets prompt itself"),
     ],
 )
@@ -284,9 +211,11 @@ def test_an_api_that_there_is_not_is_refused(settings: dict[str, Any], said: str
         Endpoint("e", "http://e/v1", "m", **settings)
 
 
-def test_the_client_of_openai_takes_the_other_apis() -> None:
-    here = Endpoint("e", model="m", client=openai.AsyncOpenAI(base_url="http://e/v1", api_key="x"), api="responses")
-    assert here.path == "/responses"
+def test_the_client_of_openai_takes_the_other_api() -> None:
+    here = Endpoint(
+        "e", "http://e/v1", "m", transport=openai.AsyncOpenAI(base_url="http://e/v1", api_key="x"), api="completions"
+    )
+    assert here.path == "/completions"
 
 
 def test_what_one_api_of_a_server_refuses_another_is_sent(fault_server: FaultServer, tmp_path: Path) -> None:

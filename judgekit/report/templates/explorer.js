@@ -4,7 +4,7 @@
  * What the index of the page holds, in columns: one entry per query, unless said otherwise.
  * @typedef {{name: string, least: number, scale: string}} Labeling
  * @typedef {{ids: string[], questions: string[], disagreement: number[], quality: (number | null)[][], unanswered: number[][], relevant: number[][][],
- *   lost: Object<string, number[]>[], labelings: Labeling[], runs: string[], metric: string, metrics: string[], depth: string,
+ *   lost: Object<string, number[]>[], labelings: Labeling[], runs: string[], metric: string, metrics: string[], k: number, depth: string,
  *   right: number, block: number}} Index
  * What is behind one query; labels are columns over the documents, one for each labeling.
  * @typedef {{relevance: (number | null)[], status: (string | null)[], raw: string[], reason: string[], more: string[]}} Labels
@@ -155,25 +155,26 @@ function documentOf(one, d) {
 
 /** The answers: a row for each run and model, a column for each number of documents. */
 function answersOf(one) {
-  const given = one.given.filter((answer) => !state.run || answer[0] === state.run || answer[1] === 0);
+  const given = one.given.filter((answer) => !state.run || answer[0] === state.run || answer[1] === 0).sort((a, b) => Number(a[1] === 0) - Number(b[1] === 0));
   if (!given.length) return el("p", { class: "quiet" }, "No answer is known.");
-  const depths = [...new Set(given.map((answer) => answer[1]))].filter((depth) => depth).sort((a, b) => a - b);
+  const depths = [...new Set(given.map((answer) => answer[1]))].filter((depth) => depth).sort((a, b) => Number(b === index.k) - Number(a === index.k) || a - b);
   const models = new Set(given.map((answer) => answer[2])).size > 1;
-  const cell = (found) => {
-    if (!found) return el("td", {});
+  const cell = (found, head) => {
+    if (!found) return el("td", { class: "none" });
     const [, , , answer, status, reason, ...values] = found, failed = status && status !== "ok";
     const wrong = values[index.metrics.indexOf(index.metric)] < index.right;
-    return el("td", { class: failed || wrong ? "answer" : "answer fine" }, bdi(answer), failed ? el("strong", { class: "bad" }, ` ${status.replaceAll("_", " ")} ${reason}`) : null,
+    return el("td", { class: failed || wrong ? "answer" : "answer fine", "data-head": head }, bdi(answer), failed ? el("strong", { class: "bad" }, ` ${status.replaceAll("_", " ")} ${reason}`) : null,
       el("span", { class: "ci" }, values.map((value, i) => `${index.metrics[i]} ${short(value)}`).join(", ")));
   };
   const rows = [...new Set(given.map((answer) => JSON.stringify([answer[0], answer[2]])))].map((key) => JSON.parse(key));
   const of = (run, model, depth) => given.find((answer) => answer[0] === run && answer[2] === model && answer[1] === depth);
   const name = (run, model, what) => el("th", { scope: "row" }, what, models ? [" ", el("span", { class: "ci" }, bdi(model))] : null);
-  return el("div", { class: "scroll", role: "region", "aria-label": "Answers", tabindex: "0" }, el("table", {},
-    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Run"), depths.map((depth) => el("th", { scope: "col" }, `from the top ${depth}`)))),
+  const heads = depths.map((depth) => `from the top ${depth}${depth === index.k ? ", as decided on" : ""}`);
+  return el("div", { class: "scroll answers", role: "region", "aria-label": "Answers", tabindex: "0" }, el("table", {},
+    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Run"), heads.map((head) => el("th", { scope: "col" }, head)))),
     el("tbody", {}, rows.map(([run, model]) => [
-      depths.some((depth) => of(run, model, depth)) ? el("tr", {}, name(run, model, bdi(run)), depths.map((depth) => cell(of(run, model, depth)))) : null,
-      of(run, model, 0) ? el("tr", {}, name(run, model, "no documents"), cell(of(run, model, 0)), depths.slice(1).map(() => el("td", {}))) : null]))));
+      depths.some((depth) => of(run, model, depth)) ? el("tr", {}, name(run, model, bdi(run)), depths.map((depth, d) => cell(of(run, model, depth), heads[d]))) : null,
+      of(run, model, 0) ? el("tr", {}, name(run, model, "no documents"), cell(of(run, model, 0), ""), depths.slice(1).map(() => cell())) : null]))));
 }
 
 /** The documents of a query: those of the chosen run in its order, else the best ranks first. */
@@ -224,7 +225,8 @@ function follow() {
   const closed = state.query && !next.query, { top, bottom } = $("explorer").getBoundingClientRect();
   state = next;
   if (!listed) list();
-  if (!next.query && !closed && (bottom < 100 || top > innerHeight - 100)) $("queries").scrollIntoView();
+  const folded = unfold($("explorer"));
+  if (!next.query && !closed && (folded || bottom < 100 || top > innerHeight - 100)) $("queries").scrollIntoView();
   show();
 }
 

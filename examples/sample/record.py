@@ -1,0 +1,102 @@
+"""Record the replies that the demo replays: ``python -m examples.sample.record --base-url http://127.0.0.1:8000/v1``.
+
+Asks a server everything that the sample's experiment asks, as the endpoint ``recorded:`` would be asked, so that the
+identities do not depend on the server's address. What is recorded already is kept, since the same request to the same
+model has the same reply, and what the experiment no longer asks is dropped. Delete the file to record all of it anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from judgekit.client.recorded import KEY, RECORDING, Line, RecordedTransport, recorded
+from judgekit.client.session import Session
+from judgekit.client.sync import run_sync
+from judgekit.client.transports import HttpTransport
+from judgekit.data.streams import write_atomic
+from judgekit.errors import EndpointError
+from judgekit.experiment.asking import everything
+from judgekit.experiment.prepare import prepare
+from judgekit.progress import Event
+from judgekit.sample import EXPERIMENT
+from judgekit.stages import AllStages
+from judgekit.wire.types import Endpoint, Failure, Reply
+
+__all__ = ["main", "record", "write"]
+
+
+class _Recorder:
+    """Answers what is recorded, and asks a server for the rest."""
+
+    def __init__(self, endpoint: Endpoint, base_url: str, path: Path) -> None:
+        self._server = replace(endpoint, base_url=base_url)
+        self._http = HttpTransport(self._server)
+        self._recorded = RecordedTransport(path)
+
+    async def send(self, endpoint: Endpoint, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        try:
+            return await self._recorded.send(endpoint, body)
+        except EndpointError:
+            return await self._http.send(self._server, body)
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+
+def write(path: Path, server: Mapping[str, Any], lines: Mapping[str, Line], replies: Iterable[Reply]) -> None:
+    """Write a recording that also holds what a server answered: the same replies give the same bytes."""
+    server, lines = dict(server), dict(lines)
+    for reply in replies:
+        said = {name: reply.json.get(name) for name in ("model", "system_fingerprint")}
+        server = server or said
+        if said != server:
+            raise EndpointError(f"the replies are of two models, {server} and {said}: record from one")
+        if reply.usage is None:
+            raise EndpointError("the server reports no tokens: record from one that does")
+        key = reply.key[:KEY]
+        lines[key] = (key, reply.text, reply.finish_reason or "stop", *reply.usage)
+    ordered = sorted(lines.values(), key=lambda line: (line[1:], line[0]))  # like beside like packs well
+    write_atomic(path, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in [server, *ordered]))
+
+
+async def record(base_url: str, experiment: Path = EXPERIMENT, path: Path = RECORDING) -> int:
+    """Record what an experiment asks."""
+    prepared = prepare(experiment)
+    replies: dict[str, Reply] = {}
+    async with Session(None, transports=lambda e: _Recorder(e, base_url, path), progress=_tell) as session:
+        server, lines = recorded(path)
+        try:
+            async for _, outcomes in session.resolve(everything(prepared), AllStages(), "record"):
+                for outcome in outcomes:
+                    if isinstance(outcome, Failure):
+                        raise EndpointError(f"a request failed: {outcome.reason}")
+                    replies[outcome.key] = outcome
+            lines = {}  # of these, the experiment asked for what is among the replies
+        finally:
+            write(path, server if lines else {}, lines, replies.values())
+    return len(replies)
+
+
+def _tell(event: Event) -> None:
+    if event.note:
+        sys.stderr.write(f"{event.note}\n")
+    elif event.sent % 100 == 0:
+        sys.stderr.write(f"\r{event.sent:,} replies")
+
+
+def main() -> None:
+    """Record from the command line."""
+    parser = argparse.ArgumentParser(prog="python -m examples.sample.record", description="Record the demo's replies.")
+    parser.add_argument("--base-url", required=True, help="address of a server with the sample's model")
+    count = run_sync(record(parser.parse_args().base_url))
+    sys.stderr.write(f"\n{count:,} replies: {RECORDING}, {RECORDING.stat().st_size:,} bytes\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,320 @@
+"""How all commands speak: lines and notes, tables, one JSON object for machines, what a dry run counted."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+import typer.core
+
+from judgekit.data.outputs import as_json, clean
+from judgekit.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+
+    from judgekit.client.budget import Prices, Usage
+    from judgekit.client.waves import Plan
+    from judgekit.data.manifest import InputFile
+    from judgekit.experiment.init import Draft
+    from judgekit.store.replies import Store
+
+__all__ = [
+    "Commands",
+    "advice",
+    "console",
+    "echo",
+    "emit",
+    "grid",
+    "group",
+    "leave",
+    "made_from",
+    "note",
+    "opened_store",
+    "records",
+    "save_table",
+    "say",
+    "show",
+    "show_plan",
+    "store_path",
+    "usage_of",
+    "write_draft",
+]
+
+
+class Commands(typer.core.TyperGroup):
+    """Commands under their headings, each with its whole first paragraph, which typer cuts off without rich."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands (typer's types are those of click, or its own copy of it)."""
+        headings: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            if one := self.get_command(ctx, name):
+                panel = getattr(one, "rich_help_panel", None)
+                heading = panel if isinstance(panel, str) else "Commands"
+                text = " ".join((one.help or "").split("\n\n")[0].split())
+                headings.setdefault(heading, []).append((name, text))
+        for heading, texts in headings.items():
+            with formatter.section(heading):
+                formatter.write_dl(texts)
+
+
+def group(about: str, **settings: Any) -> typer.Typer:
+    """Return an app of commands whose help is plain text: importing what draws it richly takes longer than the rest."""
+    return typer.Typer(
+        help=about,
+        cls=Commands,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        **settings,
+    )
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a rich console that neither truncates nor colours what is not shown on a terminal."""
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class Gate(Console):
+        """Shows what a terminal would obey; its own codes are added to what it renders here."""
+
+        def render(self, *args: Any, **kwargs: Any) -> Iterator[Segment]:
+            for segment in super().render(*args, **kwargs):
+                yield segment if segment.control else Segment(clean(segment.text), segment.style)
+
+    stream = sys.stderr if stderr else sys.stdout
+    # A pipe has no width: 80 columns would cut tables, so lines are as long as they need to be.
+    return Gate(stderr=stderr, width=None if stream.isatty() else 200, soft_wrap=not stream.isatty())
+
+
+def show_plan(plans: Mapping[str, Plan], prices: Prices, command: str = "", *, as_json: bool = False) -> None:
+    """Print what a dry run counted, by stage; tokens as servers count them, where they do."""
+    from judgekit.client.budget import Budget, Spending
+    from judgekit.client.routes import bytes_per_token, context_lengths
+    from judgekit.client.sync import run_sync
+    from judgekit.reading.asker import GROWTH
+
+    price = Spending(Budget(), prices).price
+    counted = run_sync(bytes_per_token(plans["all"].lacking))
+    lengths = run_sync(context_lengths(plans["all"].lacking))
+    rows: dict[str, dict[str, Any]] = {}
+    for name, plan in plans.items():
+        plan.bytes_per_token = counted
+        money = plan.money(price, GROWTH)
+        limit = None if plan.up_to is None else plan.up_to - plan.cached
+        rows[name] = {
+            "units": plan.units,
+            "requests": plan.requests,
+            "cached": plan.cached,
+            "to_send": plan.requests - plan.cached,
+            "to_send_at_most": limit,
+            "prompt_tokens": plan.prompt_tokens,
+            "money": None if money is None else money[0],
+            "money_at_most": None if money is None else money[1],
+        }
+    for name, plan in plans.items():
+        for endpoint, length in lengths.items() if name != "all" else ():
+            many, longest = plan.too_long(endpoint, length)
+            if many:
+                cut = "set context_tokens under [answers.options]" if name.startswith("answer") else "shorten passages"
+                note(
+                    f"{name}: about {many:,} requests will not fit: with room for their replies they need up to"
+                    f" {longest:,} tokens, and {endpoint.name} takes {length:,} (max_model_len). Start it with a larger"
+                    f" --max-model-len, or {cut}"
+                )
+    if as_json:
+        emit(command, dry_run=True, stages=rows, tokens_counted_by=sorted(one.name for one in counted))
+        return
+    priced = any(row["money"] is not None and plans[name].lacking for name, row in rows.items())
+    tokens = f"prompt tokens ({'counted' if counted else 'est.'})"
+    lines = []
+    for name, row in rows.items():
+        further = plans[name].at_least
+        least = "at least " if further else ""
+        most = f"; up to {row['to_send_at_most']:,}" if further and row["to_send_at_most"] is not None else ""
+        counts = [f"{row[what]:,}" for what in ("units", "requests", "cached")]
+        counts += [f"{least}{row['to_send']:,}{most}", f"{least}{row['prompt_tokens']:,}"]
+        lines.append([name, *counts, *([_span(row["money"], row["money_at_most"])] if priced else [])])
+    titles = ("stage", "units", "requests", "in the store", "to send", tokens, *(["money"] if priced else ()))
+    grid(titles, lines, left=1)
+    say("Nothing was sent. A request that several stages share counts in each of them, and once in the total.")
+    if any(plan.at_least for plan in plans.values()):
+        say("More requests follow if a reply is cut off, has the wrong form or leads to others.")
+    if priced:
+        say("Money: at least the price of the prompts; at most with every reply at its largest length.")
+    for endpoint in counted:
+        say(f"{endpoint.name} counted the tokens of some prompts (/tokenize); no model was asked.")
+
+
+def _span(least: float | None, most: float | None) -> str:
+    if least is None:
+        return "–"
+    if most is None:
+        return f"at least {least:,.2f}"
+    return f"{least:,.2f}" if f"{least:.2f}" == f"{most:.2f}" else f"at least {least:,.2f}; up to {most:,.2f}"
+
+
+def grid(titles: Iterable[str], rows: Iterable[Iterable[str]], *, left: int | None = None, **style: Any) -> None:
+    """Print a table of texts as they are; columns behind the first ``left`` are aligned to the right."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, **style)
+    for number, title in enumerate(titles):
+        table.add_column(clean(title), justify="left" if left is None or number < left else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*(escape(clean(cell)) for cell in row))
+    console().print(table)
+
+
+def say(*lines: str) -> None:
+    """Print lines as they are."""
+    console().print("\n".join(lines), markup=False, highlight=False)
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print a text of any width as it is, on standard output or error."""
+    typer.echo(clean(text), err=err)
+
+
+def note(*lines: str) -> None:
+    """Print notes on standard error: what a reader of the output has to know."""
+    for line in lines:
+        console(stderr=True).print(f"note: {line}", markup=False, highlight=False)
+
+
+def show(table: pd.DataFrame) -> None:
+    """Print a table, aligned; `--json` and files have all digits."""
+    echo(table.to_string(index=False, float_format=lambda x: f"{x:.4f}", na_rep="-"))
+
+
+def _json(table: pd.DataFrame, indent: int | None = None) -> str:
+    return table.to_json(orient="records", double_precision=15, force_ascii=False, indent=indent)
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table, for `emit`; what is missing is None."""
+    rows: list[dict[str, Any]] = json.loads(_json(table))
+    return rows
+
+
+def save_table(table: pd.DataFrame, out: Path, inputs: Mapping[str, InputFile]) -> None:
+    """Write a table and, beside it, what it was made from."""
+    from judgekit.data.files import write_table
+    from judgekit.data.manifest import manifest_path, write_manifest
+
+    write_table(table, out)
+    write_manifest(manifest_path(out), inputs, [out])
+
+
+def emit(command: str, **fields: Any) -> None:
+    """Print the one JSON object of a command; its shape is told in docs/terminal.md."""
+    typer.echo(as_json(json.dumps({"command": command, **fields}, ensure_ascii=False, indent=1, default=str)))
+
+
+def usage_of(totals: Mapping[str, Usage]) -> dict[str, dict[str, Any]]:
+    """Return by endpoint what was taken now, for `emit`."""
+    return {
+        name: {
+            "sent": usage.sent,
+            "cached": usage.cached,
+            "failed": usage.failed,
+            "prompt_tokens": usage.incurred.prompt_tokens,
+            "completion_tokens": usage.incurred.completion_tokens,
+            "money": usage.incurred.money,
+        }
+        for name, usage in totals.items()
+    }
+
+
+def store_path(cache: Path | None) -> Path:
+    """Return the folder of the reply store: the option or variable, else the user's cache folder."""
+    from judgekit.store.replies import default_store_path
+
+    return default_store_path() if cache is None else cache
+
+
+@contextmanager
+def opened_store(folder: Path | None, *, readonly: bool) -> Iterator[Store]:
+    """Open the reply store in a folder, and close it afterwards."""
+    from judgekit.store.replies import Store, has_store
+
+    path = store_path(folder)
+    if readonly and not has_store(path):
+        raise UsageError(f"{path} holds no store")
+    with closing(Store(path, readonly=readonly, note=note)) as store:
+        yield store
+
+
+def leave(table: pd.DataFrame, what: str, where: Path, *, asked: bool = True) -> None:
+    """Leave with exit code 1 if something is missing, saying how much, why, where it is listed and what to do."""
+    from judgekit.data.tables import NO_FAILURE, reasons
+
+    counts = {str(status): int(n) for status, n in table["status"].value_counts().items()}
+
+    missing = sum(n for status, n in counts.items() if status not in NO_FAILURE)
+    if missing:
+        verb = "is" if missing == 1 else "are"
+        noun = what.removesuffix("s") if missing == 1 else what
+        told = advice(counts if asked else {}, {} if asked else counts)
+        echo(f"judgekit: {missing:,} {noun} {verb} missing: {reasons(table)} (all are in {where}). {told}", err=True)
+        raise typer.Exit(1)
+
+
+def advice(asked: Mapping[str, int], read: Mapping[str, int]) -> str:
+    """Return what to do about missing labels or answers, counted by status."""
+    from judgekit.data.tables import NO_FAILURE, Status
+
+    given, others = ({status for status, n in counts.items() if n} - set(NO_FAILURE) for counts in (asked, read))
+    out = ["Run the same command again to retry failed requests."] if Status.FAILED in given else []
+    if others:
+        out.append("Without an LLM, running again changes nothing: add the missing entries to the file.")
+    if given - {Status.FAILED}:
+        out.append(
+            "Unparsed, truncated and refused replies are kept, and the same command reuses them: try"
+            " another prompt or model, or ask for everything again with --cache-mode refresh."
+        )
+    return " ".join(out)
+
+
+def made_from(named: Mapping[str, Path], read: Iterable[Path]) -> dict[str, InputFile]:
+    """Hash what a command reads, for the manifest of what it writes; say where its inputs do not belong together."""
+    from judgekit.data.manifest import mismatches, sources
+
+    inputs = sources(named, read)
+    note(*mismatches(inputs))
+    return inputs
+
+
+def write_draft(made: Draft, *, overwrite: bool, first: str = "") -> None:
+    """Write what was made of files, and show it below a first line."""
+    from judgekit.data.streams import check_outputs
+
+    width = max(len(name) for name, _ in made.files)
+    there = next((path for path in made.files_written if path.exists()), None)
+    kept = there is not None and not overwrite
+    # Written before anything is shown: whoever reads the output may close it after the first line.
+    if not made.lacking and not kept:
+        check_outputs(*made.files_written)
+        made.write()
+    say(*([first] if first else []), *(f"{name:<{width}}  {taken}" for name, taken in made.files))
+    note(*made.cautions)
+    if made.lacking:
+        raise DataError(made.lacking)
+    if kept:
+        raise UsageError(f"{there} already exists: replace it with --overwrite, or name another folder with --out")
+    experiment = made.files_written[0]
+    command = f"judgekit run {shlex.quote(str(experiment))}"
+    say("", f"Wrote {experiment}.")
+    if made.asks:
+        say("Fill in base_url and model of your server. Then count its requests:", "", f"  {command} --dry-run")
+    else:
+        say("It needs no server. Run it:", "", f"  {command}")

@@ -1,0 +1,288 @@
+"""From a file to records of one kind, or to columns of pairs: where it is, in which form, what its columns are.
+
+A form is recognised by content, here and nowhere else: a syntax by the first bytes (`records.sniff`), columns without a
+header by their number, a nested form by the fields of the first record. Where content is not enough you name the form
+in front of the path, ``FORM:PATH``, or as ``format``: ``jsonl(id=qid, text=question):queries.jsonl``. The table of
+forms is in ``docs/formats.md``.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from judgekit.data.columns import Pairs, pairs_of, run_lengths, strings
+from judgekit.data.fields import DECLARED, Declaration, Names, Source, rows_of
+from judgekit.data.forms import ASKED, ENTRY, FORMS, dataset_records, unfolded
+from judgekit.data.records import (
+    DataRecord,
+    as_number,
+    batches,
+    parquet_columns,
+    records,
+    sniff,
+    trec_records,
+)
+from judgekit.data.streams import given, head
+from judgekit.errors import DataError, UsageError, not_among
+from judgekit.spec import Spec, form_of, split_file, split_form
+
+__all__ = ["Contents", "Located", "contents", "located", "opened", "pairs", "pairs_by_record", "resolved"]
+
+_AUTO: Final = Spec("auto")
+_OPTIONS: Final = ("header", "quote")
+_OTHERS: Final = ("beir", "ir_datasets", "msmarco", "trec", *FORMS)
+_QA: Final = ("question", "answers")
+
+
+class Located(NamedTuple):
+    """Where data is, and in which form; ``auto`` if nobody names one."""
+
+    path: Path
+    format: Spec
+
+
+def located(source: str | Path, kind: str, format: str = "auto") -> Located:
+    """Return where the data of one kind is: what ``FORM:PATH`` says, and of a BEIR folder the file of that kind."""
+    if format == "auto" and os.path.isfile(source):
+        return Located(Path(source), _AUTO)
+    spec, text = form_of(source, format)
+    if spec.name == "msmarco":
+        spec = Spec("tsv", (*spec.params, ("header", "query_id,doc_id,rank")))
+    path = Path(text) if spec.name == "ir_datasets" else given(text)
+    if spec.name not in ("auto", "beir") or not (path.is_dir() and any(path.glob("corpus.jsonl*"))):
+        if spec.name == "beir":
+            raise DataError("is not a BEIR folder (corpus.jsonl, queries.jsonl, qrels/test.tsv)", path)
+        return Located(path, spec)
+    split = str(spec.options.get("split", "test"))
+    wanted = DECLARED[kind].beir.format(split=split)
+    files = [path / (wanted + end) for end in ("", ".gz") if wanted and (path / (wanted + end)).exists()]
+    if not files:
+        splits = ", ".join(sorted(p.name.split(".")[0] for p in path.glob("qrels/*.tsv*"))) or "none"
+        hint = f" (beir(split=…); it has: {splits})" if kind == "qrels" else ""
+        raise DataError(f"this BEIR folder lacks {wanted or kind}{hint}", path)
+    return Located(files[0], Spec("auto", tuple((k, v) for k, v in spec.params if k != "split")))
+
+
+def resolved(text: str | Path, base: Path) -> Path:
+    """Return a path relative to a folder, with the form that stands in front of it; ``~`` is the home."""
+    form, rest = split_form(text)
+    if form.split("(")[0] == "ir_datasets":
+        return Path(text)
+    path = base / os.path.expanduser(rest)
+    file, name = split_file(form)
+    if file is not None:
+        form = f"{base / os.path.expanduser(file)}:{name}"
+    return Path(f"{form}:{path}") if form else path
+
+
+class _Layout(NamedTuple):
+    """What a file is like: its syntax, where each kind of field may be found, and its columns as far as they show."""
+
+    syntax: str
+    names: Names
+    columns: tuple[str, ...] = ()
+    delimiter: str = ""
+    header: bool = False
+    """Whether its first line names the columns."""
+    guessed: bool = False
+    """Whether nobody names them."""
+
+
+def _layout(path: Path, spec: Spec, kind: str) -> _Layout:
+    """Return what a file is like, by its content where the form does not tell."""
+    declared = DECLARED[kind]
+    names = declared.names
+    for key, value in spec.params:
+        if key not in (*names, *_OPTIONS):
+            raise UsageError(f"format '{spec}': {not_among('option', key, [*names, *_OPTIONS])}")
+        names = names if key in _OPTIONS else {**names, key: (str(value),)}
+    syntax, start = spec.name, b""
+    if syntax in ("auto", "csv", "tsv", "trec", *FORMS) and not path.is_dir():
+        start = head(path, declared.expected)
+    row = start.lstrip().split(b"\n", 1)[0].decode(errors="replace").rstrip("\r")
+    if syntax == "trec" or (
+        spec == _AUTO and not path.is_dir() and declared.trec and _is_trec(start.lstrip(), row.split(), declared)
+    ):
+        return _Layout("trec", names, declared.trec, "\t" if "\t" in row else " ")
+    if syntax in ("auto", *FORMS):
+        syntax = sniff(path, start, declared.expected)
+    if syntax not in ("csv", "tsv"):
+        return _Layout(syntax, names)
+    delimiter, columns = "," if syntax == "csv" else "\t", spec.options.get("header")
+    if columns is not None:
+        return _Layout(syntax, names, tuple(name.strip() for name in str(columns).split(",")), delimiter)
+    guessed = _without_header(path, kind, names, row.split(delimiter), delimiter)
+    return _Layout(syntax, names, guessed or tuple(row.split(delimiter)), delimiter, not guessed, bool(guessed))
+
+
+def _is_trec(start: bytes, words: list[str], declared: Declaration) -> bool:
+    """Return whether a run or qrels are TREC's: by the number in its place, else unless they look like another form."""
+    other = start[:1] in (b"{", b"[", b"<") or start[:4] == b"PAR1" or b"\t" in start.split(b"\n", 1)[0]
+    if not other and (len(words) >= 3 or not (b"," in start or b";" in start)):
+        return True
+    number = dict(zip(declared.trec, words, strict=False)).get(declared.number, "")
+    return len(words) == len(declared.trec) and not math.isnan(as_number(number))
+
+
+def _without_header(path: Path, kind: str, names: Names, cells: list[str], delimiter: str) -> tuple[str, ...]:
+    """Return the columns of a TSV (of runs and qrels also CSV) file without a header line; () if it has one."""
+    known = {
+        name
+        for some in (names, *(declared.names for declared in DECLARED.values()))
+        for aliases in some.values()
+        for name in aliases
+    }
+    plain = [cell.strip().strip('"') for cell in cells]
+    if len(cells) < 2 or known.intersection(plain) or (delimiter == "," and not DECLARED[kind].number):
+        return ()
+    if kind == "query" and len(cells) == 2 and " " in cells[0] and cells[1].lstrip('"').startswith("["):
+        return _QA
+    columns, number = next((b for b in DECLARED[kind].bare if len(b) == len(cells)), ()), DECLARED[kind].number
+    if columns and number and not math.isfinite(as_number(plain[2])):
+        roles = zip(("query", "doc", number), cells, strict=True)
+        named = ",".join(f"{role}={cell.strip()}" for role, cell in roles)
+        form = f"{'csv' if delimiter == ',' else 'tsv'}({named}):{path}"
+        raise DataError(
+            f"{cells[2].strip()!r} is neither a number nor a known name of a column. If this line is a header, say"
+            f" which column is which: {form!r}",
+            path,
+            1,
+        )
+    return columns
+
+
+class Contents(NamedTuple):
+    """A file that is being read.
+
+    Attributes:
+        source: the file and the names of its fields.
+        records: the records of one kind.
+        form: the nested form's name, or "".
+    """
+
+    source: Source
+    records: Iterator[DataRecord]
+    form: str
+
+
+def opened(source: str | Path, kind: str, format: str = "auto") -> Contents:
+    """Open what is named for the records of one kind."""
+    return contents(located(source, kind, format), kind)
+
+
+def contents(place: Located, kind: str) -> Contents:
+    """Open a file for the records of one kind."""
+    path, spec = place
+    declared = DECLARED[kind]
+    if spec.name == "ir_datasets":
+        return Contents(Source(None, "frame", declared.names, declared.one), dataset_records(str(path), declared), "")
+    layout = _layout(path, spec, kind)
+    names = layout.names
+    origin = Source(path, layout.syntax, names, declared.one)
+    if layout.syntax == "trec":
+        return Contents(origin, trec_records(path, declared.trec, declared.expected), "")
+    options = {key: value for key, value in spec.params if key in _OPTIONS}
+    if layout.columns and not layout.header:
+        options["header"] = ",".join(layout.columns)
+    _, rows = records(path, Spec(layout.syntax, tuple(options.items())), declared.expected, _OTHERS)
+    form, first = spec.name if spec.name in FORMS else "", next(rows, None)
+    if first is not None:
+        if form != "dict":
+            _refuse_columns(path, first, names)
+        rows = chain([first], rows)
+        if not form and names is declared.names:
+            form = next((name for name, nested in FORMS.items() if nested.marks(first.fields)), "")
+    if not form:
+        return Contents(origin, _numbered(origin, rows) if layout.columns == _QA else rows, "")
+    if kind not in FORMS[form].kinds:
+        raise DataError(f"is of the form {form!r}, which holds no {declared.many}; expected {declared.expected}", path)
+    if kind == "query":
+        text = ENTRY["text"] if names["text"] is declared.names["text"] else names["text"]
+        origin = origin.of({**ENTRY, **names, "text": text}, declared.one)
+    return Contents(origin, unfolded(form, origin, rows, kind), form)
+
+
+def _refuse_columns(path: Path, record: DataRecord, names: Names) -> None:
+    """Refuse JSON by columns, as pandas and Datasets write a table unless told otherwise."""
+    if not all(isinstance(cells, list | dict) for cells in record.fields.values()):
+        return
+    telling = {*ASKED, *(name for key in ("id", "text", "query", "doc") for name in names.get(key, ()))}
+    for name, cells in record.fields.items():
+        of_texts = isinstance(cells, list) and cells and isinstance(cells[0], str)
+        if name in telling and (of_texts or (isinstance(cells, dict) and cells and all(map(str.isdigit, cells)))):
+            how = "to_json(…, orient='records', lines=True)"
+            raise DataError(
+                f"{name!r} holds a whole column, but a record is one row: write it with {how}", path, record.line
+            )
+
+
+def _numbered(source: Source, records: Iterable[DataRecord]) -> Iterator[DataRecord]:
+    """Yield the questions of a ``qa.csv`` of DPR, which have no ids, and Python's lists of answers."""
+    for number, record in enumerate(records, 1):
+        answers = source.cell(record, "answers", record.fields["answers"], python=True)
+        yield record._replace(fields={**record.fields, "query_id": f"q{number}", "answers": answers})
+
+
+def pairs(place: Located, kind: str, *, may_be_empty: bool = False) -> Pairs:
+    """Return the query, doc and number of each row of a run or of qrels, column by column where that can be done."""
+    rows, guessed = None, False
+    if place.format.name in ("auto", "csv", "tsv", "trec", "parquet") and "quote" not in dict(place.format.params):
+        layout = _layout(*place, kind)
+        rows, guessed = _columns(place.path, layout, kind), layout.guessed
+    if rows is None:
+        rows = pairs_by_record(place, kind)
+    if not len(rows.values) and not may_be_empty:
+        raise DataError(f"is empty; expected {DECLARED[kind].expected}", place.path)
+    return _in_order_of_rank(rows, place.path) if guessed and kind == "run" else rows
+
+
+def pairs_by_record(place: Located, kind: str, problem: Callable[[float], str | None] = lambda _: None) -> Pairs:
+    """Return the same from records, each of which is checked; ``problem`` looks at the numbers."""
+    origin, records, _ = contents(place, kind)
+    queries, docs, values = rows_of(origin, records, DECLARED[kind].number, problem)
+    return Pairs(run_lengths(strings(queries)), strings(docs), np.array(values, np.float64))
+
+
+def _columns(path: Path, layout: _Layout, kind: str) -> Pairs | None:
+    """Return the rows as Arrow reads them; None where a column is not told by its name, or a cell is not plain."""
+    trec = layout.syntax == "trec"
+    columns = parquet_columns(path) if layout.syntax == "parquet" else layout.columns
+    ranked = kind == "run" and not {*columns}.intersection(layout.names["score"])
+    keys = ("query", "doc", "rank" if ranked else DECLARED[kind].number)
+    roles = [*map({*columns}.intersection, map(layout.names.__getitem__, keys))]
+    if [*map(len, roles)] != [1, 1, 1] or (kind == "run" and "run" in columns):
+        return None
+    # TREC's others are read to notice where they are empty: two spaces in a row would make a score of the rank.
+    wanted = [*dict.fromkeys(chain(*roles, filter(None, columns if trec else ())))]
+    for delimiter in (layout.delimiter, "") if trec else (layout.delimiter,):
+        try:
+            read = batches(path, columns, wanted, delimiter, header=layout.header, trec=trec)
+            rows = pairs_of(read, quotes=trec or not delimiter)
+        except (pa.ArrowException, OSError, ValueError):
+            rows = None
+        if rows is not None:
+            return rows._replace(values=-rows.values) if ranked else rows
+    return None
+
+
+def _in_order_of_rank(rows: Pairs, path: Path) -> Pairs:
+    """Take the third column of a run without a header for ranks where it counts 1, 2, 3, … in each query."""
+    starts, values = rows.queries.bounds, rows.values
+    lengths = np.diff(starts)
+    counted = np.arange(len(values)) - np.repeat(starts[:-1], lengths) + 1
+    if (values == counted).all():
+        return rows._replace(values=-values)
+    by_value = np.lexsort((values, np.repeat(np.arange(len(lengths)), lengths)))
+    downwards = np.repeat(lengths, lengths) + 1 - counted
+    if (values[by_value] == counted).all() and not (values == downwards).all():
+        forms = "tsv(header='query_id,doc_id,rank') or tsv(header='query_id,doc_id,score')"
+        raise DataError(f"has no header, and its third column may be ranks or scores: say format={forms}", path)
+    return rows

@@ -1,0 +1,288 @@
+"""The last step: qrels of the whole pool, by people where they judged and by the chosen labeling elsewhere.
+
+A pilot labelled some of the questions. Here all of them are labelled, through the store, so that nothing is paid twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from judgekit import __version__, stages
+from judgekit.client.applications import function_of
+from judgekit.client.budget import Amount, Budget, Prices
+from judgekit.client.session import Session
+from judgekit.client.waves import Plan
+from judgekit.data.documents import render
+from judgekit.data.files import write_table
+from judgekit.data.labelings import Labeling
+from judgekit.data.manifest import MANIFEST, InputFile, mismatches, sources, write_manifest
+from judgekit.data.outputs import check_folder, clean
+from judgekit.data.streams import noting_reads, write_atomic
+from judgekit.data.tables import Status
+from judgekit.data.trec import missing_path, write_qrels
+from judgekit.errors import UsageError, not_among
+from judgekit.experiment.asking import count
+from judgekit.experiment.file import Config, config_of, load
+from judgekit.experiment.prepare import labelers_of
+from judgekit.labelers.base import Labeler
+from judgekit.people.final import SHOWN, FinalLabels, final_labels
+from judgekit.people.reading import People, read_people
+from judgekit.progress import Progress, silent
+from judgekit.report import load as load_results
+from judgekit.stages import Collection, StageUnit
+from judgekit.wire.access import Secret
+
+__all__ = ["CARD", "LABELS", "QRELS", "SHOWN", "Built", "build", "plan_build"]
+
+QRELS: Final = "final.qrels"
+LABELS: Final = "labels.parquet"
+CARD: Final = "card.md"
+
+
+@dataclass(frozen=True)
+class Built:
+    """Ground truth that was written.
+
+    Attributes:
+        folder: where ``final.qrels``, ``labels.parquet`` and ``card.md`` lie.
+        labeling: the final labels.
+        labels: the rows of ``labels.parquet``: ``query_id, doc_id, query, passage, relevance, status, source, machine,
+            confidence, cost``.
+        agreement: with people on held-out queries, as in `judgekit.agree`; empty without people.
+        card: the text of ``card.md``.
+        changes: how many labels are new, gone or changed since they were built there before; empty the first time.
+        missing: how many pairs have no label.
+        notes: what a reader has to know, as sentences.
+    """
+
+    folder: Path
+    labeling: Labeling
+    labels: pd.DataFrame = field(repr=False)
+    agreement: pd.DataFrame = field(repr=False)
+    card: str = field(repr=False)
+    changes: dict[str, int]
+    missing: int
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What is built: everything read and checked before anything is sent."""
+
+    title: str
+    config: Config
+    collection: Collection
+    labeler: Labeler
+    name: str
+    people: People | None
+    decision: tuple[str, ...]
+
+
+def _prepared(experiment: str | Path, labeling: str, people: str | Path | None, cache: str | Path | None) -> _Job:
+    source = Path(experiment)
+    decision = tuple(f"{title}: {said}" for title, said in load_results(source).decision) if source.is_dir() else ()
+    config = config_of(source) if source.is_dir() else load(source)
+    config = config.updated(data={"sample": None, "limit": None})
+    collection = Collection.make(*config.collection(), config.data.depth, None, config.data.fields, cache)
+    labelers = labelers_of(config, collection.docs)[0]
+    if labeling not in labelers:
+        raise UsageError(not_among("labeling", labeling, labelers))
+    for endpoint in labelers[labeling].needs.asked:
+        Secret.of(endpoint)
+        if endpoint.kind == "callable":
+            function_of(endpoint)
+    if labeling == "people" and people is not None:
+        raise UsageError("the labeling is named 'people', which is reserved for labels by people: rename it")
+    judged = None if people is None else read_people(Path(people), collection)
+    title = config.title or source.resolve().stem
+    return _Job(title, config, collection, labelers[labeling], labeling, judged, decision)
+
+
+def plan_build(
+    experiment: str | Path, labeling: str, people: str | Path | None = None, cache: str | Path | None = None
+) -> tuple[dict[str, Plan], Prices]:
+    """Count what `build` would ask, without asking it, and return the prices that the experiment declares, too."""
+    job = _prepared(experiment, labeling, people, cache)
+
+    def asked() -> Iterator[StageUnit]:
+        return stages.labels_asked(job.labeler, job.collection)
+
+    return count({f"label {labeling}": asked}, cache), job.config.price_list()
+
+
+def build(
+    experiment: str | Path,
+    labeling: str,
+    *,
+    people: str | Path | None = None,
+    out: str | Path = "ground-truth",
+    overwrite: bool = False,
+    cache: str | Path | None = None,
+    budget: Budget | None = None,
+    progress: Progress = silent,
+) -> Built:
+    """Write the final qrels of an experiment: people's labels where there are some, else those of one labeling.
+
+    All queries are labelled, whatever sample of them the experiment takes; what is in the store is not asked again.
+    With people, the labeling's values are put on their scale: from the threshold that separates best what people call
+    relevant, or, for grades, to what people give on average.
+
+    Args:
+        experiment: the experiment file; or the folder of its results, whose decision is then told on the card.
+        labeling: the name of one of its labelers.
+        people: labels that `judgekit annotate read` wrote.
+        out: folder for ``final.qrels``, ``labels.parquet`` and ``card.md``.
+        overwrite: replace files of these names also where judgekit did not write them.
+        cache: folder of the reply store; the user's cache folder by default.
+        budget: where to stop.
+        progress: called with events.
+
+    Raises:
+        ConfigError, DataError, UsageError: nothing has been sent; or people judged too little to fit anything.
+        StoppedError: the endpoint or the budget ended it; build again to go on from there.
+    """
+    folder = Path(out)
+    with noting_reads() as read:
+        job = _prepared(experiment, labeling, people, cache)
+        check_folder(folder, [MANIFEST, QRELS, str(missing_path(QRELS)), LABELS, CARD], overwrite=overwrite)
+        inputs = sources(job.config.files(), read)
+    before = _earlier(folder / LABELS)
+
+    async def labelled(session: Session) -> tuple[Labeling, Amount]:
+        made = await stages.label_pool(job.labeler, job.collection, session, labeling)
+        return made, session.usage(f"label {labeling}").standalone
+
+    prices = job.config.price_list()
+    machine, cost = stages.with_session(labelled, cache=cache, budget=budget, prices=prices, progress=progress)
+    final = final_labels(machine, job.people, seed=job.config.analysis.seed)
+    table = _table(job, final, cost)
+    missing = int((table["status"] != Status.OK.value).sum())
+    write_manifest(folder / MANIFEST, inputs)  # first: it makes the folder ours, also if we are killed
+    write_qrels(final.labeling, folder / QRELS)
+    write_table(table, folder / LABELS)
+    sha256 = hashlib.sha256((folder / QRELS).read_bytes()).hexdigest()
+    given = {} if people is None else {"people": InputFile.of(Path(people))}
+    named = {role: inputs[role] for role in job.config.files()} | given
+    files = [f"{role}: {Path(one.file).name} (SHA-256 {one.sha256[:12]})" for role, one in named.items()]
+    notes = (*mismatches(inputs), *final.notes)
+    card = "\n".join(_card(job, machine, final, table, cost, notes, files, sha256)) + "\n"
+    write_atomic(folder / CARD, card)
+    names = [QRELS, LABELS, CARD, *([str(missing_path(QRELS))] if missing else [])]
+    write_manifest(folder / MANIFEST, inputs, [folder / name for name in names])
+    changes = {} if before is None else _changes(before, table)
+    return Built(folder, final.labeling, table, final.agreement, card, changes, missing, notes)
+
+
+def _table(job: _Job, final: FinalLabels, cost: Amount) -> pd.DataFrame:
+    """Return a row for each pair, with its texts unless the experiment leaves texts out of its report."""
+    table = final.table
+    machines = int((table["status"] != Status.UNASKED.value).sum())
+    each = np.nan if cost.money is None and cost.requests else (cost.money or 0.0) / max(machines, 1)
+    texts = pd.DataFrame({"query": "", "passage": ""}, index=table.index)
+    if job.config.report.texts:
+        texts["query"] = [job.collection.queries[query].text for query in table["query_id"]]
+        passages = [render(doc, job.collection.fields) for doc in job.collection.docs.get(table["doc_id"].tolist())]
+        texts["passage"] = passages
+    columns = ["relevance", "status", "source", "machine", "confidence"]
+    out = pd.concat([table[["query_id", "doc_id"]], texts, table[columns]], axis=1)
+    return out.assign(cost=np.where(out["source"] == job.name, each, np.nan))
+
+
+_KEYS: Final = ["query_id", "doc_id"]
+
+
+def _earlier(path: Path) -> pd.DataFrame | None:
+    """Return the labels that were built there before, if there are some."""
+    # Not as an input: it is written again below.
+    return pd.read_parquet(path, columns=[*_KEYS, "relevance", "source"]) if path.is_file() else None
+
+
+def _changes(before: pd.DataFrame, now: pd.DataFrame) -> dict[str, int]:
+    same = before.merge(now[before.columns], on=_KEYS, suffixes=("_before", ""))
+    # A label that is missing twice did not change: NaN is not equal to itself.
+    other = (same["relevance"] != same["relevance_before"]) & same[["relevance", "relevance_before"]].notna().any(
+        axis=1
+    )
+    by_people = other & (same["source"] == "people")
+    found = {
+        "new": len(now) - len(same),
+        "gone": len(before) - len(same),
+        "changed by people": int(by_people.sum()),
+        "changed otherwise": int((other & ~by_people).sum()),
+    }
+    return {what: n for what, n in found.items() if n}
+
+
+def _card(
+    job: _Job, machine: Labeling, final: FinalLabels, table: pd.DataFrame, cost: Amount, notes: tuple[str, ...],
+    files: list[str], sha256: str,
+) -> Iterator[str]:  # fmt: skip
+    """Yield the lines of the card; they depend on the inputs and the replies alone."""
+    title, scale, labeler = job.title, final.labeling.scale, job.labeler
+    counts = table["source"].value_counts()
+    by_people, by_machine = int(counts.get("people", 0)), int(counts.get(job.name, 0))
+    yield from (f"# Relevance labels: {_line(title)}", "", "## What it is made of", "")
+    yield f"- {len(table):,} pairs of {table['query_id'].nunique():,} queries: the top {job.config.data.depth} of"
+    yield f"  {len(job.collection.runs)} runs ({_line(', '.join(run.name for run in job.collection.runs))})"
+    yield f"- {by_people:,} labels by people, {by_machine:,} by {_line(job.name)}, {int(counts.get('', 0)):,} missing"
+    least = "" if scale.min_rel is None else f", relevant from {scale.min_rel} on"
+    yield f"- Scale: {scale}{least}. To score by it: `--qrels {QRELS} --scale final={scale}`"
+    if final.rule is not None:
+        yield f"- A value of {_line(job.name)} on its scale {machine.scale}: {final.rule}"
+    if len(shares := final.labeling.shares()) <= 12:
+        yield f"- Labels given: {', '.join(f'{label} {n:,} times' for label, n in shares.items())}"
+    yield from (f"- Note: {_line(note)}" for note in notes)
+    yield from ("", "## Agreement with people on held-out queries", "")
+    yield from _agreed(final)
+    yield from ("", "## Known biases", "")
+    sees = [
+        word
+        for word, there in (("the reference answers", labeler.needs.references), ("people", labeler.needs.people))
+        if there
+    ]
+    if sees:
+        yield f"- {_line(job.name)} saw {' and '.join(sees)}: do not evaluate with these labels what uses the same."
+    yield from (f"- {_line(sentence)}" for sentence in job.decision)
+    if not job.decision:
+        yield "- Unknown: these labels were built without the results of a comparison."
+    yield "- Passages that none of the runs holds are not labelled. A run that finds them is scored too low."
+    yield from ("", "## How it was made", "")
+    yield f"- judgekit {__version__}, labeler `{labeler.spec}`"
+    for endpoint in labeler.needs.asked:
+        yield f"- {_line(endpoint.name)}: {_line(endpoint.model)}{_replied(machine)}"
+    money = "" if cost.money is None or not cost.requests else f", {cost.money:,.2f} in the currency of the prices"
+    yield f"- {_line(job.name)}, all of it anew: {cost.requests:,} requests{money}"
+    yield from (f"- {_line(file)}" for file in files)
+    yield from ("", "## How to cite", "")
+    yield f"> {_line(title)}: {len(table):,} relevance labels, {by_people:,} of them by people and {by_machine:,} by"
+    yield f"> {_line(str(labeler.spec))}; made with judgekit {__version__}. SHA-256 of {QRELS}: {sha256}"
+
+
+def _replied(machine: Labeling) -> str:
+    """Return which models the server said that it replied with."""
+    names = set(machine.table["reply_model"]) - {""} if "reply_model" in machine.table else set()
+    return f" (replies by {_line(', '.join(sorted(map(str, names))))})" if names else ""
+
+
+def _agreed(final: FinalLabels) -> Iterator[str]:
+    if final.rule is None:
+        yield "No people judged any of it."
+        return
+    rows = final.agreement[final.agreement["coefficient"].isin(SHOWN)] if len(final.agreement) else final.agreement
+    yield f"{final.judged:,} pairs have both labels. The rule was fitted on four fifths of their queries and tried on"
+    yield "the rest, five times. These are the pairs that were drawn for people, each counted once."
+    yield from ("", "| | on | value | 95 % interval | pairs |", "| --- | --- | --- | --- | --- |")
+    for row in rows.itertuples():
+        interval = f"{row.ci_low:.3f} to {row.ci_high:.3f}"
+        yield f"| {row.coefficient} | {row.on} | {row.value:.3f} | {interval} | {row.pairs:,} |"
+
+
+def _line(text: str) -> str:
+    return clean(text).replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")

@@ -1,0 +1,769 @@
+"""From a folder of the user's own files to an experiment that runs: what each file is taken for, and what looks wrong.
+
+Nothing is recognised here that the readers do not recognise: a file is what they can read of it, and where that is
+more than one thing, its fields, the ids that the runs hold and at last its name decide.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from judgekit.answers.imported import read_ratings
+from judgekit.data.checks import check_runs, contradictions
+from judgekit.data.documents import Docs, Queries, Query, render
+from judgekit.data.fields import DECLARED
+from judgekit.data.files import read_table
+from judgekit.data.forms import FORMS
+from judgekit.data.labelings import Labeling
+from judgekit.data.outputs import check_folder, is_results_folder
+from judgekit.data.readers import read_docs, read_queries, write_queries
+from judgekit.data.records import DataRecord, as_number, records
+from judgekit.data.runs import Run, pool
+from judgekit.data.sources import opened
+from judgekit.data.streams import lines, stem, write_atomic
+from judgekit.data.tables import ALL, ANSWERS
+from judgekit.data.trec import read_qrels, read_run
+from judgekit.errors import DataError, JudgekitError, UsageError
+from judgekit.experiment.file import Config, parse_config
+from judgekit.experiment.prepare import prepare
+from judgekit.registry import register
+from judgekit.spec import Spec, split_form
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Draft", "draft", "schema"]
+
+SCHEMA_FILE: Final = ".judgekit.schema.json"
+PILOT_FILE: Final = "pilot.jsonl"
+_MOST: Final = 200
+"""Files of a folder: more are somebody's disk, not an experiment."""
+_NO_DATA: Final = (".toml", ".py", ".md", ".html", ".ipynb", ".png", ".svg", ".pdf", ".log", ".sh", ".yaml", ".yml")
+_OF_ARROW: Final = ("dataset_info.json", "state.json")
+"""What lies beside the Arrow files of a data set that Hugging Face's library saved."""
+_DEPTH: Final = 10
+_ANSWERED: Final = 5
+_LOOKED_AT: Final = 20
+_NEED: Final = {
+    "query": ("id", "text"),
+    "doc": ("id", "text"),
+    "run": ("query", "doc"),
+    "qrels": ("query", "doc", "relevance"),
+    "answer": ("id", "answer"),
+}
+_ASKS: Final = {"answers", "answer", "references", "question", "query", "messages", "query_id", "qid", "question_id"}
+_TELLS: Final = {"title", "contents", "passage", "body", "doc_id", "docid", "docno", "pid", "passage_id", "page_id"}
+_GRADED: Final = {"relevance", "rel", "label", "grade", "judgment", "corpus-id"}
+_RATED: Final = ("value", "rating", "stars", "thumbs", "vote", "feedback", "score")
+_NAMED: Final = {
+    "query": ("quer", "question", "topic"),
+    "doc": ("doc", "corpus", "passage", "collection", "chunk"),
+    "qrels": ("qrel", "gold", "judg", "relev", "label", "truth"),
+    "answer": ("answer", "app", "reply", "response"),
+}
+"""What files of a kind are called, where nothing else decides."""
+
+
+@dataclass
+class _Input:
+    """A file, what the readers can make of it, and what it is taken for."""
+
+    path: Path
+    name: str
+    kinds: list[str] = field(default_factory=list)
+    fields: frozenset[str] = frozenset()
+    form: str = ""
+    syntax: str = ""
+    source: str = ""
+    """How an experiment file names it."""
+    taken: list[str] = field(default_factory=list)
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """An experiment that was made from files.
+
+    Attributes:
+        folder: where it goes, and what its paths are relative to.
+        files: each file with what it was taken for and why.
+        cautions: what looks wrong, a sentence each.
+        lacking: why there is no experiment, "" if there is one.
+        toml: the experiment file.
+        asks: whether it names a server, whose address and model are to be filled in.
+        pilot: the questions that runs hold, where the query file has far more.
+    """
+
+    folder: Path
+    files: tuple[tuple[str, str], ...]
+    cautions: tuple[str, ...]
+    lacking: str = ""
+    toml: str = ""
+    asks: bool = False
+    pilot: Sequence[Query] | None = None
+
+    @property
+    def files_written(self) -> list[Path]:
+        """The files that `write` makes, the experiment first."""
+        return [self.folder / "experiment.toml", *([self.folder / PILOT_FILE] if self.pilot else [])]
+
+    def write(self) -> None:
+        """Write the experiment file, its JSON schema, which editors complete it by, and a pilot's questions."""
+        path, *pilot = self.files_written
+        if self.pilot:
+            write_queries(self.pilot, *pilot)
+        write_atomic(self.folder / SCHEMA_FILE, json.dumps(schema(), separators=(",", ":")))
+        write_atomic(path, self.toml)
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of an experiment file."""
+    found: dict[str, Any] = Config.model_json_schema()
+    del found["properties"]["path"]
+    data = found["$defs"]["DataConfig"]
+    data["properties"]["data"] = {"type": "string"}
+    data["required"] = ["depth"]
+    return found
+
+
+def draft(paths: Sequence[Path], out: Path | None = None) -> Draft:
+    """Look at files and make an experiment of them; nothing is written, but the folder is made if need be."""
+    if out is not None:
+        check_folder(out, ())
+        out.mkdir(parents=True, exist_ok=True)  # paths through its parent work once it is there
+    return _Survey(paths, out).draft()
+
+
+def _files_of(paths: Sequence[Path]) -> Iterator[Path]:
+    """Yield the files of paths in the order of their names; no hidden ones, and no results."""
+    for path in paths:
+        split_form(path)  # of an address it says how to download it
+        if not path.exists():
+            raise DataError("no such file or folder; give the folder that your data lies in, or its files", path)
+        if not path.is_dir():
+            yield path
+            continue
+        if is_results_folder(path):
+            raise UsageError(f"{path} holds results of judgekit: give the folder with the data")
+        found = []
+        for folder, folders, names in os.walk(path):
+            folders[:] = sorted(
+                one for one in folders if not one.startswith((".", "_")) and not is_results_folder(Path(folder, one))
+            )
+            found += [Path(folder, name) for name in sorted(names) if not name.startswith((".", "_"))]
+            if len(found) > _MOST:
+                raise DataError(f"holds more than {_MOST} files: name those of the experiment", path)
+        yield from (one for one in found if not one.name.endswith((*_NO_DATA, *_OF_ARROW)))
+
+
+class _Survey:
+    """What is known of the files so far."""
+
+    def __init__(self, paths: Sequence[Path], out: Path | None) -> None:
+        found = list(dict.fromkeys(_files_of(paths)))
+        if not found:
+            raise DataError("holds no files of data", paths[0])
+        beside = paths[0] if len(paths) == 1 and paths[0].is_dir() else _common(found)
+        self.folder = beside if out is None else out
+        self.cautions: list[str] = []
+        self.files = [_Input(path, _shown(path, beside)) for path in found]
+        for file in self.files:
+            file.source = Path(os.path.relpath(file.path.absolute(), self.folder.absolute())).as_posix()
+            _recognise(file)
+        self.runs: dict[str, tuple[_Input, Run]] = {}
+        self.qrels: dict[str, tuple[_Input, str]] = {}
+
+    def of(self, kind: str) -> list[_Input]:
+        """Return the files that may hold a kind, those that hold nothing else first."""
+        return sorted((file for file in self.files if kind in file.kinds), key=lambda file: bool(file.form))
+
+    def read(self, file: _Input, kind: str, reader: Callable[[Path], Any]) -> Any:
+        """Return what a reader makes of a file; None if it cannot, which is said of the file."""
+        try:
+            return reader(file.path)
+        except DataError as error:
+            where = "" if error.line is None else f"line {error.line}: "
+            if not file.why:
+                file.why = f"not used: it looks like {_A[kind]}, but {where}{error.reason}"
+                self.cautions.append(f"{file.name} is {file.why}")
+            file.kinds = [one for one in file.kinds if one != kind]
+            return None
+
+    def draft(self) -> Draft:
+        """Take the files for what they are, one kind after the other: runs first, whose ids decide what joins."""
+        self._take_runs()
+        ids = set(chain.from_iterable(run.query_ids for _, run in self.runs.values()))
+        depth = min(_DEPTH, max((int(run.counts.max(initial=1)) for _, run in self.runs.values()), default=_DEPTH))
+        doc_ids = {d for _, run in self.runs.values() for d in run.cut(depth).doc_ids}
+        queries = self._take_queries(ids, doc_ids)
+        docs = self._take_docs(doc_ids)
+        traces = [file.name for file in self.files if file.kinds == ["traces"]]
+        if not (queries and docs and self.runs):
+            kinds = {"questions": queries, "passages": docs, "runs": self.runs}
+            return self._incomplete([what for what, there in kinds.items() if not there], traces)
+        asked, limit = self._asked(queries[1], ids)
+        if not asked or not self._check_runs(asked, docs[1]):
+            return self._incomplete(["runs about these questions and passages"], traces)
+        self._take_qrels(asked, docs[1], depth)
+        outcome = self._take_outcome(asked, queries[1], depth)
+        depth = max(depth, *outcome.depths)
+        self._look(asked, docs[1], depth)
+        for file in self.files:
+            file.why = file.why or _not_used(file, "no other file needs it")
+        pilot = list(asked.values()) if len(asked) < len(queries[1]) and limit is None else None
+        source = queries[0].source if pilot is None else PILOT_FILE
+        text, asks = self._toml(source, docs[0], asked, limit, depth, outcome)
+        # With all questions: those of the pilot are not written yet.
+        config = parse_config(tomllib.loads(text), self.folder / "experiment.toml")
+        checked = prepare(config.updated(data={"queries": queries[0].source}), keys=False)
+        self.cautions += [note for note in checked.collection.notes if note not in self.cautions]
+        return Draft(self.folder, self._lines(), tuple(self.cautions), "", text, asks, pilot)
+
+    def _incomplete(self, lacking: list[str], traces: list[str]) -> Draft:
+        for file in self.files:
+            file.why = file.why or _not_used(file, f"there are no {' and no '.join(lacking)} here")
+        reason = f"there are no {' and no '.join(lacking)} here, and an experiment needs questions, passages and runs"
+        table = next((file for file in self.files if file.syntax in ("csv", "tsv") and not file.kinds), None)
+        if table is not None:
+            names = f"{table.syntax}(id=…,text=…):{table.source}"
+            reason += (
+                ". If columns have other names, write experiment.toml yourself, and say there what they are:"
+                f" queries = {_quoted(names)}, docs likewise (with title=…), runs with (query=…,doc=…,score=…)"
+            )
+        if traces:
+            reason = f"these are traces: judgekit traces {' '.join(traces)} --out data makes an experiment of them"
+        return Draft(self.folder, self._lines(), tuple(self.cautions), reason)
+
+    def _lines(self) -> tuple[tuple[str, str], ...]:
+        return tuple((file.name, "; ".join(file.taken) or file.why) for file in self.files)
+
+    def _take_runs(self) -> None:
+        for file in self.of("run"):
+            name = stem(file.path) if stem(file.path) != ALL else "all-runs"
+            if name in self.runs:
+                name = f"{file.path.parent.name}-{name}"
+            number, first = 2, name
+            while name in self.runs:
+                name, number = f"{first}-{number}", number + 1
+            run = self.read(file, "run", partial(read_run, name=name))
+            if run is None:
+                continue
+            self.runs[name] = (file, run)
+
+    def _take_queries(self, ids: set[str], doc_ids: set[str]) -> tuple[_Input, Queries] | None:
+        best: tuple[tuple[float, ...], _Input, Queries] | None = None
+        for file in self.of("query"):
+            if file.kinds == ["query", "doc"] and self._is_docs(file, ids, doc_ids):
+                file.kinds = ["doc"]
+                continue
+            queries = self.read(file, "query", read_queries)
+            if queries is None:
+                continue
+            held = len(ids & set(queries))
+            rank = (
+                held,
+                not ("answer" in file.kinds and not file.form),
+                any(q.answers for q in queries.values()),
+                not file.form,
+            )
+            if best is None or rank > best[0]:
+                best = (rank, file, queries)
+        if best is None:
+            return None
+        _, file, queries = best
+        queries = _of_split(file, queries, ids)
+        if "doc" in file.kinds and not file.form:
+            file.kinds.remove("doc")
+        if "answer" in file.kinds and not file.form:
+            file.kinds.remove("answer")
+        referenced = sum(bool(query.answers) for query in queries.values())
+        counted = f"{len(queries):,}, {f'{referenced:,}' if referenced else 'none'} with reference answers"
+        file.taken.append(f"questions: {counted} ({_seen(file, 'query')})")
+        return file, queries
+
+    def _is_docs(self, file: _Input, ids: set[str], doc_ids: set[str]) -> bool:
+        """Return whether a file that may be questions or passages is the latter: by ids, else by its name."""
+        source, found, _ = opened(file.path, "query")
+        some = {source.get(record, "id") for record in islice(found, 1000)}
+        if len(some & ids) != len(some & doc_ids):
+            return len(some & doc_ids) > len(some & ids)
+        return any(part in file.path.name.lower() for part in _NAMED["doc"])
+
+    def _take_docs(self, doc_ids: set[str]) -> tuple[list[_Input], Docs] | None:
+        found: list[tuple[int, _Input, Docs]] = []
+        for file in self.of("doc"):
+            docs = self.read(file, "doc", read_docs)
+            if docs is not None:
+                found.append((sum(doc_id in docs for doc_id in doc_ids), file, docs))
+        chosen: list[_Input] = []
+        left = set(doc_ids)
+        for held, file, docs in sorted(found, key=lambda one: -one[0]):
+            new = {doc_id for doc_id in left if doc_id in docs}
+            if new or (not chosen and not held):
+                left -= new
+                chosen.append(file)
+                file.taken.append(f"passages: {len(docs):,} ({_seen(file, 'doc')})")
+            else:
+                file.why = file.why or "not used as passages: other files hold all passages of the runs"
+        if not chosen:
+            return None
+        if len(chosen) == 1:
+            return chosen, next(docs for _, file, docs in found if file is chosen[0])
+        return chosen, read_docs([file.path for file in chosen])
+
+    def _asked(self, queries: Queries, ids: set[str]) -> tuple[Queries, int | None]:
+        """Return the questions of the experiment, and how many if they are the first of the file."""
+        there = [query for query_id, query in queries.items() if query_id in ids]
+        if 2 * len(there) >= len(queries) or not there:
+            lost = len(queries) - len(there)
+            if lost and there:
+                self.cautions.append(f"{lost:,} of {len(queries):,} questions are in no run and score 0")
+            if not there:
+                self.cautions.append(
+                    f"no run holds one of the questions: theirs are {min(ids)!r} and so on, those of the questions"
+                    f" {next(iter(queries))!r}"
+                )
+            return (queries if there else {}), None
+        self.cautions.append(
+            f"the runs hold {len(there):,} of {len(queries):,} questions: the experiment uses only these"
+        )
+        asked = {query.query_id: query for query in there}
+        return asked, (len(asked) if list(asked) == list(queries)[: len(asked)] else None)
+
+    def _check_runs(self, asked: Queries, docs: Docs) -> bool:
+        """Keep the runs that join with questions and passages, and say of the others why they do not."""
+        for name, (file, run) in list(self.runs.items()):
+            shape = f"{len(run.query_ids):,} questions, up to {int(run.counts.max(initial=0)):,} documents each"
+            try:
+                absent = check_runs([run], asked, docs)[name]
+            except DataError as error:
+                file.why = f"not used: {error.reason}"
+                self.cautions.append(f"{file.name} does not join: {error.reason}")
+                del self.runs[name]
+                continue
+            if absent:
+                self.cautions.append(
+                    f"run {name!r} returns nothing for {len(absent):,} of {len(asked):,} questions, which score 0"
+                )
+            file.taken.append(f"run {name!r}: {shape} ({_seen(file, 'run')})")
+            self.cautions += contradictions({name: file.path})
+        return bool(self.runs)
+
+    def _take_qrels(self, asked: Queries, docs: Docs, depth: int) -> None:
+        pooled = dict(pool([run for _, run in self.runs.values()], asked, depth))
+        for file in self.of("qrels"):
+            labeling = self.read(file, "qrels", lambda path: read_qrels(path))
+            if labeling is None:
+                continue
+            judged = _judged(labeling)
+            of = [query_id for query_id in asked if query_id in judged]
+            if not of:
+                file.why = "not used: it judges none of the questions"
+                self.cautions.append(f"{file.name} judges none of the questions of the runs")
+                continue
+            met = sum(bool(judged[query_id] & set(pooled[query_id])) for query_id in of)
+            expand = ""
+            if not met and (expand := _expanded(judged, pooled, of, docs)):
+                met = len(of)
+            if not met:
+                self.cautions.append(
+                    f"{file.name} judges none of the passages that the runs found: are these of the same collection?"
+                )
+                file.why = "not used: it judges none of the passages that the runs found"
+                continue
+            name = stem(file.path)
+            while name in self.qrels or name in ("containment", "judge", "erag"):
+                name += "-qrels"
+            self.qrels[name] = (file, expand)
+            by = f", by the {expand} of a passage" if expand else ""
+            file.taken.append(
+                f"judgments: {len(of):,} of {len(asked):,} questions, {met:,} with a judged passage among those that"
+                f" runs found{by} ({_seen(file, 'qrels')})"
+            )
+
+    def _take_outcome(self, asked: Queries, queries: Queries, depth: int) -> _Outcome:
+        """Return what is known of answers: ratings, else what an application answered, or nothing."""
+        outcome = _Outcome()
+        left = set(self.runs)
+        for kind, what in (("ratings", "ratings of answers"), ("answer", "answers of your application")):
+            for file in self.of(kind):
+                if (file.taken and not file.form) or (kind == "answer" and (outcome.metrics or not left)):
+                    continue
+                table = self.read(file, kind, partial(_rows, file, kind))
+                if table is None:
+                    continue
+                own = {name for name, (other, _) in self.runs.items() if other is file}
+                named = set(table["run"]) if "run" in table.columns else own
+                odd = sorted(named - {*self.runs, ALL})
+                columns = {"depth", "mode", "context"} & {*table.columns}
+                problem = ""
+                if not table["query_id"].isin(list(asked)).any():
+                    problem = "none of its rows is about the questions of the experiment"
+                elif odd:
+                    problem = f"it is about run {odd[0]!r}, and the runs are {', '.join(self.runs)}"
+                    problem += ": make a file of each run, with its name" if own else ""
+                elif not named and len(self.runs) > 1:
+                    problem = f"its rows name no run ({', '.join(self.runs)}): add a column 'run'"
+                elif kind == "answer" and outcome.files and (columns != outcome.columns or not named <= left):
+                    problem = f"{outcome.files[0].name} has answers with other columns, or of the same runs"
+                elif kind == "answer" and (strange := sorted({*table["query_id"]} - {*queries})):
+                    problem = f"query {strange[0]!r} is not among the questions"
+                if problem:
+                    file.why = f"not used: {problem}"
+                    self.cautions.append(f"the {what.split()[0]} of {file.name} are not used: {problem}")
+                    continue
+                if "depth" in table.columns:
+                    outcome.depths += {int(one) for one in table["depth"] if one > 0} - {*outcome.depths}
+                elif file.form:
+                    outcome.depths.append(depth)
+                outcome.files.append(file)
+                outcome.columns = columns
+                left -= named or left
+                outcome.metrics = sorted({*outcome.metrics, *table["metric"]}) if kind == "ratings" else []
+                file.taken.append(f"{what} ({_seen(file, kind)})")
+        if outcome.files and left and not outcome.metrics:
+            self.cautions.append(f"there are no answers of run {', '.join(sorted(left))}")
+        outcome.depths = sorted({*outcome.depths}) or [min(_ANSWERED, depth)]
+        return outcome
+
+    def _look(self, asked: Queries, docs: Docs, depth: int) -> None:
+        """Look for what makes labels worthless before they are made."""
+        pooled = {d for _, ids in pool([run for _, run in self.runs.values()], asked, depth) for d in ids}
+        found = docs.get(sorted(pooled))
+        texts = Counter(" ".join(render(doc).split()).casefold() for doc in found if doc.text.strip())
+        copies = sum(count - 1 for count in texts.values())
+        if copies:
+            self.cautions.append(
+                f"{copies:,} of the {len(found):,} passages that runs found repeat the text of another and"
+                " are labelled and counted twice"
+            )
+        asked_twice = sum(count - 1 for count in Counter(query.text.strip() for query in asked.values()).values())
+        if asked_twice:
+            self.cautions.append(f"{asked_twice:,} of the {len(asked):,} questions repeat the text of another")
+
+    def _toml(
+        self,
+        queries: str,
+        docs: list[_Input],
+        asked: Queries,
+        limit: int | None,
+        depth: int,
+        outcome: _Outcome,
+    ) -> tuple[str, bool]:
+        """Return the experiment file, and whether it asks a server."""
+        referenced = any(query.answers for query in asked.values())
+        free = referenced or bool(self.qrels)
+        asks = not free or not (outcome.metrics or (outcome.files and referenced))
+        passages = [_quoted(file.source) for file in docs]
+        out = [
+            f"#:schema {SCHEMA_FILE}",
+            "# Written by `judgekit init`. Paths are relative to this file.",
+            "",
+            "[data]",
+            f"queries = {_quoted(queries)}",
+            f"docs = {passages[0] if len(passages) == 1 else '[' + ', '.join(passages) + ']'}",
+            _with_comment(f"depth = {depth}", f"the first {depth} documents of each run are labelled, each once"),
+            *([_with_comment(f"limit = {limit}", "the runs hold the first questions only")] if limit else []),
+            "",
+            "[runs]",
+            *(f"{_key(name)} = {_quoted(file.source)}" for name, (file, _) in self.runs.items()),
+            "",
+        ]
+        server = [
+            _with_comment("[endpoints.local]", "any OpenAI-compatible server: fill in its address and model"),
+            'base_url = "http://localhost:8000/v1"',
+            'model = "my-model"',
+            _with_comment('# api_key_env = "MY_KEY"', "the name of the variable that holds the key, not the key"),
+        ]
+
+        def labeler(kind: str, does: str, *more: str, name: str = "") -> list[str]:
+            named = [f"name = {_quoted(name)}"] if name else []
+            return ["[[labelers]]", *named, _with_comment(f'kind = "{kind}"', does), *more, ""]
+
+        judge = labeler("judge", "an LLM reads each passage", name="judge")
+        if asks:
+            out += [*server, ""]
+        else:
+            out += ["# An LLM as judge: fill in a server, and take the # away.", *(f"# {line}" for line in server)]
+            out += [*(f"# {line}" for line in judge[:-1]), ""]
+        if referenced:
+            out += labeler("containment", "a reference answer stands in the passage; free")
+        for name, (file, expand) in self.qrels.items():
+            of = [f"qrels = {_quoted(file.source)}", *([f"expand = {_quoted(expand)}"] if expand else [])]
+            out += labeler("provenance", "existing judgments; free", *of, name=name)
+        if asks:
+            out += judge
+            out += labeler("utility", "an LLM answers from each passage alone", name="erag") if referenced else []
+        out.append(_with_comment("[answers]", "the outcome: which labels follow the quality of the answers?"))
+        if outcome.metrics:
+            out.append(f"ratings = {_quoted([file.source for file in outcome.files])}")
+        elif outcome.files:
+            imported = [file.source for file in outcome.files]
+            out.append(f"import = {_quoted(imported if len(imported) > 1 else imported[0])}")
+            named = _with_comment(
+                '# answered_by = "…"', "the model that gave them: labels of the same model are marked"
+            )
+            out.append(named)
+        if not outcome.metrics:
+            by = "compared with the reference answers" if referenced else "needs no reference answers: an LLM is asked"
+            out.append(_with_comment(f"metrics = {_quoted(['em', 'f1'] if referenced else ['grounded'])}", by))
+        out.append(_with_comment(f"depths = {outcome.depths}", "how many documents an answer was made from"))
+        if len(outcome.metrics) > 1:
+            what = f"the decision is about one of {', '.join(outcome.metrics)}"
+            out += ["", "[analysis]", _with_comment(f"primary_metric = {_quoted(outcome.metrics[0])}", what)]
+        return "\n".join(out) + "\n", asks
+
+
+@dataclass
+class _Outcome:
+    """What is known of answers: files of ratings, by these metrics, or of answers, their depths and columns."""
+
+    files: list[_Input] = field(default_factory=list)
+    metrics: list[str] = field(default_factory=list)
+    depths: list[int] = field(default_factory=list)
+    columns: set[str] = field(default_factory=set)
+
+
+_A: Final = {
+    "query": "questions",
+    "doc": "passages",
+    "run": "a run",
+    "qrels": "judgments",
+    "answer": "answers",
+    "ratings": "ratings",
+}
+
+
+def _common(files: Sequence[Path]) -> Path:
+    found = Path(os.path.commonpath([file.absolute().parent for file in files]))
+    here = Path.cwd()
+    return Path(os.path.relpath(found, here)) if found.is_relative_to(here) else found
+
+
+def _shown(path: Path, folder: Path) -> str:
+    inside = path.absolute()
+    return inside.relative_to(folder.absolute()).as_posix() if inside.is_relative_to(folder.absolute()) else str(path)
+
+
+def _quoted(value: str | list[str]) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
+
+
+def _with_comment(line: str, comment: str) -> str:
+    return f"{line:<31} # {comment}"
+
+
+def _recognise(file: _Input) -> None:
+    """Find out what the readers can make of a file, by its first records."""
+    try:
+        if not file.path.is_file():
+            file.why = "not used: it cannot be read as a file"
+            return
+        if file.path.suffix == ".arrow":
+            folder = file.path.parent
+            how = f"datasets.load_from_disk({str(folder)!r}).to_parquet({f'{folder.name}.parquet'!r})"
+            file.why = f"not used: part of a data set of Hugging Face; write it as Parquet: {how}"
+            return
+        trec = _trec(file.path)
+        if trec:
+            file.kinds, file.form = [trec], ""
+            return
+        file.syntax, found = records(file.path, Spec("auto"), "data")
+        first = next(found, None)
+    except (DataError, OSError) as error:
+        reason = error.reason if isinstance(error, DataError) else str(error)
+        where = f"line {error.line}: " if isinstance(error, DataError) and error.line else ""
+        file.why = f"not used: {where}{reason}"
+        return
+    if first is None:
+        file.why = "not used: it holds no records"
+        return
+    file.fields = frozenset(map(str, first.fields))
+    file.form = next((name for name, form in FORMS.items() if form.marks(first.fields)), "")
+    problem = ""
+    for kind in _NEED:
+        try:
+            if _holds(file, kind):
+                file.kinds.append(kind)
+        except JudgekitError as error:
+            problem = problem or (error.reason if isinstance(error, DataError) else str(error))
+    if file.form == "kilt":
+        told = any("text" in one or "score" in one for one in _evidence(first))
+        file.kinds = ["query", "doc", "run", "answer"] if told else ["query", "qrels"]
+    elif file.form in ("", "dict"):
+        _decide(file)
+    known = {"query_id", "qid", "question_id"} & file.fields and not {"measure", "labeling"} & file.fields
+    if not file.kinds and known and set(_RATED) & file.fields:
+        file.kinds = ["ratings"]
+    if file.kinds == ["answer"] and "input" in file.fields and _holds_traces(file.path):  # Langfuse names both so
+        file.kinds = []
+    if not file.kinds:
+        file.kinds = ["traces"] if _holds_traces(file.path) else []
+        have = ", ".join(sorted(file.fields)[:8])
+        nothing = f"judgekit reads no file with these fields ({have})"
+        traces = "traces, which `judgekit traces` makes data of" if file.kinds else ""
+        file.why = traces or f"not used: {problem if 'whole column' in problem else nothing}"
+
+
+def _evidence(record: DataRecord) -> list[Mapping[str, Any]]:
+    outputs = [one for one in record.fields.get("output", ()) if isinstance(one, dict)]
+    return [one for output in outputs for one in output.get("provenance") or () if isinstance(one, dict)]
+
+
+def _trec(path: Path) -> str:
+    """Return ``run`` or ``qrels`` for a TREC file, by the number of its columns."""
+    rows = [line.text for line in islice(lines(path, "data"), _LOOKED_AT)] if _is_text(path) else []
+    cells = [row.split("\t") if "\t" in row else row.split() for row in rows if row.strip()]
+    for kind, columns, place in (("run", 6, 4), ("qrels", 4, 3)):
+        if cells and all(len(row) == columns and as_number(row[place]) == as_number(row[place]) for row in cells):
+            return kind
+    return ""
+
+
+def _is_text(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return stream.read(4) != b"PAR1"
+
+
+def _holds(file: _Input, kind: str) -> bool:
+    """Return whether the first record of a kind has what that kind needs."""
+    source, found, form = opened(file.path, kind)
+    record = next(found, None)
+    if record is None or any(source.find(record, key) is None for key in _NEED[kind]):
+        return False
+    if kind == "run":
+        return source.find(record, "score") is not None or source.find(record, "rank") is not None
+    if kind == "answer" and not form:
+        return not {"doc_id", "docid"} & set(record.fields)
+    return True
+
+
+def _decide(file: _Input) -> None:
+    """Leave of the kinds that a flat file may be those that its fields and values speak for."""
+    kinds, fields = file.kinds, file.fields
+    if "run" in kinds and "qrels" in kinds:
+        file.kinds = kinds = ["qrels" if _judges(file) else "run"]
+    elif "run" in kinds or "qrels" in kinds:
+        file.kinds = kinds = [kind for kind in kinds if kind in ("run", "qrels")]
+    if "doc" in kinds and "query" in kinds:
+        asks, tells = bool(_ASKS & fields), bool(_TELLS & fields)
+        if asks != tells:
+            file.kinds = kinds = [kind for kind in kinds if kind != ("doc" if asks else "query")]
+    if "answer" in kinds and "query" in kinds and {"run", "model", "depth"} & fields:
+        file.kinds = kinds = ["answer"]
+    if "query" in kinds and {"run", "value"} <= fields:
+        file.kinds = ["ratings"]
+
+
+def _judges(file: _Input) -> bool:
+    """Return whether rows of query, doc and number are judgments: by name of the column, else few whole numbers."""
+    if _GRADED & file.fields:
+        return True
+    if "run" in file.fields or ({"score", "sim", "similarity", "rank"} & file.fields and "score" not in file.fields):
+        return False
+    source, found, _ = opened(file.path, "qrels")
+    names = ((record, source.find(record, "relevance")) for record in islice(found, 1000))
+    values = [as_number(None if name is None else record.fields[name]) for record, name in names]
+    few = all(value == int(value) and -2 <= value <= 4 for value in values if value == value)
+    return few and (len(set(values)) < 5 or any(part in file.path.name.lower() for part in _NAMED["qrels"]))
+
+
+def _holds_traces(path: Path) -> bool:
+    home = register.load().homes.get("read_traces")
+    if home is None:
+        return False
+    try:
+        import_module(home).read_traces(path)
+    except (DataError, TypeError, ValueError, KeyError, AttributeError):
+        return False
+    return True
+
+
+def _seen(file: _Input, kind: str) -> str:
+    """Return what a file was recognised by."""
+    if file.form:
+        return f"the form {file.form!r}"
+    if not file.fields:
+        return "six columns, as in a TREC run" if kind == "run" else "four columns, as in TREC qrels"
+    names = DECLARED["answer" if kind == "ratings" else kind].names
+    known = {*chain.from_iterable(names.values())}
+    known |= {"run", "depth", "model", "mode", *_RATED} if kind in ("answer", "ratings") else set()
+    return f"fields {', '.join(sorted(known & file.fields))}" if known & file.fields else "columns without a header"
+
+
+def _not_used(file: _Input, why: str) -> str:
+    if file.taken:
+        return ""
+    if not file.kinds:
+        return "not used"
+    return f"not used: it looks like {' or '.join(_A.get(kind, kind) for kind in file.kinds)}, but {why}"
+
+
+def _of_split(file: _Input, queries: Queries, ids: set[str]) -> Queries:
+    """Return the queries of the split of a BEIR folder that runs are about, which the source names as well."""
+    folder, place = file.path.parent, Path(file.source).parent.as_posix()
+    for path in sorted(folder.glob("qrels/*.tsv*")) if any(folder.glob("corpus.jsonl*")) else ():
+        form = f"beir(split={path.name.split('.')[0]})"
+        some = read_queries(f"{form}:{folder}")
+        if len(some) < len(queries) and ids & set(queries) <= set(some):
+            file.source = f"{form}:{place}"
+            return some
+    return queries
+
+
+def _formed(file: _Input, path: Path) -> str | Path:
+    """Return the path of ratings or answers, with the form that names their columns, which the source gets as well."""
+    if file.form:
+        return path
+    wanted = {"query_id": DECLARED["answer"].names["id"]}
+    wanted |= {"value": _RATED} if "ratings" in file.kinds else {"answer": DECLARED["answer"].names["answer"]}
+    told = {
+        key: name
+        for key, names in wanted.items()
+        if (name := next((one for one in names if one in file.fields), key)) != key
+    }
+    if not told:
+        return path
+    syntax = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".json": "json"}.get(path.suffix, "jsonl")
+    form = str(Spec(syntax, tuple(told.items())))
+    if not file.source.startswith(form):
+        file.source = f"{form}:{file.source}"
+    return f"{form}:{path}"
+
+
+def _rows(file: _Input, kind: str, path: Path) -> pd.DataFrame:
+    source = _formed(file, path)
+    return read_ratings(source) if kind == "ratings" else read_table(ANSWERS, source)
+
+
+def _judged(labeling: Labeling) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for query_id, doc_id in zip(labeling.query_ids, labeling.doc_ids, strict=True):
+        found.setdefault(query_id, set()).add(doc_id)
+    return found
+
+
+def _expanded(judged: Mapping[str, set[str]], pooled: Mapping[str, list[str]], of: Iterable[str], docs: Docs) -> str:
+    """Return ``page`` or ``title`` if that is what judgments name, "" otherwise."""
+    for query_id in of:
+        for doc in docs.get(pooled[query_id]):
+            if doc.page_id in judged[query_id]:
+                return "page"
+            if doc.title in judged[query_id]:
+                return "title"
+    return ""

@@ -1,0 +1,436 @@
+"""Before anything is paid for: which questions to pilot on, what they take, and what such a pilot can show.
+
+Asks no model. Runs and questions are enough: without documents requests and judgments are counted, without endpoints
+requests are those to any model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
+from os.path import relpath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from judgekit import stages
+from judgekit.analysis.money import Money
+from judgekit.answers.imported import Imported
+from judgekit.client.budget import Budget, Spending
+from judgekit.client.waves import Plan
+from judgekit.data.documents import Doc, MemoryDocs, Queries
+from judgekit.data.files import read_table, write_table
+from judgekit.data.frames import as_runs
+from judgekit.data.runs import Run
+from judgekit.data.tables import ALL, SAMPLE, SCORES
+from judgekit.errors import DataError, UsageError
+from judgekit.experiment.asking import asked, count
+from judgekit.experiment.file import Config, EndpointConfig, load, parse_config
+from judgekit.experiment.likeness import read_log, unlike
+from judgekit.experiment.prepare import Prepared, programs
+from judgekit.metrics import parse_measures
+from judgekit.people.sampling import systematic
+from judgekit.reading.asker import GROWTH
+
+if TYPE_CHECKING:
+    from judgekit.client.budget import Prices
+
+__all__ = ["PilotPlan", "distances", "plan", "smallest_difference", "smallest_r"]
+
+Floats = npt.NDArray[np.float64]
+
+ENOUGH: Final = 200
+"""Questions of a pilot whose choice is safer than the dearest labeling; `benchmarks/pilot_simulation.py`."""
+PEOPLE, ANSWERS, TOGETHER = "people", "answers", "pilot together"
+_SHOWN, _VARIANTS, _POINTS = 3.5, 4.7, 280.0
+_DIFFER: Final = (0.1, 0.2, 0.4)
+_COUNTS: Final = ("requests", "judgments", "references", "prompt_tokens", "money")
+
+
+def distances(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -> Floats:
+    """Return how far the runs' lists of each query differ: 0 where all are equal, 1 where no two share a document."""
+    gains = 1 / np.log2(np.arange(2, depth + 2))
+    found = []
+    for query_id in query_ids:
+        lists = [run.top(query_id, depth) for run in runs]
+        at = {doc_id: place for place, doc_id in enumerate(dict.fromkeys(d for docs in lists for d in docs))}
+        table = np.zeros((len(runs), len(at)))
+        for row, docs in zip(table, lists, strict=True):
+            row[[at[doc_id] for doc_id in docs]] = gains[: len(docs)]
+        gap = np.abs(table[:, None] - table[None]).sum()
+        found.append(gap / (2 * gains.sum() * max(len(runs) * (len(runs) - 1), 1)))
+    return np.array(found, dtype=np.float64)
+
+
+def smallest_r(questions: int, runs: int) -> tuple[float, float]:
+    """Return the pooled within-question correlation that four of five pilots show: of any runs, of variants of one."""
+    reach = math.sqrt(questions * (runs - 1))
+    return _SHOWN / reach, _VARIANTS / reach
+
+
+def smallest_difference(questions: int, differ: float) -> float:
+    """Return the points between two runs' answers that four of five pilots show."""
+    return _POINTS * math.sqrt(differ / questions)
+
+
+@dataclass(frozen=True)
+class PilotPlan:
+    """Which questions to pilot on, what they take, and what they can show.
+
+    Attributes:
+        runs: the names of the runs.
+        depth: at which their lists are compared, that of the primary measure.
+        questions: how many there are; ``differ`` of them have different lists.
+        differ: see above.
+        asked: how many the results hold already.
+        sample: the table ``query_id, weight`` of the pilot, for ``[data] sample``: those asked already with it, each of
+            weight 1; the others of 1 / the probability with which they are drawn.
+        costs: by strategy and set of ``questions`` (pilot or all): ``requests`` that the store lacks, ``judgments`` by
+            people, ``references`` to write, ``prompt_tokens`` (estimated) and the least ``money``; NaN is unknown.
+        power: for the pilot and for twice its questions: the smallest ``r``, that of ``variants`` of one retriever, and
+            the smallest difference in points where 10, 20 and 40 % of the answers differ. Empty with one run.
+        left: by strategy the money of a further question and how many of them the rest of the budget pays for.
+        currency: of all money.
+        budget: as given.
+        warning: what speaks against these questions, "" for nothing.
+        file: where the sample was written.
+        folder: that of the experiment file, to which its paths are relative.
+    """
+
+    runs: tuple[str, ...]
+    depth: int
+    questions: int
+    differ: int
+    asked: int
+    sample: pd.DataFrame = field(repr=False)
+    costs: pd.DataFrame = field(repr=False)
+    power: pd.DataFrame = field(repr=False)
+    left: pd.DataFrame | None = field(default=None, repr=False)
+    currency: str = ""
+    budget: float | None = None
+    warning: str = ""
+    file: Path | None = None
+    folder: Path = Path()
+
+    def write(self, path: str | Path) -> PilotPlan:
+        """Write the sample as CSV, in place of an earlier one, and return the plan with that file."""
+        path, head = Path(path), ",".join(SAMPLE.columns).encode()
+        if path.suffix != ".csv":
+            raise UsageError(f"{path}: the name of a sample ends in .csv")
+        if path.exists() and not (path.is_file() and path.read_bytes().startswith(head)):
+            raise UsageError(f"{path} exists and is not a sample: choose another --out")
+        write_table(self.sample, path)
+        return replace(self, file=path)
+
+    @property
+    def text(self) -> str:
+        """The plan in plain lines."""
+        return "\n".join([*self._about(), "", *self._table(), *self._money()])
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.text)}</pre>"
+
+    def _about(self) -> Iterable[str]:
+        """Yield which questions, and what they can show."""
+        n, runs, size = len(self.sample), len(self.runs), f"{self.questions:,} questions"
+        if runs > 1:
+            yield f"Lists     differ on {self.differ:,} of {size} at depth {self.depth} ({runs} runs)."
+        else:
+            yield f"Lists     {size}, one run: the pilot is drawn at random, and there is nothing to choose between."
+        more = f", {n - self.asked:,} of them new" if self.asked else ""
+        whole = " (all that differ)" if not self.asked and runs > 1 and n == self.differ else ""
+        name = "" if self.file is None else f' In [data] write: sample = "{relpath(self.file, self.folder)}"'
+        yield f"Pilot     {n:,} questions{more}{whole}.{name}"
+        if len(self.power):
+            first, twice = self.power.to_dict("records")
+            yield (
+                f"Can show  an r of {_r(first['r'])} ({_r(first['variants'])} for variants of one retriever);"
+                f" {first['points_10']:.0f}, {first['points_20']:.0f} or {first['points_40']:.0f} points between"
+                " the answers"
+            )
+            yield (
+                "          of two runs, if 10, 20 or 40 % of them differ. With"
+                f" {twice['questions']:,}: {_r(twice['r'])} ({_r(twice['variants'])});"
+                f" {twice['points_10']:.0f}, {twice['points_20']:.0f} or {twice['points_40']:.0f} points."
+            )
+            yield "          How much a labeling gains cannot be planned."
+            yield (
+                "Choosing  With 50 questions the dearest labeling you can afford is safer;"
+                f" with {ENOUGH}, what the pilot finds."
+            )
+        if self.warning:
+            yield f"Beware    {self.warning}"
+
+    def _table(self) -> list[str]:
+        """Return the costs as lines: of the pilot, and of all questions."""
+        shown = [name for name in _COUNTS if self.costs[name].fillna(0).any() or name == "requests"]
+        pilot, every = (self.costs[self.costs["questions"] == name] for name in ("pilot", "all"))
+        strategies = list(pilot["strategy"])
+        rows = [["", *(_TITLES[name] for name in shown)]]
+        for (_, one), (_, other), name in zip(pilot.iterrows(), every.iterrows(), strategies, strict=True):
+            both = [(_count(one[column]), _count(other[column])) for column in shown]
+            rows.append([name, *(some if some == every_ else f"{some} / {every_}" for some, every_ in both)])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            f"{row[0]:<{widths[0]}}"
+            + "".join(f"  {cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
+            for row in rows
+        ]
+        more = "; replies may lead to more requests" if self.costs["requests"].any() else ""
+        return [*lines, f"Pilot / all questions. Nothing was asked{more}.{self._unit(shown)}"]
+
+    def _unit(self, shown: Collection[str]) -> str:
+        if "money" not in shown:
+            return ""
+        return f" Money{f' in {self.currency}' if self.currency else ''}: at least, without replies."
+
+    def _money(self) -> Iterable[str]:
+        """Yield what is left of the budget, and what that pays for."""
+        if self.budget is None or self.left is None:
+            return
+        spent = _together(self.costs)
+        if spent > self.budget:
+            yield f"Budget    {_count(self.budget)} does not pay for this pilot ({_count(spent)}): ask fewer questions."
+            return
+        rest = self.questions - len(self.sample)
+        pays = [
+            f"{strategy} {'all' if number >= rest else _count(number)}"
+            for strategy, number in zip(self.left["strategy"], self.left["questions"], strict=True)
+        ]
+        rest_of = _count(self.budget - spent)
+        yield f"Budget    {_count(self.budget)}: the pilot takes at least {_count(spent)}, {rest_of} is left."
+        if rest:
+            bought = ", ".join(pays) or "unknown, without prices"
+            yield f"          For the other {rest:,} questions that pays: {bought}."
+
+
+_TITLES: Final = {name: name.replace("_", " ") for name in _COUNTS}
+
+
+def _r(value: float) -> str:
+    return f"{value:.2f}".removeprefix("0") if value < 1 else "1"
+
+
+def _count(value: float) -> str:
+    if math.isnan(value):
+        return "-"
+    return f"{value:,.2f}" if value != int(value) else f"{int(value):,}"
+
+
+def plan(
+    experiment: Config | Mapping[str, Any] | str | Path,
+    *,
+    questions: int | None = None,
+    results: str | Path | None = None,
+    budget: float | None = None,
+    query_log: str | Path | None = None,
+    cache: str | Path | None = None,
+) -> PilotPlan:
+    """Plan a pilot: which questions, what they take, what they can show. Nothing is asked, nothing is written.
+
+    Args:
+        experiment: the experiment file, its content, or what `load` returned; runs and questions are enough. Its
+            ``sample`` and ``limit`` are left aside.
+        questions: how many to propose, by default 200 or all of which the lists differ; with ``results`` further ones.
+        results: the folder of a run: the questions that it asked are part of the sample and are not proposed again.
+        budget: money for pilot and labels; without ``questions`` the pilot takes at most half of it.
+        query_log: a file of queries, or of lines (``.txt``), that the questions should look like.
+        cache: folder of the reply store: what it holds need not be asked.
+
+    Returns:
+        The plan; ``print(plan)`` says it, ``plan.write("pilot.csv")`` writes the sample for ``[data] sample``.
+
+    Raises:
+        ConfigError, DataError, UsageError: something is wrong with the files; all lists are equal; a budget is given
+            and prices are not.
+    """
+    config = _config(experiment)
+    prepared = _prepared(config, cache)
+    collection, money = prepared.collection, config.costs()
+    depth, ids = _depth(config), list(collection.queries)
+    far = distances(collection.runs, ids, depth) if len(collection.runs) > 1 else np.ones(len(ids))
+    if not far.any():
+        raise UsageError(f"all runs have the same lists at depth {depth} for every question: no pilot tells them apart")
+    asked = _asked(Path(results), collection.queries) if results is not None else set[str]()
+    budget = money.budget if budget is None else budget
+    if budget is not None and not budget > 0:
+        raise UsageError(f"a budget must be above 0, not {budget:g}")
+
+    def drawn(n: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+        sample = _draw(ids, far, n, asked, config.analysis.seed)
+        return sample, _costs(prepared, list(sample["query_id"]), money, config.price_list(), cache)
+
+    at_most = int(sum(d > 0 and query_id not in asked for query_id, d in zip(ids, far, strict=True)))
+    if questions is not None and not 1 <= questions <= at_most:
+        raise UsageError(f"{questions:,} questions were requested, but only {at_most:,} with different lists are left")
+    size = min(questions or ENOUGH, at_most)
+    if not size:
+        raise UsageError("every question with different lists has been asked already")
+    sample, costs = drawn(size)
+    if budget is not None:
+        spent = _together(costs)
+        if math.isnan(spent):
+            raise UsageError(
+                "a budget needs prices: [prices.MODEL] for every model, and the price of a reference if"
+                " questions lack some"
+            )
+        if questions is None and spent > budget / 2:
+            sample, costs = drawn(max(1, int(size * budget / 2 / spent)))
+    return PilotPlan(
+        runs=tuple(run.name for run in collection.runs),
+        depth=depth,
+        questions=len(ids),
+        differ=int((far > 0).sum()),
+        asked=len(asked),
+        sample=sample,
+        costs=costs,
+        power=_power(int((far[np.isin(ids, sample["query_id"])] > 0).sum()), len(collection.runs)),
+        left=None if budget is None else _left(costs, budget - _together(costs), len(ids), len(sample)),
+        currency=money.currency,
+        folder=config.path.parent,
+        budget=budget,
+        warning="" if query_log is None else unlike([q.text for q in collection.queries.values()], read_log(query_log)),
+    )
+
+
+def _config(experiment: Config | Mapping[str, Any] | str | Path) -> Config:
+    if isinstance(experiment, Mapping):
+        config = parse_config(dict(experiment), Path("experiment.toml"), whole=False)
+    else:
+        config = experiment if isinstance(experiment, Config) else load(experiment, whole=False)
+    return config.updated(data={"sample": None, "limit": None})
+
+
+def _depth(config: Config) -> int:
+    primary = config.analysis.primary
+    cutoff = None if primary is None else parse_measures([primary], config.path.parent)[0].cutoff
+    return min(cutoff or max(config.answers.depths), config.data.depth)
+
+
+def _prepared(config: Config, cache: str | Path | None) -> Prepared:
+    """Read what there is; documents, endpoints and references that are not there yet are stood in for."""
+    queries, docs, runs = config.collection()
+    depth, fields = config.data.depth, config.data.fields
+    if docs:
+        collection = stages.Collection.make(queries, docs, runs, depth, None, fields, cache)
+    else:
+        ranked = [run.cut(depth) for run in as_runs(runs)]
+        # Their ids stand for texts, so that different documents make different requests.
+        nothing = MemoryDocs(Doc(doc_id, doc_id) for doc_id in sorted({d for run in ranked for d in run.doc_ids}))
+        collection = stages.Collection.make(queries, nothing, ranked, depth, None, fields, cache)
+    if not config.endpoints:
+        any_model = EndpointConfig.model_validate({"base_url": "http://localhost/v1", "model": "model"})
+        config = config.model_copy(update={"endpoints": {"model": any_model}})
+    labelers, answering = programs(config, collection)
+    return Prepared(config, collection, labelers, answering, ())
+
+
+def _asked(folder: Path, queries: Queries) -> set[str]:
+    """Return the questions that a run asked."""
+    path = folder / "scores.parquet"
+    if not path.is_file():
+        raise DataError("does not hold results of `judgekit run` (no scores.parquet)", folder)
+    asked = set(read_table(SCORES, path)["query_id"]) - {ALL}
+    unknown = next((query_id for query_id in sorted(asked) if query_id not in queries), None)
+    if unknown is not None:
+        raise DataError(f"query {unknown!r} is not in the queries: are these results of another experiment?", folder)
+    return asked
+
+
+def _draw(ids: Sequence[str], far: Floats, n: int, asked: Collection[str], seed: int) -> pd.DataFrame:
+    """Return the sample: n questions drawn with probabilities by the square of how far their lists differ."""
+    # What was asked already counts for itself: given it, the others are drawn from the rest, so that weighted sums stay
+    # unbiased however the first were chosen.
+    open_ = np.array([d > 0 and query_id not in asked for query_id, d in zip(ids, far, strict=True)])
+    places = np.flatnonzero(open_)
+    probability, at = systematic(far[places] ** 2, n, np.random.default_rng(seed))
+    weights = {ids[places[i]]: 1 / probability[i] for i in at} | dict.fromkeys(asked, 1.0)
+    chosen = [query_id for query_id in ids if query_id in weights]
+    return SAMPLE.check(pd.DataFrame({"query_id": chosen, "weight": [weights[query_id] for query_id in chosen]}))
+
+
+def _costs(
+    prepared: Prepared, pilot: Sequence[str], money: Money, prices: Prices, cache: str | Path | None
+) -> pd.DataFrame:
+    """Return what strategies take on the pilot and on all questions; see `PilotPlan.costs`."""
+    rows = []
+    for name, collection in (("pilot", prepared.collection.only(pilot)), ("all", prepared.collection)):
+        found = _strategies(replace(prepared, collection=collection), money, prices, cache)
+        rows += [{"strategy": strategy, "questions": name, **counts} for strategy, counts in found]
+    return pd.DataFrame(rows)
+
+
+def _strategies(
+    prepared: Prepared, money: Money, prices: Prices, cache: str | Path | None
+) -> Iterator[tuple[str, dict[str, float]]]:
+    """Yield what each strategy takes on the questions of the collection."""
+    price, pairs = Spending(Budget(), prices).price, prepared.collection.n_pairs
+    lacking = sum(not query.answers for query in prepared.collection.queries.values())
+    plans = _counted(prepared, cache)
+
+    def taken(
+        asked: Plan | None, references: bool = False, judgments: int = 0, labels: float = 0.0
+    ) -> dict[str, float]:
+        written, spent = lacking * references, [labels]
+        spent += [_times(written, money.reference), _times(judgments, money.by_people)]
+        sent, tokens = 0.0, 0.0
+        if asked is not None:
+            sent, tokens = asked.requests - asked.cached, asked.prompt_tokens if prepared.config.data.docs else math.nan
+            # Without documents nobody knows how long the prompts will be.
+            spent.append((asked.money(price, GROWTH) or (math.nan,))[0] + 0 * tokens if sent else 0.0)
+        return dict(zip(_COUNTS, map(float, (sent, judgments, written, tokens, sum(spent))), strict=True))
+
+    needs = {name: labeler.needs for name, labeler in prepared.labelers.items()}
+    own = {name: pairs * money.price.get(name, 0.0) for name in needs}
+    for name, need in needs.items():
+        yield name, taken(plans[f"label {name}"], need.references, labels=own[name])
+    yield PEOPLE, taken(None, judgments=pairs)
+    rated = {stage: any(m.needs_references for m in one.metrics) for stage, one in prepared.answering.items()}
+    for stage, one in prepared.answering.items():
+        if one.asking or not isinstance(one.answerer, Imported):
+            yield ANSWERS if len(rated) == 1 else stage, taken(plans[stage], rated[stage])
+    every = any(rated.values()) or any(need.references for need in needs.values())
+    yield TOGETHER, taken(plans["all"], every, labels=sum(own.values()))
+
+
+def _counted(prepared: Prepared, cache: str | Path | None) -> dict[str, Plan]:
+    """Count what the stages would send, once every question has a reference answer."""
+    collection = prepared.collection
+    queries = {i: query if query.answers else replace(query, answers=("?",)) for i, query in collection.queries.items()}
+    prepared = replace(prepared, collection=replace(collection, queries=queries))
+    return count(asked(prepared), cache)
+
+
+def _times(number: float, price: float | None) -> float:
+    return 0.0 if not number else math.nan if price is None else number * price
+
+
+def _together(costs: pd.DataFrame) -> float:
+    """Return the money that the whole pilot takes."""
+    return float(costs.set_index(["strategy", "questions"])["money"][TOGETHER, "pilot"])
+
+
+def _power(n: int, runs: int) -> pd.DataFrame:
+    rows = []
+    for questions in (n, 2 * n) if runs > 1 else ():
+        r, variants = smallest_r(questions, runs)
+        points = {f"points_{share:.0%}".rstrip("%"): smallest_difference(questions, share) for share in _DIFFER}
+        rows.append({"questions": questions, "r": r, "variants": variants, **points})
+    return pd.DataFrame(rows)
+
+
+def _left(costs: pd.DataFrame, rest: float, questions: int, pilot: int) -> pd.DataFrame:
+    """Return what a further question costs by strategy, and how many the rest of the budget pays for."""
+    money = costs[costs["strategy"] != TOGETHER].pivot(index="strategy", columns="questions", values="money")
+    each = (money["all"] - money["pilot"]) / max(questions - pilot, 1)
+    each = each[each > 0]
+    paid = {"money": each.to_numpy(), "questions": np.floor(rest / each.to_numpy())}
+    return pd.DataFrame({"strategy": each.index, **paid})

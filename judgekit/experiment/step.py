@@ -1,0 +1,107 @@
+"""A step of a run, and what the steps know of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from judgekit.analysis import Comparison, ModelMatrix, Primary
+    from judgekit.analysis.agreement import Agreement
+    from judgekit.client.budget import Amount
+    from judgekit.client.session import Session
+    from judgekit.data.labelings import Labeling
+    from judgekit.data.manifest import InputFile
+    from judgekit.experiment.prepare import Prepared
+    from judgekit.metrics import Evaluation
+    from judgekit.progress import Progress
+    from judgekit.report import Results
+    from judgekit.report.model import Section
+    from judgekit.stages import StageUnit
+
+__all__ = ["State", "Step"]
+
+
+@dataclass
+class State:
+    """A run under way: what it has from the start, and what each step made, which is there once that step is done.
+
+    Attributes:
+        prepared: the experiment, read and checked.
+        session: what requests go through.
+        folder: of the results.
+        inputs: the files that were read, by role.
+        progress: called with events.
+        warnings: lines for the report, before those of the steps' results.
+        labelings: by name; of the step ``label``.
+        quality: the quality table; of ``answer``.
+        evaluation, scores, comparison, agreed, matrix: of ``compare``.
+        results: what the report shows; of ``report``.
+    """
+
+    prepared: Prepared
+    session: Session
+    folder: Path
+    inputs: Mapping[str, InputFile]
+    progress: Progress
+    warnings: list[str]
+    labelings: dict[str, Labeling] = field(init=False)
+    quality: pd.DataFrame = field(init=False)
+    evaluation: Evaluation = field(init=False)
+    scores: pd.DataFrame = field(init=False)
+    comparison: Comparison = field(init=False)
+    agreed: Agreement = field(init=False)
+    matrix: ModelMatrix | None = field(init=False)
+    results: Results = field(init=False)
+
+    @property
+    def cell(self) -> Primary:
+        """What the decision is about."""
+        return self.comparison.primary
+
+    @property
+    def mix(self) -> str:
+        """Which replies came from several models under one name, where that is not accepted."""
+        return "" if self.prepared.config.analysis.accept_mixed_models else "; ".join(self.session.mixed())
+
+    def answered(self) -> pd.DataFrame:
+        """Return the quality that the decision is about, of every run and mode."""
+        cell, rows = self.cell, self.quality
+        return rows[(rows["model"] == cell.model) & (rows["metric"] == cell.metric) & (rows["depth"] == cell.depth)]
+
+    def taken(self, stage: str) -> Amount:
+        """Return what the answers of a stage that the decision is about take."""
+        from judgekit.outcomes import at_depth
+
+        return self.session.usage(at_depth(stage, self.cell.depth)).standalone
+
+
+class Step:
+    """Base of all steps: a name and four facets, of which a step overrides those that it has.
+
+    A class of your own hangs on the list with ``@judgekit.register.step(after="answer")``.
+    """
+
+    name: ClassVar[str]
+
+    def asks(self, prepared: Prepared) -> Mapping[str, Callable[[], Iterator[StageUnit]]]:
+        """Return what LLMs are asked, by the name under which it is counted: functions that yield programs and units.
+
+        Dry runs count it, parts have their share of it answered, batch files hold it.
+        """
+        return {}
+
+    def files(self, prepared: Prepared) -> Iterable[str]:
+        """Return the names of all files that the step may write into the folder of the results."""
+        return ()
+
+    async def do(self, state: State) -> None:
+        """Do the step: ask ``state.session``, write the files, fill in what the next steps need."""
+
+    def section(self, state: State) -> Iterable[Section]:
+        """Return the sections of the report that are the step's."""
+        return ()

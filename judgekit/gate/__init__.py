@@ -1,1 +1,0 @@
-"""The gate: did the answers get worse, and would these labels have noticed?"""

@@ -1,0 +1,343 @@
+"""Classes whose fields are the options of their spelling: judgekit's own and those that users add, found by name.
+
+Each is a frozen dataclass. ``judge(prompt=graded)`` is ``Judge(prompt="graded")``: its name is the class's
+``kind``, and options at their defaults are left out. What a class is stands in its docstring, see `about`. A `Kinds`
+finds those of one base: judgekit's own, those of installed packages (entry points), and those in a user's file.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import math
+import pkgutil
+import re
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    Literal,
+    Protocol,
+    Self,
+    TypeGuard,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from judgekit.data.documents import Docs, Fields
+from judgekit.data.labelings import Scale
+from judgekit.errors import UsageError, nearest, not_among
+from judgekit.spec import Spec, Value, parse, run_file, split_file, user_code
+from judgekit.wire.types import Endpoint
+
+__all__ = ["About", "Context", "Kinds", "Spelled", "about", "attributes", "option", "read_options"]
+
+_SECTION: Final = re.compile(r"^(Scale|Needs|Costs|Attributes):\s+(.+?)(?=\n\n|\n\S|\Z)", re.M | re.S)
+_ATTRIBUTE: Final = re.compile(r"^ {4}(\w+): (.+?)(?=^ {4}\w|\Z)", re.M | re.S)
+
+
+class Context(Protocol):
+    """What a class may ask for while it is being built."""
+
+    @property
+    def fields(self) -> Fields:
+        """How documents are rendered unless a spelling says otherwise."""
+        ...
+
+    @property
+    def docs(self) -> Docs | None:
+        """The collection, for what has to look up documents outside of the pool; None without one."""
+        ...
+
+    @property
+    def prompts(self) -> Path | None:
+        """The folder of the user's prompts, in which short names are looked for first; None without one."""
+        ...
+
+    def endpoint(self, name: str | None) -> Endpoint:
+        """Return the endpoint of that name, or the only one if ``name`` is None; else a `ConfigError`."""
+        ...
+
+    def path(self, text: str) -> Path:
+        """Resolve a file named in a spelling (relative to the experiment file or the working directory)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a class is, for lists.
+
+    Attributes:
+        does: what it says, in a phrase.
+        scale: on which scale.
+        needs: what it needs and sees: references, which LLM, people.
+        cost: what it costs per pair or per answer.
+        options: what each option of its spelling is.
+    """
+
+    does: str
+    scale: str = ""
+    needs: str = ""
+    cost: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+def about(kind: type) -> About:
+    """Return what a class says of itself."""
+    said: dict[str, str] = {}
+    told: dict[str, str] = {}
+    for one in kind.__mro__[-2::-1]:
+        told |= attributes(one)
+        said |= {title: " ".join(text.split()) for title, text in _sections(one).items()}
+    does = (kind.__doc__ or "").strip().partition("\n")[0].removesuffix(".")
+    known = _options(kind) if issubclass(kind, Spelled) else {}
+    options = {name: told.get(one.field, "") for name, one in known.items()}
+    return About(does, said.get("Scale", ""), said.get("Needs", ""), said.get("Costs", ""), options)
+
+
+def attributes(kind: type) -> dict[str, str]:
+    """Return what a class says of its attributes in the section ``Attributes:`` of its docstring."""
+    told = _ATTRIBUTE.findall("    " + _sections(kind).get("Attributes", ""))
+    return {name: " ".join(text.split()) for name, text in told}
+
+
+def _sections(kind: type) -> dict[str, str]:
+    return dict(_SECTION.findall(inspect.cleandoc(kind.__doc__ or "")))
+
+
+def option(default: Any = MISSING, *, least: float | None = None, name: str = "") -> Any:
+    """Return a dataclass field that is an option with more to say than its type and its default."""
+    return field(default=default, metadata={"least": least, "name": name})
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    field: str
+    default: Any
+    type: type
+    choices: tuple[Any, ...] = ()
+    least: float | None = None
+
+    def read(self, value: Any, spec: Spec, name: str) -> Any:
+        """Return a value as the field's type."""
+        if value == self.default and type(value) is type(self.default):
+            return value
+        if self.choices:
+            if value in self.choices:
+                return value
+            choices = tuple(map(str, self.choices))
+            raise UsageError(
+                f"{spec}: {name} must be one of {', '.join(choices)}, not {value!r}.{nearest(str(value), choices)}"
+            )
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        least = -math.inf if self.least is None else self.least
+        bound = "" if self.least is None else f" of at least {self.least:g}"
+        if self.type is str:
+            good, expected = isinstance(value, str) and value != "", "a text"
+        elif self.type is bool:
+            good, expected = isinstance(value, bool), "true or false"
+        elif self.type is int:
+            good, expected = number and isinstance(value, int) and value >= least, f"a whole number{bound}"
+        else:
+            good, expected = number and value >= least, f"a number{bound}"
+        if not good:
+            raise UsageError(f"{spec}: {name} must be {expected}, not {value!r}")
+        return self.type(value)
+
+
+def _found_options(kind: type) -> dict[str, _Option]:
+    """Return the options of a dataclass by their names in a spelling."""
+    plain = [one for one in kind.__mro__ if "__dataclass_params__" not in vars(one)]
+    for one in plain:
+        left_out = [name for name, type_ in inspect.get_annotations(one).items() if "ClassVar" not in str(type_)]
+        if left_out and issubclass(one, Spelled):
+            raise UsageError(
+                f"{one.__name__}: put @dataclass(frozen=True) above it, so that {left_out[0]} is an option"
+            )
+    try:
+        hints = get_type_hints(kind)
+    except NameError as error:
+        raise UsageError(f"{kind.__name__}: {error}") from None
+    return {
+        f.metadata.get("name") or f.name: _option(kind, f.name, hints[f.name], f.default, f.metadata.get("least"))
+        for f in fields(kind)
+        if f.init
+    }
+
+
+_options: Callable[[type], dict[str, _Option]] = cache(_found_options)
+
+
+def _option(kind: type, name: str, hint: Any, default: Any, least: float | None) -> _Option:
+    if get_origin(hint) in (Union, types.UnionType):
+        hints = [one for one in get_args(hint) if one is not type(None)]
+        hint = hints[0] if len(hints) == 1 else hint
+    if get_origin(hint) is Literal:
+        return _Option(name, default, str, get_args(hint))
+    if hint not in (bool, int, float, str):
+        raise UsageError(
+            f"{kind.__name__}: the option {name} is a {hint}; an option is a bool, int, float, str or Literal, or None"
+        )
+    return _Option(name, default, hint, (), least)
+
+
+def read_options(kind: type, spec: Spec) -> dict[str, Any]:
+    """Return the fields of a dataclass that a spelling gives, each read as its type."""
+    known = _options(kind)
+    for key in spec.options:
+        if key not in known:
+            raise UsageError(f"{spec}: {not_among('option', key, sorted(known))}")
+    for key, one in known.items():
+        if one.default is MISSING and key not in spec.options:
+            raise UsageError(f"{spec}: needs {key}=…, {about(kind).options[key] or one.type.__name__}")
+    return {known[key].field: known[key].read(value, spec, key) for key, value in spec.params}
+
+
+@dataclass(frozen=True)
+class Spelled:
+    """A frozen dataclass whose fields are the options of its spelling.
+
+    Fields are of the type bool, int, float, str or a Literal of texts, or None, which stands for not given. What is
+    made from them is not a field: a `functools.cached_property`, which may ask for `context`.
+    """
+
+    kind: ClassVar[str]
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        if "kind" not in vars(cls):  # else it would be spelled like the class that it is made from
+            cls.kind = cls.__name__.lower()
+        if isinstance(vars(cls).get("scale"), str):
+            cls.scale = Scale.parse(cls.scale)  # type: ignore[attr-defined]  # of labelers and metrics
+
+    if TYPE_CHECKING:
+        context: ClassVar[Context]
+        """What there is to be made from: endpoints, files; there is none before it was built."""
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "context":
+                raise UsageError(f"{self.kind} asks an LLM or reads a file: give endpoints, and the folder of the file")
+            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+
+    def options(self) -> dict[str, Value]:
+        """Return the options that are not at their defaults."""
+        values = {name: (getattr(self, one.field), one.default) for name, one in _options(type(self)).items()}
+        return {name: value for name, (value, default) in values.items() if value is not None and value != default}
+
+    @property
+    def spec(self) -> Spec:
+        """The canonical spelling."""
+        return Spec(self.kind, tuple(self.options().items()))
+
+    def bound(self, context: Context | None) -> Self:
+        """Return it ready for use: options checked, files read, endpoints and prompts looked up.
+
+        Raises:
+            ConfigError, DataError, UsageError: something is wrong with an option or with what it names.
+        """
+        given = Spec(self.kind, tuple(Spelled.options(self).items()))
+        known = _options(type(self))
+        values = {one.field: one.read(getattr(self, one.field), given, name) for name, one in known.items()}
+        made = replace(self, **values)
+        if context is not None or "context" in vars(self):
+            object.__setattr__(made, "context", self.context if context is None else context)
+        made.prepare()
+        return made
+
+    def prepare(self) -> None:
+        """Check the options together and look up what they name; there is a `context` now. Does nothing by default."""
+
+
+P = TypeVar("P", bound=Spelled)
+
+
+class Kinds(Generic[P]):
+    """The classes of one base, by their kinds.
+
+    Args:
+        base: the class that they are made from.
+        what: what they are called in messages.
+        group: the entry points at which installed packages offer theirs.
+        home: judgekit's own: a module, or a package of modules.
+    """
+
+    def __init__(self, base: type[P], what: str, group: str, home: str) -> None:
+        self._base, self._what, self._group, self._home = base, what, group, home
+
+    def kinds(self) -> dict[str, type[P]]:
+        """Return every known class by its kind."""
+        found = self._built_in()
+        for point in entry_points(group=self._group):
+            if point.name in found:
+                raise UsageError(f"the {self._what} {point.name!r} of {point.value} has the name of another one")
+            kind = point.load()
+            if not self._fits(kind) or kind.kind != point.name:
+                raise UsageError(
+                    f"the {self._what} {point.name!r} of {point.value} is not a judgekit.{self._base.__name__} of that"
+                    " kind"
+                )
+            found[point.name] = kind
+        return found
+
+    def catalog(self) -> dict[str, About]:
+        """Return what each known class is, by its kind."""
+        return {name: about(kind) for name, kind in sorted(self.kinds().items())}
+
+    def build(self, given: P | Spec | str, context: Context | None) -> P:
+        """Return what a spelling stands for, or what was built by hand, ready for use."""
+        if isinstance(given, self._base):
+            return given.bound(context)
+        file, text = split_file(given) if isinstance(given, str) else (None, given)
+        if not isinstance(text, str | Spec):
+            raise UsageError(f"a {self._what} is a spelling or an instance, such as Mine(), not {given!r}")
+        spec = parse(text) if isinstance(text, str) else text
+        if spec.cutoff is not None:
+            raise UsageError(f"{spec}: this {self._what} has no cutoff")
+        kind = self._named(spec.name) if file is None else self._in_file(file, spec.name, context)
+        values = read_options(kind, spec)
+        with user_code(lambda: str(spec), inspect.getsourcefile(kind) or ""):
+            made = kind(**values)
+        return made.bound(context)
+
+    def _named(self, name: str) -> type[P]:
+        known = self._built_in()
+        if name not in known:
+            known = self.kinds()  # looks through all installed packages, which takes longer
+        if name not in known:
+            raise UsageError(not_among(self._what, name, sorted(known)))
+        return known[name]
+
+    def _in_file(self, file: str, name: str, context: Context | None) -> type[P]:
+        module = run_file(Path(file) if context is None else context.path(file))
+        mine = self._of(module)
+        if name not in mine:
+            raise UsageError(f"{file}: {not_among(self._what, name, mine)}")
+        if mine[name].kind in self._built_in():
+            raise UsageError(f"{file}: the {self._what} {name} has the kind of a built-in one, {mine[name].kind!r}")
+        return mine[name]
+
+    def _built_in(self) -> dict[str, type[P]]:
+        home = importlib.import_module(self._home)
+        names = [m.name for m in pkgutil.iter_modules(getattr(home, "__path__", ()), f"{self._home}.")] or [self._home]
+        modules = [importlib.import_module(name) for name in names]
+        return {kind.kind: kind for module in modules for kind in self._of(module).values()}
+
+    def _of(self, module: types.ModuleType) -> dict[str, type[P]]:
+        """Return the classes that a module defines, by their names; those with an underscore are for others to use."""
+        named = ((name, kind) for name, kind in vars(module).items() if not name.startswith("_") and self._fits(kind))
+        return {name: kind for name, kind in named if kind.__module__ == module.__name__}
+
+    def _fits(self, kind: Any) -> TypeGuard[type[P]]:
+        return isinstance(kind, type) and issubclass(kind, self._base) and kind is not self._base

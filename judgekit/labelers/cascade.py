@@ -1,0 +1,139 @@
+"""A cascade: an inexpensive labeler labels every pair, and a second one those pairs that leave the first in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final, Self
+
+from judgekit.data.labelings import Scale
+from judgekit.data.tables import Status
+from judgekit.errors import UsageError
+from judgekit.kinds import option
+from judgekit.labelers.base import Context, Label, Labeler, Needs, Unit, build
+from judgekit.reading.asker import play
+from judgekit.spec import split_file
+from judgekit.wire.types import Outcome, Request, most_requests
+
+__all__ = ["Cascade"]
+
+_EXACT: Final = 1e-9
+"""So that two votes of ten are a share of .2, whichever way it was computed."""
+
+
+@dataclass(frozen=True)
+class Cascade(Labeler):
+    """Labels every pair with a first labeler, and doubtful pairs again with a second.
+
+    The first is in doubt where its value on the scale unit, such as P(yes), lies from ``doubt`` to 1 - ``doubt``; where
+    at least this share of its voices or repeats differs from the label; where its label says why it may be wrong;
+    and where it gives no label, unless the request failed, which the next run repeats.
+
+    Both make the requests that they make alone, so replies are shared. ``extra["escalated"]`` is 1 where the second
+    labeler was asked, and ``extra["first"]`` is the label of the first.
+
+    Scale: the scale of the second; the first has the same, or unit before binary (relevant from .5)
+
+    Needs: what both labelers need
+
+    Costs: the first for every pair, the second for the pairs in doubt
+
+    Attributes:
+        first: the labeler of every pair, e.g. judge(endpoint=small, read=logprobs)
+        then: the labeler of the pairs in doubt, e.g. judge(endpoint=large)
+        doubt: the smallest probability, or share of votes, against a label that counts as doubt (0.2)
+    """
+
+    kind = "cascade"
+    first: str
+    then: str
+    doubt: float = option(0.2, least=0)
+
+    def bound(self, context: Context | None) -> Self:
+        """Return it ready for use, with the canonical spellings of both labelers."""
+
+        def canonical(spelling: str) -> str:
+            return spelling if split_file(spelling)[0] is not None else str(build(spelling, context).spec)
+
+        made: Self = replace(self, first=canonical(self.first), then=canonical(self.then))
+        return super(Cascade, made).bound(context)
+
+    def prepare(self) -> None:
+        """Build both labelers and check that they go together."""
+        if self.doubt > 0.5:
+            raise UsageError(f"{self.spec}: doubt is a share from 0 to 0.5, not {self.doubt:g}")
+        for name, labeler in (("first", self._first), ("then", self._then)):
+            if labeler.needs.people:
+                raise UsageError(f"{self.spec}: {name} holds labels by people: combine them with judgekit annotate")
+            if type(labeler).units is not Labeler.units:
+                raise UsageError(
+                    f"{self.spec}: {name} compares several documents, but a cascade labels one pair at a time"
+                )
+        have, wanted = self._first.scale, self._then.scale
+        if have != wanted and (have.kind, wanted.kind) != ("unit", "binary"):
+            raise UsageError(
+                f"{self.spec}: first labels on the scale {have}, then on {wanted}: use two labelers with one scale, or"
+                " a first with probabilities (unit) before a binary one"
+            )
+
+    @cached_property
+    def _first(self) -> Labeler:
+        return build(self.first, self.context)
+
+    @cached_property
+    def _then(self) -> Labeler:
+        return build(self.then, self.context)
+
+    @cached_property
+    def scale(self) -> Scale:
+        """The second labeler's."""
+        return self._then.scale
+
+    @property
+    def needs(self) -> Needs:
+        """What both need. A part of the labels may be the outcome itself, so what either shares with it counts."""
+        first, then = self._first.needs, self._then.needs
+        return Needs(
+            references=first.references or then.references,
+            endpoints=tuple(dict.fromkeys((*first.endpoints, *then.endpoints))),
+            raters=tuple(dict.fromkeys((*first.raters, *then.raters))),
+            prompt=" + ".join(dict.fromkeys(filter(None, (first.prompt, then.prompt)))),
+            outcome_metric=then.outcome_metric or first.outcome_metric,
+            outcome_prompt=then.outcome_prompt or first.outcome_prompt,
+        )
+
+    def requests(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Request]:
+        """Return the waves of the first labeler; then, where it is in doubt, those of the second."""
+        wave, used = play(self._first, unit, replies)
+        if wave or not self._in_doubt(self._first.label(unit, replies[:used])[0]):
+            return wave
+        return self._then.requests(unit, replies[used:])
+
+    def most(self, unit: Unit, /) -> int | None:
+        """Return the most requests that a unit takes, None where one of the labelers does not say."""
+        both = [most_requests(one, unit) if one._asks else 0 for one in (self._first, self._then)]
+        return None if None in both else sum(filter(None, both))
+
+    def label(self, unit: Unit, replies: Sequence[Outcome], /) -> list[Label]:
+        """Return the label of the unit's doc."""
+        used = play(self._first, unit, replies)[1]
+        (first,) = self._first.label(unit, replies[:used])
+        doubtful = self._in_doubt(first)
+        label = self._then.label(unit, replies[used:])[0] if doubtful else self._on_scale(first)
+        said = {} if first.relevance is None else {"first": first.relevance}
+        return [replace(label, extra={**label.extra, **said, "escalated": float(doubtful)})]
+
+    def _in_doubt(self, label: Label) -> bool:
+        if label.relevance is None:
+            return label.status is not Status.FAILED
+        extra: dict[str, Any] = dict(label.extra)
+        against = max(1 - extra.get("agreement", 1.0), extra.get("flips", 0.0))  # NaN: nothing was repeated
+        if self._first.scale.kind == "unit":
+            against = max(against, min(label.relevance, 1 - label.relevance))
+        return bool(label.reason) or against >= max(self.doubt - _EXACT, _EXACT)
+
+    def _on_scale(self, label: Label) -> Label:
+        if label.relevance is None or self._first.scale == self.scale:
+            return label
+        return replace(label, relevance=float(label.relevance >= 0.5))

@@ -1,0 +1,330 @@
+"""Which run is best by people's labels: only the pairs are judged that the decision needs.
+
+In DCG and P the difference of two runs is a sum over pairs of weight x label. Pairs are drawn (Poisson sampling) with
+probabilities p in proportion to weight x spread of people's labels where the machine says the same; looks are planned:
+
+    difference = sum_all c m + sum_judged c (y - m) / p,    error**2 = sum_judged (1 - p) / p**2 (c (y - m))**2
+
+m is the mean of people's labels where the machine says the same, which only makes intervals narrower. Intervals hold at
+all looks and for all pairs of runs at once (Bonferroni). A pair's random number is fixed once, so that what is judged
+stays in the sample when probabilities grow, and each look uses all judgments. It is about these queries alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from math import isnan
+from typing import Any, Final, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import stats
+
+from judgekit.analysis.money import Money
+from judgekit.data.labelings import Labeling
+from judgekit.errors import UsageError, not_among
+from judgekit.metrics import Measure
+from judgekit.people.correct import worth
+from judgekit.people.reading import People
+from judgekit.people.sampling import coarse, probabilities
+from judgekit.stages import Collection
+
+__all__ = ["LOOKS", "MARGIN", "PILOT", "Contest", "LookResult", "RunChoice", "decide", "decided_by"]
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Pair = tuple[str, str]
+
+MARGIN: Final = 0.01
+"""A run within this of the best is as good: of the largest value that the measure can have."""
+PILOT: Final = 150
+"""Pairs of the first round: it says how far people differ where the machine says the same, and counts as a look."""
+LOOKS: Final = (0.03, 0.06, 0.12, 0.25, 0.5, 1.0)
+"""Shares of the pool that are judged at the looks after the pilot; after the last one nothing is open."""
+_ASSUMED: Final = 0.25
+"""Spread of people's labels, of at most 1, that is assumed before there are any."""
+_NEARLY: Final = 0.8
+"""Share of the pool that is called nearly all."""
+_PRIOR: Final = 2
+"""Pairs of the overall spread that are added to those of each machine label, so that none is taken for sure."""
+
+
+@dataclass(frozen=True)
+class LookResult:
+    """What a look says.
+
+    Attributes:
+        runs: their names.
+        table: a row per two runs, ``run, other, value, ci_low, ci_high, machine``; all intervals hold together.
+        leader: the run that is ahead.
+        decided: whether it is shown to be within `MARGIN` of the best.
+        live: which runs are not shown to be worse than another one.
+        share: of the pool, which is expected to decide it; 1 where nearly all is needed.
+    """
+
+    runs: tuple[str, ...]
+    table: pd.DataFrame
+    leader: str
+    decided: bool
+    live: Bools
+    share: float
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Runs between which people's labels decide, and the N pairs that they show.
+
+    Attributes:
+        runs: their names.
+        counts: what a label of 1 adds to the mean of each run, shape (R, N); no mean is above 1.
+        machine: the machine's labels, from 0 to 1, shape (N,).
+        groups: which pairs have about the same machine label, shape (N,).
+        fixed: each pair's random number, shape (N,).
+    """
+
+    runs: tuple[str, ...]
+    counts: Floats
+    machine: Floats
+    groups: npt.NDArray[np.intp]
+    fixed: Floats
+
+    def draw(self, people: Floats, chance: Floats) -> tuple[Floats, Bools]:
+        """Return the probabilities of all pairs that are asked by the next look, and which pairs it adds."""
+        asked, n = int((chance > 0).sum()), len(self.fixed)
+        live, spread = self.verdict(people, chance).live, self._groups(people)[1]
+        for size in (PILOT, *self._looks, n):
+            wanted = self._chance(size, live, spread)
+            new = (self.fixed < wanted) & (chance == 0)
+            # Of a sample of a chance size a look may have asked a little less than it planned.
+            if size > 1.35 * asked and new.any():
+                break
+        return np.where(new | (chance > 0), np.maximum(chance, wanted), 0.0), new
+
+    def verdict(self, people: Floats, chance: Floats) -> LookResult:
+        """Return what people's labels say (NaN: none), which were drawn with these probabilities (0: not asked)."""
+        mean, spread = self._groups(people)
+        judged = np.isfinite(people)
+        # Pairs that were asked about in vain count as not drawn.
+        p = np.where(judged, chance * (judged.sum() / max((chance > 0).sum(), 1)), 1.0)
+        rest = np.where(judged, people - mean, 0.0) / p
+        gaps, lost = self.counts[:, None] - self.counts[None], (1 - p) / p**2
+        value = gaps @ (mean + rest)
+        # Where no label was a surprise yet the next one may be: by the spread of its group, which is never 0.
+        error = np.sqrt(np.maximum(gaps**2 @ ((1 - p) * rest**2), gaps**2 @ (spread**2 * lost)))
+        if not judged.any():
+            error = np.where(np.eye(len(self.runs)) > 0, 0.0, np.inf)
+        low, high = value - self._reach * error, value + self._reach * error
+        live = ~(low > 0).any(axis=0)
+        best = _as_good(low, live)
+        ahead = best if best.any() else live
+        leader = max(np.flatnonzero(ahead), key=lambda i: float(value[i].sum()))
+        rows = [
+            (self.runs[i], self.runs[j], value[i, j], low[i, j], high[i, j], gaps[i, j] @ self.machine)
+            for i, j in combinations(range(len(self.runs)), 2)
+        ]
+        table = pd.DataFrame(rows, columns=["run", "other", "value", "ci_low", "ci_high", "machine"])
+        share = self._expected(value, live, spread)
+        return LookResult(self.runs, table, self.runs[leader], bool(best.any()), live, share)
+
+    @classmethod
+    def of(cls, collection: Collection, machine: Labeling, measure: Measure, seed: int) -> tuple[Self, list[Pair]]:
+        """Return the contest of a collection's runs, and the pairs that their lists show."""
+        cutoff, queries = measure.cutoff or collection.depth, list(collection.queries)
+        if len(collection.runs) < 2:
+            raise UsageError("design 'decision' decides between runs, but there is only one")
+        lists = [[(query, run.top(query, cutoff)) for query in queries] for run in collection.runs]
+        pairs = list(dict.fromkeys((query, doc) for tops in lists for query, docs in tops for doc in docs))
+        at = {pair: place for place, pair in enumerate(pairs)}
+        gains = np.ones(cutoff) if measure.name == "P" else 1 / np.log2(np.arange(2, cutoff + 2))
+        counts = np.zeros((len(lists), len(pairs)))
+        for row, tops in zip(counts, lists, strict=True):
+            for query, docs in tops:
+                row[[at[query, doc] for doc in docs]] = gains[: len(docs)]
+        if not np.ptp(counts, axis=0).any():
+            raise UsageError(f"all runs have the same lists at depth {cutoff}: there is no decision to make")
+        counts /= gains.sum() * len(queries)
+        groups = np.unique(coarse(machine, machine.at(pairs)), return_inverse=True)[1].reshape(-1)
+        values = _valued(machine, pairs, measure)
+        known = np.isfinite(values)
+        values = np.where(known, values, values[known].mean() if known.any() else 0.5)
+        fixed = np.random.default_rng(seed).random(len(pairs))
+        return cls(tuple(run.name for run in collection.runs), counts, values, groups, fixed), pairs
+
+    @cached_property
+    def _looks(self) -> list[int]:
+        """How many pairs are judged after the pilot, look by look; a look that adds little to the pilot is left out."""
+        return [size for share in LOOKS if (size := round(share * len(self.fixed))) > 1.2 * PILOT]
+
+    @property
+    def _reach(self) -> float:
+        """How many standard errors an interval is long to each side."""
+        pairs = len(self.runs) * (len(self.runs) - 1) / 2
+        return float(stats.norm.isf(0.025 / (pairs * len(LOOKS))))  # the pilot is a look, and the last one is exact
+
+    def _groups(self, people: Floats) -> tuple[Floats, Floats]:
+        """Return mean and spread of people's labels where the machine says the same, for every pair."""
+        there = np.isfinite(people)
+        if not there.any():
+            return self.machine, np.full(len(people), _ASSUMED)
+        y, group, size = people[there], self.groups[there], int(self.groups.max()) + 1
+        count = np.bincount(group, minlength=size) + _PRIOR
+        mean = (np.bincount(group, y, minlength=size) + _PRIOR * y.mean()) / count
+        overall = max(float(y.var()), 1 / len(y))
+        square = (np.bincount(group, (y - mean[group]) ** 2, minlength=size) + _PRIOR * overall) / count
+        return mean[self.groups], np.sqrt(square)[self.groups]
+
+    def _chance(self, size: int, live: Bools, spread: Floats) -> Floats:
+        """Return the probabilities of a sample of about this size, by what pairs weigh between the runs left."""
+        weight = np.ptp(self.counts[live], axis=0)
+        return probabilities(weight * spread, size) if size < len(weight) else (weight > 0).astype(np.float64)
+
+    def _expected(self, value: Floats, live: Bools, spread: Floats) -> float:
+        """Return the share of the pool which decides it, if differences and spreads are as they are now thought."""
+        squares = (self.counts[:, None] - self.counts[None]) ** 2
+        for size in (PILOT, *self._looks):
+            p = self._chance(size, live, spread)
+            lost = np.where(p > 0, (1 - p) / np.where(p > 0, p, 1), 0.0)
+            low = value - self._reach * np.sqrt(squares @ (spread**2 * lost))
+            live = live & ~(low > 0).any(axis=0)
+            if _as_good(low, live).any():
+                return min(float(p.sum()) / len(p), 1.0)
+        return 1.0
+
+
+def _as_good(low: Floats, live: Bools) -> Bools:
+    """Return which of the runs left are shown to be within the margin of each other one."""
+    return np.asarray(live & (low[:, live] >= -MARGIN).all(axis=1))
+
+
+@dataclass(frozen=True)
+class RunChoice:
+    """What people's labels decide so far.
+
+    Attributes:
+        design: how the pairs are drawn, in one spelling.
+        by: the labeling that says which pairs are in doubt.
+        measure: of the runs.
+        pool: how many pairs the runs show; ``judged`` of them have a label.
+        verdict: what the labels say.
+        chance: by pair the probability of everything asked by the next look; ``new`` are the pairs that it adds.
+    """
+
+    design: str
+    by: str
+    measure: Measure
+    pool: int
+    judged: int
+    verdict: LookResult
+    chance: Mapping[Pair, float]
+    new: tuple[Pair, ...]
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is to be asked."""
+        return self.verdict.decided or not self.new
+
+    def lines(self, money: Money) -> Iterator[str]:
+        """Yield what is decided, and what to expect of the rest."""
+        it, table, best = self.verdict, self.verdict.table, self.verdict.leader
+        if it.decided:
+            yield f"Decided: {best} is shown to be within {MARGIN:g} of the best in {self.measure} (of at most 1)."
+            yield f"People judged {self.judged:,} of the {self.pool:,} pairs ({self.judged / self.pool:.0%})."
+            return
+        if not self.new:
+            yield f"Not decided: every pair that tells the runs apart was asked. {best} is ahead in {self.measure}."
+            return
+        if self.judged:
+            left = ", ".join(name for name, live in zip(it.runs, it.live, strict=True) if live)
+            yield f"Not decided yet in {self.measure}: {best} is ahead of what is left ({left})."
+        else:
+            ahead = table.loc[(table["run"] == best) | (table["other"] == best), "value"].abs().min()
+            yield f"By {self.by} alone {best} is best in {self.measure}, by {ahead:.3f} (of at most 1)."
+            yield f"Ask first whether people matter here: only if {self.by} favours a run by more than that."
+        n = max(round(it.share * self.pool), len(self.chance))
+        price = "" if money.by_people is None else f", {n * money.by_people:,.2f} {money.currency}".rstrip()
+        nearly = "The runs are nearly equal: expect" if n > _NEARLY * self.pool else "Expect"
+        yield (
+            f"{nearly} to judge about {n:,} of the {self.pool:,} pairs in all ({n / self.pool:.0%}{price}) until a run"
+            f" is shown to be within {MARGIN:g} of the best. {self.judged:,} are judged, {len(self.new):,} are next."
+        )
+
+    @property
+    def wanted(self) -> dict[Pair, float]:
+        """The pairs that the next look adds, with their probabilities."""
+        return {pair: self.chance[pair] for pair in self.new}
+
+    def before(self, people: People) -> tuple[tuple[Any, ...], ...]:
+        """Return what people were asked so far, as rows for the next sample, with the probabilities of its look."""
+        labels = people.labeling.at(zip(people.asked["query_id"], people.asked["doc_id"], strict=True)).tolist()
+        rows = people.asked.itertuples(index=False, name=None)
+        return tuple(
+            (query, doc, None if isnan(label) else label, self.chance[query, doc], *rest)
+            for label, (query, doc, _, *rest) in zip(labels, rows, strict=True)
+        )
+
+
+def decided_by(design: str) -> tuple[str, str] | None:
+    """Return the labeling and the measure of a design that decides, else None."""
+    found = re.fullmatch(r"decision\(measure=([^,]+),by=(.+),of=\w+\)", design)
+    return None if found is None else (found[2], found[1])
+
+
+def decide(
+    collection: Collection, labelings: Mapping[str, Labeling], by: str | None, primary: str, seed: int,
+    people: People | None = None,
+) -> RunChoice:  # fmt: skip
+    """Return what people decided so far about the runs, and what to ask them next."""
+    if people is not None:
+        told = decided_by(people.design)
+        if told is None:
+            raise UsageError(
+                "people's labels were not sampled by the design 'decision', so no further look was planned"
+            )
+        by, primary = told
+    if not labelings:
+        raise UsageError("design 'decision' needs the labels of a finished run: name its folder")
+    by = by or (next(iter(labelings)) if len(labelings) == 1 else None)
+    if by is None:
+        raise UsageError(f"design 'decision' needs one labeling: name it with --by, one of {', '.join(labelings)}")
+    if by not in labelings:
+        raise UsageError(not_among("labeling", by, labelings))
+    measure = Measure(primary)
+    if measure.name != "P" or measure.cutoff is None:  # no sum over pairs
+        measure = Measure(f"DCG@{measure.cutoff or collection.depth}")
+    contest, pairs = Contest.of(collection, labelings[by], measure, seed)
+    shown = hashlib.sha256(json.dumps([contest.runs, pairs]).encode()).hexdigest()[:12]
+    design = f"decision(measure={measure},by={by},of={shown})"
+    if people is not None and people.design != design:
+        raise UsageError(
+            "the runs or their questions are not those that the sample was drawn from, so some of their documents could"
+            " not be asked about: draw a new sample, without --people"
+        )
+    said, chance = np.full(len(pairs), np.nan), np.zeros(len(pairs))
+    if people is not None:
+        said = _valued(people.labeling, pairs, measure)
+        asked = people.asked.set_index(["query_id", "doc_id"])["probability"]
+        chance = asked.reindex(pd.MultiIndex.from_tuples(pairs)).fillna(0.0).to_numpy(np.float64)
+    verdict = contest.verdict(said, chance)
+    chances, new = contest.draw(said, chance)
+    return RunChoice(
+        design,
+        by,
+        measure,
+        len(pairs),
+        int(np.isfinite(said).sum()),
+        verdict,
+        {pairs[at]: float(chances[at]) for at in np.flatnonzero(chances)},
+        tuple(pairs[at] for at in np.flatnonzero(new)),
+    )
+
+
+def _valued(labeling: Labeling, pairs: Sequence[Pair], measure: Measure) -> Floats:
+    """Return what labels add to a sum over pairs, of at most 1; NaN where there is none."""
+    return worth(labeling.at(pairs), labeling.scale, measure) / (labeling.scale.high if measure.name == "DCG" else 1)

@@ -1,0 +1,224 @@
+"""Final labels: people's where there is one, else a labeling's, put on people's scale by what people judged.
+
+On people's binary scale a label is relevant from the threshold on that separates best what people call relevant. On
+every other scale it is what people give on average to such a label (isotonic regression), rounded where their scale has
+whole numbers. How far such labels agree with people is measured on queries that the rule was not fitted on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.optimize import isotonic_regression
+
+from judgekit.analysis.agreement import agreement
+from judgekit.data.labelings import Labeling, Scale
+from judgekit.data.tables import Status, stacked
+from judgekit.errors import UsageError
+from judgekit.people.reading import People
+
+__all__ = ["SHOWN", "FinalLabels", "Rule", "agreed", "best_threshold", "final_labels", "fit", "held_out"]
+
+Floats = npt.NDArray[np.float64]
+
+SHOWN: Final = ("agreement", "kappa", "precision", "recall", "mean_difference")
+"""The coefficients of agreement that are told."""
+
+_FOLDS: Final = 5
+_MOST_THRESHOLDS: Final = 20
+_PAIR: Final = ["query_id", "doc_id"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What makes a final label of a labeling's value.
+
+    Attributes:
+        scale: of the final labels.
+        threshold: on a binary scale the least value that is relevant; None elsewhere.
+        values, means: elsewhere what people give on average where the labeling has these values.
+    """
+
+    scale: Scale
+    threshold: float | None = None
+    values: tuple[float, ...] = ()
+    means: tuple[float, ...] = ()
+
+    def __call__(self, values: Floats) -> Floats:
+        """Return final labels; NaN stays NaN."""
+        if self.threshold is not None:
+            return np.where(np.isnan(values), np.nan, (values >= self.threshold).astype(np.float64))
+        means = np.interp(values, self.values, self.means)
+        return np.asarray(np.floor(means + 0.5) if self.scale.integral else means, np.float64)
+
+    def __str__(self) -> str:
+        if self.threshold is not None:
+            return f"relevant from {self.threshold:g} on"
+        shown = list(zip(self.values, self.means, strict=True))
+        shown = shown if len(shown) <= 5 else [shown[round(at)] for at in np.linspace(0, len(shown) - 1, 5)]
+        return ", ".join(f"{value:.3g} becomes {mean:.2f}" for value, mean in shown)
+
+
+def _thresholds(values: Floats) -> list[float]:
+    """Return the values from which on a label may count as relevant, of many some."""
+    distinct = np.unique(values)[1:]
+    many = len(distinct) > _MOST_THRESHOLDS
+    return [float(x) for x in (np.quantile(distinct, np.linspace(0.05, 0.95, 19)) if many else distinct)]
+
+
+def best_threshold(values: Floats, relevant: npt.NDArray[np.bool_]) -> float | None:
+    """Return the threshold with the largest mean of sensitivity and specificity, of equal ones the lowest."""
+    if relevant.all() or not relevant.any():
+        return None
+    tried = {
+        cut: float((values[relevant] >= cut).mean() + (values[~relevant] < cut).mean()) for cut in _thresholds(values)
+    }
+    return max(tried, key=lambda cut: tried[cut]) if tried else None
+
+
+def fit(values: Floats, people: Floats, weight: Floats, scale: Scale) -> Rule | None:
+    """Return the rule that people's labels lead to; None if they cannot tell, being all alike or too few."""
+    if scale.kind == "binary":
+        cut = best_threshold(values, people >= 1)
+        return None if cut is None else Rule(scale, cut)
+    at, place = np.unique(values, return_inverse=True)
+    if len(at) < 2 or len(np.unique(people)) < 2:
+        return None
+    weights = np.bincount(place, weight)
+    means = np.bincount(place, weight * people) / weights
+    fitted = isotonic_regression(means, weights=weights).x
+    return Rule(scale, values=tuple(at.tolist()), means=tuple(fitted.tolist()))
+
+
+def held_out(table: pd.DataFrame, scale: Scale) -> Floats:
+    """Return the final label of each judged pair by a rule that was fitted on the other queries; NaN where none was."""
+    # A query belongs to a fold by its id, so that more judgments move none.
+    fold = np.array([hashlib.sha256(query.encode()).digest()[0] % _FOLDS for query in table["query_id"]])
+    out = np.full(len(table), np.nan)
+    for number in range(_FOLDS):
+        rest, mine = table[fold != number], fold == number
+        rule = fit(*_columns(rest), scale) if mine.any() else None
+        if rule is not None:
+            out[mine] = rule(table["machine"].to_numpy()[mine])
+    return out
+
+
+def _columns(table: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
+    return table["machine"].to_numpy(), table["people"].to_numpy(), 1 / table["probability"].to_numpy(np.float64)
+
+
+@dataclass(frozen=True)
+class FinalLabels:
+    """Final labels of a pool.
+
+    Attributes:
+        labeling: the labels; its scale is people's where there are people.
+        rule: what made them of the labeling's values; None without people.
+        table: in the rows of the labels table, the further columns ``source`` (``people``, the labeling's name, or ""
+            where a label is missing), ``machine`` (the labeling's value) and ``confidence`` (how often people give the
+            same label on held-out queries where this is the label; 1 for people's own, NaN where that is unknown).
+        agreement: with people on held-out queries, rows as in `judgekit.agree`; empty without people.
+        judged: pairs that both people and the labeling labelled.
+        notes: what a reader has to know, as sentences.
+    """
+
+    labeling: Labeling
+    rule: Rule | None
+    table: pd.DataFrame
+    agreement: pd.DataFrame
+    judged: int
+    notes: tuple[str, ...]
+
+
+def final_labels(machine: Labeling, people: People | None, *, seed: int = 1) -> FinalLabels:
+    """Return the final labels of everything that a labeling labelled, and of what people judged."""
+    own = machine.table[[*_PAIR, "relevance", "status"]].rename(columns={"relevance": "machine"})
+    if people is None:
+        table = own.assign(relevance=own["machine"], confidence=np.nan)
+        table["source"] = np.where(table["status"] == Status.OK.value, machine.name, "")
+        return FinalLabels(Labeling("final", machine.scale, table), None, table, pd.DataFrame(), 0, _declared(machine))
+    scale = people.labeling.scale
+    said = people.labeling.table[people.labeling.table["status"] == Status.OK.value]
+    said = said[[*_PAIR, "relevance"]].rename(columns={"relevance": "people"})
+    said = said.merge(people.asked[[*_PAIR, "probability"]], on=_PAIR)
+    both = said.merge(own[own["machine"].notna()], on=_PAIR)
+    rule = fit(*_columns(both), scale)
+    if rule is None:
+        raise UsageError(
+            f"{len(both):,} pairs have labels by people and by {machine.name}, too few or too similar to fit"
+            " a rule: judge more passages, both relevant and not"
+        )
+    both["held"] = held_out(both, scale)
+    table = own.merge(said[[*_PAIR, "people"]], on=_PAIR, how="outer")
+    mapped, by_people = rule(table["machine"].to_numpy()), table["people"].notna()
+    table["relevance"] = np.where(by_people, table["people"], mapped)
+    table["status"] = table["status"].where(~by_people, Status.OK.value)
+    table["source"] = np.where(by_people, "people", np.where(np.isnan(mapped), "", machine.name))
+    known = both[both["held"].notna()]
+    share = (
+        (known["held"] == known["people"]).groupby(known["held"]).mean() if scale.integral else pd.Series(dtype=float)
+    )
+    table["confidence"] = np.where(by_people, 1.0, table["relevance"].map(share))
+    table = table.sort_values(_PAIR, ignore_index=True)
+    columns = table[[*_PAIR, "relevance", "status"]]
+    found = _agreement(machine.name, known, scale, seed)
+    notes = _notes(machine.name, known, mapped, scale)
+    return FinalLabels(Labeling("final", scale, columns), rule, table, found, len(both), notes)
+
+
+def agreed(people: People, machines: Mapping[str, Labeling]) -> pd.DataFrame:
+    """Return how far labelings agree with people on held-out queries, where people's labels can say it."""
+    found = []
+    for labeling in machines.values():
+        try:
+            table = final_labels(labeling, people).agreement
+        except UsageError:  # too few judgments to fit a rule, which corrected means do not need
+            continue
+        found.append(table[table["coefficient"].isin(SHOWN)] if len(table) else table)
+    columns = ["first", "on", "coefficient", "value", "ci_low", "ci_high", "pairs"]
+    return stacked([pd.DataFrame(columns=columns), *found])
+
+
+def _declared(machine: Labeling) -> tuple[str, ...]:
+    """Return what holds of labels that no people checked."""
+    least = machine.scale.min_rel
+    cut = (
+        "no label is declared to be relevant"
+        if least is None
+        else f"relevant from {least} on, as {machine.name} declares"
+    )
+    return (f"no people judged: the labels are those of {machine.name} ({cut}), of unknown accuracy",)
+
+
+def _agreement(name: str, known: pd.DataFrame, scale: Scale, seed: int) -> pd.DataFrame:
+    if not len(known):
+        return pd.DataFrame()
+    name = name if name != "people" else "people (labeling)"
+    sides = (
+        Labeling(side, scale, known[_PAIR].assign(relevance=known[column].to_numpy()))
+        for side, column in ((name, "held"), ("people", "people"))
+    )
+    return agreement([*sides], people=["people"], seed=seed).table
+
+
+def _notes(name: str, known: pd.DataFrame, mapped: Floats, scale: Scale) -> tuple[str, ...]:
+    """Return what is wrong with mapped labels, held against what people gave."""
+    if not len(known):
+        return (
+            "people judged too few queries to hold any out: the agreement of the other labels with people is unknown",
+        )
+    notes = []
+    commonest = known["people"].value_counts(normalize=True).iloc[0]
+    if scale.integral and (known["held"] == known["people"]).mean() <= commonest:
+        notes.append(f"on held-out queries {name} is right no more often than always guessing people's commonest label")
+    never = sorted(set(known["people"]) - set(mapped[~np.isnan(mapped)].tolist())) if scale.integral else []
+    if never:
+        grades = ", ".join(f"{grade:g}" for grade in never)
+        notes.append(f"people gave the grade {grades}, and no label of {name} is as good as that on average")
+    return tuple(notes)

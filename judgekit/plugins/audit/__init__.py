@@ -1,0 +1,9 @@
+"""What a comparison alone does not show of a labeling: circularity, whether a jury is worth it, bias, gullibility.
+
+`flow.audit` reads a results folder, does the checks that are asked for and returns an `Audit`: one `Card` per labeling.
+"""
+
+from judgekit.plugins.audit import command  # noqa: F401 - it registers
+from judgekit.registry import register
+
+register.names("judgekit.plugins.audit.flow", "Audit", "audit")

@@ -1,0 +1,110 @@
+"""Circularity: what the scores of runs gain when the runs re-rank by a labeling, and how much of that is real.
+
+After Clarke and Dietz, "LLM-based relevance assessment still can't replace human relevance assessment" (2024), and
+Balog, Metzler and Qin, "Rankers, judges, and assistants" (2025).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.resampling import interval
+from judgekit.data.runs import Run
+from judgekit.plugins.audit.material import Material
+from judgekit.plugins.audit.numbers import Number, unknown
+
+__all__ = ["NAME", "circularity", "of_labeling", "reranked"]
+
+NAME: Final = "circularity"
+_EVERY: Final = "every run re-ranks"
+_AT_TOP: Final = 1e-3
+"""A run is saturated if its score lies within this share of what the best order of the pool reaches."""
+
+
+def of_labeling(material: Material, name: str) -> list[Number]:
+    """Return the numbers of one labeling; what re-ranking brings is compared with the reference labeling, if any."""
+    reference = material.reference if material.reference != name else None
+    labels = [(material.scale(each), material.values[each]) for each in (name, reference) if each is not None]
+    runs = [*material.runs, *reranked(material, name), _ordered(material, name, None)]
+    scores, size = material.scores(labels, runs), len(material.runs)
+    there = np.isfinite(scores[:, :-1]).all(axis=(0, 1)) & np.isfinite(scores[0, -1])
+    if there.sum() < max(2, len(there) // 2):
+        why = f"only {there.sum()} of {len(there)} queries have scores of all runs"
+        return [unknown(NAME, _EVERY, "gain by these labels", why, int(there.sum()))]
+    before, after = scores[:, :size, there], scores[:, size:-1, there]
+    return circularity(
+        before[0],
+        after[0],
+        scores[0, -1, there],
+        None if reference is None else (before[1], after[1]),
+        weights=material.weights[there],
+        confidence=material.confidence,
+        against=reference or "",
+    )
+
+
+def reranked(material: Material, name: str) -> list[Run]:
+    """Return every run in the order of a labeling: ties keep the run's order, what has no label comes last."""
+    return [_ordered(material, name, run) for run in material.runs]
+
+
+def _ordered(material: Material, name: str, run: Run | None) -> Run:
+    """Return a run, or without one the whole pool, in the order of the labels."""
+    label = dict(zip(material.pairs, np.nan_to_num(material.values[name], nan=-np.inf).tolist(), strict=True))
+    rows: list[tuple[str, str, float]] = []
+    for query_id in material.queries:
+        docs = material.prepared.collection.pairs[query_id] if run is None else run.top(query_id)
+        docs = sorted(docs, key=lambda doc_id: -label[query_id, doc_id])[: material.prepared.collection.depth]
+        rows += [(query_id, doc_id, -float(rank)) for rank, doc_id in enumerate(docs)]
+    return Run(f"{'the pool' if run is None else run.name} by {name}", *map(list, zip(*rows, strict=True)))
+
+
+def circularity(
+    base: Floats,
+    after: Floats,
+    top: Floats,
+    truth: tuple[Floats, Floats] | None,
+    *,
+    weights: Floats,
+    confidence: float = 0.95,
+    against: str = "the reference",
+) -> list[Number]:
+    """Return what re-ranking by a labeling does to its own scores and to those of a reference."""
+    (runs, n), count = base.shape, np.maximum(weights.sum(axis=0), 1)
+
+    def found(statistic: str, value: float, draws: Floats, size: int, told: str = "") -> Number:
+        ends = interval(float(value), draws, confidence, "percentile", n)
+        return Number(NAME, _EVERY, statistic, float(value), ends.low, ends.high, size, told)
+
+    def mean(statistic: str, values: Floats, told: str = "") -> Number:
+        return found(statistic, values.mean(), values @ weights / count, n, told)
+
+    gain, (at_top, often) = (after - base).mean(axis=0), (
+        after @ each / each.sum(axis=0) >= (1 - _AT_TOP) * (top @ each) / each.sum(axis=0)
+        for each in (np.ones((n, 1)), weights)
+    )  # fmt: skip
+    saturated = found("runs at the maximum", at_top.sum(), often.sum(axis=0).astype(np.float64), runs)
+    if 2 * saturated.value > runs:
+        full = f"{saturated.value:.0f} of {runs} runs reach the best possible score: these labels cannot separate them"
+        saturated = replace(saturated, verdict=full, flag="saturated")
+    if truth is None:
+        why = "without a reference, how much of this gain is real is unknown"
+        return [mean("gain by these labels", gain, why), saturated]
+    real = (truth[1] - truth[0]).mean(axis=0)
+    sees = f"these labels see {gain.mean():.3f}, {against} {real.mean():.3f}: runs that use the labels look too good"
+    return [
+        mean("gain by these labels", gain),
+        mean(f"gain by {against}", real),
+        _shown(mean("gain too much", gain - real, sees)),
+        saturated,
+    ]
+
+
+def _shown(number: Number) -> Number:
+    """Return a number flagged if it is shown to be above 0, else with the words that it is not."""
+    told = "not shown to be above 0: no evidence that these labels inflate runs that use them"
+    return replace(number, flag="inflates") if number.low > 0 else replace(number, verdict=told)

@@ -1,0 +1,250 @@
+"""An audit from top to bottom: read the results, do the checks, write cards, table and the report's section."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, fields
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+
+from judgekit import __version__
+from judgekit import report as reports
+from judgekit.client.session import Session
+from judgekit.client.sync import run_sync
+from judgekit.data.files import write_table
+from judgekit.data.manifest import manifest_path, sources, write_manifest
+from judgekit.data.streams import write_atomic
+from judgekit.errors import DataError, UsageError, not_among
+from judgekit.experiment.asking import count
+from judgekit.experiment.finished import draw, label_files
+from judgekit.plugins.audit import bias, circularity, consistency, gullibility, jury
+from judgekit.plugins.audit.card import Card
+from judgekit.plugins.audit.material import Material, Pair, read
+from judgekit.plugins.audit.numbers import Number
+from judgekit.plugins.audit.probes import DEFAULT, Probe, probe
+from judgekit.progress import Progress, silent
+from judgekit.report.model import Section
+from judgekit.spec import slug
+from judgekit.stages import StageUnit
+from judgekit.store.replies import default_store_path
+
+if TYPE_CHECKING:
+    from judgekit.client.budget import Budget
+    from judgekit.client.waves import Plan
+    from judgekit.wire.types import Program
+
+__all__ = ["CHECKS", "FREE", "Audit", "audit", "card"]
+
+FREE: Final = (circularity.NAME, jury.NAME, bias.SURFACE, bias.OVERRATING)
+"""Checks of labels that are there."""
+CHECKS: Final = (*FREE, gullibility.NAME, consistency.NAME)
+"""All checks; the last two ask labelers, which may cost money."""
+_TABLE: Final = "audit.csv"
+_TITLE: Final = "Audit"
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found.
+
+    Attributes:
+        folder: the results folder, where ``audit.csv`` and ``cards/`` are.
+        cards: a card per labeling, by its name.
+        notes: what was left out, and why, as sentences.
+        planned: of a dry run, what it would send, by stage and, under ``all``, together.
+    """
+
+    folder: Path
+    cards: Mapping[str, Card] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    planned: Mapping[str, Plan] = field(default_factory=dict)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per number: the labeling, and the fields of `Number`."""
+        names = ["labeling", *(one.name for one in fields(Number))]
+        return pd.DataFrame([(c.labeling, *astuple(n)) for c in self.cards.values() for n in c.numbers], columns=names)
+
+
+def audit(
+    results: str | Path,
+    *,
+    checks: str | Sequence[str] = FREE,
+    probes: Sequence[str | Callable[[str, str], str]] = DEFAULT,
+    reference: str | None = None,
+    dry_run: bool = False,
+    cache: str | Path | None = None,
+    budget: Budget | None = None,
+    progress: Progress = silent,
+) -> Audit:
+    """Say what a comparison alone does not show: circularity, jury worth, bias, gullibility, consistency.
+
+    Args:
+        results: folder of `judgekit run`.
+        checks: some of `CHECKS`, or ``all``; by default those that send nothing.
+        probes: spellings or functions ``(question, passage) -> passage``.
+        reference: the labeling that others are compared with; by default what people said, else provenance.
+        dry_run: only count what would be sent.
+        cache: folder of the reply store; the user's cache folder by default.
+        budget: where to stop.
+        progress: called with events.
+
+    Raises:
+        ConfigError, DataError, UsageError: nothing has been sent; among others, the data were changed since.
+        StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
+    """
+    options = _Options.of(checks, probes)
+    folder, store = Path(results), default_store_path() if cache is None else Path(cache)
+    if folder.is_file():
+        raise UsageError(f"{folder}: an audit needs a results folder: run the experiment first, then name its folder")
+    material = read(folder, reference)
+    if dry_run:
+        asked: dict[str, list[StageUnit]] = {}
+        for stage, program, units in _asked(material, options):
+            asked.setdefault(stage, []).extend((program, unit) for unit in units)
+        by_stage = {stage: partial(iter, units) for stage, units in asked.items()}
+        return Audit(folder, planned=count(by_stage, store))
+
+    async def work() -> Audit:
+        prices = material.prepared.config.price_list()
+        async with Session(store, "on", budget, prices, progress) as session:
+            return await _audited(material, options, session)
+
+    return _written(material, run_sync(work()))
+
+
+def card(results: str | Path, labeling: str) -> str:
+    """Return the card of a labeling from the last audit of a results folder, as Markdown."""
+    folder = Path(results)
+    try:
+        made = json.loads(manifest_path(folder / _TABLE).read_bytes())["inputs"]
+    except (OSError, ValueError, KeyError, TypeError):
+        if not folder.is_dir():
+            raise DataError("no such folder; expected results that were audited", folder) from None
+        raise DataError("holds no audit yet: run `judgekit audit` on this results folder first", folder) from None
+    if labeling not in made:
+        raise UsageError(not_among("labeling", labeling, made))
+    labels = label_files(folder, [labeling])
+    if not labels[labeling].exists() or sources(labels)[labeling].sha256 != made[labeling]["sha256"]:
+        raise DataError(f"the labels of {labeling} have changed since the audit: audit it again", folder)
+    return _card_file(folder, labeling).read_text(encoding="utf-8")
+
+
+def _card_file(folder: Path, labeling: str) -> Path:
+    return folder / "cards" / f"{slug(labeling)}.md"
+
+
+@dataclass(frozen=True)
+class _Options:
+    """The options, checked."""
+
+    checks: tuple[str, ...]
+    probes: tuple[Probe, ...]
+
+    @classmethod
+    def of(cls, checks: str | Sequence[str], probes: Sequence[str | Callable[[str, str], str]]) -> _Options:
+        named = [part.strip() for one in ([checks] if isinstance(checks, str) else checks) for part in one.split(",")]
+        wanted = CHECKS if named == ["all"] else tuple(named)
+        for name in wanted:
+            if name not in CHECKS:
+                raise UsageError(f"--checks {name}: {not_among('check', name, [*CHECKS, 'all'])}")
+        made = tuple(probe(one) for one in probes)
+        names = [one.name for one in made]
+        if len(set(names)) < len(names):
+            raise UsageError(f"the probe {next(name for name in names if names.count(name) > 1)} is listed twice")
+        return cls(tuple(name for name in CHECKS if name in wanted), made)
+
+
+def _drawn(material: Material) -> list[Pair]:
+    """Return pairs of the pool that are asked about again."""
+    some = np.random.default_rng([material.seed, 5]).permutation(len(material.pairs))[: gullibility.drawn(material)]
+    return [material.pairs[i] for i in some]
+
+
+def _asked(material: Material, options: _Options) -> Iterator[tuple[str, Program[Any], Iterable[Any]]]:
+    """Yield what the checks ask: the stage, whom, and about what."""
+    sample, pairs = gullibility.draw(material), _drawn(material)
+    for name in material.labelings:
+        if gullibility.NAME in options.checks:
+            controls = set()
+            for _, shown, control, tampered in gullibility.asked(material, name, options.probes, sample):
+                yield from (tampered,) if shown in controls else (control, tampered)
+                controls.add(shown)
+        if consistency.NAME in options.checks and (asking := consistency.asked(material, name, pairs)):
+            yield asking
+
+
+async def _audited(material: Material, options: _Options, session: Session) -> Audit:
+    """Do the checks, first those that send nothing."""
+    checks, notes, numbers = options.checks, list[str](), dict[str, list[Number]]()
+    if material.reference is None:
+        notes.append(
+            "No labeling by people or provenance can serve as reference. Checks that need a reference are"
+            " skipped, and probes use passages of other questions. Name a reference with --reference NAME."
+        )
+    held = material.reference is not None
+    looks = bias.surface(material) if bias.SURFACE in checks and held else {}
+    sample, pairs = gullibility.draw(material), _drawn(material)
+    for name in material.labelings:
+        found = numbers[name] = list[Number]()
+        apart = held and name != material.reference
+        if circularity.NAME in checks and len(material.runs) > 1:
+            found += circularity.of_labeling(material, name)
+        if jury.NAME in checks and held:
+            found += jury.of_voices(material, name, session)
+        if bias.SURFACE in checks and apart:
+            groups = material.groups[material.query]
+            found += bias.slopes(material.unit_scaled(name), material.judged, looks, groups, material.confidence)
+        if bias.OVERRATING in checks and apart:
+            found += bias.overrating(material, name)
+    for name, found in numbers.items():
+        if gullibility.NAME in checks:
+            found += await gullibility.attack(material, name, options.probes, sample, session)
+        if consistency.NAME in checks:
+            found += await consistency.repeats(material, name, pairs, session)
+    return Audit(
+        material.folder, {name: Card(name, _facts(material, name), tuple(found)) for name, found in numbers.items()},
+        tuple(notes),
+    )  # fmt: skip
+
+
+def _facts(material: Material, name: str) -> tuple[tuple[str, str], ...]:
+    """Return what stands at the head of a card."""
+    labeler, labeling, reference = material.labelers[name], material.labelings[name], material.reference
+    asked = dict.fromkeys(f"{e.model}{f' ({e.family})' if e.family else ''}" for e in labeler.needs.asked)
+    middle = ", the middle, since the scale declares no threshold" if labeling.scale.min_rel is None else ""
+    hits, known = int(np.nansum(material.judged)), int(np.isfinite(material.judged).sum())
+    held = f"{reference}: judges {known:,} of the pairs, {hits:,} of them relevant" if reference else "none"
+    return (
+        ("Spelling", str(labeler.spec)),
+        ("Scale", f"{labeling.scale}; relevant from {material.threshold(name):g}{middle}"),
+        ("Model", ", ".join(asked) or "none"),
+        ("Prompt", labeler.needs.prompt or "none"),
+        ("Labels", ", ".join(f"{n:,} {status}" for status, n in labeling.counts().items() if n)),
+        ("Data", f"{len(material.queries):,} queries, {len(material.runs)} runs, {len(material.pairs):,} pairs"),
+        ("Verdict", str(material.primary)),
+        ("Reference", "this labeling: the others are compared with it" if reference == name else held),
+        ("Intervals", f"{100 * material.confidence:g} %, seed {material.seed}, judgekit {__version__}"),
+    )
+
+
+def _written(material: Material, found: Audit) -> Audit:
+    """Write the table, the cards and the report's section beside the results."""
+    folder, table = material.folder, found.table
+    write_table(table, folder / _TABLE)
+    for name, one in found.cards.items():
+        write_atomic(_card_file(folder, name), one.markdown())
+    write_manifest(manifest_path(folder / _TABLE), sources(label_files(folder, found.cards)), [folder / _TABLE])
+    flagged = table[table["flag"] != ""]
+    told = (
+        f"{len(flagged):,} of {len(table):,} numbers are flagged: they count against a labeling, even one that"
+        " leads above. audit.csv holds all numbers, and cards/ a card for each labeling."
+    )
+    section = Section(_TITLE, " ".join([told, *found.notes]), flagged if len(flagged) else None)
+    draw(folder, results=reports.with_section(folder, section))
+    return found

@@ -1,0 +1,99 @@
+"""Is a jury worth it: how far do its members err together, and does their majority beat the best of them alone?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from judgekit.analysis.coefficients import Floats
+from judgekit.client.session import Session
+from judgekit.labelers.judge import Judge
+from judgekit.plugins.audit.material import Material
+from judgekit.plugins.audit.numbers import Bools, Ints, Number, jackknife, unknown
+from judgekit.stages import stored_outcomes
+
+__all__ = ["NAME", "jury", "of_voices"]
+
+NAME: Final = "jury"
+
+
+def of_voices(material: Material, name: str, session: Session) -> list[Number]:
+    """Return the worth of a judge's own voices: its jury, its samples or its repeats, as the store holds them."""
+    judge = material.labelers[name]
+    if not isinstance(judge, Judge) or not (judge.jury or judge.samples > 1 or judge.repeats > 1):
+        return []
+    said: list[list[float]] = []
+    members: list[str] = []
+    for unit in material.units_of(judge, material.pairs):
+        outcomes = stored_outcomes(judge, unit, session)
+        votes = judge.votes(unit, outcomes) if outcomes else []
+        members = [voice for voice, _ in votes] or members
+        said.append([math.nan if value is None else value for _, value in votes])
+    if not members:
+        return [
+            unknown(NAME, "its own votes", "effective votes", "the store does not hold them (--cache names a store)")
+        ]
+    rows = np.array([row or [math.nan] * len(members) for row in said]).T
+    votes_of = np.stack([material.votes(name, row) for row in rows])
+    return jury(votes_of, material.judged, material.groups[material.query], members, material.confidence)
+
+
+def jury(votes: Floats, truth: Floats, groups: Ints, members: Sequence[str], confidence: float = 0.95) -> list[Number]:
+    """Return the worth of a jury."""
+    # A vote errs where it is not what the reference says. With a mean correlation r of the members' errors m votes are
+    # worth m / (1 + (m - 1) r) independent ones (Kish, "Survey sampling", 1965). A tied majority says no. The best
+    # single member is chosen by kappa on the other groups of queries than those on which it is compared with the
+    # majority: chosen and tested on the same ones it would have luck on its side.
+    there = np.isfinite(votes).all(axis=0) & np.isfinite(truth)
+    cast, right, group = votes[:, there] > 0, truth[there] > 0, groups[there]
+    n, size, used = int(there.sum()), len(members), np.unique(group)
+    subject = " + ".join(members) if size <= 5 else f"{size} votes"
+    if len(used) < 2:
+        return [unknown(NAME, subject, "effective votes", "the reference judges too few pairs that all voted on", n)]
+    chosen = np.empty_like(right)
+    for one in used:
+        inside = group == one
+        chosen[inside] = cast[_kappa(cast[:, ~inside], right[~inside]).argmax(), inside]
+    judged, wrong = np.stack([*cast, 2 * cast.sum(axis=0) > size, chosen]), cast != right
+
+    def worth(keep: Bools) -> Floats:
+        *alone, together, best = _kappa(judged[:, keep], right[keep])
+        erring = wrong[:, keep][wrong[:, keep].std(axis=1) > 0]  # a member that never errs has no correlation
+        first, second = np.triu_indices(len(erring), 1)
+        shared = np.corrcoef(erring)[first, second].mean() if len(first) else np.nan
+        return np.array([shared, together, max(alone), together - best])
+
+    what = (
+        "mean correlation of errors",
+        "kappa of the majority",
+        "kappa of the best single",
+        "majority minus best single",
+    )
+    shared, together, best, gain = (
+        Number(NAME, subject, name, float(value), max(float(low), -1.0), min(float(high), 1.0), n)
+        for name, value, low, high in zip(what, *jackknife(worth, group, confidence), strict=True)
+    )
+    value, low, high = (size / max(1 + (size - 1) * r, 1e-9) for r in (shared.value, shared.high, shared.low))
+    vote = f"{size} votes cost {size} times as much and count like {value:.1f} independent ones"
+    effective = Number(NAME, subject, "effective votes", value, low, max(value, min(high, float(size))), n, vote)
+    if math.isnan(shared.value):
+        shared, effective = (
+            unknown(NAME, subject, one.statistic, "fewer than two members ever err", n) for one in (shared, effective)
+        )
+    if gain.low > 0:
+        told = f"the majority beats the best single one by {gain.value:.3f} of kappa, at {size} times the cost"
+        return [shared, effective, together, best, replace(gain, verdict=told)]
+    behind = "is behind" if gain.high < 0 else "is not shown to beat"
+    told = f"the majority {behind} the best single one: use {members[int(_kappa(cast, right).argmax())]} alone"
+    return [shared, effective, together, best, replace(gain, verdict=told, flag="jury adds nothing")]
+
+
+def _kappa(said: Bools, right: Bools) -> Floats:
+    """Return Cohen's kappa of each row of votes with the reference; 0 where chance alone agrees fully."""
+    agree, yes, true = (said == right).mean(axis=-1), said.mean(axis=-1), right.mean()
+    chance = yes * true + (1 - yes) * (1 - true)
+    return np.asarray(np.where(chance < 1, (agree - chance) / np.where(chance < 1, 1 - chance, 1), 0.0))

@@ -1,0 +1,199 @@
+"""What an audit reads: a results folder with the experiment that it came from, as arrays over pairs and queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from judgekit import report as reports
+from judgekit import stages
+from judgekit.analysis.coefficients import Floats
+from judgekit.analysis.resampling import resample_matrix
+from judgekit.data.labelings import Labeling, Scale
+from judgekit.data.tables import Status
+from judgekit.errors import UsageError, not_among
+from judgekit.experiment.finished import read_results
+from judgekit.experiment.prepare import Prepared
+from judgekit.metrics import Measure
+from judgekit.plugins.audit.numbers import Bools, Ints, groups_of
+
+if TYPE_CHECKING:
+    from judgekit.analysis.primary import Primary
+    from judgekit.data.documents import Unit
+    from judgekit.data.runs import Run
+    from judgekit.labelers.base import Labeler
+
+__all__ = ["Material", "Pair", "read"]
+
+Pair = tuple[str, str]
+"""A query id and a doc id."""
+
+
+@dataclass(frozen=True)
+class Material:
+    """A finished experiment, and what its labels are compared with.
+
+    Attributes:
+        folder: of the results.
+        prepared: the experiment.
+        primary: the cell that the verdict is about.
+        labelings: all labelings, by name.
+        quality: of the answers in the primary cell, shape (R, n), NaN where undefined; queries ascend.
+        reference: the labeling that the others are compared with: what people said, else provenance, else none.
+    """
+
+    folder: Path
+    prepared: Prepared
+    primary: Primary
+    labelings: Mapping[str, Labeling]
+    quality: Floats
+    reference: str | None
+
+    @property
+    def seed(self) -> int:
+        """The seed of everything that is drawn."""
+        return self.prepared.config.analysis.seed
+
+    @property
+    def confidence(self) -> float:
+        """Of every interval."""
+        return self.prepared.config.analysis.confidence
+
+    @property
+    def labelers(self) -> Mapping[str, Labeler]:
+        """The labelers by the names of their labelings."""
+        return self.prepared.labelers
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs, cut to the depth of the pool."""
+        return self.prepared.collection.runs
+
+    @cached_property
+    def queries(self) -> list[str]:
+        """Query ids, ascending, as along the arrays, shape (n,)."""
+        return sorted(self.prepared.collection.queries)
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """The pool, query by query, shape (P,)."""
+        pooled = self.prepared.collection.pairs
+        return [(query_id, doc_id) for query_id in self.queries for doc_id in pooled[query_id]]
+
+    def at(self, pairs: Iterable[Pair]) -> Ints:
+        """Return the index of the query of each pair."""
+        index = {query_id: i for i, query_id in enumerate(self.queries)}
+        return np.array([index[query_id] for query_id, _ in pairs], np.intp)
+
+    @cached_property
+    def query(self) -> Ints:
+        """The index of each pooled pair's query, shape (P,)."""
+        return self.at(self.pairs)
+
+    @cached_property
+    def units(self) -> Ints:
+        """Which queries go together, shape (n,): declared groups, else each by itself."""
+        groups = self.prepared.groups
+        return np.unique([q if groups is None else groups[q] for q in self.queries], return_inverse=True)[1]
+
+    @cached_property
+    def groups(self) -> Ints:
+        """The group of each query for the jackknife, shape (n,)."""
+        return groups_of(self.units, self.seed)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """How often each query is in each resample, shape (n, B)."""
+        return resample_matrix(len(self.queries), self.prepared.config.analysis.resamples, self.seed, self.units)
+
+    def pooled(self, table: pd.DataFrame, column: str) -> Floats:
+        """Return a column of a labels table per pooled pair, NaN where there is nothing, shape (P,)."""
+        index = pd.MultiIndex.from_tuples(self.pairs, names=["query_id", "doc_id"])
+        return table.set_index(["query_id", "doc_id"])[column].reindex(index).to_numpy(np.float64)
+
+    @cached_property
+    def values(self) -> dict[str, Floats]:
+        """The labels per pair by labeling, NaN where there is none, shape (P,)."""
+        return {name: labeling.at(self.pairs) for name, labeling in self.labelings.items()}
+
+    @cached_property
+    def ranks(self) -> Ints:
+        """The rank of each pair in each run, 0 where it is not retrieved, shape (R, P)."""
+        place = {pair: i for i, pair in enumerate(self.pairs)}
+        out = np.zeros((len(self.runs), len(self.pairs)), np.intp)
+        for row, run in enumerate(self.runs):
+            for query_id in self.queries:
+                for rank, doc_id in enumerate(run.top(query_id), 1):
+                    out[row, place[query_id, doc_id]] = rank
+        return out
+
+    def scale(self, name: str) -> Scale:
+        """Return the scale of a labeling."""
+        return self.labelings[name].scale
+
+    def threshold(self, name: str) -> float:
+        """Return from what label on a document counts as relevant: what the scale declares, else its middle."""
+        scale = self.scale(name)
+        return (scale.low + scale.high) / 2 if scale.min_rel is None else scale.min_rel
+
+    def spread(self, name: str) -> float:
+        """Return how far the scale of a labeling reaches."""
+        return float(self.scale(name).high - self.scale(name).low)
+
+    def unit_scaled(self, name: str) -> Floats:
+        """Return the labels of a labeling taken to [0, 1], shape (P,)."""
+        return (self.values[name] - self.scale(name).low) / self.spread(name)
+
+    def relevant(self, name: str, values: Floats) -> Bools:
+        """Return which labels say relevant, of labels that are there."""
+        return np.asarray(values >= self.threshold(name))
+
+    def votes(self, name: str, values: Floats) -> Floats:
+        """Return labels as votes: 1 relevant, 0 not, NaN where there is none."""
+        return np.where(np.isfinite(values), self.relevant(name, values), np.nan)
+
+    @cached_property
+    def judged(self) -> Floats:
+        """What the reference says of each pair, as votes, shape (P,)."""
+        if self.reference is None:
+            return np.full(len(self.pairs), np.nan)
+        return self.votes(self.reference, self.values[self.reference])
+
+    def units_of(self, labeler: Labeler, pairs: Iterable[Pair]) -> Iterator[Unit]:
+        """Yield what a labeler is shown of some pairs, one at a time."""
+        collection = self.prepared.collection
+        for query_id, doc_id in pairs:
+            yield from labeler.units(collection.queries[query_id], collection.docs.get([doc_id]))
+
+    def scores(self, labels: Sequence[tuple[Scale, Floats]], runs: Sequence[Run] | None = None) -> Floats:
+        """Return the scores of the runs in the measure of the verdict under some labels, shape (L, R, n)."""
+        queries, docs = zip(*self.pairs, strict=True)
+        made = []
+        for index, (scale, values) in enumerate(labels):
+            status = np.where(np.isfinite(values), Status.OK.value, Status.FAILED.value)
+            columns = {"query_id": queries, "doc_id": docs, "relevance": values, "status": status}
+            made.append(Labeling(str(index), scale, pd.DataFrame(columns)))
+        collection = replace(self.prepared.collection, runs=tuple(runs or self.runs))
+        return np.asarray(stages.score_pool(collection, made, [Measure(self.primary.measure)]).values[0])
+
+
+def read(folder: Path, reference: str | None = None) -> Material:
+    """Read a results folder, if its data are still those that it was made from."""
+    prepared, labelings, table = read_results(folder)
+    primary = reports.load(folder).primary
+    if reference is None:
+        people = [name for name, labeler in prepared.labelers.items() if labeler.needs.people]
+        golds = [name for name, labeler in prepared.labelers.items() if labeler.kind == "provenance"]
+        reference = next(iter(people + golds), None)
+    elif reference not in labelings:
+        raise UsageError(not_among("labeling", reference, labelings))
+    cell = (table["metric"] == primary.metric) & (table["model"] == primary.model) & (table["depth"] == primary.depth)
+    runs, queries = [run.name for run in prepared.collection.runs], sorted(prepared.collection.queries)
+    quality = table[cell].pivot(index="run", columns="query_id", values="value").reindex(runs, columns=queries)
+    return Material(folder, prepared, primary, labelings, quality.to_numpy(np.float64), reference)

@@ -1,0 +1,139 @@
+"""``batch``: how requests leave and replies come back as files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from judgekit.console.options import Cache
+from judgekit.console.printing import group, opened_store, say
+from judgekit.registry import register
+
+if TYPE_CHECKING:
+    from judgekit.experiment.prepare import Prepared
+    from judgekit.plugins.batch.files import BatchImport
+    from judgekit.plugins.batch.service import Fetched
+    from judgekit.store.replies import Store
+
+__all__ = ["batch"]
+
+batch = group("Send requests as batches: to a batch service, or as OpenAI batch files (also for `vllm run-batch`).")
+register.command("batch")(batch)
+
+Experiment = Annotated[Path, typer.Argument(help="Experiment file (TOML).")]
+
+
+@contextmanager
+def _opened(experiment: Path, cache: Path | None, *, keys: bool) -> Iterator[tuple[Prepared, Store]]:
+    """Yield a prepared experiment, and the store."""
+    from judgekit.data.streams import noting_reads
+    from judgekit.experiment.prepare import prepare
+
+    with noting_reads():
+        prepared = prepare(experiment, keys=keys, cache=cache)
+        with opened_store(cache, readonly=False) as store:
+            yield prepared, store
+
+
+@batch.command("export")
+def batch_export(
+    experiment: Experiment,
+    out: Annotated[Path, typer.Option("--out", "-o", help="First batch file to write (.jsonl).")] = Path("batch.jsonl"),
+    cache: Cache = None,
+) -> None:
+    """Write the requests without a stored reply as OpenAI batch files. Sends nothing."""
+    from judgekit.experiment.asking import everything
+    from judgekit.plugins.batch.files import export_batch
+    from judgekit.stages import AllStages
+
+    with _opened(experiment, cache, keys=False) as (prepared, store):
+        found = export_batch(store, everything(prepared), AllStages(), out)
+    say(f"{found.requests:,} requests written, {found.cached:,} are in the store", *(f"  {f}" for f in found.files))
+    if found.again:
+        say(f"{found.again:,} of them were exported before and have no reply yet; do not send both files")
+    if found.at_least and found.requests:
+        say("Replies may lead to more requests: import them, then export again.")
+
+
+@batch.command("submit")
+def batch_submit(
+    experiment: Experiment,
+    cache: Cache = None,
+) -> None:
+    """Submit the requests without a stored reply to endpoints with OpenAI's batch service.
+
+    This costs money. Requests in a batch that is still open are not submitted again, but a run in the meantime does ask
+    them.
+    """
+    from judgekit.experiment.asking import everything
+    from judgekit.plugins.batch.service import submit
+    from judgekit.stages import AllStages
+
+    with _opened(experiment, cache, keys=True) as (prepared, store):
+        found = submit(store, everything(prepared), AllStages(), prepared.config.servers().values())
+    say(
+        f"{found.requests:,} requests submitted in {len(found.files):,} batches, {found.cached:,} are in the store,"
+        f" {found.under_way:,} were submitted before"
+    )
+    if found.at_least and found.requests:
+        say("Replies may lead to more requests: fetch them, then submit again.")
+
+
+@batch.command("fetch")
+def batch_fetch(experiment: Experiment, cache: Cache = None) -> None:
+    """Show the progress of submitted batches, and import the replies of finished ones."""
+    from judgekit.experiment.file import load
+    from judgekit.plugins.batch.service import fetch
+
+    with opened_store(cache, readonly=False) as store:
+        missing, fetched = 0, list(fetch(store, load(experiment).servers().values()))
+    if not fetched:
+        say("no submitted batch is waiting to be fetched")
+    for one in fetched:
+        say(_progress(one))
+        for found in one.imports:
+            missing += _imported(found)
+        missing += len(one.problems)
+    if missing:
+        raise typer.Exit(1)
+
+
+def _progress(one: Fetched) -> str:
+    whom = f"{one.submission.batch or one.submission.file} ({one.submission.model} at {one.endpoint.name})"
+    if one.status is None:
+        return f"{whom}: unknown to the service; `judgekit batch submit` submits it again"
+    counts = f"{one.done:,} of {len(one.submission.keys):,} done, {one.failed:,} failed"
+    return "\n  ".join([f"{whom}: {one.status}, {counts}", *one.problems])
+
+
+def _imported(found: BatchImport) -> int:
+    """Say what was imported; return how many requests have no reply."""
+    say(f"  {found.imported:,} replies imported, {found.there:,} were already stored")
+    for line, key, reason in found.failed:
+        say(f"  line {line}: no reply to {key[:12]}: {reason}")
+    for line, key in found.unknown:
+        say(f"  line {line}: {key[:12]} was not exported from this store")
+    if found.cut is not None:
+        say(f"  line {found.cut}: cut off. The lines before it are imported; download the file again for the rest")
+    return len(found.failed) + len(found.unknown) + (found.cut is not None)
+
+
+@batch.command("import")
+def batch_import(
+    file: Annotated[list[Path], typer.Argument(help="Result files of the batch service.")], cache: Cache = None
+) -> None:
+    """Import result files into the store; their lines may be in any order."""
+    from judgekit.plugins.batch.files import import_batch
+
+    failed = 0
+    with opened_store(cache, readonly=False) as store:
+        for path in file:
+            found = import_batch(store, path)
+            say(f"{path}:")
+            failed += _imported(found)
+    if failed:
+        raise typer.Exit(1)

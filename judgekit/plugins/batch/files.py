@@ -1,0 +1,243 @@
+"""Batch files: requests that the store lacks go out as a file, replies come back as a file.
+
+The files are OpenAI's (`/v1/chat/completions` lines, or of another API), which ``vllm run-batch`` takes as well. The
+``custom_id`` of a line is the request's identity. What was exported waits in the store, so that a result file alone
+says everything: results may come in any order, in several files, and partly.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Set
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from itertools import count, islice
+from pathlib import Path
+from typing import Any, BinaryIO, Final, TypeVar
+
+import orjson
+
+from judgekit.client.waves import Plan, missing
+from judgekit.data.streams import check_outputs, lines, open_atomic
+from judgekit.errors import DataError, UsageError
+from judgekit.spec import slug
+from judgekit.store.records import Record
+from judgekit.store.replies import Store
+from judgekit.wire.jsontext import parse_json
+from judgekit.wire.responses import Accepted, Response, read_response
+from judgekit.wire.shapes import ROUTES
+from judgekit.wire.types import Endpoint, Program, Request, tokens_used
+
+__all__ = ["BatchExport", "BatchImport", "export_batch", "import_batch"]
+
+MAX_REQUESTS: Final = 50_000
+"""The most requests in one file, by OpenAI's rules."""
+
+MAX_BYTES: Final = 200_000_000
+"""The most bytes of one file, by OpenAI's rules."""
+
+_CHUNK: Final = 256
+
+U = TypeVar("U")
+
+
+@dataclass
+class BatchExport:
+    """What was written.
+
+    Attributes:
+        files: the files, in order; none if nothing is missing.
+        endpoints: whom each of the files asks.
+        units: units that were looked at.
+        requests: requests written.
+        cached: requests that the store answers already.
+        under_way: requests that a batch service is answering already, which were not written.
+        again: requests among those written that an earlier export wrote, too, and that have no reply yet.
+        at_least: whether the replies may lead to further requests, to be exported once these are imported.
+    """
+
+    files: list[Path] = field(default_factory=list)
+    endpoints: list[Endpoint] = field(default_factory=list)
+    units: int = 0
+    requests: int = 0
+    cached: int = 0
+    under_way: int = 0
+    again: int = 0
+    at_least: bool = False
+
+
+@dataclass
+class _Part:
+    """The files for one endpoint and model, and the one that is being written."""
+
+    endpoint: Endpoint
+    files: list[Path] = field(default_factory=list)
+    stream: BinaryIO | None = None
+    lines: int = 0
+    size: int = 0
+
+
+class _BatchFiles:
+    """Writes the lines of an export into files that stay below the limits, those of an endpoint and model together.
+
+    Each has a name of its own, beginning with the one that the user gave. Further models go by the name of their
+    endpoint, and by their own where an endpoint serves several.
+    """
+
+    def __init__(self, path: Path, stack: ExitStack, most: int, size: int) -> None:
+        self.parts: dict[tuple[str, str, str], _Part] = {}
+        self._path = path
+        self._stack = stack
+        self._most = most
+        self._size = size
+        self._taken: set[str] = set()
+
+    def write(self, request: Request) -> None:
+        endpoint = request.endpoint
+        line = b'{"custom_id":"%b","method":"POST","url":"%b","body":%b}\n' % (
+            request.key.encode(),
+            ROUTES[endpoint.api].encode(),
+            request.body,
+        )
+        part = self.parts.get((endpoint.name, endpoint.identity, endpoint.model))
+        if part is None:
+            names = [slug(endpoint.name)] if self.parts else []
+            names += [slug(endpoint.model)] if endpoint.name in [name for name, *_ in self.parts] else []
+            part = self.parts[endpoint.name, endpoint.identity, endpoint.model] = _Part(endpoint)
+            part.files.append(self._free("-".join([self._path.stem, *names])))
+        elif part.lines >= self._most or part.size + len(line) > self._size:
+            part.files.append(self._free(f"{part.files[0].stem}-{len(part.files) + 1:03}"))
+            part.stream = None
+        if part.stream is None:
+            part.stream = self._stack.enter_context(open_atomic(part.files[-1]))
+            part.lines = part.size = 0
+        part.stream.write(line)
+        part.lines += 1
+        part.size += len(line)
+
+    def _free(self, stem: str) -> Path:
+        """Return the file of that name, or of the first one with a number behind it that no other file has."""
+        names = (f"{stem}-{n}.jsonl" if n > 1 else f"{stem}.jsonl" for n in count(1))
+        found = next(name for name in names if name.casefold() not in self._taken)
+        self._taken.add(found.casefold())
+        return self._path.with_name(found)
+
+
+def export_batch(
+    store: Store,
+    units: Iterable[U],
+    program: Program[U],
+    path: str | Path,
+    *,
+    most: int = MAX_REQUESTS,
+    size: int = MAX_BYTES,
+    under_way: Set[str] = frozenset(),
+) -> BatchExport:
+    """Write the requests that the store lacks as batch files; nothing is sent."""
+    path = Path(path)
+    if path.suffix != ".jsonl":
+        raise UsageError(f"{path}: the name of a batch file ends in .jsonl")
+    check_outputs(path)
+    result, plan = BatchExport(), Plan()
+    with ExitStack() as stack:
+        files = _BatchFiles(path, stack, most, size)
+        for lacking in missing(units, program, store.get_many, plan):
+            asked = [request for request in lacking if not request.endpoint.application]
+            result.at_least |= len(asked) < len(lacking)  # no service asks a user's application: `run` does
+            new = [request for request in asked if request.key not in under_way]
+            result.under_way += len(asked) - len(new)
+            result.again += len(store.waiting([request.key for request in new]))
+            store.put_many([_waiting(request) for request in new], replace=True)
+            result.requests += len(new)
+            for request in new:
+                files.write(request)
+    result.units, result.cached, result.at_least = plan.units, plan.cached, result.at_least or plan.at_least
+    for part in files.parts.values():
+        result.files += part.files
+        result.endpoints += [part.endpoint] * len(part.files)
+    return result
+
+
+def _waiting(request: Request) -> Record:
+    endpoint, now = request.endpoint.identity, time.time()
+    return Record(request.key, endpoint, request.sample, request.body.decode(), None, None, None, now)
+
+
+@dataclass
+class BatchImport:
+    """What came back.
+
+    Attributes:
+        imported: replies that are in the store now.
+        there: replies that were there already, and stay.
+        failed: (line, identity, reason) of requests that have no reply; exporting again writes them again.
+        unknown: (line, custom_id) of lines whose request was not exported from this store.
+        cut: the number of the last line, where the file ends in the middle of it; None where it is whole.
+    """
+
+    imported: int = 0
+    there: int = 0
+    failed: list[tuple[int, str, str]] = field(default_factory=list)
+    unknown: list[tuple[int, str]] = field(default_factory=list)
+    cut: int | None = None
+
+
+def import_batch(store: Store, path: str | Path) -> BatchImport:
+    """Take a result file back, in whatever order its lines are."""
+    path = Path(path)
+    result = BatchImport()
+    for _ in _results(path, result):
+        pass
+    source = _results(path, result)
+    while part := list(islice(source, _CHUNK)):
+        waiting = store.waiting([key for _, key, _ in part])
+        stored = store.get_many([key for _, key, _ in part])
+        records: dict[str, Record] = {}
+        for line, key, response in part:
+            if key in stored or key in records:
+                result.there += 1
+            elif key not in waiting:
+                result.unknown.append((line, key))
+            elif isinstance(response, Accepted):
+                used = tokens_used(response.json)
+                records[key] = replace(waiting[key], reply=response.raw, usage=used, time=time.time())
+            else:
+                result.failed.append((line, key, response.reason))
+        kept = store.put_many(list(records.values()))
+        result.there += len(kept)
+        result.imported += len(records) - len(kept)
+        store.forget([*stored, *records], waiting=True)
+    return result
+
+
+def _results(path: Path, result: BatchImport) -> Iterator[tuple[int, str, Response]]:
+    """Yield the number of each line, the identity of its request, and what the response means."""
+    for line in lines(path, "a batch result file", ends=True):
+        if not line.text.strip():
+            continue
+        try:
+            row = parse_json(line.text)
+        except ValueError as problem:
+            if line.text.startswith("{") and not line.text.endswith("\n"):
+                result.cut = line.number
+                return
+            raise DataError(f"is not JSON: {problem}", path, line.number) from None
+        if not isinstance(row, dict) or not isinstance(row.get("custom_id"), str):
+            raise DataError("is not a line of a batch result: it has no custom_id", path, line.number)
+        if "response" not in row and "error" not in row:
+            raise DataError(
+                "is not a line of a batch result: it has neither a response nor an error"
+                + (" (this is the file that was exported, not its results)" if "body" in row else ""),
+                path,
+                line.number,
+            )
+        yield line.number, row["custom_id"], _response(row)
+
+
+def _response(row: dict[str, Any]) -> Response:
+    response = row.get("response")
+    if not isinstance(response, dict):
+        return read_response(500, {}, orjson.dumps({"error": row.get("error")}))
+    status = response.get("status_code", 200)
+    body = orjson.dumps(response.get("body"))
+    return read_response(status if isinstance(status, int) else 500, {}, body, proven=True)

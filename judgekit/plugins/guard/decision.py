@@ -1,0 +1,127 @@
+"""Pass, fail or inconclusive: what the differences between two versions, query by query, show of a loss.
+
+A loss is what the old version scores above the new one, from -1 to 1 in shares of the measure's range. *Fail* says that
+the mean loss is above 0, *pass* that it is below the margin; what neither shows is *inconclusive*. Both are t bounds
+with one more query, that of the best possible gain or of the worst possible loss. Without it, a few queries that
+nobody has seen yet undo the claim: where many queries lose little and few win much, a test of "no loss" is wrong in up
+to .6 of cases, and so is a sign-flip test; a true loss of the margin passes in up to .4. Where labels are missing a
+loss is only known from ``low`` to ``high``, and a claim has to hold for all of it. Of a fixed suite no more is said
+than what its questions lose.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri, stdtr, stdtrit
+
+__all__ = ["GateDecision", "Outcome", "decide", "decide_suite"]
+
+Floats = npt.NDArray[np.float64]
+Outcome = Literal["pass", "fail", "inconclusive"]
+
+_ALPHA: Final = 0.05
+"""How often each claim may be false."""
+_PLANNED: Final = 0.8
+"""Power of a number of queries that would settle it."""
+_MOST: Final = 1_000_000
+_FEWEST: Final = 5
+"""Queries that have to differ before bounds are given."""
+
+
+@dataclass(frozen=True)
+class GateDecision:
+    """What is shown of the mean loss; all losses are shares of the range.
+
+    Attributes:
+        outcome: ``pass``, ``fail`` or ``inconclusive``.
+        queries: how many it is about; of groups, how many groups.
+        changed: those that score otherwise, or may.
+        unknown: those whose loss is open because labels are missing.
+        least, most: the mean loss with missing labels at their best and at their worst for the new version; equal
+            where none are missing.
+        margin: the largest acceptable loss.
+        low, high: one-sided bounds of the mean loss in the population that the queries stand for; None of a fixed
+            suite, and where too few queries differ for bounds.
+        p: of no loss; None of a fixed suite.
+        needed: how many queries like these would settle it four times in five; None if it is settled, or if no
+            reasonable number would.
+        open: whether the missing labels alone may decide it.
+    """
+
+    outcome: Outcome
+    queries: int
+    changed: int
+    unknown: int
+    least: float
+    most: float
+    margin: float
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    needed: int | None = None
+    open: bool = False
+
+
+def _t(losses: Floats) -> tuple[float, float]:
+    """Return p of no loss and the lower bound of the mean loss, both with one more query of the best possible gain."""
+    n = len(losses)
+    mean = (float(losses.sum()) - 1) / (n + 1)
+    spread = float((losses**2).sum()) + 1 - (n + 1) * mean**2
+    error = math.sqrt(max(spread, 0) / n / (n + 1))
+    p = 1 - float(stdtr(n, mean / error)) if error > 0 else 1.0
+    return p, max(mean - float(stdtrit(n, 1 - _ALPHA)) * error, -1.0)
+
+
+def decide_suite(low: Floats, high: Floats, margin: float) -> GateDecision:
+    """Decide on the mean loss of these queries and no others."""
+    low, high = np.round(low, 12), np.round(high, 12)
+    least, most = round(float(low.mean()), 12), round(float(high.mean()), 12)
+    outcome: Outcome = "fail" if least > margin else "pass" if most <= margin else "inconclusive"
+    changed, unknown = int(((low != 0) | (high != 0)).sum()), int((low < high).sum())
+    return GateDecision(outcome, len(low), changed, unknown, least, most, margin, open=outcome == "inconclusive")
+
+
+def decide(low: Floats, high: Floats, margin: float) -> GateDecision:
+    """Decide on the population that at least one query stands for."""
+    low, high = np.round(low, 12), np.round(high, 12)
+    p, lower = _t(low)
+    upper = -_t(-high)[1]
+    outcome: Outcome = "pass" if upper < margin else "fail" if p <= _ALPHA else "inconclusive"
+    decision = replace(decide_suite(low, high, margin), outcome=outcome, p=p, low=lower, high=upper, open=False)
+    if outcome != "inconclusive":
+        return decision
+    if decision.changed < _FEWEST:
+        decision = replace(decision, low=None, high=None)
+    if decision.unknown:
+        return replace(decision, open=any(decide(d, d, margin).outcome != "inconclusive" for d in (low, high)))
+    return replace(decision, needed=_needed(low, margin))
+
+
+def _clears(gap: float, added: float, spread: float, n: int) -> bool:
+    """Return whether n queries show that a mean is so far from a limit, as often as is planned."""
+    error = math.sqrt((spread**2 + added**2 / n) / n)
+    reach = float(stdtrit(n, 1 - _ALPHA)) * error + float(ndtri(_PLANNED)) * spread / math.sqrt(n)
+    return gap - added / (n + 1) > reach
+
+
+def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """Return the first number above ``low`` from which on something holds, ``high`` if it does not before."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _needed(losses: Floats, margin: float) -> int | None:
+    """Return how many queries like these would show that there is a loss, or that it is below the margin."""
+    mean, spread, n = float(losses.mean()), float(losses.std()), len(losses)
+    sides = ((mean, 1 + mean), (margin - mean, 1 - mean))
+    least = min(_first(partial(_clears, gap, added, spread), n, _MOST) for gap, added in sides)
+    return least if least < _MOST else None

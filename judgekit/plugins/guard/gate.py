@@ -1,0 +1,270 @@
+"""The gate: two versions of a run, or of its answers, and whether the new one is worse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import pandas as pd
+
+from judgekit import stages
+from judgekit.data.documents import Queries
+from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs, as_labelings, as_queries, as_runs
+from judgekit.data.labelings import Scale
+from judgekit.data.outputs import is_results_folder
+from judgekit.data.records import as_number
+from judgekit.data.runs import Run
+from judgekit.errors import DataError, UsageError, not_among
+from judgekit.labelers.base import Labeler
+from judgekit.metrics import parse_measures
+from judgekit.plugins.guard.decision import GateDecision, Outcome, decide, decide_suite
+from judgekit.plugins.guard.losses import Losses, Unjudged, by_answers, by_labeler, by_labels, of_folders, renamed
+from judgekit.progress import Progress, silent
+from judgekit.wire.types import Endpoint
+
+__all__ = ["Change", "Guarded", "guard"]
+
+_LIMIT: Final = "max_drop"
+"""The column of the queries that says what a question may lose."""
+_NOTHING: Final = 1e-9
+
+
+@dataclass(frozen=True)
+class Change:
+    """A question that changed; its loss is from ``least`` to ``most``, in shares of the range.
+
+    Attributes:
+        limit: what it may lose in a suite; None where nothing says so.
+        gone, came: what left its rank and what came to one, each as (rank, document, label).
+    """
+
+    query_id: str
+    text: str
+    least: float
+    most: float
+    limit: float | None
+    gone: tuple[tuple[int, str, str], ...]
+    came: tuple[tuple[int, str, str], ...]
+
+    @property
+    def over(self) -> bool:
+        """Whether it loses more than it may."""
+        return self.limit is not None and self.least > self.limit + _NOTHING
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """What a gate decided.
+
+    Attributes:
+        outcome: ``pass``, ``fail`` or ``inconclusive``.
+        base, new: names of the versions.
+        suite: whether it is about these questions alone.
+        losses: what was lost, question by question.
+        mean: the decision on the mean loss.
+        changes: the questions that changed: those that lose more than they may, then those that lose most.
+        counts: how many questions are ``worse``, ``better``, ``unchanged`` and ``unknown``.
+    """
+
+    outcome: Outcome
+    base: str
+    new: str
+    suite: bool
+    losses: Losses
+    mean: GateDecision
+    changes: tuple[Change, ...]
+    counts: Mapping[str, int]
+
+    @property
+    def exit_code(self) -> int:
+        """0 pass, 1 fail, 5 inconclusive."""
+        return {"pass": 0, "fail": 1, "inconclusive": 5}[self.outcome]
+
+    def __str__(self) -> str:
+        from judgekit.plugins.guard.formatting import text
+
+        return text(self)
+
+
+def _decided(
+    losses: Losses, names: tuple[str, str], max_drop: float, suite: bool, queries: Queries, groups: str | None
+) -> Guarded:
+    ids, low, high = losses.query_ids, losses.low, losses.high
+    if groups is not None:
+        means = pd.DataFrame({"low": low, "high": high}).groupby([_group(queries, q, groups) for q in ids]).mean()
+        low, high = means["low"].to_numpy(), means["high"].to_numpy()
+    mean = (decide_suite if suite else decide)(low, high, max_drop / 100)
+    worse, better = losses.low > _NOTHING, losses.high < -_NOTHING
+    moves = (abs(losses.low) > _NOTHING) | (abs(losses.high) > _NOTHING)
+    limits = _limits(queries, losses) if suite else {}
+    if suite and not limits:
+        losses = replace(losses, notes=(*losses.notes, "No question has a limit of its own."))
+    changes = [_change(losses, i, queries, limits.get(q)) for i, q in enumerate(ids) if moves[i] or q in losses.lists]
+    if not changes and not losses.lists:
+        mean = replace(mean, outcome="pass", needed=None)
+    elif losses.obstacle:
+        mean = replace(mean, outcome="inconclusive", needed=None)
+    outcome = mean.outcome
+    if not losses.obstacle and any(change.over for change in changes):
+        outcome = "fail"
+    elif outcome == "pass" and any(c.limit is not None and c.most > c.limit + _NOTHING for c in changes):
+        outcome = "inconclusive"
+    counts = {"worse": int(worse.sum()), "better": int(better.sum()), "unchanged": int((~moves).sum())}
+    counts["unknown"] = len(ids) - sum(counts.values())
+    changes.sort(key=lambda change: (not change.over, -change.least, -change.most))
+    return Guarded(outcome, *names, suite, losses, mean, tuple(changes), counts)
+
+
+def _group(queries: Queries, query_id: str, column: str) -> str:
+    if query_id not in queries:
+        raise UsageError(f"groups need the queries, and question {query_id!r} is not among them")
+    columns = {"language": queries[query_id].language, **queries[query_id].columns}
+    if not columns.get(column):
+        raise DataError(f"question {query_id!r} has no group: {not_among('column', column, columns)}")
+    return columns[column]
+
+
+def _limits(queries: Queries, losses: Losses) -> dict[str, float]:
+    """Return what each question that names a limit may lose, in shares of the range."""
+    limits = {q: query.columns[_LIMIT] for q, query in queries.items() if query.columns.get(_LIMIT)}
+    for query_id, points in limits.items():
+        if not 0 <= as_number(points) <= 100:
+            raise DataError(f"{_LIMIT} of question {query_id!r} must be 0 to 100 points, not {points!r}")
+        if query_id not in losses.query_ids:
+            raise DataError(f"question {query_id!r} has a {_LIMIT}, but {losses.by} does not rate it")
+    return {query_id: as_number(points) / 100 for query_id, points in limits.items()}
+
+
+def _change(losses: Losses, i: int, queries: Queries, limit: float | None) -> Change:
+    query_id = losses.query_ids[i]
+    base, new = ([(rank, *one) for rank, one in enumerate(side, 1)] for side in losses.lists.get(query_id, ((), ())))
+    gone, came = (
+        tuple(one for one in side if one[:2] not in {there[:2] for there in other})
+        for side, other in ((base, new), (new, base))
+    )
+    text = queries[query_id].text if query_id in queries else ""
+    return Change(query_id, text, float(losses.low[i]), float(losses.high[i]), limit, gone, came)
+
+
+def guard(
+    base: AsRuns,
+    new: AsRuns,
+    *,
+    labels: AsLabelings | None = None,
+    labeler: str | Labeler | None = None,
+    queries: AsQueries | None = None,
+    docs: AsDocs | None = None,
+    run: str | None = None,
+    measure: str | None = None,
+    suite: bool = False,
+    max_drop: float = 1.0,
+    groups: str | None = None,
+    unjudged: Unjudged = "bounds",
+    scale: str | Scale | None = None,
+    endpoints: Endpoint | Sequence[Endpoint] | None = None,
+    cache: str | Path | None = None,
+    progress: Progress = silent,
+) -> Guarded:
+    """Say whether a new version is worse than the base: pass, fail or inconclusive.
+
+    Of the questions that these stand for: *fail*, a loss is shown, and not that it is below ``max_drop``; *pass*, it is
+    shown to be below; else *inconclusive*. Each of the two claims is false in at most .05 of cases (simulated, see
+    docs/guard.md). With ``suite`` nothing is inferred: these questions lose more on average than ``max_drop``, or one
+    of them loses more than its own column ``max_drop`` lets it, or not. Where both versions show the same lists,
+    nothing changed, and that is a pass.
+
+    Args:
+        base: the old version: a run in any form that `judgekit.label` takes, a results folder, or, without labels and
+            labeler, ratings of its answers (a file or a DataFrame with ``query_id, value``, from 0 to 1).
+        new: the new version, likewise.
+        labels: a labeling that exists, in any form that `judgekit.score` takes; or else
+        labeler: the spelling of one that labels what the versions show, which needs ``queries`` and ``docs``; of
+            results folders, the name of a labeling.
+        queries: as for `judgekit.label`; without them, the questions are those of ``labels``.
+        docs: as for `judgekit.label`.
+        run: of results folders, the run to compare.
+        measure: by which the versions are scored; by default nDCG@10, of results folders their primary measure.
+        suite: whether to decide about these questions alone.
+        max_drop: the largest acceptable mean loss, in hundredths of the measure's range.
+        groups: a column of the queries: questions of a group (paraphrases) count once, by their mean.
+        unjudged: what a document without a label is: ``bounds``, anything on the scale; ``nonrelevant``, 0.
+        scale: of ``labels``.
+        endpoints: as for `judgekit.label`, like `cache`.
+        cache: folder of the reply store.
+        progress: called with events.
+
+    Raises:
+        ConfigError, DataError, UsageError: nothing has been sent.
+        StoppedError: the endpoint ended it; what was paid for is in the store.
+    """
+    if not (0 < max_drop <= 100 or (suite and max_drop == 0)):
+        problem = "above 0 (0 too with suite) and at most 100 (hundredths of the measure's range)"
+        raise UsageError(f"max_drop must be {problem}, not {max_drop:g}")
+    if unjudged not in get_args(Unjudged):
+        raise UsageError(not_among("treatment of unjudged documents", unjudged, get_args(Unjudged)))
+    if labels is not None and labeler is not None:
+        raise UsageError("give labels or a labeler: a gate measures the loss by one of them")
+    folders = [
+        Path(version)
+        for version in (base, new)
+        if isinstance(version, str | Path)
+        and Path(version).is_dir()
+        and (is_results_folder(Path(version)) or (labels is None and docs is None))
+    ]
+    asked: Queries = {} if queries is None else as_queries(queries)
+    if len(folders) == 1:
+        other = base if str(new) == str(folders[0]) else new
+        raise UsageError(f"{other} is a file and {folders[0]} a results folder: give two runs, or two results folders")
+    if folders:
+        own = {"labels": labels, "queries": queries, "docs": docs, "scale": scale, "endpoints": endpoints}
+        _refuse(own, f"{folders[0]}, which already names its inputs")
+        name = None if labeler is None else str(labeler)
+        losses, asked, own_groups = of_folders(folders, run, name, measure, unjudged)
+        return _decided(losses, (str(base), str(new)), max_drop, suite, asked, groups or own_groups)
+    _refuse({"run": run}, "files: it selects a run of two results folders")
+    if labels is None and labeler is None:
+        own = {"docs": docs, "measure": measure, "scale": scale, "endpoints": endpoints}
+        _refuse(own | {"unjudged": unjudged != "bounds"}, "ratings of answers; for runs, add labels or a labeler")
+        return _decided(by_answers((base, new)), ("base", "new"), max_drop, suite, asked, groups)
+    notes: list[str] = []
+    runs = _pair(base, new, notes)
+    (parsed,) = parse_measures([measure or "nDCG@10"])
+    if labels is not None:
+        labelings = as_labelings(labels)
+        if len(labelings) != 1:
+            raise UsageError(f"a gate takes one labeling, not {len(labelings)}")
+        if scale is not None:
+            labelings = as_labelings(labels, {labelings[0].name: scale})
+        texts = None if docs is None else as_docs(docs)
+        ids = None if queries is None else list(asked)
+        losses = by_labels(runs, labelings[0], parsed, ids, unjudged=unjudged, docs=texts)
+    else:
+        _refuse({"scale": scale}, "a labeler, which has its own scale")
+        if queries is None or docs is None:
+            raise UsageError("a labeler needs the queries and the documents")
+        depth = parsed.cutoff or 10
+        pool = stages.PoolLabeler.make(labeler or "", asked, docs, runs, depth, endpoints=endpoints, cache=cache)
+        losses = stages.with_session(
+            lambda session: by_labeler(pool, parsed, session, unjudged, progress), cache=cache, progress=progress
+        )
+    losses = replace(losses, notes=(*notes, *losses.notes))
+    return _decided(losses, (runs[0].name, runs[1].name), max_drop, suite, asked, groups)
+
+
+def _refuse(inputs: Mapping[str, Any], beside: str) -> None:
+    extra = next((name for name, value in inputs.items() if value is not None and value is not False), None)
+    if extra is not None:
+        raise UsageError(f"{extra} does not go with {beside}")
+
+
+def _pair(base: AsRuns, new: AsRuns, notes: list[str]) -> list[Run]:
+    pair = [as_runs(version, notes) for version in (base, new)]
+    for runs, name in zip(pair, ("base", "new"), strict=True):
+        if len(runs) != 1:
+            raise UsageError(f"give one run as the {name} version, not {len(runs)}")
+    (one,), (other,) = pair
+    if one.name == other.name:
+        return [renamed(one, f"{one.name} (base)"), renamed(other, f"{other.name} (new)")]
+    return [one, other]

@@ -1,0 +1,318 @@
+"""What each question loses from one version to the next: by labels, by a labeler, by ratings, of two results folders.
+
+Where both versions show the same documents nothing is lost, whatever their labels are; so only the questions whose
+lists differ are labelled, and only there a document without a label leaves the loss open.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from judgekit import stages
+from judgekit.answers.imported import named, read_ratings
+from judgekit.data.documents import Docs, Queries
+from judgekit.data.files import read_table
+from judgekit.data.frames import as_runs
+from judgekit.data.labelings import Labeling
+from judgekit.data.manifest import mismatches, sources
+from judgekit.data.readers import read_queries
+from judgekit.data.runs import Run
+from judgekit.data.tables import ALL, LABELS, RATINGS, Status
+from judgekit.data.trec import read_run
+from judgekit.errors import DataError, JudgekitError, UsageError, not_among
+from judgekit.experiment.file import config_of, labels_file
+from judgekit.experiment.prepare import labelers_of, taken
+from judgekit.metrics import Evaluation, Measure, evaluate, parse_measures
+from judgekit.progress import Event, Progress
+
+if TYPE_CHECKING:
+    from judgekit.client.session import Session
+
+__all__ = ["Losses", "Unjudged", "by_answers", "by_labeler", "by_labels", "of_folders", "refuse_mixed", "renamed"]
+
+Floats = npt.NDArray[np.float64]
+Unjudged = Literal["bounds", "nonrelevant"]
+Sides = Sequence[Sequence[tuple[str, str]]]
+"""The documents of the base version and of the new one, best first, each with its label or why it has none."""
+
+_UNJUDGED: Final = "not judged"
+
+
+@dataclass(frozen=True)
+class Losses:
+    """What each question loses, from its least to its most, in shares of the range.
+
+    Attributes:
+        by: what is scored, in words.
+        query_ids: the questions with a loss, shape (n,).
+        low, high: shape (n,).
+        lists: of each question whose lists differ, the documents of both with their labels; of answers nothing.
+        notes: what has to be known, as sentences.
+        cost: what the labels took, in words.
+        obstacle: why nothing may be claimed, or "".
+        unlisted: whether a loss is open by documents that the labels do not list.
+    """
+
+    by: str
+    query_ids: tuple[str, ...]
+    low: Floats
+    high: Floats
+    lists: Mapping[str, Sides] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    cost: str = ""
+    obstacle: str = ""
+    unlisted: bool = False
+
+
+def by_labels(
+    versions: Sequence[Run],
+    labeling: Labeling,
+    measure: Measure,
+    query_ids: Sequence[str] | None = None,
+    *,
+    unjudged: Unjudged = "bounds",
+    partly: bool = False,
+    docs: Docs | None = None,
+) -> Losses:
+    """Return what each question loses by a measure under a labeling."""
+    if unjudged == "bounds":
+        labeling = _judged(labeling)
+    listed, notes = set(labeling.row_queries), []
+    ids = sorted(listed if query_ids is None else set(query_ids))
+    if query_ids is None:
+        shown = {q for run in versions for q in run.query_ids}
+        if nowhere := sum(q not in shown for q in ids):
+            notes.append(
+                f"neither version returns results for {nowhere:,} questions of {labeling.name!r}. They are"
+                " excluded; give the queries to count them as unchanged."
+            )
+        ids = [q for q in ids if q in shown] or ids
+    runs = [renamed(run.only(ids), name) for run, name in zip(versions, ("base", "new"), strict=True)]
+    for run in runs:
+        if not len(run):
+            raise DataError(
+                f"the {run.name} version has none of the {len(ids):,} questions: are both from the same collection?"
+            )
+        if lacking := len(set(ids) - set(run.query_ids)):
+            notes.append(f"{run.name} returns nothing for {lacking:,} of {len(ids):,} questions. They score 0.")
+    shown_docs = {d for run in runs for d in run.doc_ids}
+    if not partly and not shown_docs & set(labeling.doc_ids):
+        raise DataError(f"{labeling.name!r} labels none of the returned documents: do the ids have the same spelling?")
+    scored = evaluate(runs, [labeling], [measure], query_ids=ids, docs=docs)
+    if scored.reasons:
+        raise UsageError(f"{measure} is not defined here: {next(iter(scored.reasons.values()))}")
+    notes = [*scored.warnings, *notes]
+    if barren := max(mean.no_relevant for mean in scored.summary):
+        notes.append(
+            f"{labeling.name!r} has no relevant document for {barren:,} questions, which cannot lose anything."
+        )
+    if any(mean.missing or (mean.unjudged and unjudged == "bounds") for mean in scored.summary):
+        scored = evaluate(runs, [labeling], [measure], query_ids=ids, missing="bounds", unjudged=unjudged, docs=docs)
+    changed = _differing(runs, ids, measure.cutoff)
+    same = np.array([q not in changed for q in ids])
+    low, high = _losses(scored, labeling.scale.kind)
+    there = np.isfinite(low) | (np.array([partly and q not in listed for q in ids]) & same)
+    if not there.any():
+        raise DataError(f"{labeling.name!r} defines {measure} on none of the {len(ids):,} questions")
+    low, high = np.where(same, 0.0, low)[there], np.where(same, 0.0, high)[there]
+    of = [q for q, here in zip(ids, there, strict=True) if here]
+    if left := len(ids) - len(of):
+        notes.append(f"{labeling.name!r} does not apply to {left:,} of {len(ids):,} questions, which are excluded.")
+    lists = _labelled(labeling, runs, changed, measure.cutoff)
+    labels = {(q, d): label for q in changed & set(of) for side in lists[q] for d, label in side}
+    without = [label for label in labels.values() if not label[-1:].isdigit()]
+    ignored = without.count(_UNJUDGED) if unjudged != "bounds" else 0
+    for count, as_what in (
+        (len(without) - ignored, "can be anything on the scale"),
+        (ignored, "count as not relevant"),
+    ):
+        if count:
+            notes.append(f"{count:,} documents in questions whose lists differ have no label: they {as_what}.")
+    unlisted = unjudged == "bounds" and not partly and not {_UNJUDGED, Status.UNASKED.value}.isdisjoint(without)
+    by = f"{measure} by {labeling.name!r}"
+    return Losses(by, tuple(of), low, high, lists, tuple(notes), unlisted=unlisted)
+
+
+def _differing(runs: Sequence[Run], query_ids: Sequence[str], k: int | None) -> set[str]:
+    """Return the queries where the two runs differ in documents or in their order."""
+    base, new = runs
+    return {q for q in query_ids if base.top(q, k) != new.top(q, k)}
+
+
+def _losses(scored: Evaluation, scale: str) -> tuple[Floats, Floats]:
+    """Return the least and the largest loss of each query, in shares of the measure's range; NaN where undefined."""
+    (measure,) = scored.measures
+    about = measure.definition
+    if about.low is None or about.high is None:
+        raise UsageError(f"{measure} has no fixed range, so a loss has no size: choose another measure")
+    start = -1.0 if scale == "signed" and about.needs == "label" else about.low
+    low, high = scored.low[0, 0], scored.high[0, 0]
+    if measure.lower_is_better:
+        low, high = -high, -low
+    least, largest = ((low[0] - high[1]) / (about.high - start), (high[0] - low[1]) / (about.high - start))
+    return np.clip(least, -1, 1), np.clip(largest, -1, 1)
+
+
+def renamed(run: Run, name: str) -> Run:
+    """Return a run under another name."""
+    other = copy.copy(run)
+    other.name = name
+    return other
+
+
+def _judged(labeling: Labeling) -> Labeling:
+    """Return a labeling without the labels that a file's reader gave to documents that the file does not list."""
+    table = labeling.table
+    if "judged" not in table:
+        return labeling
+    nobody = (table["judged"] == 0) & (table["status"] == Status.OK.value)
+    known = {"relevance": table["relevance"].mask(nobody), "status": table["status"].mask(nobody, Status.UNASKED.value)}
+    return Labeling(labeling.name, labeling.scale, table.assign(**known), declared=labeling.declared)
+
+
+def _labelled(labeling: Labeling, runs: Sequence[Run], query_ids: Collection[str], k: int | None) -> dict[str, Sides]:
+    """Return the documents of both lists of each query, each with its label, or why there is none."""
+    rows = labeling.table[labeling.table["query_id"].isin(list(query_ids))]
+    labels = {
+        (q, d): f"{value:g}" if status == Status.OK.value else status
+        for q, d, value, status in zip(rows["query_id"], rows["doc_id"], rows["relevance"], rows["status"], strict=True)
+    }
+    return {
+        q: tuple(tuple((d, labels.get((q, d), _UNJUDGED)) for d in run.top(q, k)) for run in runs)
+        for q in sorted(query_ids)
+    }
+
+
+async def by_labeler(
+    pool: stages.PoolLabeler, measure: Measure, session: Session, unjudged: Unjudged, progress: Progress
+) -> Losses:
+    """Return what each question loses under a labeler, labelling what that needs."""
+    labeler, name, collection = pool.labeler, pool.name, pool.collection
+    ids, stage = list(collection.queries), f"label {name}"
+    if not labeler.needs.asked:
+        made = await pool.label(session)
+        return by_labels(collection.runs, made, measure, ids, unjudged=unjudged, docs=collection.docs)
+    changed = _differing(collection.runs, ids, measure.cutoff)
+    units = [unit for unit in stages.label_units(labeler, collection) if unit.query.query_id in changed]
+    plan = session.plan(units, labeler)
+    requests = f"{plan.requests - plan.cached:,} requests to send"
+    note = f"{name}: {requests}, for {len(changed):,} questions whose lists differ"
+    progress(Event(stage, 0, len(units), note=note))
+    made = await stages.label_pool(labeler, collection, session, name, units=units)
+    usage = session.usage(stage)
+    tokens = usage.incurred.prompt_tokens + usage.incurred.completion_tokens
+    cost = f"{usage.sent:,} requests sent ({tokens:,} tokens), {usage.cached:,} replies from the store"
+    losses = by_labels(collection.runs, made, measure, ids, unjudged=unjudged, partly=True, docs=collection.docs)
+    mixed = "; ".join(session.mixed())
+    obstacle = f"{mixed}. Forget the replies of one model (`judgekit cache forget --model NAME`) and run again"
+    return replace(losses, cost=cost, obstacle=obstacle if mixed else "")
+
+
+def by_answers(versions: Sequence[Any]) -> Losses:
+    """Return what each question loses in the quality of its answer, by the ratings of both versions."""
+    sides, metrics = [], []
+    for name, version in zip(("base", "new"), versions, strict=True):
+        table = named(_ratings(version))
+        table = table[table["query_id"] != ALL]
+        for column in ("run", "depth", "model", "metric", "mode"):
+            have = sorted(set(table[column])) if column in table else []
+            if column == "run" and len(have) > 1 and ALL in have:
+                table, have = table[table["run"] != ALL], [run for run in have if run != ALL]
+            if len(have) > 1:
+                raise UsageError(
+                    f"the {name} answers have several {column}s ({', '.join(map(str, have[:5]))}): keep one"
+                )
+        if "status" in table:
+            table = table[table["status"] != Status.NOT_APPLICABLE.value]
+        if table.empty:
+            raise DataError(f"the {name} version has no answers")
+        ratings, twice = table.set_index("query_id")["value"], table["query_id"][table["query_id"].duplicated()]
+        if len(twice):
+            raise UsageError(f"the {name} answers rate question {twice.iloc[0]!r} twice")
+        if (ratings < 0).any() or (ratings > 1).any():
+            span = f"{ratings.min():g} to {ratings.max():g}"
+            raise UsageError(f"the {name} answers have values from {span}: a gate needs 0 to 1")
+        metrics += sorted(set(table["metric"]))
+        sides.append(ratings)
+    if len(set(metrics)) > 1:
+        raise UsageError(f"the answers are rated by {metrics[0]!r} and by {metrics[1]!r}, which are not comparable")
+    if not set(sides[0].index) & set(sides[1].index):
+        raise DataError("the ratings of the two versions have no question in common")
+    ids = sorted({*sides[0].index, *sides[1].index})
+    base, new = (ratings.reindex(ids).to_numpy(np.float64) for ratings in sides)
+    low = np.nan_to_num(base, nan=0.0) - np.nan_to_num(new, nan=1.0)
+    high = np.nan_to_num(base, nan=1.0) - np.nan_to_num(new, nan=0.0)
+    lost = int((np.isnan(base) | np.isnan(new)).sum())
+    note = f"{lost:,} questions lack the rated answer of a version, which may be anything from 0 to 1."
+    return Losses(f"{metrics[0]} of the answers", tuple(ids), low, high, notes=(note,) if lost else ())
+
+
+def _ratings(version: Any) -> pd.DataFrame:
+    try:
+        as_runs(version)
+    except JudgekitError:
+        return RATINGS.check(version) if isinstance(version, pd.DataFrame) else read_ratings(version)
+    # TREC's columns could be read as values by query, too.
+    raise UsageError("to compare runs a gate needs labels (--qrels) or a labeler (--labeler, --queries, --docs)")
+
+
+def of_folders(
+    folders: Sequence[Path], run: str | None, labeler: str | None, measure: str | None, unjudged: Unjudged
+) -> tuple[Losses, Queries, str | None]:
+    """Return what each question loses under the labels of both results folders, the queries, and their groups."""
+    configs = [config_of(folder) for folder in folders]
+    both = [name for name in configs[0].runs if name in configs[1].runs]
+    name = _choose("run", run, both, " and ".join(map(str, folders)))
+    runs: list[Run] = []
+    tables, made_by, labels = [], [], dict[str, Path]()
+    for folder, config in zip(folders, configs, strict=True):
+        built, _ = labelers_of(config)
+        chosen = _choose("labeling", labeler, list(built), str(folder))
+        labels[f"labels of {folder}"] = path = folder / labels_file(chosen)
+        file = config.resolve(config.runs[name])
+        refuse_mixed({f"run {name}": file, "labels": path}, f"run {name}")
+        runs.append(read_run(file, name).cut(config.data.depth))
+        tables.append(read_table(LABELS, path))
+        made_by.append((str(built[chosen].spec), built[chosen].scale))
+    refuse_mixed(labels)
+    if made_by[0] != made_by[1]:
+        raise UsageError(f"the labels were made by {made_by[0][0]} and by {made_by[1][0]}, which are not comparable")
+    together = pd.concat(tables, ignore_index=True)
+    keys = ["query_id", "doc_id"]
+    differ = together.drop_duplicates([*keys, "relevance", "status"])
+    if differ.duplicated(keys).any():
+        row = differ[differ.duplicated(keys)].iloc[0]
+        raise DataError(
+            f"the folders label query {row['query_id']!r}, doc {row['doc_id']!r} differently: the documents or the"
+            " labeler changed, so label both versions again"
+        )
+    config = configs[0]
+    queries = read_queries(config.collection()[0])
+    (parsed,) = parse_measures([measure or config.analysis.primary or "nDCG@10"], config.path.parent)
+    labeling = Labeling(chosen, made_by[0][1], together.drop_duplicates(keys))
+    losses = by_labels(runs, labeling, parsed, list(taken(config, queries)), unjudged=unjudged)
+    return losses, queries, config.analysis.groups
+
+
+def _choose(what: str, name: str | None, have: Sequence[str], where: str) -> str:
+    if name is None and len(have) == 1:
+        return have[0]
+    if name is None or name not in have:
+        problem = not_among(what, name, have) if name else f"say which {what} ({', '.join(have)})"
+        raise UsageError(f"{where}: {problem}")
+    return name
+
+
+def refuse_mixed(files: Mapping[str, Path], *roles: str) -> None:
+    """Refuse files of which the manifests say that they were made from different queries or documents."""
+    differences = mismatches(sources(files), {"queries", "docs", *roles})
+    if differences:
+        raise DataError(f"{differences[0]}. A gate compares like with like: make both from the same files")

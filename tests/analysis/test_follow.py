@@ -1,0 +1,114 @@
+"""Which labeling follows the answers: the pooled correlation, biases by run, misordered pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.analysis.follow import misordered, pooled_correlation, slanted
+from judgekit.analysis.levels import Estimate
+from judgekit.analysis.resampling import resample_matrix
+
+Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+
+
+def world(
+    seed: int, runs: int = 6, n: int = 200, noise: float = 1.0, bias: Floats | None = None
+) -> tuple[Floats, Floats]:
+    rng = np.random.default_rng(seed)
+    skill, luck = np.linspace(-0.3, 0.3, runs)[:, None], rng.normal(size=(runs, n))
+    ease = rng.normal(size=n)
+    quality = (ease + skill + luck + 0.5 * rng.normal(size=(runs, n)) > 0).astype(float)
+    scores = ease + skill + luck + noise * rng.normal(size=(runs, n))
+    return scores + (0 if bias is None else bias[:, None]), quality
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_it_is_pearsons_r_with_each_questions_mean_taken_off(seed: int) -> None:
+    scores, quality = world(seed)
+    weights = resample_matrix(200, 100, 1)
+    found = pooled_correlation(scores, quality, weights)
+    x, y = (each - each.mean(axis=0) for each in (scores, quality))
+    assert found.value == pytest.approx(np.corrcoef(x.ravel(), y.ravel())[0, 1])
+    again = np.repeat(np.arange(200), weights[:, 7].astype(int))
+    assert found.draws[7] == pytest.approx(np.corrcoef(x[:, again].ravel(), y[:, again].ravel())[0, 1])
+
+
+@given(st.integers(0, 1000), st.floats(0.1, 50))
+def test_how_easy_a_question_is_and_the_unit_of_scores_do_not_count(seed: int, times: float) -> None:
+    scores, quality = world(seed, n=30)
+    weights = resample_matrix(30, 100, 1)
+    moved = times * (scores + np.random.default_rng(seed).normal(size=30) * 10)
+    assert pooled_correlation(moved, quality, weights).value == pytest.approx(
+        pooled_correlation(scores, quality, weights).value
+    )
+
+
+def test_the_same_score_for_all_runs_of_a_question_says_nothing() -> None:
+    _, quality = world(0)
+    found = pooled_correlation(np.tile(quality.mean(axis=0), (6, 1)), quality, resample_matrix(200, 100, 1))
+    assert found.value == 0
+    assert not found.draws.any()
+    assert not found.telling.any()
+
+
+def test_questions_whose_answers_tie_count() -> None:
+    """What concordance does not see: scores that differ where answers do not."""
+    scores, quality = world(0)
+    quality[:, 100:] = 1.0
+    calm = np.where(np.arange(200) < 100, scores, 0.0)
+    loud, quiet = (pooled_correlation(each, quality, resample_matrix(200, 100, 1)).value for each in (scores, calm))
+    assert loud < 0.85 * quiet
+
+
+def test_with_fewer_than_five_telling_queries_there_is_no_interval() -> None:
+    estimate = Estimate(0, "all", ("r_pooled",), np.array([0.5]), np.full((1, 100), 0.5), 9, 9, telling=4)
+    assert np.isnan(estimate.interval("r_pooled", "within-query", 0.95, None).low)
+
+
+def test_its_interval_covers_the_truth() -> None:
+    truth = pooled_correlation(*world(99, n=200_000), np.ones((200_000, 1))).value
+    held = 0
+    for seed in range(150):
+        scores, quality = world(seed, n=60)
+        found = pooled_correlation(scores, quality, resample_matrix(60, 200, seed))
+        telling = int(found.telling.sum())
+        one = Estimate(0, "all", ("r_pooled",), np.array([found.value]), found.draws[None], 60, 60, telling=telling)
+        ends = one.interval("r_pooled", "within-query", 0.95, None)
+        held += ends.low <= truth <= ends.high
+    assert held / 150 > 0.90
+
+
+def test_noise_in_the_labels_is_no_bias_and_a_large_bias_is_found() -> None:
+    def named(seed: int, bias: Floats | None = None, noise: float = 1.0) -> dict[int, bool]:
+        scores, quality = world(seed, bias=bias, noise=noise)
+        weights = resample_matrix(200, 200, seed)
+        return slanted(scores, quality, weights, 200, 0.95)
+
+    false = sum(bool(named(seed, noise=noise)) for seed in range(20) for noise in (0.5, 2.0, 100.0))
+    assert false <= 3
+    flattered = np.array([2.0, 0, 0, 0, 0, -2.0])
+    true = [named(seed, flattered) for seed in range(20)]
+    assert sum(found.get(0) is True for found in true) >= 18
+    assert sum(found.get(5) is False for found in true) >= 18
+
+
+def test_a_measure_that_bends_is_no_bias_as_long_as_it_leaves_the_runs_in_their_order() -> None:
+    rng = np.random.default_rng(0)
+    use = rng.normal(size=(6, 2000)) + np.linspace(-2, 2, 6)[:, None]
+    weights = resample_matrix(2000, 200, 1)
+    assert slanted(np.exp(use), use, weights, 2000, 0.95) == {}
+    swapped = np.exp(use / 2)[[0, 1, 2, 4, 3, 5]]
+    assert slanted(swapped, use, weights, 2000, 0.95) == {3: True, 4: False}
+
+
+def test_a_pair_is_misordered_only_where_both_differences_are_shown() -> None:
+    scores, quality = world(0, runs=2, n=400, bias=np.array([0.0, 0.0]))
+    weights = resample_matrix(400, 300, 1)
+    quality[1] = np.where(np.arange(400) < 60, 1.0, quality[0])
+    assert list(misordered(scores + np.array([[1.0], [0.0]]), quality, weights, 400, 0.95)) == [(0, 1)]
+    assert list(misordered(scores + np.array([[0.0], [1.0]]), quality, weights, 400, 0.95)) == []
+    alike = quality[[0, 0]]
+    assert list(misordered(scores + np.array([[1.0], [0.0]]), alike, weights, 400, 0.95)) == []

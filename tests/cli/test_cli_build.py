@@ -1,0 +1,94 @@
+"""``judgekit build``: from a pilot on a sample of the questions to qrels of all of them."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+import pytest
+
+from judgekit.data.trec import read_qrels
+from tests.cli.test_cli_annotate import rated
+
+SAMPLED = '[data]\nsample = "pilot.csv"\n'
+
+
+@pytest.fixture
+def piloted(folder, judgekit):
+    """Results of a pilot on half of the questions."""
+    experiment = folder / "experiment.toml"
+    experiment.write_text(experiment.read_text().replace("[data]\n", SAMPLED))
+    (folder / "pilot.csv").write_text("query_id,weight\nq0,1\nq1,1\nq2,2\nq3,2\n")
+    assert judgekit("run", experiment, "--out", folder / "out").code == 0
+    return folder
+
+
+def judged(folder, judgekit, n: int) -> None:
+    judgekit("annotate", "sample", "out", "--n", n, "--prompt", "binary", "-o", "s.jsonl", "--sheet", "csv")
+    rated(folder, folder / "s.jsonl", "s.csv")
+    assert judgekit("annotate", "read", "s.jsonl", "s.csv", "-o", "people.qrels").code == 0
+
+
+def test_all_queries_are_labelled_after_a_pilot_and_nothing_twice(piloted, judgekit):
+    dry = judgekit("build", "experiment.toml", "-l", "judge", "--dry-run")
+    assert dry.code == 0, dry.err
+    assert not (piloted / "ground-truth").exists()
+    pairs, _, stored, send = map(int, re.findall(r"\d+", dry.out.splitlines()[1])[:4])
+    assert stored > 0
+    assert send > 0
+    built = judgekit("build", "experiment.toml", "-l", "judge")
+    assert built.code == 0, built.err
+    assert f"{send} sent, {stored} from the store" in built.err
+    assert "no people judged" in built.err
+    labels = read_qrels(piloted / "ground-truth" / "final.qrels")
+    assert set(labels.query_ids) == {f"q{i}" for i in range(6)}
+    assert len(labels) == pairs
+    again = judgekit("build", "experiment.toml", "-l", "judge")
+    assert " 0 sent" in again.err
+    assert "Since the last time" not in again.out  # nothing changed
+
+
+def test_people_s_labels_come_first_and_more_of_them_change_only_what_they_change(piloted, judgekit):
+    assert judgekit("build", "out", "-l", "judge").code == 0
+    before = pd.read_parquet(piloted / "ground-truth" / "labels.parquet")
+    judged(piloted, judgekit, 4)
+    built = judgekit("build", "out", "-l", "judge", "--people", "people.qrels")
+    assert built.code == 0, built.err
+    people = read_qrels(piloted / "people.qrels")
+    table = pd.read_parquet(piloted / "ground-truth" / "labels.parquet")
+    said = table[table["source"] == "people"]
+    assert len(said) == len(people)
+    assert said["relevance"].tolist() == people.relevance.tolist()
+    assert table["passage"].str.len().min() > 10
+    assert table["query"].str.endswith("?").all()
+    same = before.merge(table, on=["query_id", "doc_id"])
+    changed = same["relevance_x"] != same["relevance_y"]
+    by_people = int((changed & (same["source_y"] == "people")).sum())
+    assert (f"{by_people} changed by people" in built.out) == (by_people > 0)
+    card = (piloted / "ground-truth" / "card.md").read_text()
+    assert f"{len(people)} labels by people" in card
+    assert "## Agreement with people on held-out queries\n\n" in card
+    assert "Known biases\n\n- Unknown" not in card  # what the comparison decided
+    assert "kappa" in card
+    assert str(piloted) not in card
+    scored = judgekit("score", "--run", "good.trec", "--qrels", "ground-truth/final.qrels", "-m", "P@1",
+                      "--scale", "final=binary")  # fmt: skip
+    assert scored.code == 0, scored.err
+    assert judgekit("build", "out", "-l", "judge", "--people", "people.qrels").code == 0
+    assert (piloted / "ground-truth" / "card.md").read_text() == card
+
+
+def test_wrong_input_is_a_sentence(piloted, judgekit):
+    (piloted / "mine").mkdir()
+    (piloted / "mine" / "card.md").write_text("mine")
+    for command, said in [
+        (["experiment.toml", "-l", "jugde"], "unknown labeling 'jugde'"),
+        (["experiment.toml", "-l", "judge", "--people", "good.trec"], "good.trec.sample.json is not next to it"),
+        (["experiment.toml", "-l", "judge", "-o", "mine"], "does not hold results of judgekit"),
+        (["nowhere.toml", "-l", "judge"], "nowhere.toml"),
+    ]:
+        done = judgekit("build", *command)
+        assert (done.code, said in done.err) == (2, True), done.err
+    stopped = judgekit("build", "experiment.toml", "-l", "judge", "--max-requests", "1")
+    assert stopped.code == 3
+    assert not (piloted / "ground-truth").exists()

@@ -1,0 +1,388 @@
+"""From files as people have them to an experiment that runs, and what is said before anything is paid."""
+
+from __future__ import annotations
+
+import csv
+import json
+import tomllib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from judgekit.cli.app import app_for
+from judgekit.data.trec import read_run
+from judgekit.experiment.file import load
+from judgekit.experiment.init import draft, schema
+from tests.plugins.traces.test_reading import langfuse, lines, spans
+from tests.small import Judgekit
+
+RUNS = ("good", "poor")
+
+
+@pytest.fixture
+def data(folder: Path) -> Path:
+    """The folder without its experiment and its judgments."""
+    (folder / "experiment.toml").unlink()
+    (folder / "gold.qrels").unlink()
+    return folder
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def table(path: Path, header: Iterable[str], cells: Iterable[Iterable[Any]]) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        writer.writerows(cells)
+
+
+def ranked(folder: Path, name: str) -> list[tuple[str, str, int, float]]:
+    run = read_run(folder / f"{name}.trec")
+    return [
+        (q, d, rank, float(row.score))
+        for q, some in run.frame().groupby("query_id")
+        for rank, (d, row) in enumerate(zip(some["doc_id"], some.itertuples(), strict=True), 1)
+    ]
+
+
+def as_csv_with_ranks(folder: Path) -> None:
+    for name in RUNS:
+        table(folder / f"{name}.csv", ["qid", "docid", "rank"], [row[:3] for row in ranked(folder, name)])
+        (folder / f"{name}.trec").unlink()
+
+
+def as_dictionaries(folder: Path) -> None:
+    for name in RUNS:
+        run: dict[str, dict[str, float]] = {}
+        for query, doc, _, score in ranked(folder, name):
+            run.setdefault(query, {})[doc] = score + 0.25
+        (folder / f"{name}.json").write_text(json.dumps(run))
+        (folder / f"{name}.trec").unlink()
+    (folder / "gold.json").write_text(json.dumps({f"q{i}": {f"d{i}a": 1} for i in range(6)}))
+
+
+def as_beir(folder: Path) -> None:
+    docs = [{"_id": d["doc_id"], "title": d["title"], "text": d["text"]} for d in rows(folder / "docs.jsonl")]
+    lines(folder / "corpus.jsonl", docs)
+    asked = [{"_id": q["query_id"], "text": q["text"]} for q in rows(folder / "queries.jsonl")]
+    lines(folder / "queries.jsonl", [*asked, *({"_id": f"train{i}", "text": "What else?"} for i in range(3))])
+    (folder / "docs.jsonl").unlink()
+    (folder / "qrels").mkdir()
+    for split, ids in (("test", [(f"q{i}", f"d{i}a") for i in range(6)]), ("train", [("train0", "d0a")])):
+        body = "".join(f"{q}\t{d}\t1\n" for q, d in ids)
+        (folder / f"qrels/{split}.tsv").write_text("query-id\tcorpus-id\tscore\n" + body)
+
+
+def as_dpr(folder: Path) -> None:
+    queries, docs = rows(folder / "queries.jsonl"), {d["doc_id"]: d for d in rows(folder / "docs.jsonl")}
+    for name in RUNS:
+        found: dict[str, list[dict[str, Any]]] = {}
+        for query, doc, _, score in ranked(folder, name):
+            passage = {"id": doc, "title": docs[doc]["title"], "text": docs[doc]["text"], "score": score}
+            found.setdefault(query, []).append(passage)
+        entries = [{"question": q["text"], "answers": q["answers"], "ctxs": found[q["query_id"]]} for q in queries]
+        (folder / f"{name}.json").write_text(json.dumps(entries))
+        (folder / f"{name}.trec").unlink()
+    (folder / "queries.jsonl").unlink()
+    (folder / "docs.jsonl").unlink()
+
+
+@pytest.mark.parametrize(
+    ("make", "taken"),
+    [
+        (lambda folder: None, ["docs.jsonl     passages: 18 (fields doc_id, text, title)"]),
+        (as_csv_with_ranks, ["run 'good': 6 questions, up to 3 documents each (fields docid, qid, rank)"]),
+        (as_dictionaries, ["judgments: 6 of 6 questions, 6 with", "run 'poor': 6 questions", "the form 'dict'"]),
+        (as_beir, ["questions: 6, none with reference answers", "qrels/train.tsv  not used: it judges none"]),
+        (as_dpr, ["questions: 6, 6 with reference answers (the form 'dpr'); passages:", "run 'good'"]),
+    ],
+    ids=["TREC", "CSV with ranks", "dictionaries", "BEIR", "DPR"],
+)
+def test_init_writes_an_experiment_whose_dry_run_counts(
+    make: Callable[[Path], None], taken: list[str], data: Path, judgekit: Judgekit
+) -> None:
+    make(data)
+    said = judgekit("init")
+    assert said.code == 0, said.err
+    assert said.out.endswith("  judgekit run experiment.toml --dry-run\n")
+    assert all(piece in said.out for piece in taken), said.out
+    counted = judgekit("run", "experiment.toml", "--dry-run")
+    assert counted.code == 0, counted.err
+    assert "label judge" in counted.out
+    assert len(load(data / "experiment.toml").runs) == 2
+    assert judgekit("init").code == 2
+    assert judgekit("init", "--overwrite").code == 0
+
+
+def answers(folder: Path, *columns: str) -> None:
+    known = {q["query_id"]: q["answers"][0] for q in rows(folder / "queries.jsonl")}
+    body = [
+        {"qid": q, "run": name, "response": text if (i + len(name)) % 3 else "no", "stars": (i * len(name)) % 5 + 1}
+        for name, shift in (("good", 0), ("poor", 1))
+        for i, (q, text) in enumerate(known.items(), shift)
+    ]
+    table(folder / "app.csv", columns, [[row[column] for column in columns] for row in body])
+
+
+@pytest.mark.parametrize(
+    ("columns", "line", "outcome"),
+    [
+        (("qid", "run", "response"), "answers of your application (fields qid, response, run)", "em"),
+        (("qid", "run", "stars"), "ratings of answers (fields qid, run, stars)", "rating"),
+    ],
+)
+def test_what_is_known_of_answers_is_the_outcome_and_runs_without_a_server(
+    columns: tuple[str, ...], line: str, outcome: str, data: Path, judgekit: Judgekit
+) -> None:
+    answers(data, *columns)
+    said = judgekit("init", ".")
+    assert said.code == 0, said.err
+    assert f"app.csv        {line}" in said.out
+    assert said.out.endswith("It needs no server. Run it:\n\n  judgekit run experiment.toml\n")
+    result = judgekit("run", "experiment.toml", "--out", "results")
+    assert result.code == 0, result.err
+    assert f'primary_metric = "{outcome}"' in (data / "results" / "resolved.toml").read_text()
+    assert "containment" in result.out
+
+
+def application(data: Path, name: str, right: int, **more: str) -> list[dict[str, Any]]:
+    """What an application answered from a run, of which the first answers are right, as ragas keeps it."""
+    docs, found = {d["doc_id"]: d["text"] for d in rows(data / "docs.jsonl")}, ranked(data, name)
+    return [
+        {
+            "user_input": q["text"],
+            "reference": q["answers"][0],
+            "retrieved_contexts": [docs[doc] for query, doc, _, _ in found if query == q["query_id"]],
+            "response": q["answers"][0] if i < right else "no",
+            **more,
+        }
+        for i, q in enumerate(rows(data / "queries.jsonl"))
+    ]
+
+
+@pytest.mark.parametrize("more", [{}, {"good": "good", "poor": "poor"}])
+def test_a_table_of_each_application_holds_the_answers_of_its_run(
+    more: dict[str, str], data: Path, judgekit: Judgekit
+) -> None:
+    (data / "apps").mkdir()
+    for name, right in (("good", 5), ("poor", 2)):
+        run = {"run": more[name]} if more else {}
+        (data / "apps" / f"{name}.json").write_text(json.dumps(application(data, name, right, **run)))
+    said = judgekit("init", "apps")
+    assert (said.code, said.err) == (0, "")
+    assert load(data / "apps" / "experiment.toml").answers.imported == ["good.json", "poor.json"]
+    assert "It needs no server" in said.out
+    result = judgekit("run", "apps/experiment.toml", "--out", "results")
+    assert result.code == 0, result.err
+    answered = pd.read_parquet(data / "results" / "answers" / "answer-short.parquet")
+    means = answered[answered["metric"] == "em"].groupby("run")["value"].mean()
+    assert means.to_dict() == {"good": 5 / 6, "poor": 2 / 6}
+
+
+def test_answers_that_fit_no_run_are_not_used_and_init_says_why(data: Path, judgekit: Judgekit) -> None:
+    both = [row for name in RUNS for row in application(data, name, 3, run=name)]
+    (data / "apps").mkdir()
+    (data / "apps" / "both.json").write_text(json.dumps(both))
+    said = judgekit("init", "apps")
+    assert "it is about run 'good', and the runs are both: make a file of each run, with its name" in said.err
+    (data / "apps" / "both.json").unlink()
+    (data / "apps" / "experiment.toml").unlink()
+    good, poor = (application(data, name, 3) for name in RUNS)
+    good[-1]["user_input"] = "What else?"
+    (data / "apps" / "good.json").write_text(json.dumps(good))
+    (data / "apps" / "poor.json").write_text(json.dumps([*poor, {**poor[-1], "user_input": "And then?"}]))
+    said = judgekit("init", "apps")
+    assert said.code == 0, said.err
+    assert "the answers of good.json are not used: query 'q" in said.err
+    assert load(data / "apps" / "experiment.toml").answers.imported == "poor.json"
+
+
+def test_init_says_which_run_has_no_answers(data: Path, judgekit: Judgekit) -> None:
+    table(data / "app.csv", ["query_id", "run", "answer"], [(f"q{i}", "good", "1850") for i in range(6)])
+    said = judgekit("init")
+    assert (said.code, "there are no answers of run poor" in said.err) == (0, True)
+
+
+def test_one_table_of_an_application_is_a_whole_experiment(data: Path, judgekit: Judgekit) -> None:
+    docs = {d["doc_id"]: d["text"] for d in rows(data / "docs.jsonl")}
+    found = ranked(data, "poor")
+    lines(
+        data / "app.jsonl",
+        [
+            {
+                "user_input": q["text"],
+                "reference": q["answers"][0],
+                "response": q["answers"][0] if i % 2 else "no",
+                "retrieved_contexts": [docs[d] for one, d, _, _ in found if one == q["query_id"]],
+            }
+            for i, q in enumerate(rows(data / "queries.jsonl"))
+        ],
+    )
+    said = judgekit("init", "app.jsonl", "--out", "new")
+    assert said.code == 0, said.err
+    assert "run 'app': 6 questions, up to 3 documents each (the form 'rag'); answers of your application" in said.out
+    assert judgekit("run", "new/experiment.toml", "--out", "results").code == 0
+
+
+def _edit(name: str, change: Callable[[str], str]) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).write_text(change((folder / name).read_text())) and None
+
+
+def _distances(folder: Path) -> None:
+    body = "".join(f"{q} Q0 {d} {rank} {-score} x\n" for q, d, rank, score in ranked(folder, "poor"))
+    (folder / "poor.trec").write_text(body)
+
+
+def _no_text(folder: Path) -> None:
+    docs = [{**d, "text": ""} if d["doc_id"] in ("d0a", "d1a") else d for d in rows(folder / "docs.jsonl")]
+    lines(folder / "docs.jsonl", docs)
+
+
+def _copies(folder: Path) -> None:
+    docs = rows(folder / "docs.jsonl")
+    lines(
+        folder / "docs.jsonl", [*docs[:3], {**docs[3], "title": docs[0]["title"], "text": docs[0]["text"]}, *docs[4:]]
+    )
+
+
+def _same(folder: Path) -> None:
+    (folder / "copy.trec").write_text((folder / "good.trec").read_text())
+
+
+def _pilot(folder: Path) -> None:
+    more = [{"query_id": f"x{i}", "text": f"What else {i}?", "answers": ["1"]} for i in range(10)]
+    lines(folder / "queries.jsonl", [*more, *rows(folder / "queries.jsonl")])
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (_distances, "run 'poor' (poor.trec): its scores contradict its ranks (always"),
+        (_no_text, "2 of the 18 passages that runs found have no text, first 'd0a'"),
+        (_copies, "1 of the 18 passages that runs found repeat the text of another"),
+        (_same, "runs 'copy' and 'good' hold the same lists: leave out one"),
+        (_pilot, "the runs hold 6 of 16 questions: the experiment uses only these"),
+        (
+            _edit("poor.trec", lambda text: text.replace("d0b", "z9")),
+            "poor.trec does not join: run 'poor' has 1 of its",
+        ),
+        (_edit("poor.trec", lambda text: text.replace("q5 ", "q4x ")), "1 of its 6 queries missing"),
+        (lambda folder: (folder / "poor.trec").write_bytes("q0 Q0 d0\xe9a 1 2.0 x\n".encode("latin-1")), ""),
+        (_edit("queries.jsonl", lambda text: text.replace("Borvik", "Arlen")), "1 of the 6 questions repeat the text"),
+    ],
+    ids=[
+        "distances",
+        "empty",
+        "copies",
+        "same run",
+        "pilot",
+        "unknown doc",
+        "unknown query",
+        "encoding",
+        "question twice",
+    ],
+)
+def test_contradictions_are_said_before_anything_is_paid(
+    change: Callable[[Path], None], sentence: str, data: Path, judgekit: Judgekit
+) -> None:
+    assert judgekit("init").err == ""
+    (data / "experiment.toml").unlink()
+    change(data)
+    said = judgekit("init")
+    assert said.code == 0, said.err
+    assert sentence in said.err
+    if not sentence:
+        assert "poor.trec      not used: line 1: byte 9 of the line is not UTF-8" in said.out
+    counted = judgekit("run", "experiment.toml", "--dry-run")
+    assert (counted.code, "have no text" in counted.err) == (0, "have no text" in sentence)
+
+
+def test_a_pilot_asks_about_its_own_questions_only(data: Path, judgekit: Judgekit) -> None:
+    _pilot(data)
+    assert judgekit("init").code == 0
+    assert [row["query_id"] for row in rows(data / "pilot.jsonl")] == [f"q{i}" for i in range(6)]
+    assert load(data / "experiment.toml").data.queries == "pilot.jsonl"
+    lines(data / "queries.jsonl", rows(data / "queries.jsonl")[10:])
+    (data / "pilot.jsonl").unlink()
+    lines(data / "queries.jsonl", rows(data / "queries.jsonl")[:3])
+    (data / "poor.trec").rename(data / "all.trec")
+    said = judgekit("init", "--overwrite")
+    assert "run 'all-runs'" in said.out
+    assert "run 'good' has 3 queries that the query file lacks; they are left out" in said.err
+    counted = judgekit("run", "experiment.toml", "--dry-run")
+    assert counted.code == 0
+    assert "they are left out" in counted.err
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (["docs.jsonl"], ["no questions and no runs here"]),
+        (["queries.jsonl", "docs.jsonl"], ["no runs here"]),
+        (["nowhere"], ["nowhere: no such file or folder"]),
+        (["empty"], ["holds no files of data"]),
+        (["good.trec", "poor.trec"], ["no questions and no passages"]),
+        (["traces.jsonl"], ["judgekit traces traces.jsonl --out data"]),
+        (["results"], ["holds results of judgekit"]),
+        (["langfuse.jsonl"], ["judgekit traces langfuse.jsonl --out data"]),
+        (["gold.qrels"], ["gold.qrels  not used: it looks like judgments, but there are no questions and no passages"]),
+        (["fragen.csv"], ['queries = "csv(id=…,text=…):fragen.csv"', "with (query=…,doc=…,score=…)"]),
+        (["halb.csv"], ["begins with 'Nr;Frage'; expected data; its cells are separated by semicolons"]),
+    ],
+)
+def test_what_is_lacking_is_said(names: list[str], words: list[str], data: Path, judgekit: Judgekit) -> None:
+    (data / "empty").mkdir()
+    lines(data / "traces.jsonl", spans("t0", "When was mill 0 burnt?", "1850", 0))
+    lines(data / "langfuse.jsonl", langfuse())
+    (data / "gold.qrels").write_text("q0 0 d0a 1\n")
+    (data / "fragen.csv").write_text("Nr,Frage\nq0,Wer?\n")
+    (data / "halb.csv").write_bytes(b"Nr;Frage\r\nq0;Wer?\r\n")
+    (data / "results").mkdir()
+    (data / "results" / "resolved.toml").write_text("# Paths are relative to /\n")
+    said = judgekit("init", *names)
+    assert said.code == 2
+    assert all(word in said.out + said.err for word in words), said.err
+    assert not list(data.rglob("experiment.toml"))
+
+
+def test_the_schema_names_every_key_and_holds_what_init_writes(data: Path, judgekit: Judgekit) -> None:
+    assert judgekit("init").code == 0
+    text = (data / "experiment.toml").read_text()
+    beside = text.split("\n", 1)[0].removeprefix("#:schema ")
+    known = json.loads((data / beside).read_text())
+    assert known == schema()
+    assert "path" not in known["properties"]
+    for name, value in tomllib.loads(text).items():
+        assert name in known["properties"]
+        form = known["properties"][name].get("$ref", "").split("/")[-1]
+        assert not form or set(value) <= set(known["$defs"][form]["properties"])
+
+
+def test_ids_decide_between_questions_and_passages_with_the_same_fields(data: Path) -> None:
+    for name in ("queries", "docs"):
+        flat = [{"id": row[next(iter(row))], "text": row["text"]} for row in rows(data / f"{name}.jsonl")]
+        lines(data / f"{'ab'[name == 'docs']}.jsonl", flat)
+        (data / f"{name}.jsonl").unlink()
+    taken = dict(draft([data]).files)
+    assert taken["a.jsonl"].startswith("questions: 6, none")
+    assert taken["b.jsonl"].startswith("passages: 18")
+
+
+def test_init_has_no_more_options_than_it_needs() -> None:
+    command = next(one for one in app_for(["init"]).registered_commands)
+    assert command.callback is not None
+    assert len(command.callback.__annotations__) <= 4
+
+
+def test_a_data_set_that_hugging_face_saved_is_told_how_to_become_parquet(judgekit: Judgekit, tmp_path: Path) -> None:
+    (tmp_path / "data-00000-of-00001.arrow").write_bytes(b"\xff\xff\xff\xff\x00")
+    (tmp_path / "dataset_info.json").write_text("{}")
+    said = judgekit("init", tmp_path)
+    assert said.code == 2
+    assert f"datasets.load_from_disk({str(tmp_path)!r}).to_parquet('{tmp_path.name}.parquet')" in said.out
+    assert "dataset_info.json" not in said.out

@@ -1,0 +1,214 @@
+"""Parts have everything answered into the store, so that a plain run asks nothing; a killed one starts again."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgekit.client.budget import Budget
+from judgekit.errors import ConfigError
+from judgekit.experiment.asking import budget_of, part, plan, warm
+from judgekit.experiment.prepare import prepare
+from judgekit.experiment.run import Finished, run
+from tests.scripted import Scripted, completion
+from tests.servers import FaultServer
+
+QUERIES = 24
+DOCS = 3
+EQUAL = ("labels/*", "answers/*", "scores.parquet", "comparison.csv", "agreement.csv", "controls.csv", "gains.csv")
+
+
+def experiment(folder: Path, server: FaultServer, **endpoint: Any) -> Path:
+    """An experiment with labels of two kinds, answers that are merged, and an LLM that rates them."""
+    folder.mkdir(exist_ok=True)
+    texts = [f"What is number {n}?" for n in range(QUERIES - 1)] + ["What is number 1?"]  # two of one text
+    queries = [{"query_id": f"q{n}", "text": text, "answers": [f"{n}"]} for n, text in enumerate(texts)]
+    docs = [{"doc_id": f"d{n}", "text": f"This is about {n}."} for n in range(QUERIES)]
+    lines = [f"q{n} Q0 d{(n + k) % QUERIES} {k + 1} {9 - k} r" for n in range(QUERIES) for k in range(DOCS)]
+    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
+    (folder / "docs.jsonl").write_text("\n".join(map(json.dumps, docs)))
+    (folder / "a.trec").write_text("\n".join(lines))
+    (folder / "b.trec").write_text("\n".join(line.replace("d1 ", "d7 ") for line in lines[::-1]))
+    more = "".join(f"{key} = {value}\n" for key, value in {"concurrency": 6, **endpoint}.items())
+    (folder / "experiment.toml").write_text(
+        f"""
+        [data]
+        queries = "queries.jsonl"
+        docs = "docs.jsonl"
+        depth = {DOCS}
+        [runs]
+        a = "a.trec"
+        b = "b.trec"
+        [endpoints.here]
+        base_url = "{server.base_url}"
+        namespace = "here"
+        model = "m"
+        {more}
+        [[labelers]]
+        kind = "judge"
+        name = "judge"
+        [[labelers]]
+        kind = "utility"
+        name = "erag"
+        [answers]
+        depths = [1, {DOCS}]
+        metrics = ["em", "correct", "grounded"]
+        modes = ["together", "merge"]
+        [metrics]
+        measures = ["nDCG", "P"]
+        [analysis]
+        resamples = 100
+        [prices.m]
+        prompt = 1000000
+        completion = 0
+        """
+    )
+    return folder / "experiment.toml"
+
+
+def by_content(delay_s: float = 0.0) -> Callable[[dict[str, Any], int], Scripted]:
+    """Answer by what is asked alone, so that everybody gets the same; what cannot be read is asked for again."""
+
+    def answer(body: dict[str, Any], _: int) -> Scripted:
+        text = identity(body)
+        mark, number = zlib.crc32(text.encode()), re.findall(r"number (\d+)", text)[-1]
+        said = (f"<answer>{number}</answer>", "<answer>8</answer>") if "</answer>" in text else ("Yes", "No")
+        found = completion(said[mark % 2] if mark % 7 else "")
+        return Scripted(found.status, found.body, found.headers, delay_s=delay_s)
+
+    return answer
+
+
+def identity(body: dict[str, Any]) -> str:
+    """Without the words in which each process tries to have the form of the reply constrained."""
+    return json.dumps([body["messages"], body["max_tokens"]])
+
+
+def asked(server: FaultServer) -> Counter[str]:
+    return Counter(map(identity, server.seen))
+
+
+def plain(path: Path, server: FaultServer, out: Path, store: Path) -> tuple[Finished, int]:
+    """Return what a plain run finished with and how many requests it sent."""
+    before = len(server.seen)
+    return run(path, out=out, cache=store), len(server.seen) - before
+
+
+def equal_results(one: Path, other: Path) -> None:
+    names = sorted(path.relative_to(one) for pattern in EQUAL for path in one.glob(pattern))
+    assert len(names) > len(EQUAL)
+    for name in names:
+        assert (one / name).read_bytes() == (other / name).read_bytes(), name
+
+
+def process(path: Path, number: int, of: int, store: Path, *more: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "judgekit", "run", str(path), "--part", f"{number}/{of}", "--cache", str(store)]
+    return subprocess.Popen([*command, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def until(condition: Callable[[], bool], within_s: float = 60.0) -> None:
+    end = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.01)
+
+
+def test_a_plain_run_asks_nothing_after_three_processes_of_which_one_was_killed(
+    tmp_path: Path, fault_server: FaultServer
+) -> None:
+    path = experiment(tmp_path, fault_server)
+    fault_server.answer = by_content(0.02)
+    _, whole = plain(path, fault_server, tmp_path / "one", tmp_path / "store one")
+    alone = asked(fault_server)
+    assert set(alone.values()) == {1}
+    fault_server.seen.clear()
+
+    store = tmp_path / "store"
+    parts = [process(path, number, 3, store) for number in (1, 2, 3)]
+    until(lambda: len(fault_server.seen) > whole // 4)
+    parts[1].send_signal(signal.SIGKILL)
+    parts[1].communicate()
+    flying = fault_server.active
+    parts[1] = process(path, 2, 3, store)
+    ends = [one.communicate() for one in parts]
+    assert [one.returncode for one in parts] == [0, 0, 0], ends
+    assert asked(fault_server).keys() == alone.keys()
+    assert sum(asked(fault_server).values()) - whole <= flying + 2, "what was in flight is paid for again, no more"
+    assert fault_server.most_active <= 6
+    _, sent = plain(path, fault_server, tmp_path / "three", store)
+    assert sent == 0
+    equal_results(tmp_path / "one", tmp_path / "three")
+
+
+def test_parts_ask_what_steps_ask_each_once_however_many_there_are(tmp_path: Path, fault_server: FaultServer) -> None:
+    path = experiment(tmp_path, fault_server)
+    prepared = prepare(path)
+    whole = Counter(unit.query.query_id for _, unit in part(prepared, 1, 1))
+    for of in (2, 5):
+        found = [Counter(unit.query.query_id for _, unit in part(prepared, number, of)) for number in range(1, of + 1)]
+        assert sum(found, Counter()) == whole
+        assert all(found)
+        assert (
+            len({number for number, one in enumerate(found) for query in ("q1", f"q{QUERIES - 1}") if query in one})
+            == 1
+        )
+
+
+def test_a_dry_run_counts_the_ratings_of_answers_that_are_there(tmp_path: Path, fault_server: FaultServer) -> None:
+    path, store = experiment(tmp_path, fault_server), tmp_path / "store"
+    fault_server.answer = by_content()
+    before = plan(path, store)["all"]
+    _, sent = plain(path, fault_server, tmp_path / "out", store)
+    assert before.at_least
+    assert before.requests < sent <= (before.up_to or 0)
+    after = plan(path, store)["all"]
+    assert (after.requests, after.cached, after.at_least) == (sent, sent, False)
+
+
+def test_a_part_has_its_share_of_concurrency_and_rates(tmp_path: Path, fault_server: FaultServer) -> None:
+    fault_server.answer = by_content(0.02)
+    warm(experiment(tmp_path, fault_server), 1, 3, cache=tmp_path / "store")
+    assert fault_server.most_active == 2
+    fault_server.times.clear()
+    warm(experiment(tmp_path, fault_server, requests_per_minute=9000), 2, 3, cache=tmp_path / "store")
+    minutes = (fault_server.times[-1] - fault_server.times[0]) / 60
+    assert 2000 < len(fault_server.times) / minutes < 3300
+
+
+def test_a_part_has_its_share_of_the_budget(tmp_path: Path, fault_server: FaultServer) -> None:
+    fault_server.answer = by_content()
+    shares = [budget_of(Budget(10, 101, 3.0), number, 3) for number in (1, 2, 3)]
+    assert [share.max_requests for share in shares] == [4, 3, 3]
+    assert [share.max_tokens for share in shares] == [34, 34, 33]
+    assert [share.max_cost for share in shares] == [1.0, 1.0, 1.0]
+    said = process(experiment(tmp_path, fault_server), 1, 3, tmp_path / "store", "--max-requests", "10")
+    assert "budget of 4 requests is used up" in said.communicate()[1]
+    assert said.returncode == 3
+    assert len(fault_server.seen) == 4
+
+
+def test_more_parts_than_requests_at_once_are_refused(tmp_path: Path, fault_server: FaultServer) -> None:
+    path = experiment(tmp_path, fault_server)
+    with pytest.raises(ConfigError, match=r"\[endpoints\.here\.concurrency\] is 6, which 7 parts cannot share"):
+        warm(path, 1, 7, cache=tmp_path / "store")
+    assert not fault_server.seen
+
+
+@pytest.mark.parametrize("said", ["3/2", "0/2", "2", "a/b", "1/", "/2", "-1/2"])
+def test_a_part_that_is_none_is_refused(said: str, tmp_path: Path, fault_server: FaultServer) -> None:
+    path = experiment(tmp_path, fault_server)
+    command = [sys.executable, "-m", "judgekit", "run", str(path), f"--part={said}"]
+    found = subprocess.run(command, capture_output=True, text=True)
+    assert found.returncode == 2
+    assert "e.g. 2/8" in found.stderr

@@ -1,0 +1,274 @@
+"""A plan says which questions to pilot on, what they take and what they can show; it asks nothing."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import judgekit as jk
+import judgekit.sample
+from judgekit.data.runs import Run
+from judgekit.errors import ConfigError, DataError, UsageError
+from judgekit.experiment import asking
+from judgekit.experiment import plan as planning
+from judgekit.experiment.file import load
+from judgekit.experiment.likeness import unlike
+from judgekit.experiment.plan import PilotPlan, distances, smallest_difference, smallest_r
+from tests.commands import Judgekit, in_process
+from tests.mock import URL
+
+SAMPLE = Path(judgekit.sample.__file__).parent
+DATA = f"""
+[data]
+queries = "{SAMPLE}/queries.jsonl"
+docs = "{SAMPLE}/docs.jsonl"
+depth = 3
+[runs]
+bm25 = "{SAMPLE}/runs/bm25.trec"
+rrf = "{SAMPLE}/runs/rrf.trec"
+"""
+REST = f"""
+[endpoints.local]
+base_url = "{URL}"
+model = "mock"
+[[labelers]]
+kind = "containment"
+[[labelers]]
+kind = "judge"
+[[labelers]]
+name = "erag"
+kind = "utility"
+[answers]
+depths = [3]
+[metrics]
+measures = ["nDCG"]
+[analysis]
+resamples = 100
+[prices.mock]
+prompt = 1
+completion = 2
+"""
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> Path:
+    path = tmp_path / "experiment.toml"
+    path.write_text(DATA + REST)
+    return path
+
+
+@pytest.fixture
+def judgekit_(capfd: pytest.CaptureFixture[str]) -> Judgekit:
+    return in_process(capfd)
+
+
+def planned(experiment: Path | dict[str, Any], **options: Any) -> PilotPlan:
+    folder = experiment.parent if isinstance(experiment, Path) else Path("/nowhere")
+    return jk.plan(experiment, cache=folder / "cache", **options)
+
+
+def costs(plan: PilotPlan, column: str, questions: str = "pilot") -> dict[str, float]:
+    rows = plan.costs[plan.costs["questions"] == questions]
+    return dict(zip(rows["strategy"], rows[column], strict=True))
+
+
+def run_of(name: str, **lists: str) -> Run:
+    rows = [(query, doc, -place) for query, docs in lists.items() for place, doc in enumerate(docs)]
+    return Run(name, *map(list, zip(*rows, strict=True)))  # type: ignore[arg-type]  # three lists
+
+
+def test_lists_differ_by_the_gain_that_they_do_not_share() -> None:
+    one = run_of("one", same="ab", turned="ab", other="ab", short="a")
+    two = run_of("two", same="ab", turned="ba", other="cd", short="b", lacking="b")
+    first, second = 1, 1 / np.log2(3)
+    far = distances([one, two], ["same", "turned", "other", "short", "lacking"], 2)
+    expected = [0, (first - second) / (first + second), 1, first / (first + second), first / (first + second) / 2]
+    assert far == pytest.approx(expected)
+    third = run_of("three", same="ab", turned="ab", other="ab")
+    assert distances([one, two, third], ["other"], 2) == pytest.approx([2 / 3])
+
+
+def test_what_a_pilot_can_show_has_the_forms_of_the_statistics() -> None:
+    assert [round(smallest_r(n, 6)[0], 2) for n in (50, 200)] == [0.22, 0.11]
+    assert round(smallest_r(200, 2)[1], 2) == 0.33
+    assert [round(smallest_difference(50, d), 1) for d in (0.1, 0.2, 0.4)] == [12.5, 17.7, 25.0]
+
+
+def test_questions_are_drawn_by_the_square_of_how_far_their_lists_differ_and_weights_undo_it() -> None:
+    ids, far = [f"q{i}" for i in range(12)], np.array([0, 0, *np.linspace(0.2, 0.6, 10)])
+    values = np.random.default_rng(3).random(12)
+    drawn, sums, asked = Counter[str](), [], {"q1", "q5"}
+    for seed in range(2000):
+        sample = planning._draw(ids, far, 4, asked if seed % 2 else (), seed)
+        new = sample[~sample["query_id"].isin(asked)] if seed % 2 else sample
+        assert len(new) == 4
+        drawn.update(sample["query_id"] if not seed % 2 else ())
+        weights = dict(zip(sample["query_id"], sample["weight"], strict=True))
+        assert ("q1" in weights) == bool(seed % 2), "equal lists are never drawn, and stay where they were asked"
+        if seed % 2:
+            sums.append(sum(weight * values[ids.index(q)] for q, weight in weights.items()))
+    probability = 4 * far**2 / (far**2).sum()
+    assert [drawn[q] / 1000 for q in ids] == pytest.approx(probability.tolist(), abs=0.05)
+    error = np.std(sums) / np.sqrt(len(sums))
+    assert np.mean(sums) == pytest.approx(values[1] + values[2:].sum(), abs=4 * error), "however the first were chosen"
+
+
+def test_the_counts_are_those_of_the_dry_run_of_the_pilot(experiment: Path, tmp_path: Path) -> None:
+    plan = planned(experiment, questions=20).write(tmp_path / "pilot.csv")
+    found = {"pilot": costs(plan, "requests"), "all": costs(plan, "requests", "all")}
+    for questions, sample in (("pilot", "pilot.csv"), ("all", None)):
+        counted = asking.plan(load(experiment).updated(data={"sample": sample}), cache=tmp_path / "cache")
+        requests = {name: one.requests for name, one in counted.items()}
+        assert found[questions] == {
+            **{name: requests[f"label {name}"] for name in ("containment", "judge", "erag")},
+            "people": 0,
+            "answers": requests["answer"],
+            "pilot together": requests["all"],
+        }
+    assert costs(plan, "judgments", "all")["people"] == counted["label judge"].units
+
+
+def test_a_run_takes_what_the_plan_wrote_and_further_questions_are_new(
+    experiment: Path, tmp_path: Path, judgekit_: Judgekit
+) -> None:
+    cache = ("--cache", tmp_path / "cache")
+    said = judgekit_("plan", experiment, "--questions", 12, *cache)
+    assert said.code == 0, said.err
+    assert "Pilot     12 questions" in said.out
+    assert 'sample = "pilot.csv"' in said.out
+    assert len(said.out.splitlines()) <= 16
+    assert max(map(len, said.out.splitlines())) <= 125
+    first = set(pd.read_csv(tmp_path / "pilot.csv")["query_id"])
+    experiment.write_text((DATA + REST).replace("depth = 3\n", 'depth = 3\nsample = "pilot.csv"\n', 1))
+    # So few questions may have no verdict, which is 1.
+    assert judgekit_("run", experiment, "--out", tmp_path / "out", *cache).code in (0, 1)
+    more = ("plan", experiment, "--results", tmp_path / "out", "--more", 9, *cache)
+    said = judgekit_(*more)
+    assert "Pilot     21 questions, 9 of them new" in said.out
+    sample = pd.read_csv(tmp_path / "pilot.csv").set_index("query_id")["weight"]
+    assert len(sample) == 21
+    assert (sample[sorted(first)] == 1).all()
+    assert judgekit_(*more).out == said.out, "the same questions again"
+    whole = planned(experiment, questions=21)
+    added = planned(experiment, results=tmp_path / "out", questions=9)
+    assert costs(added, "requests")["judge"] < costs(whole, "requests")["judge"], "what was asked is in the store"
+
+
+def test_runs_and_questions_are_enough(tmp_path: Path) -> None:
+    data = {"queries": f"{SAMPLE}/queries.jsonl", "depth": 5}
+    runs = {name: f"{SAMPLE}/runs/{name}.trec" for name in ("bm25", "rrf")}
+    bare = planned({"data": data, "runs": runs}, questions=20)
+    with_docs = planned({"data": {**data, "docs": f"{SAMPLE}/docs.jsonl"}, "runs": runs}, questions=20)
+    assert bare.sample.equals(with_docs.sample)
+    for column in ("requests", "judgments"):
+        assert costs(bare, column, "all") == costs(with_docs, column, "all")
+    assert np.isnan(costs(bare, "prompt_tokens")["answers"])
+    assert costs(with_docs, "prompt_tokens")["answers"] > 0
+    (tmp_path / "experiment.toml").write_text(DATA.replace("depth = 3", "depth = 5"))
+    with pytest.raises(ConfigError, match=r"labelers.*name at least one"):
+        load(tmp_path / "experiment.toml")
+    assert planned(tmp_path / "experiment.toml", questions=20).sample.equals(bare.sample)
+
+
+def test_references_that_are_not_there_are_counted_once(experiment: Path, tmp_path: Path) -> None:
+    queries = [json.loads(line) for line in (SAMPLE / "queries.jsonl").read_text().splitlines()]
+    whole = planned(experiment, questions=30)
+    for query in queries[::2]:
+        query["answers"] = []
+    (tmp_path / "queries.jsonl").write_text("".join(json.dumps(query) + "\n" for query in queries))
+    money = '[money]\ncurrency = "USD"\nreference = 2\njudgment = 0.5\nprice = { containment = 0.25 }\n'
+    experiment.write_text((DATA + REST + money).replace(f"{SAMPLE}/queries.jsonl", "queries.jsonl"))
+    plan = planned(experiment, questions=30)
+    assert costs(plan, "requests") == costs(whole, "requests")
+    half = len(queries[::2])
+    assert costs(plan, "references", "all") == {
+        **{"containment": half, "judge": 0, "erag": half, "people": 0, "answers": half, "pilot together": half}
+    }
+    money, tokens = costs(plan, "money", "all"), costs(plan, "prompt_tokens", "all")
+    pairs = costs(plan, "judgments", "all")["people"]
+    assert money["people"] == pairs * 0.5
+    assert money["containment"] == pytest.approx(pairs * 0.25 + half * 2)
+    assert money["erag"] == pytest.approx(tokens["erag"] / 1e6 + half * 2)
+    assert money["pilot together"] == pytest.approx(tokens["pilot together"] / 1e6 + half * 2 + pairs * 0.25)
+    assert "Money in USD" in plan.text
+
+
+def test_a_budget_pays_for_a_pilot_of_half_of_it_and_for_labels(experiment: Path) -> None:
+    free = planned(experiment)
+    spent = costs(free, "money")["pilot together"]
+    plan = planned(experiment, budget=spent)
+    taken = costs(plan, "money")["pilot together"]
+    assert 0.35 * spent < taken <= 0.55 * spent
+    assert plan.left is not None
+    left = dict(zip(plan.left["strategy"], plan.left["questions"], strict=True))
+    assert left["judge"] * plan.left.set_index("strategy")["money"]["judge"] <= spent - taken
+    assert set(left) == {"judge", "erag", "answers"}
+    assert "is left." in plan.text
+    assert "does not pay" in planned(experiment, budget=spent / 9, questions=50).text
+
+
+def test_a_budget_without_prices_is_refused(experiment: Path) -> None:
+    experiment.write_text((DATA + REST).partition("[prices")[0])
+    with pytest.raises(UsageError, match="a budget needs prices"):
+        planned(experiment, budget=10)
+
+
+def test_one_run_has_nothing_to_choose_between(experiment: Path) -> None:
+    text = (DATA + REST).replace(f'rrf = "{SAMPLE}/runs/rrf.trec"\n', "")
+    experiment.write_text(text)
+    plan = planned(experiment, questions=10)
+    assert len(plan.power) == 0
+    assert plan.sample["weight"].tolist() == pytest.approx([10.4] * 10)
+    assert "nothing to choose between" in plan.text
+
+
+def test_equal_lists_and_wrong_numbers_are_said(experiment: Path, tmp_path: Path, judgekit_: Judgekit) -> None:
+    with pytest.raises(UsageError, match="5,000 questions were requested"):
+        planned(experiment, questions=5000)
+    with pytest.raises(DataError, match="does not hold results"):
+        planned(experiment, results=tmp_path)
+    (tmp_path / "pilot.csv").write_text("mine")
+    said = judgekit_("plan", experiment, "--cache", tmp_path / "cache")
+    assert (said.code, (tmp_path / "pilot.csv").read_text()) == (2, "mine")
+    assert "is not a sample" in said.err
+    (tmp_path / "same.trec").write_bytes((SAMPLE / "runs" / "bm25.trec").read_bytes())
+    experiment.write_text((DATA + REST).replace(f"{SAMPLE}/runs/rrf.trec", "same.trec"))
+    with pytest.raises(UsageError, match="the same lists at depth 3"):
+        planned(experiment)
+
+
+def test_it_is_read_by_machines_and_in_notebooks(experiment: Path, tmp_path: Path, judgekit_: Judgekit) -> None:
+    said = judgekit_("plan", experiment, "--json", "--out", tmp_path / "a.csv", "--cache", tmp_path / "cache")
+    made = json.loads(said.out)
+    assert made["pilot"] == len(pd.read_csv(tmp_path / "a.csv")) == made["differ"]
+    assert {row["strategy"] for row in made["costs"]} >= {"judge", "people", "answers"}
+    assert made["power"][1]["questions"] == 2 * made["power"][0]["questions"]
+    html = planned(experiment)._repr_html_()
+    assert html.startswith("<pre>Lists ")
+    assert "<" not in html[5:-6]
+
+
+def test_questions_like_the_logs_are_rarely_warned_about() -> None:
+    texts = [json.loads(line)["text"] for line in (SAMPLE / "queries.jsonl").read_text().splitlines()]
+    random, warned = np.random.default_rng(1), 0
+    for _ in range(200):
+        order = random.permutation(len(texts))
+        warned += bool(unlike([texts[i] for i in order[:52]], [texts[i] for i in order[52:]]))
+    assert warned <= 16, "5 of 100, and three standard errors"
+
+
+def test_questions_unlike_the_logs_are_warned_about(experiment: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    log.write_text("running shoes\nred running shoes\ncheap flights\n" * 20)
+    warning = planned(experiment, query_log=log).warning
+    for words in ("median of", "in the form of a question, in the log 0%", "half of the log holds", "your users"):
+        assert words in warning
+    log.write_text("one\n")
+    with pytest.raises(UsageError, match="at least 20"):
+        planned(experiment, query_log=log)

@@ -1,0 +1,84 @@
+"""An experiment on a sample of its questions: weights serve the means of runs, the rest is about those asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from judgekit.errors import DataError
+from judgekit.experiment.file import parse_config
+from judgekit.experiment.run import Finished, run
+from tests.experiment.test_every_pairing import data  # noqa: F401 - a fixture
+from tests.mock import URL
+
+SAMPLE = {"q6": 4.0, "q0": 1.0, "q3": 2.5, "q5": 1.0}
+
+
+def finish(folder: Path, out: Path, **of_data: object) -> Finished:
+    content = {
+        "data": {"queries": "queries.jsonl", "docs": "docs.jsonl", "depth": 3, **of_data},
+        "runs": {"good": "good.trec", "poor": "poor.trec"},
+        "endpoints": {"one": {"base_url": URL, "model": "mock"}},
+        "labelers": [{"kind": "containment"}, {"kind": "judge"}],
+        "answers": {"depths": [3], "metrics": ["em"], "closed_book": False},
+        "metrics": {"measures": ["P"]},
+        "analysis": {"resamples": 100},
+    }
+    return run(parse_config(content, folder / "experiment.toml"), out=out, cache=folder / "store")
+
+
+def write(path: Path, weights: dict[str, float]) -> str:
+    path.write_text("query_id,weight\n" + "".join(f"{q},{w}\n" for q, w in weights.items()))
+    return str(path)
+
+
+def test_means_of_runs_are_weighted_and_nothing_else(data: Path, tmp_path: Path) -> None:  # noqa: F811 - the fixture
+    weighted = finish(data, tmp_path / "a", sample=write(tmp_path / "a.csv", SAMPLE))
+    plain = finish(data, tmp_path / "b", sample=write(tmp_path / "b.csv", dict.fromkeys(SAMPLE, 1.0)))
+    assert sorted(weighted.labelings["judge"].table["query_id"].unique()) == sorted(SAMPLE)
+    pd.testing.assert_frame_equal(weighted.comparison.table, plain.comparison.table)
+    pd.testing.assert_frame_equal(weighted.comparison.gains, plain.comparison.gains)
+
+    for made, weights in ((weighted, SAMPLE), (plain, dict.fromkeys(SAMPLE, 1.0))):
+        scores, quality = made.scores, made.results.quality
+        mean = scores[scores["query_id"] == "all"].set_index(["labeling", "run", "measure"])["value"]
+        for key, rows in scores[scores["query_id"] != "all"].groupby(["labeling", "run", "measure"]):
+            expected = np.average(rows["value"], weights=[weights[q] for q in rows["query_id"]])
+            assert mean[key] == pytest.approx(expected)
+        assert made.results.scores["value"].tolist() == mean.tolist()
+        for run_name, rows in made.quality.groupby("run"):
+            expected = np.average(rows["value"], weights=[weights[q] for q in rows["query_id"]])
+            assert quality.set_index("run")["value"][run_name] == pytest.approx(expected)
+    assert not np.allclose(weighted.results.quality["value"], plain.results.quality["value"])
+    assert "are a sample" in (tmp_path / "a" / "report.html").read_text()
+    assert "a.csv" in (tmp_path / "a" / "manifest.json").read_text()
+
+
+def test_the_first_of_a_sample_stand_in_the_order_of_the_queries(data: Path, tmp_path: Path) -> None:  # noqa: F811
+    made = finish(data, tmp_path / "out", sample=write(tmp_path / "a.csv", SAMPLE), limit=3)
+    assert sorted(made.labelings["judge"].table["query_id"].unique()) == ["q0", "q3", "q5"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("query_id,weight\nq0,1\nq9,1\n", "names query 'q9', which is not in the queries"),
+        ("query_id,weight\nq0,1\nq0,1\n", "names a query twice"),
+        ("query_id,weight\nq0,0\n", "weight of query 'q0' is not above 0"),
+        ("query_id,weight\nq0,\n", "weight of query 'q0' is not above 0"),
+        ("query_id,weight\n", "names no query"),
+        ("query_id\nq0\n", "columns query_id, weight"),
+    ],
+)
+def test_what_is_no_sample_is_refused(
+    data: Path,  # noqa: F811 - the fixture
+    tmp_path: Path,
+    content: str,
+    message: str,
+) -> None:
+    (tmp_path / "sample.csv").write_text(content)
+    with pytest.raises(DataError, match=message):
+        finish(data, tmp_path / "out", sample=str(tmp_path / "sample.csv"))

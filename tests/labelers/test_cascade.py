@@ -1,0 +1,156 @@
+"""A cascade asks what its labelers ask alone, and the second only where the first is in doubt."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import judgekit as jk
+from judgekit.client.session import Session
+from judgekit.client.sync import run_sync
+from judgekit.data.checks import remarks
+from judgekit.data.documents import Doc, Query, Unit
+from judgekit.data.tables import Status
+from judgekit.errors import UsageError
+from judgekit.labelers.base import build
+from judgekit.stages import Collection, label_pool
+from judgekit.wire.types import Failure, Request
+from tests.labelers.scripted import CUT, DOC, PARIS, REFUSED, Here, Says, play
+from tests.scripted import ScriptedTransport
+
+UNIT = Unit(PARIS, (DOC,))
+YES, NO = "Yes", "No"
+
+
+def probable(yes: float) -> Says:
+    """A reply of one word with the probabilities of both."""
+    from math import log
+
+    top = [{"token": word, "logprob": log(p)} for word, p in (("Yes", yes), ("No", 1 - yes))]
+    content = [{"token": "Yes", "logprob": log(yes), "top_logprobs": top}]
+    return {"message": {"content": "Yes"}, "finish_reason": "stop", "logprobs": {"content": content}}
+
+
+def cascade(first: str, then: str = "judge(endpoint=large)", **options: object) -> str:
+    more = "".join(f", {key}={value}" for key, value in options.items())
+    return f"cascade(first='{first}', then='{then}'{more})"
+
+
+@pytest.mark.parametrize(
+    ("said", "doubtful"),
+    [
+        ([YES, YES, YES], False),
+        ([YES, NO, YES], True),
+        ([YES, NO, NO], True),
+        (["perhaps", "perhaps", YES, "perhaps", "perhaps"], True),
+    ],
+)
+def test_jurors_who_disagree_are_in_doubt(said: list[str], doubtful: bool) -> None:
+    labeler = build(cascade("judge(jury=a+b+c)"), Here())
+    played = play(labeler, UNIT, [*said, NO] if doubtful else said)
+    assert played.label.relevance == (0 if doubtful else 1)
+    assert played.label.extra["escalated"] == doubtful
+
+
+@pytest.mark.parametrize(
+    ("yes", "doubt", "doubtful"),
+    [(0.95, 0.2, False), (0.81, 0.2, False), (0.8, 0.2, True), (0.5, 0.5, True), (0.2, 0.2, True), (0.1, 0.2, False)],
+)
+def test_probabilities_inside_of_the_band_are_in_doubt(yes: float, doubt: float, doubtful: bool) -> None:
+    labeler = build(cascade("judge(read=logprobs)", doubt=doubt), Here())
+    played = play(labeler, UNIT, [probable(yes), NO] if doubtful else [probable(yes)])
+    assert played.label.extra == {"first": pytest.approx(yes), "escalated": float(doubtful)} | (
+        {} if doubtful else {"mass": pytest.approx(1)}
+    )
+    assert played.label.relevance == (0 if doubtful else float(yes > 0.5))
+
+
+@pytest.mark.parametrize("unread", [["perhaps", "perhaps"], [CUT, CUT], [REFUSED]])
+def test_a_reply_that_cannot_be_read_is_in_doubt(unread: list[Says]) -> None:
+    label = play(build(cascade("judge"), Here()), UNIT, [*unread, YES]).label
+    assert (label.relevance, label.extra) == (1, {"escalated": 1})
+
+
+def test_a_failed_request_is_not_escalated() -> None:
+    label = play(build(cascade("judge"), Here()), UNIT, [Failure("k", Status.FAILED, "down")]).label
+    assert (label.status, label.extra) == (Status.FAILED, {"escalated": 0})
+
+
+def test_a_first_that_does_not_apply_passes_the_pair_on() -> None:
+    labeler = build(cascade("containment", "judge"), Here())
+    unit = Unit(Query("q", "Is it?", ("yes",)), (Doc("d", "It is."),))
+    assert play(labeler, unit, [YES]).label.relevance == 1
+    assert play(labeler, UNIT).label.extra == {"first": 1, "escalated": 0}
+
+
+@pytest.mark.parametrize(
+    ("first", "then"), [("judge", "judge(samples=3, endpoint=large)"), ("judge(jury=a+b)", "utility")]
+)
+def test_the_requests_are_those_of_the_labelers_alone(first: str, then: str) -> None:
+    says = [YES, NO] if "jury" in first else ["perhaps", "perhaps"]
+
+    def keys(waves: list[list[Request]]) -> list[tuple[str, int]]:
+        return [(request.key, request.sample) for wave in waves for request in wave]
+
+    alone = [
+        play(build(first, Here()), UNIT, says),
+        play(build(then, Here()), UNIT, [YES] * (3 if "samples" in then else 1)),
+    ]
+    both = play(build(cascade(first, then), Here()), UNIT, lambda r: says.pop(0) if says else YES)
+    assert keys(both.waves) == [key for one in alone for key in keys(one.waves)]
+
+
+def test_the_most_requests_are_those_of_both() -> None:
+    labeler: Any = build(cascade("judge", "judge(samples=3)"), Here())
+    assert labeler.most(UNIT) == 2 + 6
+    first: Any = build(cascade("containment", "judge"), Here())
+    assert first.most(UNIT) == 2
+
+
+@pytest.mark.parametrize(
+    ("spelling", "message"),
+    [
+        (cascade("judge", "judge(prompt=graded)"), "first labels on the scale binary, then on grades:3:2"),
+        (cascade("judge(prompt=graded)", "judge"), "first labels on the scale grades"),
+        (cascade("judge", doubt=0.6), "doubt is a share from 0 to 0.5"),
+        (cascade("human(file=gold.qrels)", "judge"), "labels by people"),
+        ("cascade(first=judge)", "needs then="),
+        (cascade("juge"), "juge"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(spelling: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "gold.qrels").write_text("q1 0 a 1\n")
+    with pytest.raises(UsageError, match=message):
+        build(spelling, Here(tmp_path))
+
+
+def test_the_spelling_holds_those_of_the_labelers() -> None:
+    labeler = build("cascade(first='judge(samples=1)', then='utility(quality=em)')", Here())
+    assert str(labeler.spec) == "cascade(first=judge, then=utility)"
+
+
+def test_what_either_shares_with_the_outcome_is_shared() -> None:
+    needs = build(cascade("judge", "utility(endpoint=large)"), Here()).needs
+    assert (needs.references, needs.outcome_metric, needs.prompt) == (True, "em", "binary + answer-short")
+    assert [endpoint.name for endpoint in needs.endpoints] == ["only", "large"]
+
+
+def test_replies_are_shared_and_the_share_escalated_is_counted(tmp_path: Path) -> None:
+    transport = ScriptedTransport(lambda body: YES if "useful" in json.dumps(body) else "perhaps")
+    docs = {f"d{i}": f"passage {i}" for i in range(4)}
+    collection = Collection.make({"q1": "a question?"}, docs, {"run": {"q1": dict.fromkeys(docs, 1.0)}}, 4)
+
+    async def work() -> tuple[jk.Labeling, list[int]]:
+        sent = []
+        async with Session(tmp_path, transports=lambda _: transport) as session:
+            for spec in ("judge", "judge(prompt=useful)", cascade("judge", "judge(prompt=useful)")):
+                made = await label_pool(build(spec, Here()), collection, session)
+                sent.append(len(transport.sent))
+            return made, sent
+
+    labeling, sent = run_sync(work())
+    assert sent[2] == sent[1] > sent[0]
+    assert "was in doubt about 4 of 4 pairs (100%), which the second labeler labeled." in "\n".join(remarks(labeling))

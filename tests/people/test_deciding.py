@@ -1,0 +1,159 @@
+"""Which run is best by people's labels: estimates by the book, how often a decision is wrong, and the way to it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from judgekit.analysis.money import Money
+from judgekit.data.labelings import Labeling, Scale
+from judgekit.data.trec import write_qrels
+from judgekit.errors import UsageError
+from judgekit.metrics import Measure, evaluate
+from judgekit.people.deciding import MARGIN, Contest, decide, decided_by
+from judgekit.people.reading import asked_of, read_judgments, read_people, resolve
+from judgekit.people.sampling import draw
+
+
+def world(random: np.random.Generator, runs: int, queries: int, docs: int, noise: float) -> tuple[Contest, np.ndarray]:
+    """Runs of unlike skill over the same documents, whose labels 0 to 3 a machine gives with noise."""
+    relevance = 0.6 * random.standard_normal((queries, 1)) + random.standard_normal((queries, docs))
+    gains = 1 / np.log2(np.arange(2, 7))
+    counts = np.zeros((runs, queries, docs))
+    for row in counts:
+        order = np.argsort(-random.normal(1, 0.4) * relevance - random.standard_normal((queries, docs)))[:, :5]
+        np.put_along_axis(row, order, np.broadcast_to(gains / gains.sum() / queries, order.shape), 1)
+    shown = (counts > 0).any(axis=0)
+    cuts = [0.8, 1.4, 2.0]
+    machine = np.digitize(relevance + noise * random.standard_normal(relevance.shape), cuts)[shown]
+    people = np.digitize(relevance, cuts)[shown] / 3
+    names = tuple(f"run{at}" for at in range(runs))
+    return Contest(names, counts[:, shown], machine / 3, machine, random.random(len(people))), people
+
+
+def test_a_look_is_the_estimator_as_written():
+    contest, truth = world(np.random.default_rng(1), 3, 40, 12, 0.5)
+    chance, new = contest.draw(np.full(len(truth), np.nan), np.zeros(len(truth)))
+    judged = np.flatnonzero(new)
+    people = np.where(new, truth, np.nan)
+    groups = {group: truth[[at for at in judged if contest.groups[at] == group]] for group in set(contest.groups)}
+    prior = truth[judged].mean()
+    means = {group: (values.sum() + 2 * prior) / (len(values) + 2) for group, values in groups.items()}
+    table = contest.verdict(people, chance).table.set_index(["run", "other"])
+    for (i, a), (j, b) in combinations(enumerate(contest.runs), 2):
+        counts = contest.counts[i] - contest.counts[j]
+        value = sum(count * means[group] for count, group in zip(counts, contest.groups, strict=True))
+        value += sum(counts[at] * (truth[at] - means[contest.groups[at]]) / chance[at] for at in judged)
+        assert table.loc[(a, b), "value"] == pytest.approx(value)
+        assert table.loc[(a, b), "ci_low"] < value < table.loc[(a, b), "ci_high"]
+
+
+def test_what_was_drawn_stays_and_all_pairs_that_differ_are_the_last_look():
+    contest, truth = world(np.random.default_rng(2), 4, 60, 12, 1.0)
+    people, chance = np.full(len(truth), np.nan), np.zeros(len(truth))
+    everything = []
+    for _ in range(7):
+        before, (chance, new) = chance, contest.draw(people, chance)
+        assert (chance >= before).all()
+        assert not (new & (before > 0)).any()
+        assert (contest.fixed[new] < chance[new]).all()
+        people = np.where(new, truth, people)
+        everything.append(int(new.sum()))
+    assert everything[-1] == 0
+    told = contest.verdict(people, chance)
+    assert told.decided
+    best = contest.counts @ truth
+    assert best[contest.runs.index(told.leader)] >= best.max() - MARGIN
+
+
+@pytest.mark.parametrize(("runs", "noise"), [(2, 1.0), (5, 0.4)])
+def test_a_decision_is_seldom_wrong_and_needs_less_than_all(runs, noise):
+    random, wrong, shares = np.random.default_rng(3), 0, []
+    for _ in range(60):
+        contest, truth = world(random, runs, 60, 15, noise)
+        people, chance = np.full(len(truth), np.nan), np.zeros(len(truth))
+        while not (told := contest.verdict(people, chance)).decided:
+            chance, new = contest.draw(people, chance)
+            people = np.where(new, truth, people)
+        best = contest.counts @ truth
+        wrong += bool(best[contest.runs.index(told.leader)] < best.max() - MARGIN)
+        shares.append(np.isfinite(people).mean())
+    assert wrong / 60 <= 0.05
+    assert np.median(shares) < 0.75
+
+
+def test_nothing_is_decided_before_anybody_judged_and_equal_runs_need_nearly_all():
+    contest, truth = world(np.random.default_rng(4), 2, 60, 15, 0.5)
+    same = Contest(contest.runs, contest.counts, np.full(len(truth), 0.5), contest.groups, contest.fixed)
+    told = same.verdict(np.full(len(truth), np.nan), np.zeros(len(truth)))
+    assert not told.decided
+    assert told.live.all()
+    assert np.isinf(told.table["ci_low"]).all()
+
+
+@pytest.mark.parametrize(("primary", "measure"), [("nDCG@3", "DCG@3"), ("P@3", "P@3"), ("AP", "DCG@4")])
+def test_the_way_to_a_decision_by_files(collection, truth, machine, judged, tmp_path, primary, measure):
+    labelings, out = {"judge": machine}, tmp_path / "people.qrels"
+    people, asked, wanted = None, set(), {}
+    for look in range(8):
+        told = decide(collection, labelings, None, primary, 1, people)
+        said = " ".join(told.lines(Money(judgment=2.0, currency="EUR")))
+        if told.over:
+            break
+        assert ("By judge alone" if people is None else "Not decided") in said
+        assert "EUR" in said
+        before = () if people is None else told.before(people)
+        sample = draw(collection, design=told.design, prompt="binary", wanted=told.wanted)
+        sample = type(sample)(**{**vars(sample), "before": before, "name": ""})
+        shown = {(task.query_id, task.doc_ids[0]) for task in sample.tasks}
+        assert not shown & asked
+        asked |= shown
+        judgments = read_judgments(
+            [judged(sample, "1", lambda row: truth[row["query_id"], row["doc_ids"][0]], f"{look}.jsonl")], sample
+        )
+        made = resolve(judgments)
+        write_qrels(made.labeling, out)
+        asked_of(judgments, made).write(out)
+        people = read_people(out, collection)
+        assert people.seconds == 1.5
+        assert set(zip(people.asked["query_id"], people.asked["doc_id"], strict=True)) == asked
+        now = people.asked.set_index(["query_id", "doc_id"])["probability"].to_dict()
+        assert all(now[pair] >= chance for pair, chance in wanted.items())
+        wanted = now
+    assert decided_by(told.design) == ("judge", measure)
+    assert told.measure == Measure(measure)
+    every = Labeling("all", Scale("binary"), machine.table.assign(relevance=[float(v) for v in truth.values()]))
+    means = evaluate(list(collection.runs), [every], measure, depth=4).means().set_index("run")["value"]
+    assert "Decided: good" in said
+    assert means.idxmax() == "good"
+    rows = told.verdict.table.set_index(["run", "other"])
+    if len(asked) == told.pool:
+        largest = 1 if measure[0] == "P" else (1 / np.log2(np.arange(2, int(measure[-1]) + 2))).sum()
+        assert rows.loc[("good", "fair"), "value"] * largest == pytest.approx(means["good"] - means["fair"])
+
+
+def test_what_cannot_be_decided_is_a_sentence(collection, machine, truth, judged):
+    two = {"judge": machine, "other": machine}
+    with pytest.raises(UsageError, match="needs the labels of a finished run"):
+        decide(collection, {}, None, "P@3", 1)
+    with pytest.raises(UsageError, match="name it with --by, one of judge, other"):
+        decide(collection, two, None, "P@3", 1)
+    with pytest.raises(UsageError, match="unknown labeling 'jugde'"):
+        decide(collection, two, "jugde", "P@3", 1)
+    sample = draw(collection, n=10, design="pairs", prompt="binary")
+    people = resolve(read_judgments([judged(sample, "1", lambda row: 1)], sample))
+    with pytest.raises(UsageError, match="not sampled by the design 'decision'"):
+        decide(collection, two, None, "P@3", 1, people)
+
+
+def test_a_run_that_people_were_never_asked_about_is_not_decided_on(collection, machine, judged):
+    labelings, fewer = {"judge": machine}, replace(collection, runs=collection.runs[:2])
+    told = decide(fewer, labelings, None, "P@3", 1)
+    sample = draw(fewer, design=told.design, prompt="binary", wanted=told.wanted)
+    people = resolve(read_judgments([judged(sample, "1", lambda row: 1)], sample))
+    assert decide(fewer, labelings, None, "P@3", 1, people).judged
+    with pytest.raises(UsageError, match="not those that the sample was drawn from"):
+        decide(collection, labelings, None, "P@3", 1, people)

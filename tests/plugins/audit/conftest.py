@@ -1,0 +1,168 @@
+"""A finished experiment with labelers of known weaknesses; everything offline."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+import judgekit as jk
+from tests.mock import URL
+
+TOWNS = 40
+RUNS = {"exact": 0.0, "close": 1.0, "fair": 2.0, "weak": 3.5, "poor": 6.0}
+
+LABELERS = '''
+import hashlib
+from dataclasses import dataclass
+
+import judgekit as jk
+
+
+@dataclass(frozen=True)
+class Oracle(jk.Labeler):
+    """Knows which document it is, whatever somebody writes into it."""
+
+    scale = "binary"
+
+    def relevance(self, query, doc):
+        return doc.doc_id == "gold" + query.query_id[1:]
+
+
+@dataclass(frozen=True)
+class Hash(jk.Labeler):
+    """Says anything, but always the same of the same text."""
+
+    scale = "binary"
+
+    def relevance(self, query, doc):
+        return int(hashlib.sha256(f"{query.text} {doc.text}".encode()).hexdigest(), 16) % 10 < 3
+
+
+@dataclass(frozen=True)
+class Long(jk.Labeler):
+    """The longer the better."""
+
+    scale = "unit"
+
+    def relevance(self, query, doc):
+        return min(len(doc.text) / 400, 1.0)
+
+
+def shout(question, passage):
+    return passage.upper()
+
+
+def wordless(question, passage):
+    return 7
+
+
+def lonely(question):
+    return question
+'''
+
+EXPERIMENT = """
+[data]
+queries = "queries.jsonl"
+docs = "docs.jsonl"
+depth = 6
+[runs]
+{runs}
+[endpoints.mock]
+base_url = "URL"
+model = "mock"
+[prices.mock]
+prompt = 2.0
+completion = 4.0
+[[labelers]]
+name = "keyword"
+kind = "judge"
+[[labelers]]
+name = "oracle"
+kind = "mine.py:Oracle"
+[[labelers]]
+name = "hash"
+kind = "mine.py:Hash"
+[[labelers]]
+name = "long"
+kind = "mine.py:Long"
+[[labelers]]
+name = "jury"
+kind = "judge"
+samples = 3
+[[labelers]]
+name = "gold"
+kind = "provenance"
+qrels = "gold.qrels"
+[answers]
+depths = [3]
+metrics = ["em"]
+[metrics]
+measures = ["nDCG", "P"]
+[analysis]
+resamples = 200
+""".replace("URL", URL)
+
+
+def write(folder: Path) -> None:
+    """Write questions, passages, five runs of falling skill and the experiment file."""
+    rng = random.Random(7)
+    words = ["river", "market", "stone", "apple", "window", "letter", "garden", "summer", "copper", "paper", "music"]
+    queries, docs = [], []
+    for i in range(TOWNS):
+        town, year = f"Borvik{i:02}", str(1400 + 7 * i)
+        queries.append(
+            {"query_id": f"q{i:02}", "text": f"When did Mason{i:02} finish Bridge{i:02} of {town}?", "answers": [year]}
+        )
+        tail = " ".join(rng.choices(words, k=12))
+        text = f"Mason{i:02} of {town} laid the last stone of Bridge{i:02} in {year}. {tail}."
+        docs.append({"doc_id": f"gold{i:02}", "title": "", "text": text})
+        for j in range(7):
+            text = ". ".join(" ".join(rng.choices(words, k=rng.randint(4, 14))).capitalize() for _ in range(3))
+            docs.append({"doc_id": f"d{i:02}x{j}", "title": "", "text": f"{text}."})
+    for name, rows in (("queries", queries), ("docs", docs)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for name, noise in RUNS.items():
+        lines = []
+        for i in range(TOWNS):
+            scored = {f"gold{i:02}": 4 + noise * rng.gauss(0, 1)} | {f"d{i:02}x{j}": rng.gauss(0, 1) for j in range(7)}
+            lines += [f"q{i:02} Q0 {d} 0 {s:.6f} {name}\n" for d, s in scored.items()]
+        (folder / f"{name}.trec").write_text("".join(lines))
+    (folder / "gold.qrels").write_text("".join(f"q{i:02} 0 gold{i:02} 1\n" for i in range(TOWNS)))
+    (folder / "mine.py").write_text(LABELERS)
+    runs = "\n".join(f'{name} = "{name}.trec"' for name in RUNS)
+    (folder / "experiment.toml").write_text(EXPERIMENT.format(runs=runs))
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished experiment: ``out`` holds the results, ``cache`` the store. Not to be changed."""
+    folder = tmp_path_factory.mktemp("audit")
+    write(folder)
+    jk.run(folder / "experiment.toml", out=folder / "out", cache=folder / "cache")
+    return folder
+
+
+@pytest.fixture
+def copied(finished: Path, tmp_path: Path) -> Path:
+    """A copy of it for a test to change; its paths lead to the copy."""
+    return copy(finished, tmp_path / "copy")
+
+
+def copy(finished: Path, folder: Path) -> Path:
+    """Copy an experiment with its results; the paths in them lead to the copy."""
+    shutil.copytree(finished, folder)
+    for name in ("resolved.toml", "manifest.json"):
+        path = folder / "out" / name
+        path.write_text(path.read_text().replace(str(finished), str(folder)))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def audited(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> jk.Audit:
+    """Everything that an audit of it finds."""
+    folder = copy(finished, tmp_path_factory.mktemp("audited") / "copy")
+    return jk.audit(folder / "out", cache=folder / "cache", checks="all")

@@ -1,0 +1,268 @@
+"""The audit as a whole: what it reads and refuses, what it sends, what it writes, and the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import judgekit as jk
+from judgekit.client.budget import Budget
+from judgekit.errors import DataError, JudgekitError, StoppedError, UsageError
+from judgekit.plugins.audit.flow import CHECKS, FREE, card
+from judgekit.plugins.audit.numbers import groups_of
+from tests.small import Judgekit
+from tests.small import folder as folder
+from tests.small import judgekit as judgekit
+
+
+def sent(events: list) -> int:
+    last = {event.stage: event.sent for event in events}
+    return sum(last.values())
+
+
+def test_by_default_nobody_is_asked(copied: Path) -> None:
+    events: list = []
+    found = jk.audit(copied / "out", cache=copied / "cache", progress=events.append)
+    assert not events
+    assert set(found.table["check"]) == {*FREE}
+    assert list(found.cards) == ["keyword", "oracle", "hash", "long", "jury", "gold"]
+
+
+def test_every_number_stands_in_its_interval_and_every_subject_says_what_it_does(audited: jk.Audit) -> None:
+    table = audited.table
+    assert set(table["check"]) == set(CHECKS)
+    there = table.dropna(subset=["value", "low"])
+    assert (there["low"] <= there["value"] + 1e-12).all()
+    assert (there["value"] <= there["high"] + 1e-12).all()
+    assert (table[table["value"].isna()]["verdict"] != "").all()
+    told = table[table["check"].isin(["circularity", "jury", "gullibility", "consistency"])]
+    for (labeling, check, subject), rows in told.groupby(["labeling", "check", "subject"]):
+        assert (rows["verdict"] != "").any(), (labeling, check, subject)
+
+
+def test_what_was_paid_for_once_is_not_paid_for_again(copied: Path) -> None:
+    options = {"checks": "gullibility,consistency", "cache": copied / "cache"}
+    counted = jk.audit(copied / "out", dry_run=True, **options).planned
+    to_send = counted["all"].requests - counted["all"].cached
+    assert to_send > 0
+    assert counted["audit keyword, control"].cached > 0, "the control was asked when the labels were made"
+    assert counted["audit keyword, inject"].prompt_tokens > 0
+    first: list = []
+    jk.audit(copied / "out", progress=first.append, **options)
+    assert sent(first) == to_send
+    assert {event.stage for event in first} == set(counted) - {"all"}
+    again: list = []
+    jk.audit(copied / "out", progress=again.append, **options)
+    assert sent(again) == 0
+    left = jk.audit(copied / "out", dry_run=True, **options).planned["all"]
+    assert left.requests == left.cached > 0
+
+
+def test_a_dry_run_writes_nothing(copied: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in (copied / "out").rglob("*")}
+    jk.audit(copied / "out", checks="all", cache=copied / "cache", dry_run=True)
+    assert {path: path.stat().st_mtime_ns for path in (copied / "out").rglob("*")} == before
+
+
+def test_an_audit_stops_at_its_budget_and_goes_on_from_there(copied: Path) -> None:
+    options = {"checks": ["gullibility"], "probes": ["claim", "pad"], "cache": copied / "cache"}
+    with pytest.raises(StoppedError):
+        jk.audit(copied / "out", budget=Budget(max_requests=30), **options)
+    counted = jk.audit(copied / "out", dry_run=True, **options).planned
+    assert any(one.cached >= 20 for one in counted.values())
+
+
+def test_a_repeat_that_never_differs_leaves_a_floor_of_what_the_interval_allows(audited: jk.Audit) -> None:
+    table = audited.table
+    rows = table[(table["labeling"] == "keyword") & (table["subject"] == "asked again")].set_index("statistic")
+    assert rows.loc["flips", "value"] == 0
+    assert 0 < rows.loc["flips", "high"] < 0.2, "of 20 pairs"
+    assert rows.loc["noise floor of nDCG@3", "value"] == 0
+    assert rows.loc["noise floor of nDCG@3", "high"] > 0
+    drawn = table[(table["labeling"] == "jury") & (table["check"] == "consistency")]
+    assert drawn.empty, "samples are drawn anew already"
+
+
+def test_a_judge_with_samples_is_looked_at_as_a_jury(audited: jk.Audit) -> None:
+    table = audited.table
+    rows = table[(table["labeling"] == "jury") & (table["check"] == "jury")].set_index("statistic")
+    assert "fewer than two members ever err" in rows.loc["effective votes", "verdict"], (
+        "the mock says the same three times"
+    )
+    assert rows.loc["majority minus best single", "flag"] == "jury adds nothing"
+    assert table[(table["labeling"] == "hash") & (table["check"] == "jury")].empty
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ("queries.jsonl", "different queries"),
+        ("docs.jsonl", "different documents"),
+        ("weak.trec", "different files of run weak"),
+        ("gold.qrels", "gold.qrels was changed after the run"),
+        ("mine.py", "mine.py was changed after the run"),
+        ("out/labels/hash.parquet", "was changed after the run"),
+    ],
+)
+def test_changed_data_are_refused(copied: Path, change: str, says: str) -> None:
+    path = copied / change
+    if path.suffix == ".parquet":
+        table = pd.read_parquet(path)
+        table.assign(relevance=1 - table["relevance"]).to_parquet(path)
+    else:
+        text = path.read_text()
+        path.write_text(
+            text.replace("\n", "\n\n") if path.suffix == ".py" else text.replace(" 0 ", " 00 ").replace(": ", ":  ")
+        )
+    with pytest.raises(DataError, match=says):
+        jk.audit(copied / "out", cache=copied / "cache")
+
+
+@pytest.mark.parametrize(
+    "lost", ["out/labels/hash.parquet", "weak.trec", "out/manifest.json", "out/report.json", "out/resolved.toml"]
+)
+def test_what_is_missing_is_named(copied: Path, lost: str) -> None:
+    (copied / lost).unlink()
+    with pytest.raises(JudgekitError, match=re.escape(Path(lost).name) + "|did not finish|run the experiment"):
+        jk.audit(copied / "out", cache=copied / "cache")
+
+
+def test_a_card_is_that_of_the_labels_that_are_there(copied: Path) -> None:
+    with pytest.raises(DataError, match="holds no audit yet"):
+        card(copied / "out", "long")
+    made = jk.audit(copied / "out", cache=copied / "cache")
+    assert card(copied / "out", "long") == made.cards["long"].markdown()
+    path = copied / "out" / "labels" / "long.parquet"
+    pd.read_parquet(path).iloc[::-1].to_parquet(path)
+    with pytest.raises(DataError, match="the labels of long have changed"):
+        card(copied / "out", "long")
+    assert card(copied / "out", "hash").startswith("# hash")
+
+
+def test_the_audit_is_a_section_of_the_report_and_stands_there_once(copied: Path) -> None:
+    comparison = (copied / "out" / "comparison.csv").read_bytes()
+    for _ in range(2):
+        jk.audit(copied / "out", cache=copied / "cache")
+    sections = json.loads((copied / "out" / "report.json").read_text())["sections"]
+    assert [one["title"] for one in sections].count("Audit") == 1
+    page = (copied / "out" / "report.html").read_text()
+    assert "they count against a labeling" in page
+    assert (copied / "out" / "comparison.csv").read_bytes() == comparison
+    assert (copied / "out" / "cards" / "keyword.md").exists()
+    assert len(pd.read_csv(copied / "out" / "audit.csv")) > 40
+
+
+def test_without_a_reference_the_audit_says_what_it_leaves_out(copied: Path) -> None:
+    path = copied / "experiment.toml"
+    text = path.read_text()
+    start, end = text.index('[[labelers]]\nname = "gold"'), text.index("[answers]")
+    path.write_text(text[:start] + text[end:])
+    out, cache = copied / "other", copied / "cache"
+    jk.run(path, out=out, cache=cache)
+    found = jk.audit(out, cache=cache, checks="all", probes=["stuff(words=query)"])
+    assert "--reference" in found.notes[0]
+    assert not set(found.table["check"]) & {"surface", "overrating", "jury"}
+    stuffed = found.table[(found.table["labeling"] == "keyword") & (found.table["statistic"] == "flips to relevant")]
+    assert (stuffed["value"] == 1).all(), "of passages of other questions"
+    assert "change of concordance" not in set(found.table["statistic"]), "these are not in the pool"
+    named = jk.audit(out, reference="oracle", cache=cache)
+    assert not named.notes
+
+
+def test_a_measure_that_the_labels_do_not_define_leaves_no_number(copied: Path) -> None:
+    path = copied / "experiment.toml"
+    path.write_text(path.read_text().replace('["nDCG", "P"]', '["AP", "P"]'))
+    out, cache = copied / "ap", copied / "cache"
+    jk.run(path, out=out, cache=cache)
+    table = jk.audit(out, cache=cache, probes=["claim"], checks="all").table
+    rows = table[(table["labeling"] == "long") & (table["check"] == "circularity")]
+    assert rows["value"].isna().all()
+    assert rows["verdict"].str.contains("unknown: only 0 of 40 queries").all()
+    attacked = table[(table["labeling"] == "long") & (table["check"] == "gullibility")]
+    assert "flips to relevant" in set(attacked["statistic"])
+    assert "change of decision gain" not in set(attacked["statistic"])
+
+
+def test_groups_keep_the_queries_of_a_unit_together() -> None:
+    import numpy as np
+
+    units = np.repeat(np.arange(30), 3)
+    groups = groups_of(units, 1)
+    assert len(np.unique(groups)) == 20
+    assert all(len(set(groups[units == unit])) == 1 for unit in range(30))
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"checks": "gulibility"}, "Did you mean 'gullibility'"),
+        ({"reference": "godl"}, "Did you mean 'gold'"),
+        ({"probes": ["pad", "pad"]}, "the probe pad is listed twice"),
+    ],
+)
+def test_a_mistake_is_a_sentence(finished: Path, options: dict, says: str) -> None:
+    with pytest.raises(JudgekitError, match=says):
+        jk.audit(finished / "out", cache=finished / "cache", **options)
+
+
+def test_a_folder_without_results_and_a_file_that_is_not_there_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"resolved\.toml"):
+        jk.audit(tmp_path)
+    with pytest.raises(JudgekitError, match=r"nothing\.toml"):
+        jk.audit(tmp_path / "nothing.toml")
+    (tmp_path / "experiment.toml").write_text("")
+    with pytest.raises(UsageError, match="an audit needs a results folder"):
+        jk.audit(tmp_path / "experiment.toml")
+    with pytest.raises(JudgekitError, match="no such folder"):
+        card(tmp_path / "nowhere", "judge")
+
+
+def test_the_command_line_prints_cards_and_writes_them(judgekit: Judgekit, copied: Path, tmp_path: Path) -> None:
+    out, cache = str(copied / "out"), str(copied / "cache")
+    idle = judgekit("audit", out, "--cache", cache, "--probe", "claim")
+    assert (idle.code, "add --checks gullibility" in idle.err) == (2, True)
+    counted = judgekit("audit", out, "--cache", cache, "--checks", "all", "--dry-run")
+    assert counted.code == 0, counted.err
+    assert "audit keyword, inject" in counted.out
+    assert "Nothing was sent" in counted.out
+    said = judgekit(
+        "audit",
+        out,
+        "--cache",
+        cache,
+        "--checks",
+        "overrating,gullibility",
+        "--probe",
+        "claim",
+    )
+    assert said.code == 0, said.err
+    assert "Gullibility" in said.out
+    assert "hash:" in said.out
+    card = judgekit("audit", out, "--card", "hash")
+    assert card.out.startswith("# hash\n")
+    assert "| called relevant |" in card.out
+    assert card.out.strip() == (copied / "out" / "cards" / "hash.md").read_text().strip()
+    for arguments, says in (
+        (("audit", out, "--card", "hsh"), "Did you mean 'hash'"),
+        (("audit", str(tmp_path), "--card", "hash"), "holds no audit yet"),
+    ):
+        wrong = judgekit(*arguments)
+        assert wrong.code == 2
+        assert says in wrong.err
+        assert "Traceback" not in wrong.err
+
+
+def test_a_card_escapes_what_a_name_says() -> None:
+    from judgekit.plugins.audit.card import Card
+    from judgekit.plugins.audit.numbers import Number
+
+    number = Number("surface", "<script>alert(1)</script>|x", "slope", 0.5, 0.4, 0.6, 3, "a | b", "biased")
+    card = Card("<b>judge</b>", (("Spelling", "a<b"),), (number,))
+    assert "<script>" not in card.markdown()
+    assert "\\|x" in card.markdown()
+    assert card.flags == ["biased"]
+    assert "0.500 [0.400, 0.600]" in card.markdown()

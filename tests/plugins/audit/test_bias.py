@@ -1,0 +1,102 @@
+"""Bias by surface, and overrating: planted effects come back, and what is not there is not claimed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import judgekit as jk
+from judgekit.plugins.audit.bias import slopes, surface
+from judgekit.plugins.audit.material import read
+
+N = 900
+GROUPS = np.repeat(np.arange(20), 45)
+
+
+def looks(seed: int = 1) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return {
+        name: rng.normal(size=N) * scale
+        for name, scale in (("length", 3.0), ("overlap", 0.1), ("rank", 1.0), ("title match", 1.0))
+    }
+
+
+def test_slopes_are_those_of_a_regression_with_the_reference_in_it() -> None:
+    rng, found = np.random.default_rng(2), looks()
+    truth = (rng.random(N) < 0.3).astype(float)
+    found["overlap"] += truth  # a look that goes with relevance
+    label = 0.5 * truth + 0.02 * found["length"] + rng.normal(size=N) * 0.1
+    for number in slopes(label, truth, found, GROUPS):
+        x = found[number.subject]
+        design = np.column_stack([truth == 0, truth == 1, (x - x.mean()) / x.std()]).astype(float)
+        assert number.value == pytest.approx(np.linalg.lstsq(design, label, rcond=None)[0][2])
+        assert number.low < number.value < number.high
+
+
+def test_the_two_strongest_are_said_in_words_and_nothing_else_is() -> None:
+    rng, found = np.random.default_rng(2), looks()
+    truth = (rng.random(N) < 0.3).astype(float)
+    label = (
+        0.5 * truth + 0.02 * found["length"] - 0.3 * found["overlap"] + 0.01 * found["rank"] + rng.normal(size=N) * 0.05
+    )
+    numbers = {number.subject: number for number in slopes(label, truth, found, GROUPS)}
+    assert [name for name, number in numbers.items() if number.flag] == ["length", "overlap"]
+    assert "labels rise by" in numbers["length"].verdict
+    assert "labels fall by" in numbers["overlap"].verdict
+    assert not numbers["rank"].verdict
+
+
+def test_labels_that_follow_the_reference_alone_are_not_called_biased() -> None:
+    called = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        truth = (rng.random(N) < 0.3).astype(float)
+        label = 0.5 * truth + rng.normal(size=N) * 0.2
+        called += any(number.flag for number in slopes(label, truth, looks(seed + 100), GROUPS))
+    assert called <= 5, "5 % of 40, with what chance adds"
+
+
+def test_a_look_that_is_the_same_everywhere_has_no_slope() -> None:
+    rng = np.random.default_rng(1)
+    (number,) = slopes(rng.random(N), (rng.random(N) < 0.5).astype(float), {"title match": np.ones(N)}, GROUPS)
+    assert np.isnan(number.value)
+    assert "unknown" in number.verdict
+
+
+def test_what_a_passage_looks_like_is_read_from_the_collection(finished) -> None:
+    material = read(finished / "out")
+    found = surface(material)
+    pair = ("q03", "gold03")
+    at = material.pairs.index(pair)
+    text = material.prepared.collection.docs.get(["gold03"])[0].text
+    assert found["length"][at] == pytest.approx(np.log1p(len(text.split())))
+    assert np.isnan(found["title match"][at]), "it has no title"
+    assert found["query-term overlap"][at] == pytest.approx(3 / 5)
+    ranks = [run.top("q03").index("gold03") + 1 for run in material.runs if "gold03" in run.top("q03")]
+    assert found["rank (best of any run)"][at] == min(ranks)
+    assert found["retrieved by exact"][at] == 1
+
+
+def rows(audited: jk.Audit, labeling: str, check: str) -> pd.DataFrame:
+    table = audited.table
+    return table[(table["labeling"] == labeling) & (table["check"] == check)]
+
+
+def test_a_labeling_of_length_is_biased_by_length(audited: jk.Audit) -> None:
+    length = rows(audited, "long", "surface").set_index("subject").loc["length"]
+    assert length["flag"] == "biased"
+    assert length["low"] > 0.05
+
+
+def test_overrating_is_the_mean_label_where_the_reference_says_no(audited: jk.Audit, finished) -> None:
+    labels = pd.read_parquet(finished / "out" / "labels" / "hash.parquet")
+    other = labels[~labels["doc_id"].str.startswith("gold")]
+    found = rows(audited, "hash", "overrating").set_index("statistic")
+    assert found.loc["mean label", "value"] == pytest.approx(other["relevance"].mean())
+    assert found.loc["called relevant", "n"] == len(other)
+    called = labels[labels["relevance"] == 1]
+    wrong = 1 - called["doc_id"].str.startswith("gold").mean()
+    assert found.loc["not relevant by the reference", "value"] == pytest.approx(wrong)
+    assert found.loc["not relevant by the reference", "flag"] == "overrates"
+    assert rows(audited, "oracle", "overrating").set_index("statistic").loc["mean label", "value"] == 0

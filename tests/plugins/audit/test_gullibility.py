@@ -1,0 +1,242 @@
+"""Can a labeler be fooled: known answers for a keyword mock, an oracle and a hash, and a planted effect."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import judgekit as jk
+from judgekit.data.documents import Doc, Query
+from judgekit.errors import UsageError
+from judgekit.plugins.audit import gullibility
+from judgekit.plugins.audit.material import read
+from judgekit.plugins.audit.numbers import Number, share_change
+from judgekit.plugins.audit.probes import DEFAULT, probe
+
+QUERY = Query("q", "When was the bridge built?")
+DOC = Doc("d", "One two three. Four five six. Seven eight nine ten. Eleven twelve. And more.", "A title")
+
+
+def numbers(audit: jk.Audit, labeling: str, statistic: str = "flips to relevant") -> pd.DataFrame:
+    table = audit.table
+    rows = table[(table["labeling"] == labeling) & (table["statistic"] == statistic)]
+    return rows.set_index("subject")
+
+
+@pytest.mark.parametrize("spelling", ["stuff(words=query)", "stuff(base=random, words=query)"])
+def test_a_judge_by_keywords_is_fooled_by_every_stuffed_passage(audited: jk.Audit, spelling: str) -> None:
+    row = numbers(audited, "keyword").loc[spelling]
+    assert row["value"] == 1
+    assert row["n"] == 20
+    assert row["low"] > 0.65, "never of zero width, and still far from nothing"
+    assert row["high"] == 1
+    assert row["flag"] == "fooled"
+
+
+def test_an_oracle_is_fooled_by_nothing(audited: jk.Audit) -> None:
+    rows = numbers(audited, "oracle")
+    assert len(rows) == len(DEFAULT)
+    assert (rows["value"] == 0).all()
+    assert (rows["low"] < 0).all()
+    assert (rows["high"] > 0).all()
+    assert not rows["flag"].any()
+    assert (numbers(audited, "oracle", "change of concordance").dropna()["value"] == 0).all()
+
+
+def test_a_judge_that_says_anything_is_within_its_interval_of_not_being_fooled(audited: jk.Audit) -> None:
+    rows = numbers(audited, "hash")
+    within = (rows["low"] <= 0) & (rows["high"] >= 0)
+    assert within.sum() >= len(rows) - 1, "one of nine intervals of 95 % may miss"
+    changed = numbers(audited, "hash", "flips either way")["value"]
+    assert changed["claim"] == pytest.approx(2 * 0.3 * 0.7, abs=0.2), "though its labels change all the time"
+
+
+def test_labels_that_are_handed_on_from_a_file_are_not_probed(audited: jk.Audit) -> None:
+    assert numbers(audited, "gold").empty
+
+
+def test_a_mean_shift_shows_what_a_threshold_hides(audited: jk.Audit) -> None:
+    shift = numbers(audited, "long", "mean shift").loc["pad"]
+    assert shift["low"] > 0.1, "padding lengthens, which is all that this labeler looks at"
+
+
+def test_the_tournament_is_the_one_in_which_the_attacked_labels_stand_in_their_places(
+    finished: Path, audited: jk.Audit
+) -> None:
+    material = read(finished / "out")
+    sample = gullibility.draw(material).nonrelevant
+    stuffed = dict.fromkeys(sample, 1.0)  # what the keyword mock says of them, by the test above
+    labels = pd.read_parquet(finished / "out" / "labels" / "keyword.parquet")[["query_id", "doc_id", "relevance"]]
+    attacked = labels.assign(relevance=[stuffed.get((q, d), r) for q, d, r in labels.itertuples(index=False)])
+    runs = {run.name: finished / f"{run.name}.trec" for run in material.runs}
+    both = {"before": labels, "after": attacked}
+    scales = dict.fromkeys(both, "binary")
+    scores = jk.score(runs, both, ["nDCG@3"], scales=scales, query_ids=material.queries, depth=6).scores()
+    answers = pd.read_parquet(next((finished / "out" / "answers").glob("*.parquet")))
+    quality = answers[answers["run"] != "all"].pivot(index="run", columns="query_id", values="value")
+    shares = {}
+    for name in both:
+        wide = scores[scores["labeling"] == name].pivot(index="run", columns="query_id", values="value")
+        each = []
+        for query in quality.columns:
+            pairs = [(a, b) for a in RUN_NAMES for b in RUN_NAMES if quality.loc[a, query] > quality.loc[b, query]]
+            hits = [np.sign(wide.loc[a, query] - wide.loc[b, query]) / 2 + 0.5 for a, b in pairs]
+            each += [np.mean(hits)] if hits else []
+        shares[name] = np.mean(each)
+    found = numbers(audited, "keyword", "change of concordance").loc["stuff(words=query)"]
+    assert found["value"] == pytest.approx(shares["after"] - shares["before"], abs=1e-9)
+    assert "of the pool attacked" in found["verdict"]
+
+
+RUN_NAMES = ("exact", "close", "fair", "weak", "poor")
+
+
+def test_pairs_are_drawn_over_all_questions_and_are_not_relevant(finished: Path) -> None:
+    material = read(finished / "out")
+    sample = gullibility.draw(material)
+    gold = {(f"q{i:02}", f"gold{i:02}") for i in range(40)}
+    pool = set(material.pairs)
+    assert not gold & set(sample.nonrelevant)
+    assert set(sample.nonrelevant) <= pool
+    assert not pool & set(sample.random), "a random passage is one of another question"
+    counts = pd.Series([q for q, _ in sample.nonrelevant]).value_counts()
+    assert counts.max() - counts.min() <= 1
+    assert sample == gullibility.draw(material)
+
+
+@pytest.mark.parametrize("name", DEFAULT)
+def test_a_probe_has_one_spelling_and_changes_the_text_alone(name: str) -> None:
+    made = probe(name)
+    assert probe(made.name).name == made.name == name
+    doc = made.attacked(QUERY, DOC)
+    assert doc.text != DOC.text
+    assert (doc.doc_id, doc.title) == (DOC.doc_id, DOC.title)
+    assert made.attacked(QUERY, DOC) == doc, "the same every time, so that the store knows the request"
+
+
+def test_stuffing_adds_the_words_of_the_question_and_keeps_those_of_the_passage() -> None:
+    words = probe("stuff(times=2, words=query)").attacked(QUERY, DOC).text.split()
+    assert sorted(words) == sorted(DOC.text.split() + 2 * QUERY.text.split())
+
+
+def test_shuffling_keeps_every_sentence() -> None:
+    text = probe("shuffle").attacked(QUERY, DOC).text
+    assert sorted(text.split()) == sorted(DOC.text.split())
+
+
+def test_a_probe_of_ones_own_is_one_function(copied: Path) -> None:
+    def twice(question: str, passage: str) -> str:
+        return f"{passage} {question} {question}"
+
+    options = {"checks": "gullibility", "cache": copied / "cache"}
+    found = jk.audit(copied / "out", probes=[twice, str(copied / "mine.py") + ":shout"], **options)
+    rows = numbers(found, "keyword")
+    assert rows.loc["twice", "value"] == 1
+    assert any(subject.endswith("mine.py:shout") for subject in rows.index)
+
+
+@pytest.mark.parametrize(
+    ("spelling", "says"),
+    [
+        ("stuf", "Did you mean 'stuff'"),
+        ("stuff(words=title)", "words must be one of query"),
+        ("stuff(times=much)", "times must be a whole number"),
+        ("stuff(times=-1)", "times must be at least 1"),
+        ("truncate(keep=2)", "keep must be above 0"),
+        ("stuff(base=relevant)", "base must be one of nonrelevant, random"),
+        ("claim(loud=yes)", "unknown option 'loud'"),
+        ("stuff@3", "no cutoff"),
+        ("mine.py:whisper", "unknown function 'whisper'"),
+        ("mine.py:lonely", "a function of a question and a passage"),
+    ],
+)
+def test_a_mistake_in_a_probe_is_named(finished: Path, spelling: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        probe(spelling, finished)
+
+
+def test_a_probe_that_returns_no_text_is_named(finished: Path) -> None:
+    with pytest.raises(UsageError, match=r"probe mine\.py:wordless, query 'q', doc 'd': it must return a text, not 7"):
+        probe("mine.py:wordless", finished).attacked(QUERY, DOC)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=60), st.integers(1, 30))
+def test_the_interval_of_a_change_holds_the_change_and_has_a_width(cases: list[tuple[bool, bool]], units: int) -> None:
+    before, after = (np.array(column) for column in zip(*cases, strict=True))
+    value, low, high = share_change(before, after, np.arange(len(cases)) % units, 0.95)
+    assert value == pytest.approx(after.mean() - before.mean())
+    assert -1 - 1e-9 <= low <= value + 1e-9
+    assert value - 1e-9 <= high <= 1 + 1e-9
+    assert high - low > 0.01
+    turned, back, ahead = share_change(after, before, np.arange(len(cases)) % units, 0.95)
+    assert (-turned, -ahead, -back) == pytest.approx((value, low, high))
+
+
+def newcombe(both: int, first: int, second: int, neither: int) -> tuple[float, float]:
+    """Method 10 as it is printed, from whole counts; (1, 1, 7, 12) is the example of Fagerland et al. (2014)."""
+
+    def wilson(x: int) -> tuple[float, float]:
+        z2 = 1.959963984540054**2
+        half = math.sqrt(z2) * math.sqrt(z2 + 4 * x * (n - x) / n)
+        return (2 * x + z2 - half) / (2 * (n + z2)), (2 * x + z2 + half) / (2 * (n + z2))
+
+    n = both + first + second + neither
+    p1, p2 = (both + first) / n, (both + second) / n
+    (l1, u1), (l2, u2) = wilson(both + first), wilson(both + second)
+    ahead = both * neither - first * second
+    ahead = ahead - n / 2 if ahead > n / 2 else min(ahead, 0)
+    phi = ahead / math.sqrt((both + first) * (second + neither) * (both + second) * (first + neither))
+    low = p1 - p2 - math.sqrt((p1 - l1) ** 2 - 2 * phi * (p1 - l1) * (u2 - p2) + (u2 - p2) ** 2)
+    return low, p1 - p2 + math.sqrt((p2 - l2) ** 2 - 2 * phi * (p2 - l2) * (u1 - p1) + (u1 - p1) ** 2)
+
+
+@pytest.mark.parametrize("table", [(1, 1, 7, 12), (59, 6, 16, 80), (20, 12, 2, 16), (3, 4, 9, 1)])
+def test_the_interval_of_a_change_is_newcombes(table: tuple[int, int, int, int]) -> None:
+    cases = [(True, True)] * table[0] + [(True, False)] * table[1] + [(False, True)] * table[2]
+    cases += [(False, False)] * table[3]
+    after, before = (np.array(column) for column in zip(*cases, strict=True))
+    assert share_change(before, after, np.arange(len(cases)), 0.95)[1:] == pytest.approx(newcombe(*table))
+    if table == (1, 1, 7, 12):
+        assert newcombe(*table) == pytest.approx((-0.507, -0.026), abs=5e-4)
+
+
+def test_a_planted_effect_is_covered() -> None:
+    rng, hits, rounds = np.random.default_rng(3), 0, 400
+    for _ in range(rounds):
+        before = rng.random(120) < 0.05
+        after = before | (rng.random(120) < 0.2)
+        _, low, high = share_change(before, after, np.arange(120), 0.95)
+        hits += low <= 0.2 * 0.95 <= high
+    assert 0.92 <= hits / rounds <= 0.985, "benchmarks/gullibility.csv has it with more rounds"
+
+
+def test_what_one_of_many_probes_finds_may_be_chance(finished: Path) -> None:
+    material = read(finished / "out")
+    pairs = [(f"q{i:02}", f"d{i:02}x0") for i in range(40)]
+    control, attacked = np.zeros(40), (np.arange(40) < 6).astype(float)
+
+    def flips(tried: int) -> Number:
+        return gullibility.effect(material, "hash", probe("pad"), pairs, control, attacked, tried)[0]
+
+    assert flips(1).flag == "fooled"
+    assert flips(100).low == flips(1).low > 0
+    assert not flips(100).flag
+    assert "may be chance" in flips(100).verdict
+
+
+def test_pairs_without_a_label_are_left_out_and_counted(finished: Path) -> None:
+    material = read(finished / "out")
+    pairs = [(f"q{i:02}", f"d{i:02}x0") for i in range(40)]
+    attacked = np.where(np.arange(40) < 5, np.nan, 1.0)
+    first = gullibility.effect(material, "hash", probe("pad"), pairs, np.zeros(40), attacked, 1)[0]
+    assert (first.value, first.n) == (1, 35)
+    assert "5 more have no label" in first.verdict
+    none = gullibility.effect(material, "hash", probe("pad"), pairs, np.zeros(40), np.full(40, np.nan), 1)
+    assert len(none) == 1
+    assert "unknown" in none[0].verdict

@@ -1,0 +1,201 @@
+"""Batch files: what goes out comes back to the same bytes as online."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgekit.client.session import Session
+from judgekit.client.sync import run_sync
+from judgekit.errors import DataError, UsageError
+from judgekit.plugins.batch.files import export_batch, import_batch
+from judgekit.store.replies import Store
+from judgekit.wire.types import Endpoint, Outcome, Request
+from tests.programs import Ask, collect, texts
+from tests.scripted import ScriptedTransport, completion
+
+HERE = Endpoint("here", "http://h/v1", "m")
+UNITS = [f"unit {i:03}" for i in range(300)]
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def script(body: dict[str, Any]) -> str:
+    return f"About {body['messages'][0]['content']} é: yes"
+
+
+def answer(requests: Sequence[dict[str, Any]], path: Path) -> None:
+    """Do what a batch service does: answer in another order, with its own fields around."""
+    lines = []
+    for number, row in enumerate(requests):
+        body = json.loads(completion(script(row["body"])).body)
+        response = {"status_code": 200, "request_id": f"r{number}", "body": body}
+        lines.append({"id": f"b{number}", "custom_id": row["custom_id"], "response": response, "error": None})
+    random.Random(1).shuffle(lines)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def label(store: Path, program: Ask) -> tuple[dict[str, list[str]], int]:
+    transport = ScriptedTransport(script)
+    with Session(store, transports=lambda _: transport) as session:
+        outcomes = run_sync(collect(session, UNITS, program))
+    return {unit: texts(outcomes[unit]) for unit in UNITS}, len(transport.sent)
+
+
+def test_export_answer_import_then_label_without_a_request(tmp_path: Path) -> None:
+    program = Ask(HERE, max_tokens=5)
+    store = Store(tmp_path / "store")
+    exported = export_batch(store, UNITS, program, tmp_path / "batch.jsonl")
+    assert (exported.units, exported.requests, exported.cached, exported.at_least) == (300, 300, 0, False)
+    assert exported.files == [tmp_path / "batch.jsonl"]
+    lines = rows(tmp_path / "batch.jsonl")
+    assert [line["body"]["messages"][0]["content"] for line in lines] == UNITS
+    assert set(lines[0]) == {"custom_id", "method", "url", "body"}
+    assert (lines[0]["method"], lines[0]["url"]) == ("POST", "/v1/chat/completions")
+    assert store.count(waiting=True) == 300
+    answer(lines, tmp_path / "result.jsonl")
+    result = import_batch(store, tmp_path / "result.jsonl")
+    assert (result.imported, result.there, result.failed, result.unknown) == (300, 0, [], [])
+    assert (store.count(), store.count(waiting=True)) == (300, 0)
+    again = import_batch(store, tmp_path / "result.jsonl")
+    assert (again.imported, again.there) == (0, 300)
+    store.close()
+    batched, sent = label(tmp_path / "store", program)
+    assert sent == 0
+    online, sent = label(tmp_path / "other", program)
+    assert sent == 300
+    assert batched == online
+
+
+def test_later_waves_follow_once_the_first_is_imported(tmp_path: Path) -> None:
+    program = Ask(HERE, waves=2)
+    store = Store(tmp_path / "store")
+    for wave in range(2):
+        exported = export_batch(store, UNITS, program, tmp_path / f"{wave}.jsonl")
+        assert (exported.requests, exported.cached, exported.at_least) == (300, 300 * wave, wave == 0)
+        answer(rows(tmp_path / f"{wave}.jsonl"), tmp_path / "result.jsonl")
+        import_batch(store, tmp_path / "result.jsonl")
+    assert export_batch(store, UNITS, program, tmp_path / "rest.jsonl").files == []
+    assert not (tmp_path / "rest.jsonl").exists()
+    store.close()
+    assert label(tmp_path / "store", program)[1] == 0
+
+
+def test_errors_are_told_by_line_and_exported_again(tmp_path: Path) -> None:
+    program = Ask(HERE)
+    store = Store(tmp_path / "store")
+    export_batch(store, UNITS[:5], program, tmp_path / "batch.jsonl")
+    keys = [row["custom_id"] for row in rows(tmp_path / "batch.jsonl")]
+    good = json.loads(completion("yes").body)
+    lines = [
+        {"custom_id": keys[0], "response": {"status_code": 200, "body": good}, "error": None},
+        {"custom_id": keys[1], "response": None, "error": {"code": "expired", "message": "It took too long."}},
+        {"custom_id": keys[2], "response": {"status_code": 400, "body": {"error": {"message": "Too long."}}}},
+        {"custom_id": keys[3], "response": {"status_code": 200, "body": {"choices": []}}},
+        {"custom_id": "somebody else's", "response": {"status_code": 200, "body": good}},
+        {"custom_id": keys[0], "response": {"status_code": 200, "body": good}},
+    ]
+    (tmp_path / "result.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n\n")
+    result = import_batch(store, tmp_path / "result.jsonl")
+    assert (result.imported, result.there) == (1, 1)
+    assert [(line, key) for line, key, _ in result.failed] == [(2, keys[1]), (3, keys[2]), (4, keys[3])]
+    assert [reason.split(": ", 1)[1] for _, _, reason in result.failed[:2]] == ["It took too long.", "Too long."]
+    assert result.unknown == [(5, "somebody else's")]
+    again = export_batch(store, UNITS[:5], program, tmp_path / "again.jsonl")
+    assert (again.requests, again.cached, again.again) == (4, 1, 4)
+    store.close()
+
+
+def test_files_are_split_at_the_limits_and_by_endpoint(tmp_path: Path) -> None:
+    class Both:
+        def most(self, unit: str, /) -> int:
+            return 2
+
+        def requests(self, unit: str, replies: Sequence[Outcome], /) -> list[Request]:
+            return [r for e in (HERE, Endpoint("b/c", "http://i/v1", "n")) for r in Ask(e).requests(unit, replies)]
+
+    store = Store(tmp_path / "store")
+    exported = export_batch(store, UNITS, Both(), tmp_path / "batch.jsonl", most=140)
+    assert [len(rows(path)) for path in exported.files] == [140, 140, 20] * 2
+    assert [path.name for path in exported.files[:3]] == ["batch.jsonl", "batch-002.jsonl", "batch-003.jsonl"]
+    assert {row["body"]["model"] for path in exported.files[3:] for row in rows(path)} == {"n"}
+    size = (tmp_path / "batch.jsonl").stat().st_size // 140 * 50
+    split = export_batch(store, UNITS, Ask(HERE), tmp_path / "small.jsonl", size=size)
+    assert len(split.files) == 6
+    assert all(path.stat().st_size <= size for path in split.files)
+    store.close()
+
+
+def test_one_endpoint_with_several_models_has_a_file_for_each_and_none_is_lost(tmp_path: Path) -> None:
+    models = ("m", "small", "SMALL", "org/large", "m-002")
+
+    class All:
+        def most(self, unit: str, /) -> int:
+            return 2
+
+        def requests(self, unit: str, replies: Sequence[Outcome], /) -> list[Request]:
+            names = [*(("local", model) for model in models), ("local-m", "x")]
+            ends = [Endpoint(name, "http://h/v1", m, params={"seed": s}) for name, m in names for s in (1, 2)]
+            return [request for end in ends for request in Ask(end).requests(unit, replies)]
+
+    store = Store(tmp_path / "store")
+    exported = export_batch(store, UNITS[:100], All(), tmp_path / "b.jsonl", most=150)
+    assert len({path.name.casefold() for path in exported.files}) == len(exported.files) == 12
+    assert {len({row["body"]["model"] for row in rows(path)}) for path in exported.files} == {1}
+    keys = {row["custom_id"] for path in exported.files for row in rows(path)}
+    assert len(keys) == exported.requests == store.count(waiting=True) == 1200
+    first = ["b.jsonl", "b-002.jsonl", "b-local-small.jsonl", "b-local-small-002.jsonl", "b-local-SMALL-2.jsonl"]
+    assert [path.name for path in exported.files][:5] == first
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("not json", "not JSON"),
+        ("[]", "custom_id"),
+        ('{"custom_id": "x", "body": {}}', "the file that was exported"),
+        ('{"custom_id": "x"}', "neither a response nor an error"),
+        ('{"custom_id": "x", "resp\n', "not JSON"),
+    ],
+)
+def test_a_malformed_line_is_named_and_nothing_is_imported(tmp_path: Path, text: str, reason: str) -> None:
+    store = Store(tmp_path / "store")
+    export_batch(store, UNITS[:2], Ask(HERE), tmp_path / "batch.jsonl")
+    answer(rows(tmp_path / "batch.jsonl"), tmp_path / "result.jsonl")
+    with (tmp_path / "result.jsonl").open("a") as file:
+        file.write(text)
+    with pytest.raises(DataError, match=reason) as caught:
+        import_batch(store, tmp_path / "result.jsonl")
+    assert caught.value.line == 3
+    assert store.count() == 0
+    store.close()
+
+
+def test_of_a_file_that_ends_in_the_middle_of_a_line_the_whole_lines_are_imported(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    export_batch(store, UNITS[:3], Ask(HERE), tmp_path / "batch.jsonl")
+    result = tmp_path / "result.jsonl"
+    answer(rows(tmp_path / "batch.jsonl"), result)
+    whole = result.read_bytes()
+    result.write_bytes(whole[:-20])
+    found = import_batch(store, result)
+    assert (found.imported, found.cut, store.count()) == (2, 3, 2)
+    result.write_bytes(whole)
+    found = import_batch(store, result)
+    assert (found.imported, found.there, found.cut) == (1, 2, None)
+    store.close()
+
+
+def test_a_batch_file_has_its_ending(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    with pytest.raises(UsageError, match=r"\.jsonl"):
+        export_batch(store, UNITS, Ask(HERE), tmp_path / "batch.json")
+    store.close()

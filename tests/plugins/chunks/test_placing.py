@@ -1,0 +1,73 @@
+"""Documents are found on their pages."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import judgekit as jk
+from judgekit.data.documents import Doc
+from judgekit.errors import DataError
+
+PAGE = "The harbour froze in 1740, and  nobody sailed.\nIn 1741 the ice broke, and boats went out to sea again."
+PAGES = [Doc("p", PAGE), Doc("q", "A page about something else entirely, with words of its own and no boats.")]
+
+
+def spans(docs: list[Doc]) -> dict[str, tuple[object, ...]]:
+    return {d.doc_id: (d.page_id, d.start, d.end) for d in jk.chunks(PAGES, docs).docs}
+
+
+def test_documents_are_found_letter_by_letter_but_for_white_space_or_where_the_text_is_alike() -> None:
+    docs = [
+        Doc("exact", "In 1741 the ice broke, and boats went out"),
+        Doc("spaces", "froze in 1740, and nobody sailed. In 1741"),
+        Doc("alike", "In 1741 the ice brake, and boats went out t0 sea again."),
+        Doc("named", "ice", "", "p"),
+        Doc("short", "the ice"),
+        Doc("alien", "nothing of this stands on any page that there is"),
+        Doc("lost", "words", "", "r"),
+        Doc("empty", " ", "", "p"),
+    ]
+    placed = jk.chunks(PAGES, docs)
+    assert spans(docs) == {
+        "exact": ("p", 47, 88),
+        "spaces": ("p", 12, 54),
+        "alike": ("p", 47, 102),
+        "named": ("p", 59, 62),
+        "short": (None, None, None),
+        "alien": (None, None, None),
+        "lost": ("r", None, None),
+        "empty": ("p", None, None),
+    }
+    assert (placed.exact, placed.alike) == (3, 1)
+    assert placed.unplaced == {
+        "short": "it has fewer than 4 words: name its page (page_id)",
+        "alien": "its text was not found on its likely pages",
+        "lost": "its page 'r' is missing from the pages",
+        "empty": "its text was not found on its likely pages",
+    }
+
+
+@given(st.data())
+def test_every_stretch_of_a_page_is_found_where_it_stands(data: st.DataObject) -> None:
+    words = [f"w{i}" for i in range(40)]
+    text = " ".join(words)
+    first = data.draw(st.integers(0, 30))
+    last = data.draw(st.integers(first + 5, 40))
+    piece = " ".join(words[first:last])
+    (doc,) = jk.chunks([Doc("p", text)], [Doc("d", piece)]).docs
+    assert text[doc.start : doc.end] == piece
+
+
+@pytest.mark.parametrize(
+    ("doc", "expected"),
+    [
+        (Doc("d", "sea again.", "", "p", 92, 103), "ends at 103 on page 'p', which has 102 characters"),
+        (Doc("d", "sea again.", "", "r", 0, 10), "page 'r', which is missing from the pages"),
+        (Doc("d", "sea again.", "", "p", 0, 10), "holds another text at 0 to 10"),
+    ],
+)
+def test_spans_outside_of_their_pages_are_errors(doc: Doc, expected: str) -> None:
+    with pytest.raises(DataError, match=expected):
+        jk.chunks(PAGES, [doc])

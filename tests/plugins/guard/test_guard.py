@@ -1,0 +1,430 @@
+"""`judgekit guard` and `jk.guard`: what a repository with a gate sees."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import judgekit as jk
+from judgekit.data.readers import read_column
+from judgekit.errors import DataError, UsageError
+from tests.conftest import ROOT
+from tests.mock import URL
+from tests.plugins.guard.conftest import Judgekit, docs_of, write_run
+from tests.scripted import Scripted, completion
+from tests.servers import FaultServer
+
+FILES = ["--queries", "queries.jsonl", "--docs", "docs.jsonl"]
+
+
+def test_a_planted_loss_fails_the_build(judgekit: Judgekit, repository: Path) -> None:
+    said = judgekit("guard", "base.trec", "worse.trec", *FILES, "--labeler", "containment")
+    assert said.code == 1, said.err
+    assert said.out.startswith(
+        "fail: a loss is shown. The mean loss is 3.07 points (one-sided 95% bounds 1.33 to 4.77)"
+    )
+    assert "nDCG@10 by 'containment', base against worse, 300 questions: 15 worse, 285 unchanged." in said.out
+    assert "q0  loses 61.31  moved d0a [1] 1 → 5, d0b [0] 2 → 1 and 3 more  What is town 0?" in said.out
+    assert len(said.out.splitlines()) <= 10
+
+
+def test_docs_may_stand_in_several_files(judgekit: Judgekit, repository: Path) -> None:
+    lines = Path("docs.jsonl").read_text().splitlines(keepends=True)
+    Path("first.jsonl").write_text("".join(lines[:700]))
+    Path("second.jsonl").write_text("".join(lines[700:]))
+    asked = ["guard", "base.trec", "worse.trec", "--queries", "queries.jsonl", "--labeler", "containment"]
+    whole = judgekit(*asked, "--docs", "docs.jsonl")
+    assert judgekit(*asked, "--docs", "first.jsonl", "--docs", "second.jsonl").out == whole.out
+    lacking = judgekit(*asked, "--docs", "first.jsonl")
+    assert lacking.code == 2
+    assert "If the docs are in several files, give all of them" in lacking.err
+
+
+def test_a_harmless_change_passes(judgekit: Judgekit, repository: Path) -> None:
+    said = judgekit("guard", "base.trec", "harmless.trec", *FILES, "--labeler", "containment")
+    assert said.code == 0, said.err
+    assert said.out.startswith("pass: the loss is shown to be below the limit.")
+
+
+@pytest.mark.parametrize("new", ["few-harmless.trec", "few-worse.trec"])
+def test_twenty_questions_are_inconclusive_and_it_is_said_how_many_would_settle_it(
+    new: str, judgekit: Judgekit, repository: Path
+) -> None:
+    asked = [
+        "guard",
+        "few-base.trec",
+        new,
+        "--queries",
+        "few.jsonl",
+        "--docs",
+        "docs.jsonl",
+        "--labeler",
+        "containment",
+    ]
+    said = judgekit(*asked)
+    assert said.code == 5, said.err
+    assert said.out.startswith("inconclusive: the data show neither a loss nor that any loss is below the limit.")
+    assert "questions like these would settle it; --suite decides only about these." in said.out
+    assert "bounds" not in said.out.splitlines()[0], "of so few that differ they would say nothing"
+    assert "Fewer than five questions differ, too few for bounds." in said.out
+
+
+def test_documents_without_a_label_are_never_zero_in_silence(judgekit: Judgekit, repository: Path) -> None:
+    gold = (repository / "gold.qrels").read_text().splitlines(keepends=True)
+    (repository / "sparse.qrels").write_text("".join(line for line in gold if line.endswith(" 1\n")))
+    asked = ["guard", "base.trec", "harmless.trec", "--qrels", "sparse.qrels"]
+    said = judgekit(*asked)
+    assert said.code == 5, said.err
+    assert "240 documents in questions whose lists differ have no label: they can be anything on the scale." in said.out
+    way = "If the qrels list all that is relevant, add --unjudged nonrelevant; else label them with --labeler."
+    assert f"The outcome depends on missing labels or ratings. {way}\n" in said.out
+    taken = judgekit(*asked, "--unjudged", "nonrelevant")
+    assert taken.code == 0
+    assert "they count as not relevant." in taken.out
+    assert way not in taken.out
+    read = judgekit("guard", "base.trec", "harmless.trec", *FILES, "--labeler", "provenance(qrels='sparse.qrels')")
+    assert read.code == 5, "what the reader of a file takes for 0 is not judged either"
+    assert "240 documents in questions whose lists differ have no label" in read.out
+
+
+def test_where_both_show_the_same_documents_nothing_changed_whatever_their_labels_are(
+    judgekit: Judgekit, repository: Path
+) -> None:
+    for base, qrels in (("base.trec", {f"q{i}": {f"d{i}a": 1} for i in range(300)}), ("few-base.trec", "gold.qrels")):
+        guarded = jk.guard(base, base, labels=qrels)
+        assert (guarded.outcome, guarded.exit_code) == ("pass", 0), "of few questions too"
+        assert (guarded.mean.unknown, guarded.mean.least, guarded.mean.most) == (0, 0, 0)
+        assert str(guarded).startswith("pass: nothing changed.")
+
+
+def test_a_change_of_questions_without_a_score_is_no_sign_that_nothing_changed(repository: Path) -> None:
+    labels = {f"q{i}": {f"d{i}a": 1} for i in range(1, 300)}
+    write_run(repository / "first.trec", 300, worse={0})
+    guarded = jk.guard("base.trec", "first.trec", labels=labels, queries="queries.jsonl", suite=True)
+    assert "nothing changed" not in str(guarded)
+    assert "does not apply to 1 of 300 questions, which are excluded" in str(guarded)
+
+
+def limited(path: Path, limits: dict[int, object], n: int = 20) -> str:
+    rows = [{"query_id": f"q{i}", "text": f"What is town {i}?", "max_drop": limits.get(i, "")} for i in range(n)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("new", "max_drop", "limits", "code", "says"),
+    [
+        (
+            "few-worse.trec",
+            1,
+            {},
+            1,
+            "fail: the mean loss is above the limit. The mean loss is 3.07 points; the limit is 1.",
+        ),
+        ("few-worse.trec", 4, {}, 0, "pass: within the limits. The mean loss is 3.07 points; the limit is 4."),
+        ("few-worse.trec", 1, {0: 5}, 1, "fail: the mean loss is above the limit, and so is 1 question. The mean"),
+        ("few-worse.trec", 4, {0: 5, 1: 0}, 1, "fail: 1 question is above its limit. The mean loss is 3.07 points"),
+        ("few-worse.trec", 4, {}, 0, "\n  No question has a limit of its own.\n"),
+        ("few-worse.trec", 4, {0: 62, 1: 0}, 0, "pass: within the limits."),
+        ("few-harmless.trec", 0, {0: 0}, 0, "pass: within the limits. The mean loss is 0 points; the limit is 0."),
+        ("few-worse.trec", 4, {0: "much"}, 2, "max_drop of question 'q0' must be 0 to 100 points, not 'much'"),
+    ],
+)
+def test_a_fixed_suite_is_about_its_questions_alone(
+    new: str, max_drop: float, limits: dict[int, object], code: int, says: str, judgekit: Judgekit, repository: Path
+) -> None:
+    queries = limited(repository / "suite.jsonl", limits)
+    asked = ["--qrels", "gold.qrels", "--queries", queries, "--suite", "--max-drop", max_drop]
+    said = judgekit("guard", "few-base.trec", new, *asked)
+    assert (said.code, says in said.out + said.err) == (code, True), said.out + said.err
+    assert bool(limits) != ("No question has a limit of its own." in said.out)
+
+
+def test_in_a_suite_missing_labels_decide_only_where_they_may(repository: Path) -> None:
+    gold = {f"q{i}": {f"d{i}{c}": int(c == "a") for c in "abcde"} for i in range(20)}
+    del gold["q0"]["d0d"]
+    asked = {"labels": gold, "queries": limited(repository / "suite.jsonl", {0: 1}), "suite": True}
+    guarded = jk.guard("few-base.trec", "few-harmless.trec", **asked, max_drop=10)
+    assert (guarded.mean.outcome, guarded.outcome) == ("pass", "inconclusive"), "q0 may lose more than a point"
+    assert "The outcome depends on missing labels or ratings." in str(guarded)
+    del gold["q1"]
+    asked["queries"] = limited(repository / "suite.jsonl", {1: 1})
+    with pytest.raises(DataError, match="question 'q1' has a max_drop, but nDCG@10 by 'qrels' does not rate it"):
+        jk.guard("few-base.trec", "few-harmless.trec", **asked)
+
+
+def test_questions_of_a_group_count_once(repository: Path) -> None:
+    rows = [{"query_id": f"q{i}", "text": "What?", "town": f"t{min(i, 10)}"} for i in range(20)]
+    asked = {"labels": "gold.qrels", "queries": rows, "suite": True}
+    write_run(repository / "new.trec", 20, worse=set(range(10, 15)))
+    alone, grouped = (jk.guard("few-base.trec", "new.trec", **asked, groups=groups) for groups in (None, "town"))
+    loss = alone.changes[0].least
+    assert alone.mean.least == pytest.approx(loss * 5 / 20)
+    assert grouped.mean.least == pytest.approx(loss * 5 / 10 / 11)
+    assert "20 questions in 11 groups: 5 worse, 15 unchanged." in str(grouped)
+
+
+def test_what_left_and_what_came(repository: Path) -> None:
+    versions = [{"q": {doc: -rank for rank, doc in enumerate(docs)}} for docs in ("abc", "cbx")]
+    guarded = jk.guard(*versions, labels={"q": {"a": 2, "b": 0, "c": 0, "x": 1}}, suite=True)
+    assert "left a [2]; came x [1]" in str(guarded)
+
+
+def test_the_answers_of_both_can_be_guarded_instead(judgekit: Judgekit, repository: Path) -> None:
+    for name, wrong in (("old", 0), ("new", 40)):
+        rows = [{"query_id": f"q{i}", "value": float(i >= wrong), "metric": "em"} for i in range(300)]
+        (repository / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said = judgekit("guard", "old.jsonl", "new.jsonl", "--max-drop", "2")
+    assert said.code == 1, said.err
+    assert "The mean loss is 13.33 points" in said.out
+    assert "em of the answers, base against new, 300 questions: 40 worse, 260 unchanged." in said.out
+    assert judgekit("guard", "old.jsonl", "old.jsonl").out.startswith("pass: nothing changed.")
+    assert "to compare runs a gate needs labels" in judgekit("guard", "base.trec", "worse.trec").err
+    assert "measure does not go with ratings" in judgekit("guard", "old.jsonl", "new.jsonl", "-m", "RR").err
+
+
+@pytest.mark.parametrize(("base", "new"), [(1.0, None), (None, 0.0), (None, None)])
+def test_missing_answers_can_be_anything(repository: Path, base: float | None, new: float | None) -> None:
+    import pandas as pd
+
+    versions = [
+        pd.DataFrame({"query_id": [f"q{i}" for i in range(300)], "value": [first] * 12 + [1.0] * 288})
+        for first in (base, new)
+    ]
+    lacking = [table.dropna() for table in versions]
+    for base_table, new_table in (versions, lacking):
+        for suite in (False, True):
+            guarded = jk.guard(base_table, new_table, suite=suite)
+            if base is new and base_table is lacking[0]:
+                assert len(guarded.losses.query_ids) == 288, "nobody answered the others"
+                continue
+            assert (guarded.outcome, guarded.mean.open) == ("inconclusive", True)
+            assert "12 questions lack the rated answer of a version, which may be anything from 0 to 1." in str(guarded)
+
+
+def test_json_holds_everything_and_markdown_is_a_comment(judgekit: Judgekit, repository: Path) -> None:
+    asked = ["guard", "base.trec", "worse.trec", *FILES, "--labeler", "containment"]
+    said = judgekit(*asked, "--json", "--markdown", "g.md")
+    assert said.code == 1, said.err
+    content = json.loads(said.out)
+    assert (content["command"], content["outcome"], content["exit_code"]) == ("guard", "fail", 1)
+    assert (len(content["changes"]), content["questions"]["worse"], content["mean"]["queries"]) == (15, 15, 300)
+    assert content["changes"][0]["gone"][0] == [1, "d0a", "1"]
+    page = (repository / "g.md").read_text()
+    assert page.startswith("### judgekit guard: fail\n")
+    assert "| `q0 What is town 0?` | 61.31 | `moved d0a [1] 1 → 5" in page
+
+
+def test_what_questions_say_cannot_break_the_comment_or_the_lines(repository: Path) -> None:
+    from judgekit.plugins.guard.formatting import markdown
+
+    nasty = "a `b` | c\n</details> <img src=x> @all"
+    queries = [{"query_id": f"q{i}", "text": nasty} for i in range(300)]
+    guarded = jk.guard("base.trec", "worse.trec", labels="gold.qrels", queries=queries)
+    rows = [line for line in markdown(guarded).splitlines() if line.startswith("| `q0 ")]
+    assert rows[0].count("`") == 4
+    assert "\\|" in rows[0]
+    assert len(str(guarded).splitlines()) == 7
+
+
+def test_files_made_from_other_questions_are_refused(judgekit: Judgekit, repository: Path) -> None:
+    label = ["label", "containment", "--docs", "docs.jsonl", "--run", "base.trec"]
+    assert judgekit(*label, "--queries", "queries.jsonl", "--out", "made.qrels").code == 0
+    asked = ["guard", "base.trec", "worse.trec", "--qrels", "made.qrels"]
+    assert judgekit(*asked, "--queries", "queries.jsonl").code == 1
+    refused = judgekit(*asked, "--queries", "few.jsonl")
+    assert refused.code == 2
+    assert "made from different queries" in refused.err
+    assert "A gate compares like with like" in refused.err
+
+
+def test_new_documents_are_labelled_through_the_store(judgekit: Judgekit, repository: Path) -> None:
+    mock = ["--labeler", "judge", "--base-url", URL, "--model", "mock"]
+    first = judgekit("guard", "base.trec", "worse.trec", *FILES, *mock)
+    assert "75 requests sent" in first.out, first.err
+    assert "75 requests to send, for 15 questions whose lists differ" in first.err
+    again = judgekit("guard", "base.trec", "worse.trec", *FILES, *mock)
+    assert "0 requests sent (0 tokens), 75 replies from the store" in again.out
+    same = judgekit("guard", "base.trec", "base.trec", *FILES, *mock)
+    assert (same.code, "0 requests sent" in same.out) == (0, True)
+    assert "300 questions: 300 unchanged." in same.out, "those that nobody was asked about are not left out"
+
+
+def test_two_results_folders(judgekit: Judgekit, repository: Path) -> None:
+    experiment = """
+[data]
+queries = "queries.jsonl"
+docs = "docs.jsonl"
+depth = 5
+[runs]
+mine = "{run}"
+[[labelers]]
+kind = "containment"
+[answers]
+ratings = ["ratings.csv"]
+[metrics]
+measures = ["nDCG@5"]
+[analysis]
+resamples = 100
+"""
+    rows = "".join(f"q{i},{i % 2}\n" for i in range(300))
+    (repository / "ratings.csv").write_text("query_id,value\n" + rows)
+    for name in ("base", "worse"):
+        (repository / f"{name}.toml").write_text(experiment.format(run=f"{name}.trec"))
+        judgekit("run", f"{name}.toml", "--out", f"out/{name}")
+    said = judgekit("guard", "out/base", "out/worse")
+    assert said.code == 1, said.err
+    assert "nDCG@5 by 'containment', out/base against out/worse, 300 questions: 15 worse" in said.out
+    suite = judgekit("guard", "out/base", "out/worse", "--suite", "--run", "mine", "--max-drop", 4)
+    assert suite.out.startswith("pass: within the limits. The mean loss is 3.07 points; the limit is 4.")
+    assert "already names its inputs" in judgekit("guard", "out/base", "out/worse", "--qrels", "gold.qrels").err
+    assert "unknown labeling 'judge'" in judgekit("guard", "out/base", "out/worse", "--labeler", "judge").err
+    write_run(repository / "worse.trec", 300)
+    assert "made from different files of run mine" in judgekit("guard", "out/base", "out/worse").err
+    assert "does not hold results" in judgekit("guard", "out", "out/base").err
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"measure": "DCG@5"}, "has no fixed range"),
+        ({"max_drop": 0}, "above 0 .* and at most 100"),
+        ({"max_drop": float("nan")}, "above 0 .* and at most 100"),
+        ({"unjudged": "zero"}, "unknown treatment of unjudged documents 'zero': choose from bounds, nonrelevant"),
+        ({"groups": "topic"}, "groups need the queries"),
+        ({"groups": "topic", "queries": "queries.jsonl"}, "unknown column 'topic': choose from language"),
+        ({"labels": None}, "to compare runs a gate needs labels"),
+        ({"labeler": "containment"}, "give labels or a labeler"),
+        ({"labels": None, "labeler": "containment"}, "needs the queries and the documents"),
+        ({"labels": {"qx": {"d": 1}}}, "has none of the 1 questions"),
+        ({"run": "mine"}, "run does not go with files"),
+        ({"new": "nowhere.trec"}, "no such file"),
+    ],
+)
+def test_what_makes_no_sense_is_said(options: dict[str, object], says: str, repository: Path) -> None:
+    given: dict[str, object] = {"base": "base.trec", "new": "worse.trec", "labels": "gold.qrels"}
+    with pytest.raises((UsageError, DataError), match=says):
+        jk.guard(**(given | options))  # type: ignore[arg-type]
+
+
+def test_a_measure_where_lower_is_better_or_a_whole_list_counts_is_turned_round(repository: Path) -> None:
+    found = jk.guard("base.trec", "worse.trec", labels="gold.qrels", measure="AP")
+    assert found.outcome == "fail"
+    assert found.mean.least == pytest.approx(0.05 * 0.8)
+
+
+def test_measures_that_look_at_documents_get_them(repository: Path) -> None:
+    found = jk.guard("base.trec", "worse.trec", labels="gold.qrels", docs="docs.jsonl", measure="nDCG@20")
+    assert found.outcome == "fail"
+
+
+def test_nothing_is_claimed_from_labels_of_two_models_under_one_name(
+    judgekit: Judgekit, repository: Path, fault_server: FaultServer
+) -> None:
+    def as_model(name: str) -> Any:
+        def answer(body: dict[str, Any], seen: int) -> Scripted:
+            said = completion("Yes" if "It is town" in body["messages"][-1]["content"] else "No")
+            return Scripted(200, json.dumps({**json.loads(said.body), "model": name}).encode())
+
+        return answer
+
+    write_run(repository / "first.trec", 300, worse={0, 20})
+    asked = [*FILES, "--labeler", "judge", "--base-url", fault_server.base_url, "--model", "judge", "--cache", "store"]
+    fault_server.answer = as_model("old")
+    assert judgekit("guard", "base.trec", "first.trec", *asked).code == 5
+    fault_server.answer = as_model("new")
+    said = judgekit("guard", "base.trec", "worse.trec", *asked)
+    assert said.code == 5, said.err
+    assert "Nothing is claimed: label judge" in said.out
+    assert "10 replies from the store" in said.out
+
+
+@pytest.mark.parametrize(("new", "code"), [("harmless.trec", 0), ("worse.trec", 1)])
+def test_the_fixture_of_the_page_guards_a_repository(new: str, code: int, repository: Path) -> None:
+    page = (ROOT / "docs" / "guard.md").read_text()
+    (repository / "test_answers.py").write_text(page.split("```python\n")[1].split("```")[0])
+    (repository / "runs").mkdir()
+    (repository / "base.trec").rename(repository / "runs" / "main.trec")
+    (repository / new).rename(repository / "runs" / "branch.trec")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", ".", "test_answers.py"]
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=repository, check=False)
+    assert ran.returncode == code, ran.stdout + ran.stderr
+    assert code == 0 or "fail: a loss is shown" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("column", "said"), [("answers", "must be a text or a whole number"), ("answer", "Did you mean")]
+)
+def test_a_column_that_names_no_groups_is_told_from_one_that_is_missing(tmp_path: Path, column: str, said: str) -> None:
+    path = tmp_path / "queries.jsonl"
+    path.write_text('{"query_id": "q1", "text": "where", "answers": ["here"]}\n')
+    with pytest.raises(DataError, match=said):
+        read_column(path, column)
+
+
+def test_questions_that_neither_version_lists_do_not_water_a_loss_down() -> None:
+    lists = {f"q{i}": {f"good{i}": 2.0, f"bad{i}": 1.0} for i in range(40)}
+    worse = {q: dict(zip(docs, (1.0, 2.0), strict=True)) if q < "q2" else docs for q, docs in lists.items()}
+    labels = {q: {doc: int(doc.startswith("good")) for doc in docs} for q, docs in lists.items()}
+    more = labels | {f"z{i}": {f"good{i}": 1} for i in range(400)}
+    alone, with_others = (jk.guard(lists, worse, labels=given, measure="RR@2") for given in (labels, more))
+    assert with_others.mean == alone.mean
+    assert len(with_others.losses.query_ids) == 40
+    assert any("neither version returns results for 400 questions" in note for note in with_others.losses.notes)
+
+
+@pytest.mark.parametrize(
+    ("comments", "asked"), [("", "issues/7/comments"), ("31\\n12", "--method PATCH .*issues/comments/31")]
+)
+def test_the_workflow_posts_one_comment_and_updates_it(
+    comments: str, asked: str, judgekit: Judgekit, repository: Path
+) -> None:
+    text = (ROOT / "examples" / "guard.yml").read_text()
+    gate, post = (
+        dedent(part.split("run: |\n")[1]) for part in text.split("- name: guard\n")[1].split("- if: always()")
+    )
+    Path("suite").mkdir()
+    for name in ("queries.jsonl", "docs.jsonl", "base.trec"):
+        Path(name).rename(Path("suite", name.replace("base", "main")))
+    Path("worse.trec").rename("new.trec")
+    assert judgekit(*shlex.split(gate.replace("\\\n", ""))[1:]).code == 1
+    Path("gh").write_text(f'#!/bin/sh\necho "$@" >> asked\ncase "$*" in *--jq*) printf "{comments}";; esac\n')
+    Path("gh").chmod(0o755)
+    environment = {"PATH": f"{repository}:{os.environ['PATH']}", "API": "repos/o/r/issues", "PR": "7"}
+    subprocess.run(["bash", "-e", "-c", post], env=environment, check=True)
+    first, second = Path("asked").read_text().splitlines()
+    assert 'startswith("### judgekit guard")' in first
+    assert re.fullmatch(f"api .*{asked} -F body=@guard.md", second), second
+    assert Path("guard.md").read_text().startswith("### judgekit guard: fail\n")
+
+
+def test_what_makes_a_pass_worthless_is_said(judgekit: Judgekit, repository: Path) -> None:
+    asked = ["guard", "few-base.trec", "few-harmless.trec", "--suite", "--unjudged", "nonrelevant", "--qrels"]
+    gold = Path("gold.qrels").read_text()
+    Path("foreign.qrels").write_text(gold.replace(" d", " x"))
+    assert "labels none of the returned documents" in judgekit(*asked, "foreign.qrels").err
+    Path("barren.qrels").write_text(gold.replace(" 1\n", " 0\n"))
+    assert "has no relevant document for 20 questions" in judgekit(*asked, "barren.qrels").out
+    assert "one labeling, not 2" in judgekit(*asked, "gold.qrels", "--qrels", "barren.qrels").err
+    rows = [f"q{i} Q0 {doc} {rank} {rank} far\n" for i in range(20) for rank, doc in enumerate(docs_of(i))]
+    Path("few-harmless.trec").write_text("".join(rows))
+    assert "its scores contradict its ranks" in judgekit(*asked, "gold.qrels").out
+    held = {
+        name: pd.read_csv(name, sep=" ", header=None).set_axis(
+            ["query_id", "Q0", "doc_id", "rank", "score", "tag"], axis=1
+        )
+        for name in asked[1:3]
+    }
+    assert "run 'run': its scores contradict its ranks" in str(
+        jk.guard(*held.values(), labels="gold.qrels", suite=True)
+    )

@@ -1,0 +1,100 @@
+"""What holds a model to its form goes beside a request: it is sent where a server takes it, and is no part of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgekit.client.session import Session
+from judgekit.client.sync import run_sync
+from judgekit.errors import EndpointError
+from judgekit.reading.asker import Asker
+from judgekit.reading.prompts import load_prompt
+from judgekit.wire.types import Endpoint, Outcome, Request
+from tests.programs import collect
+from tests.scripted import Scripted, ScriptedTransport, error
+
+ENDPOINT = Endpoint("here", "http://server.example/v1", "m")
+BINARY = load_prompt("binary")
+HELD = {"choice": ["Yes", "No"]}
+
+
+class Judging:
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.asker = Asker(endpoint, BINARY)
+
+    def requests(self, unit: str, replies: Sequence[Outcome], /) -> list[Request]:
+        return [] if replies else [self.asker.request({"question": unit, "passages": "p"})]
+
+
+def ask(
+    script: Callable[[dict[str, Any]], Scripted | str], store: Path, endpoint: Endpoint = ENDPOINT
+) -> tuple[list[Any], Session, list[dict[str, Any]]]:
+    transport = ScriptedTransport(script)
+    program = Judging(endpoint)
+    with Session(store, transports=lambda _: transport, backoff_s=0.001) as session:
+        found = run_sync(collect(session, [f"u{i}" for i in range(20)], program))
+    return [program.asker.label(one) for (one,) in found.values()], session, transport.sent
+
+
+def test_a_server_that_honours_it_is_sent_it_and_the_store_counts_for_both(tmp_path: Path) -> None:
+    labels, session, sent = ask(lambda body: body["structured_outputs"]["choice"][0], tmp_path)
+    assert labels == [1] * 20
+    assert [body["structured_outputs"] for body in sent] == [HELD] * 20
+    assert session.notes == []
+    for endpoint in (ENDPOINT, replace(ENDPOINT, thinks=True)):
+        labels, _, sent = ask(lambda body: pytest.fail("it was paid for"), tmp_path, endpoint)
+        assert (labels, sent) == ([1] * 20, [])
+
+
+REFUSALS = {
+    "named": error(400, "Unrecognized request argument supplied: structured_outputs"),
+    "not understood": error(400, "bad request"),
+    "other field": error(422, "Extra inputs are not permitted"),
+    "broken": error(500, "KeyError"),
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_a_server_that_does_not_take_it_is_asked_without(refusal: str, tmp_path: Path) -> None:
+    labels, session, sent = ask(lambda body: REFUSALS[refusal] if "structured_outputs" in body else "No", tmp_path)
+    assert labels == [0] * 20
+    assert len(session.notes) == 1
+    assert sum("structured_outputs" not in body for body in sent) == 20
+    assert len(sent) <= 20 + ENDPOINT.concurrency
+
+
+def test_what_was_rejected_for_another_reason_is_held_to_its_form_again(tmp_path: Path) -> None:
+    def script(body: dict[str, Any]) -> Scripted | str:
+        return error(400, "the context is too long") if "u0\n" in body["messages"][0]["content"] else "No"
+
+    labels, session, _ = ask(script, tmp_path, replace(ENDPOINT, concurrency=1))
+    assert labels.count(0) == 19
+    learned, body = session.learned(replace(ENDPOINT, concurrency=1)), b'{"messages":[]}'
+    assert b"structured_outputs" in learned.apply(body, {"structured_outputs": HELD})
+
+
+def test_a_server_that_takes_nothing_says_why(tmp_path: Path) -> None:
+    with pytest.raises(EndpointError, match="no such deployment"):
+        ask(lambda body: error(400, "no such deployment"), tmp_path)
+
+
+def test_nothing_is_added_for_a_model_that_thinks_nor_where_a_form_is_set(tmp_path: Path) -> None:
+    for endpoint in (replace(ENDPOINT, thinks=True), replace(ENDPOINT, params={"regex": "(Yes|No)"})):
+        _, _, sent = ask(lambda body: "No", tmp_path / endpoint.name / str(endpoint.thinks), endpoint)
+        assert all("structured_outputs" not in body for body in sent)
+
+
+@pytest.mark.parametrize("api", ["chat", "completions"])
+def test_it_has_the_shape_of_the_api(api: str) -> None:
+    held = "response_format"
+    endpoint = replace(ENDPOINT, api=api)  # type: ignore[arg-type]  # one of the two
+    prompt = replace(load_prompt("graded-json"), params={})
+    request = Asker(endpoint, prompt).request({"question": "q", "passages": "p"})
+    assert set(request.constraint) == {held}
+    assert held not in json.loads(request.body)

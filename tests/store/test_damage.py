@@ -1,0 +1,242 @@
+"""Damaged stores: what can be read is saved once, the rest is counted, and nothing goes round in circles."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgekit.errors import StoreError
+from judgekit.store.maintenance import verify
+from judgekit.store.replies import Store
+from tests.store.test_store import fill, record
+
+ROWS = 1200
+PAGE = 8192
+
+
+@pytest.fixture(autouse=True)
+def watchdog() -> Iterator[None]:
+    """Nothing takes longer than ten seconds a case."""
+
+    def late(*_: Any) -> None:
+        raise TimeoutError("it does not end")
+
+    before = signal.signal(signal.SIGALRM, late)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The file of a store with 1,200 rows."""
+    folder = tmp_path_factory.mktemp("whole")
+    for start in range(0, ROWS, 30):
+        fill(folder, range(start, start + 30))
+    return (folder / "cache.db").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def logged(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
+    """The file and the log of a store whose process was killed, 1,200 rows in 40 transactions."""
+    folder = tmp_path_factory.mktemp("logged")
+    code = (
+        "import os, sys; from tests.store.test_store import *; store = Store(sys.argv[1]);"
+        f"[store.put_many([record(n) for n in range(s, s + 30)]) for s in range(0, {ROWS}, 30)];"
+        "os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(folder)], check=False)
+    return (folder / "cache.db").read_bytes(), (folder / "cache.db-wal").read_bytes()
+
+
+def opened(folder: Path, database: bytes, log: bytes | None = None) -> tuple[int, str]:
+    """Open a store of these bytes, repair what is wrong with it, and return how many rows it holds and what it said."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    (folder / "cache.db").write_bytes(database)
+    if log is not None:
+        (folder / "cache.db-wal").write_bytes(log)
+    notes: list[str] = []
+    signal.alarm(10)
+    with closing(Store(folder, note=notes.append)) as store:
+        verify(store, repair=True)
+        assert store.check() == "ok"
+        assert not list(folder.glob("recovering-*"))
+        return store.count(), " ".join(notes)
+
+
+def accounted(rows: int, notes: str) -> bool:
+    """Whether what the store said accounts for all rows."""
+    if counts := re.search(r"it held ([\d,]+) rows; ([\d,]+) were saved, ([\d,]+) are gone", notes):
+        held, saved, gone = (int(count.replace(",", "")) for count in counts.groups())
+        return (held, saved, gone) == (ROWS, rows, ROWS - rows)
+    if known := re.search(r"cannot be known; ([\d,]+) were saved", notes):
+        return int(known[1].replace(",", "")) == rows
+    return rows == ROWS and not notes
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_a_file_that_was_cut_off_anywhere_keeps_its_rows_and_counts_those_that_are_gone(
+    tmp_path: Path, whole: bytes, part: int
+) -> None:
+    rng = random.Random(part)
+    for share in [1 - part / 50, *(rng.random() for _ in range(4))]:
+        length = int(share * len(whole))
+        rows, notes = opened(tmp_path / "store", whole[:length])
+        assert accounted(rows, notes), (length, rows, notes)
+        assert rows >= share * ROWS - 60
+    rows, notes = opened(tmp_path / "store", whole[: part * PAGE])
+    assert "cannot be known" in notes
+    assert accounted(rows, notes)
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_blocks_that_were_overwritten_take_their_own_rows_only(tmp_path: Path, whole: bytes, part: int) -> None:
+    rng = random.Random(part)
+    for _ in range(4):
+        data, blocks = bytearray(whole), rng.choice([1, 1, 2, 5])
+        for _ in range(blocks):
+            at = rng.randrange(len(data) // PAGE) * PAGE
+            data[at : at + PAGE] = rng.randbytes(PAGE)
+        rows, notes = opened(tmp_path / "store", bytes(data))
+        assert accounted(rows, notes), (rows, notes)
+        assert rows >= ROWS - 60 * blocks
+
+
+@pytest.mark.parametrize("database", [b"", bytes(50_000), random.Random(1).randbytes(50_000)], ids=len)
+def test_a_file_that_holds_nothing_is_told(tmp_path: Path, database: bytes) -> None:
+    rows, notes = opened(tmp_path / "store", database)
+    assert rows == 0
+    assert "how many rows it held cannot be known; 0 were saved" in notes
+    assert "asks and pays again" in notes
+
+
+@pytest.mark.parametrize("kind", ["none", "empty", "garbage", "head", "middle", "tail", "zeros"])
+def test_a_damaged_log_is_told(tmp_path: Path, logged: tuple[bytes, bytes], kind: str) -> None:
+    database, log = logged
+    rng, data = random.Random(kind), bytearray(log)
+    if kind == "garbage":
+        data = bytearray(rng.randbytes(len(log)))
+    elif kind == "head":
+        data[:32] = rng.randbytes(32)
+    elif kind == "middle":
+        data[len(log) // 2 : len(log) // 2 + 20_000] = rng.randbytes(20_000)
+    elif kind in ("tail", "zeros"):
+        data[-100_000:] = rng.randbytes(100_000) if kind == "tail" else bytes(100_000)
+    rows, notes = opened(tmp_path / "store", database, b"" if kind == "empty" else bytes(data))
+    if kind == "none":
+        assert (rows, notes) == (ROWS, "")
+    elif kind == "empty":
+        assert (rows, notes) == (0, "")  # nothing tells it from a store in which nothing was stored
+    else:
+        assert "its log is malformed" in notes
+        assert accounted(rows, notes.replace(" (its log is malformed)", "")) or "held" in notes
+        assert (rows > ROWS // 2) == (kind != "garbage")
+    if kind == "head":
+        assert rows == ROWS
+
+
+def test_what_another_process_stores_at_this_moment_is_no_damage(tmp_path: Path) -> None:
+    code = (
+        "import sys; from tests.store.test_store import *; store = Store(sys.argv[1]); n = 0\n"
+        "while True: store.put_many([record(n)]); n += 1"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "store")]) as other:
+        try:
+            while not (tmp_path / "store/cache.db-wal").exists():
+                assert other.poll() is None
+            notes: list[str] = []
+            for _ in range(10):
+                with closing(Store(tmp_path / "store", note=notes.append)) as store:
+                    assert store.check() == "ok"
+            assert not notes
+        finally:
+            other.kill()
+
+
+def test_to_look_for_damage_keeps_the_locks_of_this_process(tmp_path: Path) -> None:
+    code = "import sys; from judgekit.store.replies import Store; Store(sys.argv[1]).close()"
+    with closing(Store(tmp_path)) as store:
+        store.put_many([record(number) for number in range(50)])
+        with closing(Store(tmp_path)) as second:
+            assert second.check() == "ok"
+        subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+        # Without locks the other process would be the last one, which deletes both.
+        assert (tmp_path / "cache.db-wal").stat().st_size > 0
+        assert (tmp_path / "cache.db-shm").stat().st_size > 0
+
+
+def test_a_reader_says_how_to_save_what_is_left(tmp_path: Path, whole: bytes) -> None:
+    (tmp_path / "cache.db").write_bytes(whole[: len(whole) // 2])
+    signal.alarm(10)
+    with pytest.raises(StoreError, match="cache verify --repair"):
+        list(Store(tmp_path, readonly=True).texts())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_index_whose_pages_are_out_of_order_is_damage(tmp_path: Path, whole: bytes, seed: int) -> None:
+    data, rng = bytearray(whole), random.Random(seed)
+    leaves = [at for at in range(0, len(data), PAGE) if data[at] == 0x0A and data[at + 3 : at + 5] > b"\0\x20"]
+    for _ in range(4):
+        one, other = rng.sample(leaves, 2)
+        data[one : one + PAGE], data[other : other + PAGE] = data[other : other + PAGE], data[one : one + PAGE]
+    (tmp_path / "cache.db").write_bytes(data)
+    signal.alarm(10)
+    with closing(Store(tmp_path)) as store:
+        assert not verify_or_error(store)
+    rows, notes = opened(tmp_path / "store", bytes(data))
+    assert (rows, accounted(rows, notes)) == (ROWS, True)
+
+
+def verify_or_error(store: Store) -> bool:
+    """Whether a store is whole, and all of it can be walked through."""
+    try:
+        return verify(store).ok
+    except StoreError as problem:
+        return "its index is out of order" not in str(problem)
+
+
+def test_a_recovery_that_was_interrupted_is_finished_by_the_next_process(
+    tmp_path: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cache.db").write_bytes(whole[: len(whole) // 2])
+    real = Store._set
+    calls: list[int] = []
+
+    def full(self: Store, *args: Any, **kwargs: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 2:
+            raise sqlite3.OperationalError("database or disk is full")
+        return real(self, *args, **kwargs)
+
+    monkeypatch.setattr(Store, "_set", full)
+    with pytest.raises(StoreError, match="is full"):
+        list(Store(tmp_path).texts())
+    monkeypatch.undo()
+    notes: list[str] = []
+    with closing(Store(tmp_path, note=notes.append)) as store:
+        assert f"it held 1,200 rows; {store.count()} were saved" in notes[0]
+        assert store.count() > 500
+        assert store.get_many([record(0).key])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links")
+def test_two_processes_that_begin_a_store_at_once_have_the_same(tmp_path: Path) -> None:
+    code = "import sys; from tests.store.test_store import *; fill(sys.argv[1], [int(sys.argv[2])])"
+    children = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "s"), str(n)]) for n in range(4)]
+    assert [child.wait(30) for child in children] == [0] * 4
+    with closing(Store(tmp_path / "s")) as store:
+        assert store.count() == 4
+    assert not list((tmp_path / "s").glob("new-*"))

@@ -1,0 +1,124 @@
+"""The recipe for real KILT works on a made-up one: passages, experiments, the paper's cells beside one's own."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import shlex
+import shutil
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pandas as pd
+import pytest
+
+from judgekit.cli import main
+from tests.commands import in_process
+
+KILT = Path(__file__).parent.parent / "examples" / "kilt"
+SETS = ("nq", "triviaqa", "hotpotqa", "fever", "wow")
+
+
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"kilt_{name}", KILT / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def kilt(tmp_path: Path) -> Path:
+    """A folder as the README makes it, with two pages and one question for each data set."""
+    long = " ".join(f"word{n}" for n in range(150))
+    pages = [
+        {
+            "wikipedia_id": "12",
+            "wikipedia_title": "Ada",
+            "text": ["Ada\n", "Section::::Life.\n", "BULLET::::- a\n", long],
+        },
+        {"wikipedia_id": "7", "wikipedia_title": "Bo", "text": ["Bo\n", "Bo was born in Rome.\n"]},
+    ]
+    (tmp_path / "source.json").write_text("".join(json.dumps(page) + "\n" for page in pages))
+    script("passages").main(str(tmp_path / "source.json"), str(tmp_path / "passages.jsonl"))
+    for name in SETS:
+        shutil.copy(KILT / f"{name}.toml", tmp_path)
+        experiment = tomllib.loads((KILT / f"{name}.toml").read_text())
+        output = [{"answer": "Rome", "provenance": [{"wikipedia_id": "7", "title": "Bo"}]}]
+        query = {"id": f"{name}_1", "input": "Where was Bo born?", "output": output}
+        (tmp_path / experiment["data"]["queries"]).write_text(json.dumps(query) + "\n")
+        for path in experiment["runs"].values():
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text("".join(f"{name}_1 Q0 {doc} {doc} {9 - doc} x\n" for doc in range(3)))
+    return tmp_path
+
+
+def test_passages_hold_100_words_of_a_page_and_are_numbered_over_all_pages(kilt: Path) -> None:
+    made = [json.loads(line) for line in (kilt / "passages.jsonl").read_text().splitlines()]
+    assert [(one["doc_id"], one["page_id"], len(one["text"].split())) for one in made] == [
+        ("0", "12", 100),
+        ("1", "12", 52),
+        ("2", "7", 6),
+    ]
+    assert made[0]["text"].startswith("Ada Section:Life. word0 ")
+    assert made[2] == {"doc_id": "2", "title": "Bo", "text": "Bo Bo was born in Rome.", "page_id": "7"}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_experiment_is_planned(kilt: Path, name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    said = in_process(capfd)("run", kilt / f"{name}.toml", "--dry-run")
+    assert said.code == 0, said.err or said.out
+    requests = {row[0]: row[1:3] for row in re.findall(r"^label (\w+) +(\d+) +(\d+)", said.out, re.M)}
+    assert requests["judge"] == ("3", "3")
+    assert requests["erag"] == ("3", "3")
+    assert requests["provenance"] == ("1", "0")
+    assert ("containment" in requests) == (name in ("nq", "triviaqa", "hotpotqa")), "answers are short there alone"
+
+
+def test_the_page_of_the_provenance_makes_its_passages_relevant(kilt: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    files = ["--queries", kilt / "nq-dev-kilt.jsonl", "--docs", kilt / "passages.jsonl", "--out", kilt / "found.qrels"]
+    run = kilt / tomllib.loads((kilt / "nq.toml").read_text())["runs"]["BM25"]
+    labeler = f"provenance(qrels={kilt / 'nq-dev-kilt.jsonl'},expand=page)"
+    assert in_process(capfd)("label", labeler, *files, "--run", run).code == 0
+    assert (kilt / "found.qrels").read_text() == "nq_1 0 0 0\nnq_1 0 1 0\nnq_1 0 2 1\n"
+
+
+def test_the_480_cells_of_the_paper_stand_beside_ones_own(tmp_path: Path, shared: Path) -> None:
+    beside = script("beside")
+    published = json.loads((shared / "vectors" / "erag_table1.json").read_text())
+    assert sorted(beside.paper()["paper"].dropna()) == sorted(value for *_, value in published if value is not None)
+    keys = ["labeling", "measure", "run", "level", "depth", "coefficient", "value", "ci_low", "ci_high"]
+    rows = [
+        ("erag", "AP@50", "BM25", "query", 50, "tau_b", 0.4, 0.3, 0.5),
+        ("erag", "AP@50", "all", "query", 50, "tau_b", 0.9, 0.8, 1.0),
+        ("erag", "AP@10", "BM25", "query", 10, "tau_b", 0.9, 0.8, 1.0),
+    ]
+    (tmp_path / "triviaqa").mkdir()
+    pd.DataFrame(rows, columns=keys).to_csv(tmp_path / "triviaqa" / "comparison.csv", index=False)
+    cells = beside.main([str(tmp_path / "triviaqa")])
+    assert len(cells) == 480
+    (mine,) = cells.dropna(subset="here").to_dict("records")
+    assert mine == {
+        "dataset": "TriviaQA",
+        "run": "BM25",
+        "labeling": "erag",
+        "measure": "AP",
+        "coefficient": "tau_b",
+        "paper": 0.474,
+        "here": 0.4,
+        "ci_low": 0.3,
+        "ci_high": 0.5,
+    }
+
+
+def test_the_commands_of_the_recipe_exist(capfd: pytest.CaptureFixture[str]) -> None:
+    commands = re.findall(r"^ *judgekit (\w+)([^#\n]*)", (KILT / "README.md").read_text(), re.M)
+    assert {command for command, _ in commands} == {"run", "report"}
+    for command, rest in commands:
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        known = capfd.readouterr().out
+        assert all(word in known for word in shlex.split(rest) if word.startswith("--"))

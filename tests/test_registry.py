@@ -1,0 +1,113 @@
+"""A package's plug-in adds a step, a command, a table, a form and a name, as judgekit's own do."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from judgekit.errors import UsageError
+from judgekit.registry import Register
+from judgekit.sample import EXPERIMENT
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "extending.md"
+MORE = '''
+
+@jk.register.command("greet")
+def greet(name: str = "you"):
+    """Greet."""
+    print(f"hello {name}")
+
+
+@jk.register.form("pairs")
+def pairs(path):
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        query_id, text = line.split("=")
+        yield f"line {number}", {"query_id": query_id, "text": text}
+
+
+def twice(number):
+    return 2 * number
+
+
+jk.register.names(__name__, "twice")
+'''
+
+
+class Named:
+    name = "named"
+
+
+def test_steps_stand_where_they_say_and_a_cell_run_again_replaces_its_own() -> None:
+    register = Register()
+    for name in ("label", "answer", "report"):
+        register.step()(type(name, (), {"name": name}))
+    for _ in range(2):
+        register.step(before="report")(type("Last", (), {"name": "last"}))
+        register.step(after="label")(Named)
+        register.step(after="named")(type("Third", (), {"name": "third"}))
+    assert [step.name for step in register.steps()] == ["label", "named", "third", "answer", "last", "report"]
+
+
+def test_a_step_beside_one_that_is_not_there_is_refused() -> None:
+    register = Register()
+    register.step()(Named)
+    register.step(before="nmed")(type("Lost", (), {"name": "lost"}))
+    with pytest.raises(UsageError, match="the step 'lost' stands beside another: unknown step 'nmed'"):
+        register.steps()
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """An installed package whose module is the page's example and more."""
+    block = re.search(r"<!-- file: my_words.py -->\n```python\n(.*?)```", PAGE.read_text(), re.S)
+    assert block
+    (tmp_path / "my_words.py").write_text(block[1] + MORE)
+    info = tmp_path / "words-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: words\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[judgekit.plugins]\nwords = my_words\n")
+    return tmp_path
+
+
+def judgekit(package: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    paths = [str(package), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    command = [sys.executable, *(arguments if arguments[0] == "-c" else ("-m", "judgekit", *arguments))]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=package)
+
+
+def test_a_package_adds_a_step_with_its_file_its_table_and_its_section(package: Path) -> None:
+    text = re.sub(r'"(?=[\w/]+\.(jsonl|trec|qrels))', f'"{EXPERIMENT.parent}/', EXPERIMENT.read_text())
+    (package / "experiment.toml").write_text(text + "\n[words]\nleast = 2\n")
+    said = judgekit(package, "run", "experiment.toml", "--limit", "12", "--out", "out", "--cache", "store")
+    assert said.returncode in (0, 1), said.stderr
+    rows = (package / "out" / "words.csv").read_text().splitlines()
+    assert rows[0] == "run,query_id,words"
+    assert min(float(row.split(",")[2]) for row in rows[1:]) == 2
+    sections = json.loads((package / "out" / "report.json").read_text())["sections"]
+    assert "Words" in [one["title"] for one in sections]
+    assert "[words]\nleast = 2\n" in (package / "out" / "resolved.toml").read_text()
+    assert "words.csv" in json.loads((package / "out" / "manifest.json").read_text())["results"]
+    (package / "experiment.toml").write_text(text + "\n[words]\nleats = 2\n")
+    said = judgekit(package, "run", "experiment.toml")
+    assert said.returncode == 2
+    assert "[words.leats]" in said.stderr
+    assert "Did you mean 'least'?" in said.stderr
+
+
+def test_a_package_adds_a_command_a_form_and_a_name(package: Path) -> None:
+    said = judgekit(package, "greet", "--name", "world")
+    assert (said.returncode, said.stdout) == (0, "hello world\n"), said.stderr
+    assert "greet" in judgekit(package, "--help").stdout
+    (package / "queries.txt").write_text("q1=Why?\nq2=When?\n")
+    code = "import judgekit as jk; print(jk.twice(21), [q.text for q in jk.read_queries('pairs:queries.txt').values()])"
+    said = judgekit(package, "-c", code)
+    assert said.stdout == "42 ['Why?', 'When?']\n", said.stderr
+    said = judgekit(package, "-c", "import judgekit as jk; jk.thrice")
+    assert "module 'judgekit' has no attribute 'thrice'" in said.stderr
