@@ -1,6 +1,7 @@
 # Two commands do everything on a fresh machine with Python 3.11+ and make:
 #   make demo   sets up and runs the whole flow on the bundled sample, offline
 #   make test   sets up and passes the tests
+# make test-more runs the rest: real servers, Ray, notebooks, axe, and properties with many examples.
 # make docs builds the pages into build/docs, make docs-links asks whether the pages that they link to are there.
 # make study says what judgekit finds in public data (docs/study.md): it clones that into the cache folder, or takes copies
 # that are there, STUDIES=DIR.
@@ -11,7 +12,7 @@ BIN := $(VENV)/bin
 LOWEST := $(VENV)/lowest
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadgroup
 
-.PHONY: demo test lab test-lowest check notebooks pictures docs docs-links bench study clean
+.PHONY: demo test test-more test-fast lab test-lowest check hooks notebooks pictures docs docs-links bench study clean
 
 demo: $(VENV)/.installed
 	$(BIN)/judgekit demo
@@ -19,15 +20,26 @@ demo: $(VENV)/.installed
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
+test-more: $(VENV)/.dev
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "(more or hypothesis) and not bench and not many" --hypothesis-profile many
+
+# Before each commit, after make hooks.
+test-fast: $(VENV)/.dev
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -q -m "not bench and not many and not more and not hypothesis" \
+		$(addprefix tests/,metrics reading wire test_architecture.py)
+
+hooks: $(VENV)/.dev
+	$(BIN)/pre-commit install
+
 # The laboratory: what the tests try a little of, with many more rounds.
 lab: $(VENV)/.dev
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m many tests/reading tests/lab
 
-# The tests of what depends on other packages, with few examples and the lowest version of each that pyproject.toml
-# allows. Those warn of what later ones have dropped.
+# The rooms that depend on other packages, with the lowest version of each that pyproject.toml allows. Those warn of what
+# later ones have dropped.
 test-lowest: $(LOWEST)/.dev
-	$(LOWEST)/bin/python -m pytest $(SIDE_BY_SIDE) -q -W ignore::DeprecationWarning --hypothesis-profile few \
-		-m "not bench and not many and not slow and not browser" --ignore tests/integration --ignore tests/test_notebooks.py --ignore tests/test_docs.py
+	$(LOWEST)/bin/python -m pytest $(SIDE_BY_SIDE) -q -W ignore::DeprecationWarning -m "not bench and not many and not more and not browser" \
+		$(addprefix tests/,analysis answers cli client console data experiment metrics people plugins report store wire)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check judgekit tests benchmarks notebooks studies examples docs/*.py

@@ -18,13 +18,16 @@ __all__ = ["fault_server"]  # a fixture is found where its name is
 ROOT = Path(__file__).resolve().parent.parent
 
 # A busy machine is no failure.
-settings.register_profile("judgekit", deadline=None, max_examples=50)
-settings.register_profile("few", deadline=None, max_examples=10)
-settings.load_profile("judgekit")
+settings.register_profile("few", deadline=None, max_examples=15)
+settings.register_profile("many", deadline=None, max_examples=120)
+settings.load_profile("few")
 
 
 SHARED = ("demo", "real_endpoint", "litellm_proxy", "dist", "site")
 """Fixtures that take seconds to make: tests with one of them run in one process, where several run side by side."""
+
+MORE = ("tests/integration/", "tests/test_notebooks.py", "tests/report/test_report_accessibility.py")
+"""Real servers, notebooks and axe: run by `make test-more`, as is what stands under the mark itself."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -35,6 +38,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.xdist_group(name))
         if {"chromium", "browser"} & set(fixtures):
             item.add_marker(pytest.mark.browser)
+        if item.nodeid.startswith(MORE):
+            item.add_marker(pytest.mark.more)
 
 
 @pytest.fixture(scope="session")

@@ -20,10 +20,10 @@ def test_the_first_commands_stand_on_the_first_screen_and_the_readme_is_read_in_
     assert max(map(len, shown.splitlines())) <= 100, "the output does not fit 100 columns"
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "judgekit").rglob("*.py")), ids=str)
+@pytest.mark.parametrize(
+    "path", [path for path in sorted((ROOT / "judgekit").rglob("*.py")) if ">>> " in path.read_text()], ids=str
+)
 def test_the_examples_in_docstrings_are_true(path: Path) -> None:
-    if ">>> " not in path.read_text():
-        return
     module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
     result = doctest.testmod(module)
     assert result.attempted

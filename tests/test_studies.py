@@ -126,7 +126,7 @@ def test_a_mean_has_the_interval_of_student() -> None:
     assert page.shown((-0.01, -1.25, 2.0)) == "0.0 (-1.2 to 2.0)"
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.skipif("STUDIES" not in os.environ, reason="STUDIES names no folder with copies of the repositories")
 def test_the_page_is_what_the_studies_make(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from studies.__main__ import whole

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
@@ -30,7 +30,6 @@ def series(n):
     return (coarse | fine).filter(lambda a: len(set(a.tolist())) > 1)
 
 
-@settings(deadline=None, max_examples=150)
 @given(st.integers(3, 40).flatmap(lambda n: st.tuples(series(n), series(n))))
 def test_coefficients_are_those_of_scipy_on_tied_data(pair):
     x, y = pair

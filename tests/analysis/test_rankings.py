@@ -2,7 +2,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
@@ -14,7 +14,6 @@ few = st.integers(3, 12).flatmap(
 )
 
 
-@settings(deadline=None, max_examples=150)
 @given(few)
 def test_over_runs_agrees_with_scipy(pair):
     x, y = pair

@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.client.negotiation import WORDS, Negotiated, in_words
@@ -138,7 +138,6 @@ COUNTS = {
 }
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     lengths=st.lists(st.integers(1, 3000), min_size=1, max_size=80),
     alphabet=st.sampled_from(["abcdefghij ", "äöåxyz ", "桥梁建于年", "0123456789.", "สะพาน ", "{}();=\n "]),
@@ -151,7 +150,6 @@ def test_no_honest_count_of_tokens_draws_a_warning(lengths: list[int], alphabet:
     assert not suspicious(sized(texts, COUNTS[count]))
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     tokens=st.integers(64, 4096),
     densities=st.lists(st.floats(1.0, 5.9), min_size=1, max_size=200),
@@ -171,7 +169,6 @@ def test_passages_of_a_hundred_words_draw_no_warning_where_words_are_counted(len
     assert not suspicious(sized(texts, lambda text: len(text.split())))
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     limit=st.integers(256, 8192),
     over=st.lists(st.floats(1.5, 6.0), min_size=8, max_size=60, unique=True),

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.data.labelings import Labeling, Scale
@@ -34,7 +34,6 @@ def in_order(rows: list[tuple[str, str, float]], ties: Ties) -> dict[str, list[s
     return {q: [d for one, d, _ in rows if one == q] for q in sorted({row[0] for row in rows})}
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     st.dictionaries(st.tuples(st.sampled_from(["1", "10", "2", "ü"]), ids), scores, max_size=25),
     st.sampled_from(list(Ties)),

@@ -16,7 +16,7 @@ from tests.experiment.test_parts import asked, by_content, equal_results, experi
 from tests.servers import FaultServer
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'judgekit[ray]'")
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
+pytestmark = [pytest.mark.more, pytest.mark.xdist_group("ray")]
 
 
 def on_ray(path: Path, out: Path, store: Path, *more: str) -> subprocess.Popen[str]:

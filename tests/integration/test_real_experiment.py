@@ -62,7 +62,6 @@ resamples = 200
     return path
 
 
-@pytest.mark.slow
 def test_a_real_experiment_pays_once_and_says_the_same_under_faults(
     real_endpoint: Callable[..., Any], shared: Path, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,8 +15,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SHIPPED = {"benchmarks", "docs", "examples", "judgekit", "prompts", "tests", "notebooks", "Makefile"} | {
+SHIPPED = {"benchmarks", "docs", "examples", "judgekit", "prompts", "studies", "tests", "notebooks", "Makefile"} | {
     "CHANGELOG.md",
+    "CITATION.cff",
     "CONTRIBUTING.md",
     "README.md",
 }
@@ -84,6 +86,16 @@ def test_the_wheel_holds_the_package_with_its_prompts_and_its_sample(dist: Path)
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
 
+def test_an_index_shows_the_readme_without_links_that_lead_nowhere(dist: Path) -> None:
+    (wheel,) = dist.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        shown = archive.read(name).decode().partition("\n\n")[2]
+    assert shown.startswith("# judgekit")
+    assert "judgekit init" in shown
+    assert re.findall(r"\]\((?!https://)|<!--|\.svg", shown) == []
+
+
 @pytest.fixture(scope="module")
 def installed(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs' folder of a fresh environment with the wheel and what it asks for."""
@@ -100,7 +112,6 @@ def installed(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return programs
 
 
-@pytest.mark.slow
 def test_the_installed_wheel_runs_the_demo_in_another_folder(installed: Path, tmp_path: Path) -> None:
     home, here = tmp_path / "home", tmp_path / "here"
     home.mkdir()
@@ -115,7 +126,6 @@ def test_the_installed_wheel_runs_the_demo_in_another_folder(installed: Path, tm
     assert not list(home.iterdir()), "the demo keeps everything inside its results folder"
 
 
-@pytest.mark.slow
 def test_the_installed_wheel_finds_its_prompts(installed: Path, tmp_path: Path) -> None:
     code = "from judgekit.reading.prompts import list_prompts; print(*(p.name for p in list_prompts()))"
     shown = run(installed / "python", "-c", code, cwd=tmp_path).stdout

@@ -279,7 +279,7 @@ def kept(kind: str) -> list[int]:
     return [int(seed) for name, seed in lines if name == kind]
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize("kind", FEW)
 def test_no_bytes_make_a_command_hang_fall_or_lose_in_silence(lab: Lab, kind: str) -> None:
     for seed in [*kept(kind), *range(FEW[kind])]:

@@ -22,7 +22,7 @@ from judgekit.spec import Spec, parse
 from judgekit.wire.types import Failure, Request
 from tests.labelers.scripted import CUT, REFUSED, Here, Says, play
 
-quiet = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
+quiet = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "cascade": {

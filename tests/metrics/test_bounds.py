@@ -7,7 +7,7 @@ from math import isnan
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.data.ordering import Ties
@@ -84,7 +84,6 @@ def test_unjudged_documents_can_be_holes_too(case: Case) -> None:
                 assert isnan(one) or found.low[i] - 1e-12 <= one <= found.high[i] + 1e-12, str(measure)
 
 
-@settings(max_examples=120, deadline=None)
 @given(
     cases(most=5, scales=("binary", "grades:-2..3"), least_labels=1),
     st.sampled_from([("zero", "bounds"), ("condense", "bounds"), ("bounds", "bounds"), ("bounds", "condense")]),

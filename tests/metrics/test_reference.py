@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from judgekit.data.ordering import Ties
 from judgekit.metrics import DEFINITIONS, evaluate, parse_measures
@@ -23,7 +23,6 @@ def test_every_measure_and_parameter_is_among_those_tested() -> None:
     assert {key for _, key in missing} <= {"rel", "judged_only", "gains", "dcg", "prob"} | elsewhere
 
 
-@settings(max_examples=150, deadline=None)
 @given(cases(least_labels=1))
 def test_the_engine_agrees_with_the_textbook(case: Case) -> None:
     found = evaluate([case.run()], [case.labeling()], MEASURES, query_ids=["q"])
