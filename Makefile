@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 LOWEST := $(VENV)/lowest
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadgroup
 
-.PHONY: demo test test-more test-fast lab test-lowest check hooks notebooks pictures docs docs-links bench study clean
+.PHONY: demo test test-more test-fast lab test-lowest check hooks mutants notebooks pictures docs docs-links bench study clean
 
 demo: $(VENV)/.installed
 	$(BIN)/judgekit demo
@@ -27,6 +27,11 @@ test-more: $(VENV)/.dev
 test-fast: $(VENV)/.dev
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -q -m "not bench and not many and not more and not hypothesis" \
 		$(addprefix tests/,metrics reading wire test_architecture.py)
+
+# Which of N random mutants of a room its own tests kill.
+mutants: $(VENV)/.dev
+	$(BIN)/python -m pip install -q --group mutants
+	$(BIN)/python -m tests.mutants $(ROOM) $(or $(N),30) $(or $(SEED),1)
 
 hooks: $(VENV)/.dev
 	$(BIN)/pre-commit install
