@@ -13,7 +13,7 @@ plainly the model's own (`plain_reply`):
 * any form: the whole reply is a verdict, without markup, behind ``Answer:`` or a word like it, or beside ✅ or ❌.
 
 What stands beside a verdict, above its line or in the other fields, may not speak of the reply itself, of another
-scale or of another grade (`_contests`): it could take the verdict back, and in what way cannot be foreseen.
+scale or of another grade (`contests`): it could take the verdict back, and in what way cannot be foreseen.
 
 A verdict is one of the form's words, whatever their case. A reply that states none is asked about once more
 (`Form.again`). ``finish_reason`` is looked at first: a reply that is not known to be complete has no verdict, whatever
@@ -30,6 +30,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from judgekit.data.tables import Status
+from judgekit.reading.doubt import BLANK, EDGES, INVISIBLE, contests
 from judgekit.wire.reasoning import plain_reply, without_reasoning
 from judgekit.wire.types import NO_TEXT, Failure, Outcome, Reply
 
@@ -38,12 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Form", "Unread", "Verdict", "label", "read", "read_outcome", "unfinished", "without_reasoning"]
 
-_INVISIBLE: Final = "\u00ad\u061c\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u2060\u2066\u2067\u2068\u2069\ufeff"
-_QUOTES: Final = '"“”„«»「」'
-_MARKUP: Final = "*_`'‘’" + _QUOTES + _INVISIBLE
-_BLANK: Final = " \t\n\r\v\f\x1c\x1d\x1e\x85\u00a0\u2028\u2029\u3000" + _INVISIBLE
-_EDGES: Final = _BLANK + _MARKUP
-_SPACES: Final = str.maketrans(dict.fromkeys("*_`#" + _INVISIBLE, " "))
+_SPACES: Final = str.maketrans(dict.fromkeys("*_`#" + INVISIBLE, " "))
 _WIDE: Final = {0xFEE0 + code: code for code in range(0x21, 0x7F)}
 """The full-width forms of ASCII."""
 
@@ -56,56 +52,6 @@ _MARKED: Final = re.compile(r"(?:(?P<yes>[✅✔☑👍])|(?P<no>[❌✖✗👎�
 
 _MANY: Final = 7
 """More grades than these are told as a range."""
-
-_OF_ITSELF: Final = re.compile(
-    r"\b(?:lines?|fields?|json|grad(?:e[sdr]?|ers?|ing)|scor(?:e[sdr]?|ing)|rat(?:ed|ings?)|verdict|labels?|relevance"
-    r"|scales?|skala|escala|scala|likert|percent(?:age|ile)?|marks?|thumbs?|points?(?! to| out)|judge?(?:ments?|s)?"
-    r"|assess\w*|(?:numbers?|values?)(?! of| in| for)|overall|final(?:ly)?|next|below|above|underneath|bottom"
-    r"|low(?:er|est)|worst|follow(?:s|ing)|previous|ignor\w+|disregard|discard|pretend|imagine|suppos\w+|hypothe\w+"
-    r"|examples?|e\.g|i\.e|illustrat\w*|placeholder|dummy|decoy|nonsense|random\w*|arbitrar\w+|rolled|template|format"
-    r"|layout|syntax|schema|kidding|jok(?:e|ing)|jk|sarcas\w+|iron(?:y|ic\w*)|fools?|psych|opposite|revers\w+|invert\w*"
-    r"|mistake\w*|error|typo|fake|careless|lazy|naive|instead|retract\w*|withdrawn|supersede\w*|deprecated|revised"
-    r"|draft|todo|replace|cancel\w*|void|wait|h+m+|strike|scratch|reconsider|reflection|second thoughts?|never mind"
-    r"|forget|repl(?:y|ies)|respon[ds]\w*|outputs?|prompt|instruct\w*|inject\w*|quot(?:e[sd]?|ing|ation)"
-    r"|not (?:be|mean|mine|my|true|right|correct|valid|really)|i (?!and\b|in\b|of\b|was born\b)\w+|i['’]\w+|my"
-    r"|nächste\w*|folgend\w*|falsch\w*|suivante?s?|faux|fausse|siguientes?|fals[oa])\b"
-    r"|échelle|шкал|スケール|尺度|满分|滿分|満点|分制|段階|評価|点中|점|\d\s*分|[★☆⭐👍👎]|/s\b"
-)
-"""Words by which a text speaks of itself, of what follows or of what others write: content may have them as well."""
-
-_SUPPOSES: Final = re.compile(
-    r"\b(?:would|should|could|might|if|unless|never|do not|don['’]t|demand\w*|order(?:s|ed)?|ask(?:s|ed)? (?:me|for|to)"
-    r"|tells?|told|says? (?:to|that i)|want(?:s|ed)? (?:me|to)|i|me|mine|myself|someone|somebody|else|anything|comes?"
-    r"|cop(?:y|ied)|paste[sd]?|echo\w*|test|testing|invent\w*|lie|lies|lying|last words"
-    r"|(?:is|are|be|was) (?:\w+ )?(?:wrong|incorrect|false|invalid|untrue))\b"
-)
-"""Words by which the last sentence before a verdict may make it somebody else's, or a case that is not."""
-
-_DANGLING: Final = re.compile(
-    r"(?:[:,;(\[{<>=–—-]|\.\.|\s(?:a|an|the|is|are|was|be|been|as|to|of|for|by|with|from|in|on|at|and|or|but|nor|not"
-    r"|no|that|this|these|g[ai]ves? it|its|so|than|then|your|their|he|she|they|you|one|says?|said|writes?|wrote|puts?"
-    r"|has|gives?|gave|gets?|got|merits?|deserves?|earns?|yields?|will|end(?:s|ed)?|begins?|claims?|reads?|states?|thinks?"
-    r"|answers?|exactly|circumstances|ahead))$"
-)
-"""How a text ends that goes on in the verdict."""
-
-_NUMBER: Final = (
-    r"zero|nil|null|two|three|four|five|six|seven|eight|nine|ten|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred"
-    r"|zwei|drei|vier|fünf|zehn|hundert|deux|trois|quatre|cinq|dix|dos|tres|cuatro|cinco|diez|cien|due|tre|quattro|cinque|dieci|cento"
-)
-_LINKS: Final = (
-    r"a|about|all|also|although|an|and|are|as|at|be|because|being|best|but|by|can|does|fits?|for|from|given|ha[sd]|have"
-    r"|he|here|however|i|in|is|it|its|ma[dk]es?|may(?! \d)|means|might|must|not|of|on|only|or|over|out|seems?|since|so"
-    r"|still|than|that|the|then|there|they|this|though|to|until|was|we|were|when|where|which|while|who|will|with|would|you"
-    r"|von|sur|de|di|su|van|auf|av|из|aus|stars?|points?|marks?|punkten?|per|fives?"
-)
-"""Words behind a number that are not what it counts."""
-
-_GRADE: Final = re.compile(
-    rf"(?<![\da-z.,])(?:\d{{1,3}}+(?!\d|[.,]\d{{3}})(?:[.,]\d+)*+|\b(?:{_NUMBER})\b|\bone\b(?=\W*$|\.))"
-    rf"(?!\?|[\s–-]?(?!(?:{_LINKS})\b)[^\W\d_])"
-)
-"""A number that may be a grade: it counts nothing. No scale that people grade by has numbers of more digits."""
 
 _COMPLETE: Final = frozenset({"", "stop", "stop_sequence", "eos", "eos_token", "end_turn", "complete"})
 """What servers send as ``finish_reason`` of a reply that is complete, besides null."""
@@ -329,20 +275,20 @@ def _words(text: str) -> list[str]:
 
 def _whole(text: str, form: Form) -> Verdict | None:
     text = text.translate(_WIDE)
-    begun = text.lstrip(_BLANK + "*_`#")
+    begun = text.lstrip(BLANK + "*_`#")
     mark = _MARKED.match(begun) if len(set(form.values.values())) == 2 else None
     begun = begun[mark.end() :] if mark else begun
     before, _, behind = begun.partition(":")
-    announced = _ANNOUNCED.fullmatch(_plain(before.strip(_BLANK + "*_`")))
-    begun = (behind if announced else begun).lstrip(_EDGES)
-    said = begun.rstrip(_EDGES)
+    announced = _ANNOUNCED.fullmatch(_plain(before.strip(BLANK + "*_`")))
+    begun = (behind if announced else begun).lstrip(EDGES)
+    said = begun.rstrip(EDGES)
     if said.endswith(_STOPS):
-        said = said[:-1].rstrip(_EDGES)
+        said = said[:-1].rstrip(EDGES)
     word = _plain(said)
     value = form.values.get(word)
     if value is None or (mark and (value == min(form.values.values())) != bool(mark["no"])):
         return None
-    words = f"{before.strip(_EDGES)}: {said}" if announced else said if word not in form._asked else ""
+    words = f"{before.strip(EDGES)}: {said}" if announced else said if word not in form._asked else ""
     return Verdict(value, len(text) - len(begun), words)
 
 
@@ -361,7 +307,7 @@ def _object(text: str, form: Form) -> Verdict | None:
 
     fenced = _FENCED.fullmatch(text)
     try:
-        body = fenced["body"] if fenced else text.strip(_BLANK)
+        body = fenced["body"] if fenced else text.strip(BLANK)
         found = json.loads(body, object_pairs_hook=noted, parse_float=_exact)
     except (ValueError, RecursionError):
         return None
@@ -373,7 +319,7 @@ def _object(text: str, form: Form) -> Verdict | None:
     if not isinstance(verdict, (str, int)):
         return None
     value = form.values.get(_plain(str(verdict)))  # a truth value is True or False
-    if value is None or any(_contests(text, form, value, bool(others)) for text in _texts(beside)):
+    if value is None or any(contests(text, form.values, value, form.graded, bool(others)) for text in _texts(beside)):
         return None
     return Verdict(value)
 
@@ -401,7 +347,7 @@ def _last_line(text: str, form: Form) -> Verdict | None:
     own = _plain(form.label.translate(_SPACES))
     last = lines.pop() if lines else ""
     if not lines:
-        last = last.strip(_EDGES)
+        last = last.strip(EDGES)
     if not last.casefold().startswith(own):
         return None
     colon, _, said = last[len(own) :].partition(":")
@@ -415,18 +361,6 @@ def _last_line(text: str, form: Form) -> Verdict | None:
         said = (line[step.start("said") :] if step else line).strip()
         if step and said.casefold().removesuffix(".") in form.values:
             continue
-        if own in line.casefold() or _contests(said, form, value, line is lines[-1]):
+        if own in line.casefold() or contests(said, form.values, value, form.graded, line is lines[-1]):
             return None
     return Verdict(value)
-
-
-def _contests(text: str, form: Form, value: int, above: bool = False) -> bool:
-    """Whether what stands beside a verdict may speak of it, of another grade or of another scale."""
-    folded = " ".join(text.replace("_", " ").casefold().split())
-    last = re.split(r"[.!?。]\s", folded)[-1].rstrip(_EDGES)
-    stated = form.values.get(folded.removesuffix("."))
-    if stated is not None:
-        return stated != value
-    if _OF_ITSELF.search(folded) or (above and (_SUPPOSES.search(last) or _DANGLING.search(last))):
-        return True
-    return form.graded and _GRADE.search(folded) is not None
