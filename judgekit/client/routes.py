@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -128,6 +129,7 @@ async def open_server(endpoint: Endpoint) -> AsyncIterator[Server]:
 
         async def ask(path: str, body: bytes | None = None) -> tuple[int, Any]:
             address, data = url_below(endpoint.base_url, path), bytearray()
+            handled = sys.exception()  # by our caller: the context of what fails here, not its reason
             try:
                 async with (
                     asyncio.timeout(_TRY_S),
@@ -138,7 +140,7 @@ async def open_server(endpoint: Endpoint) -> AsyncIterator[Server]:
                         if len(data) > endpoint.max_reply_bytes:
                             raise TooLargeError(endpoint)
             except (httpx.HTTPError, httpx.InvalidURL) as problem:
-                raise ConnectionError(f"{urlsplit(address).netloc}: {_root(problem)}") from None
+                raise ConnectionError(f"{urlsplit(address).netloc}: {_root(problem, handled)}") from None
             try:
                 return response.status_code, parse_json(bytes(data))
             except ValueError:
@@ -147,9 +149,9 @@ async def open_server(endpoint: Endpoint) -> AsyncIterator[Server]:
         yield ask
 
 
-def _root(problem: BaseException) -> str:
+def _root(problem: BaseException, handled: BaseException | None) -> str:
     """Return what was wrong at first, in words: httpx says of all of it that connection attempts failed."""
-    while (cause := problem.__cause__ or problem.__context__) is not None:
+    while (cause := problem.__cause__ or problem.__context__) is not None and cause is not handled:
         problem = cause
     number = getattr(problem, "errno", None)
     return os.strerror(number) if number is not None and number > 0 else str(problem) or type(problem).__name__

@@ -19,9 +19,10 @@ T = TypeVar("T")
 
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end from synchronous code, also where an event loop is running (a notebook)."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    loop = None
+    with suppress(RuntimeError):
+        loop = asyncio.get_running_loop()
+    if loop is None:  # not while that error is handled: it would be the context of whatever the coroutine raises
         return asyncio.run(coroutine)
     running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
     interrupted: list[bool] = []

@@ -30,8 +30,9 @@ async def fail() -> None:
 
 def test_without_a_loop_it_runs_in_place() -> None:
     assert run_sync(answer()) == ("unset", True)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(ZeroDivisionError) as raised:
         run_sync(fail())
+    assert raised.value.__context__ is None
 
 
 def test_under_a_loop_it_runs_beside_it_with_the_callers_context() -> None:
