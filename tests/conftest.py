@@ -23,7 +23,7 @@ settings.register_profile("many", deadline=None, max_examples=120)
 settings.load_profile("few")
 
 
-SHARED = ("demo", "real_endpoint", "litellm_proxy", "dist", "site")
+SHARED = ("demo", "real_endpoint", "litellm_proxy", "vllm", "dist", "site")
 """Fixtures that take seconds to make: tests with one of them run in one process, where several run side by side."""
 
 MORE = ("tests/integration/", "tests/test_notebooks.py", "tests/report/test_report_accessibility.py")

@@ -7,75 +7,12 @@ import json
 import os
 import secrets
 import shutil
-import signal
-import socket
-import subprocess
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-
-@dataclass
-class Server:
-    """A server that runs: its base URL, the environment variable that holds its key, and its log."""
-
-    base_url: str
-    process: subprocess.Popen[bytes]
-    log: Path
-    key: str = ""
-    stopped: bool = field(default=False)
-
-    def get(self, path: str) -> Any:
-        """GET a path beside ``/v1``, e.g. ``/stats``."""
-        with urllib.request.urlopen(self.base_url.removesuffix("/v1") + path, timeout=10) as response:
-            return json.loads(response.read())
-
-    def stop(self) -> None:
-        """Stop it, children included."""
-        if not self.stopped:
-            self.stopped = True
-            os.killpg(self.process.pid, signal.SIGTERM)
-            try:
-                self.process.wait(15)
-            except subprocess.TimeoutExpired:
-                os.killpg(self.process.pid, signal.SIGKILL)
-                self.process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-@contextlib.contextmanager
-def _running(
-    command: list[str], port: int, ready: str, log: Path, env: dict[str, str], key: str = ""
-) -> Iterator[Server]:
-    """Run a server in a process group of its own until the block ends; ready when ``ready`` answers."""
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=env, start_new_session=True)
-    server = Server(f"http://127.0.0.1:{port}/v1", process, log, key)
-    try:
-        deadline = time.monotonic() + 120
-        while True:
-            if process.poll() is not None or time.monotonic() > deadline:
-                pytest.fail(f"{command[0]} did not start:\n{log.read_text()[-3000:]}")
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}{ready}", timeout=5).close()
-                break
-            except (urllib.error.URLError, OSError):
-                time.sleep(0.1)
-        yield server
-    finally:
-        server.stop()
+from tests.integration.serving import Server, free_port, serving
 
 
 @pytest.fixture(scope="session")
@@ -93,11 +30,11 @@ def real_endpoint(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     with contextlib.ExitStack() as stack:
 
         def start(*flags: str) -> Server:
-            if flags not in servers or servers[flags].stopped:
-                port = _free_port()
+            if flags not in servers or servers[flags].process.poll() is not None:
+                port = free_port()
                 log = tmp_path_factory.mktemp("endpoint") / "log"
                 command = [python, str(script), "--port", str(port), *flags]
-                servers[flags] = stack.enter_context(_running(command, port, "/health", log, dict(os.environ)))
+                servers[flags] = stack.enter_context(serving(command, port, "/health", log, dict(os.environ)))
             return servers[flags]
 
         yield start
@@ -132,8 +69,8 @@ def litellm_proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         json.dumps({"model_list": models, "litellm_settings": settings, "router_settings": {"num_retries": 0}})
     )
     key = f"sk-{secrets.token_hex(24)}"
-    port = _free_port()
+    port = free_port()
     env = {**os.environ, "LITELLM_MASTER_KEY": key, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "HOME": str(folder)}
     command = [executable, "--config", str(config), "--host", "127.0.0.1", "--port", str(port), "--telemetry", "False"]
-    with _running(command, port, "/health/liveliness", folder / "log", env, key) as server:
+    with serving(command, port, "/health/liveliness", folder / "log", env, key) as server:
         yield server
