@@ -1,6 +1,6 @@
 """Batch files: requests that the store lacks go out as a file, replies come back as a file.
 
-The files are OpenAI's (`/v1/chat/completions` lines, or of another API), which ``vllm run-batch`` takes as well. The
+The files are OpenAI's (`/v1/chat/completions` lines, or of another API); ``vllm run-batch`` takes those of chats. The
 ``custom_id`` of a line is the request's identity. What was exported waits in the store, so that a result file alone
 says everything: results may come in any order, in several files, and partly.
 """
