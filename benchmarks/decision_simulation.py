@@ -337,8 +337,9 @@ def choosing(world: World, found: Findings, panel: Panel, truth: Truth, resample
     one = found["l0"] if "l0" in found.names else found.each[0]
     at = place[one.labeling]
     yield from covered("gain", one.gain, gain[at])
-    together = all(e.gain.low <= gain[place[e.labeling]] <= e.gain.high for e in found.each)
-    yield "coverage: gains together", together, nan
+    if np.isfinite(one.gain.low):
+        together = all(e.gain.low <= gain[place[e.labeling]] <= e.gain.high for e in found.each)
+        yield "coverage: gains together", together, nan
     yield from covered("r", one.r, truth.r[at])
     yield from covered("concordance within", one.concordance, truth.within[at])
     yield from covered("what answers win", found.answers, gain[-1])
