@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from typing import Final
 
 import numpy as np
 import pandas as pd
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.controls import CONTROL_COLUMNS, TWIN
-from judgekit.analysis.differences import differences, holm
+from judgekit.analysis.differences import compared
 from judgekit.analysis.findings import Findings, find
 from judgekit.analysis.flags import Flagger
 from judgekit.analysis.inputs import Bools, Inputs, Panel
@@ -21,6 +21,9 @@ from judgekit.analysis.primary import CHOOSE_RUNS, USES, Primary, Rules
 from judgekit.data.tables import COMPARISON, stacked
 
 __all__ = ["Collector"]
+
+_DETAILS: Final = ["labeling", "measure", "run", "level", "depth", "quality_metric", "model", "n", "queries", "lacking",
+                   "tau_b_max", "undefined_resamples"]  # fmt: skip
 
 
 @dataclass
@@ -37,7 +40,6 @@ class Collector:
     twins: Mapping[str, Floats] = field(default_factory=dict)
     kinds: Mapping[str, Bools] = field(default_factory=dict)
     rows: list[dict[str, object]] = field(default_factory=list)
-    detail_rows: list[dict[str, object]] = field(default_factory=list)
     differences: list[dict[str, object]] = field(default_factory=list)
     control_rows: list[dict[str, object]] = field(default_factory=list)
     left_out: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -58,15 +60,17 @@ class Collector:
 
     def table(self) -> pd.DataFrame:
         """Return the rows of all panels as a table, by measure."""
-        return COMPARISON.check(pd.DataFrame(self._by_measure(self.rows), columns=list(COMPARISON.columns)))
+        return COMPARISON.check(self._by_measure()[list(COMPARISON.columns)])
 
     def details(self) -> pd.DataFrame:
         """Return what stands behind each cell, in the same order."""
-        return pd.DataFrame(self._by_measure(self.detail_rows))
+        rows = self._by_measure()
+        return rows[rows["coefficient"] == "concordance"][_DETAILS].reset_index(drop=True)
 
-    def _by_measure(self, rows: Sequence[dict[str, object]]) -> list[dict[str, object]]:
+    def _by_measure(self) -> pd.DataFrame:
         """Panels are worked out by the answers that they share, and shown by measure."""
-        return sorted(rows, key=lambda row: self.inputs.measures.index(str(row["measure"])))
+        rows = sorted(self.rows, key=lambda row: self.inputs.measures.index(str(row["measure"])))
+        return pd.DataFrame(rows)
 
     def panel(self, panel: Panel) -> None:
         """Work out one panel at all levels."""
@@ -106,10 +110,13 @@ class Collector:
         labeling = panel.labelings[estimate.labeling]
         key = {"labeling": labeling, **self._key(panel, level, estimate.run)}
         common = self.flagger.cell(panel, estimate, level)
-        undefined = 1.0
+        details = {
+            "queries": estimate.queries,
+            "lacking": float(panel.cost[estimate.labeling]),
+            "tau_b_max": estimate.attainable,
+        }
         for name, value in zip(estimate.names, estimate.values, strict=True):
             found = estimate.interval(name, level, self.rules.confidence, self.resamples)
-            undefined = min(undefined, found.undefined)
             flags = [*common, *self.flagger.coefficient(panel, estimate, level, name, found.method)]
             row = {
                 "coefficient": name,
@@ -120,42 +127,23 @@ class Collector:
                 "n": estimate.n,
                 "undefined_reason": self.flagger.reason(panel, estimate),
                 "flags": ";".join(flags),
+                "undefined_resamples": found.undefined,
             }
-            self.rows.append(key | row)
-        details = {
-            "n": estimate.n,
-            "queries": estimate.queries,
-            "lacking": float(panel.cost[estimate.labeling]),
-            "tau_b_max": estimate.attainable,
-            "undefined_resamples": undefined,
-        }
-        self.detail_rows.append(key | details)
+            self.rows.append(key | row | details)
 
     def _differences(self, panel: Panel, level: str, found: Sequence[Estimate]) -> None:
         """Compare all pairs of labelings with each other, run by run; Holm over the pairs of one coefficient."""
-        for run in dict.fromkeys(e.run for e in found):
-            pairs = list(combinations([e for e in found if e.run == run and not e.reason], 2))
-            gaps = [differences(*pair, self.rules.confidence) for pair in pairs]
+
+        def about(a: Estimate, b: Estimate) -> dict[str, object]:
+            names = [panel.labelings[each.labeling] for each in (a, b)]
             # Against the outcome itself there is nothing to test, and a family that held it would be too large.
-            tested = [not any(self.flagger.is_outcome(panel, panel.labelings[e.labeling]) for e in p) for p in pairs]
-            for name in gaps[0] if gaps else ():
-                family = holm([gap[name].p if test else math.nan for gap, test in zip(gaps, tested, strict=True)])
-                for (a, b), found_gaps, adjusted in zip(pairs, gaps, family, strict=True):
-                    gap = found_gaps[name]
-                    row = {
-                        "first": panel.labelings[a.labeling],
-                        "second": panel.labelings[b.labeling],
-                        **self._key(panel, level, run),
-                        "coefficient": name,
-                        "difference": gap.value,
-                        "ci_low": gap.low,
-                        "ci_high": gap.high,
-                        "ci_method": gap.method,
-                        "p": gap.p,
-                        "p_holm": adjusted,
-                        "n": a.n,
-                    }
-                    self.differences.append(row)
+            tested = not any(self.flagger.is_outcome(panel, name) for name in names)
+            family = f"{panel.measure} {level} {a.run}" if tested else None
+            return {"first": names[0], "second": names[1], **self._key(panel, level, a.run), "family": family}
+
+        there = combinations([each for each in found if not each.reason], 2)
+        pairs = ((about(a, b), a, b) for a, b in there if a.run == b.run)
+        self.differences += compared(pairs, self.rules.confidence)
 
     def findings(self, model: str, incomparable: str = "") -> dict[str, Findings]:
         """Return what was found in the primary cell, for the answers of a model, by use."""

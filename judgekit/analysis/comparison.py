@@ -14,7 +14,7 @@ import pandas as pd
 
 from judgekit.analysis.collect import Collector
 from judgekit.analysis.controls import CONTROL_COLUMNS
-from judgekit.analysis.differences import DIFFERENCE_COLUMNS
+from judgekit.analysis.differences import DIFFERENCE_COLUMNS, difference_table
 from judgekit.analysis.findings import Findings
 from judgekit.analysis.flags import Flagger
 from judgekit.analysis.inputs import Inputs, Pairing, at_every_depth, outcome_of
@@ -352,7 +352,7 @@ def compare(
         decision=made,
         gains=_gains(choosing),
         kinds=made.findings.table(),
-        differences=pd.DataFrame(work.differences, columns=list(DIFFERENCE_COLUMNS)),
+        differences=difference_table(work.differences, list(DIFFERENCE_COLUMNS)),
         details=work.details(),
         controls=pd.DataFrame(work.control_rows, columns=list(CONTROL_COLUMNS)),
         cases=work.cases(),

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.levels import Estimate
 from judgekit.analysis.resampling import interval, spread
 
-__all__ = ["DIFFERENCE_COLUMNS", "Difference", "difference", "differences", "holm"]
+__all__ = ["DIFFERENCE_COLUMNS", "Difference", "compared", "difference", "difference_table", "differences", "holm"]
 
 DIFFERENCE_COLUMNS: Final[dict[str, str]] = {
     **dict.fromkeys(("first", "second", "measure", "run", "level"), "str"),
@@ -69,6 +71,23 @@ def difference(value: float, draws: Floats, confidence: float, n: int) -> Differ
     else:
         p = 2 * float(stdtr(max(n - 1, 1), -abs(value) / error))
     return Difference(value, ends.low, ends.high, p, ends.method)
+
+
+def compared(
+    pairs: Iterable[tuple[Mapping[str, object], Estimate, Estimate]], confidence: float
+) -> Iterator[dict[str, object]]:
+    """Yield a row per coefficient of every two estimates, with what is said about the two."""
+    for about, one, other in pairs:
+        for name, gap in differences(one, other, confidence).items():
+            found = {"coefficient": name, "difference": gap.value, "ci_low": gap.low, "ci_high": gap.high}
+            yield {**about, **found, "ci_method": gap.method, "p": gap.p, "n": one.n}
+
+
+def difference_table(rows: Iterable[dict[str, object]], columns: Sequence[str]) -> pd.DataFrame:
+    """Return the rows as a table; Holm over the rows of each ``family``, and none for those of no family (None)."""
+    table = pd.DataFrame(rows, columns=list(dict.fromkeys([*columns, "family", "coefficient"])))
+    adjusted = table.groupby(["family", "coefficient"])["p"].transform(holm) if len(table) else table["p"]
+    return table.assign(p_holm=adjusted)[list(columns)]
 
 
 def holm(p_values: npt.ArrayLike) -> Floats:

@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from judgekit.analysis.differences import differences, holm
+from judgekit.analysis.differences import compared, difference_table
 from judgekit.analysis.inputs import Inputs
 from judgekit.analysis.levels import METHOD, Estimate, Resamples, estimates
 from judgekit.analysis.resampling import one_thread, resample_matrix
@@ -24,6 +24,7 @@ __all__ = ["ModelMatrix", "model_matrix"]
 
 _COLUMNS = ("labeling", "label_model", "answer_model", "same_model", "value", "ci_low", "ci_high", "ci_method", "n",
             "undefined_reason")  # fmt: skip
+_DIFFERENCES = ("labeling", "varies", "fixed", "first", "second", "difference", "ci_low", "ci_high", "p", "p_holm")
 
 
 @dataclass(frozen=True)
@@ -118,18 +119,19 @@ def model_matrix(
 
 
 def _differences(cells: Mapping[tuple[str, str, str], Estimate], coefficient: str, confidence: float) -> pd.DataFrame:
-    rows: list[tuple[object, ...]] = []
-    for one, other in combinations(sorted(cells), 2):
-        same = [a == b for a, b in zip(one, other, strict=True)]
-        if not same[0] or same[1] == same[2]:
-            continue
-        gap = differences(cells[one], cells[other], confidence)[coefficient]
-        varying, fixed = (2, 1) if same[1] else (1, 2)
-        varies = "answer_model" if same[1] else "label_model"
-        rows.append((one[0], varies, one[fixed], one[varying], other[varying], gap.value, gap.low, gap.high, gap.p))
-    columns = ["labeling", "varies", "fixed", "first", "second", "difference", "ci_low", "ci_high", "p"]
-    frame = pd.DataFrame(rows, columns=columns)
-    return frame.assign(p_holm=frame.groupby("labeling")["p"].transform(holm))
+    pairs = (
+        (
+            {"labeling": one[0], "family": one[0], "varies": varies, "fixed": one[3 - at]}
+            | {"first": one[at], "second": other[at]},
+            cells[one],
+            cells[other],
+        )
+        for one, other in combinations(sorted(cells), 2)
+        for at, varies in ((1, "label_model"), (2, "answer_model"))
+        if one[0] == other[0] and one[3 - at] == other[3 - at]
+    )
+    rows = (row for row in compared(pairs, confidence) if row["coefficient"] == coefficient)
+    return difference_table(rows, _DIFFERENCES)
 
 
 def _kind(labeling: str) -> str:

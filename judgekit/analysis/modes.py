@@ -6,7 +6,6 @@ same way, on the questions that have a value in all of them, so that their numbe
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -14,7 +13,7 @@ from typing import Final
 import pandas as pd
 
 from judgekit.analysis.collect import Collector
-from judgekit.analysis.differences import differences, holm
+from judgekit.analysis.differences import compared, difference_table
 from judgekit.analysis.levels import Estimate
 from judgekit.analysis.primary import Primary
 from judgekit.data.tables import ALL, QUALITY
@@ -88,12 +87,11 @@ def by_mode(
 
 
 def _differences(found: dict[str, dict[str, Estimate]], cell: Primary, confidence: float) -> pd.DataFrame:
-    rows = []
-    for mode, estimates in found.items():
-        both = [name for name in estimates if mode != cell.mode and name in found[cell.mode]]
-        for labeling in both:
-            one = estimates[labeling]
-            for name, gap in differences(one, found[cell.mode][labeling], confidence).items():
-                rows.append((mode, cell.mode, labeling, name, gap.value, gap.low, gap.high, gap.p, math.nan, one.n))
-    table = pd.DataFrame(rows, columns=list(_DIFFERENCES))
-    return table.assign(p_holm=table.groupby("coefficient")["p"].transform(holm))
+    first = found[cell.mode]
+    pairs = (
+        ({"mode": mode, "against": cell.mode, "labeling": labeling, "family": ""}, one, first[labeling])
+        for mode, estimates in found.items()
+        for labeling, one in estimates.items()
+        if mode != cell.mode and labeling in first
+    )
+    return difference_table(compared(pairs, confidence), _DIFFERENCES)
