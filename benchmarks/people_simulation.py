@@ -102,10 +102,11 @@ def decision(random: np.random.Generator, runs: int, apart: float, noise: float)
     """The share that people judge, whether they and whether the machine alone choose wrongly, what was foretold."""
     made, truth = contest(random, runs, apart, noise)
     people, chance = np.full(len(truth), np.nan), np.zeros(len(truth))
-    foretold = made.verdict(people, chance).share
-    while not (said := made.verdict(people, chance)).decided:
-        chance, new = made.draw(people, chance)
-        people = np.where(new, truth, people)
+    said = made.look(people, chance)
+    foretold = said.share
+    while not said.decided:
+        people = np.where(said.new, truth, people)
+        said = made.look(people, said.chance)
     means, alone = made.counts @ truth, int((made.counts @ made.machine).argmax())
     worst = means.max() - MARGIN - 1e-12
     return (

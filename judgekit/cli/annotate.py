@@ -331,14 +331,14 @@ def correct(
         if measures is not None or labeling:
             raise UsageError("the sample fixes the measure and the labeling: leave out -m and -l")
         primary, seed = str(config.analysis.primary), config.analysis.seed
-        look = decide(opened.prepared.collection, opened.labelings, None, primary, seed, said)
+        choice = decide(opened.prepared.collection, opened.labelings, None, primary, seed, said)
         if out is not None:
-            write_table(look.verdict.table, out)
-        show(look.verdict.table)
-        say(*look.lines(config.costs()))
-        if not look.over:
+            write_table(choice.look.table, out)
+        show(choice.look.table)
+        say(*choice.lines(config.costs()))
+        if not choice.over:
             again = f"judgekit annotate sample {results} --people {people} -o NEXT.jsonl"
-            say(f"Draw the next {len(look.new):,} pairs, with the same --prompt and --assessors: {again}")
+            say(f"Draw the next {len(choice.new):,} pairs, with the same --prompt and --assessors: {again}")
         return
     found = corrected(
         opened.prepared.collection,

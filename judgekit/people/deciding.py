@@ -67,6 +67,8 @@ class LookResult:
         decided: whether it is shown to be within `MARGIN` of the best.
         live: which runs are not shown to be worse than another one.
         share: of the pool, which is expected to decide it; 1 where nearly all is needed.
+        chance: of all N pairs, with which probability they are asked by the next look, shape (N,).
+        new: which pairs that look adds, shape (N,).
     """
 
     runs: tuple[str, ...]
@@ -75,6 +77,8 @@ class LookResult:
     decided: bool
     live: Bools
     share: float
+    chance: Floats
+    new: Bools
 
 
 @dataclass(frozen=True)
@@ -95,19 +99,7 @@ class Contest:
     groups: npt.NDArray[np.intp]
     fixed: Floats
 
-    def draw(self, people: Floats, chance: Floats) -> tuple[Floats, Bools]:
-        """Return the probabilities of all pairs that are asked by the next look, and which pairs it adds."""
-        asked, n = int((chance > 0).sum()), len(self.fixed)
-        live, spread = self.verdict(people, chance).live, self._groups(people)[1]
-        for size in (PILOT, *self._looks, n):
-            wanted = self._chance(size, live, spread)
-            new = (self.fixed < wanted) & (chance == 0)
-            # Of a sample of a chance size a look may have asked a little less than it planned.
-            if size > 1.35 * asked and new.any():
-                break
-        return np.where(new | (chance > 0), np.maximum(chance, wanted), 0.0), new
-
-    def verdict(self, people: Floats, chance: Floats) -> LookResult:
+    def look(self, people: Floats, chance: Floats) -> LookResult:
         """Return what people's labels say (NaN: none), which were drawn with these probabilities (0: not asked)."""
         mean, spread = self._groups(people)
         judged = np.isfinite(people)
@@ -131,7 +123,8 @@ class Contest:
         ]
         table = pd.DataFrame(rows, columns=["run", "other", "value", "ci_low", "ci_high", "machine"])
         share = self._expected(value, live, spread)
-        return LookResult(self.runs, table, self.runs[leader], bool(best.any()), live, share)
+        more = self._next(chance, live, spread)
+        return LookResult(self.runs, table, self.runs[leader], bool(best.any()), live, share, *more)
 
     @classmethod
     def of(cls, collection: Collection, machine: Labeling, measure: Measure, seed: int) -> tuple[Self, list[Pair]]:
@@ -185,6 +178,17 @@ class Contest:
         weight = np.ptp(self.counts[live], axis=0)
         return probabilities(weight * spread, size) if size < len(weight) else (weight > 0).astype(np.float64)
 
+    def _next(self, chance: Floats, live: Bools, spread: Floats) -> tuple[Floats, Bools]:
+        """Return the probabilities of all pairs that are asked by the next look, and which pairs it adds."""
+        asked = int((chance > 0).sum())
+        for size in (PILOT, *self._looks, len(self.fixed)):
+            wanted = self._chance(size, live, spread)
+            new = (self.fixed < wanted) & (chance == 0)
+            # Of a sample of a chance size a look may have asked a little less than it planned.
+            if size > 1.35 * asked and new.any():
+                break
+        return np.where(new | (chance > 0), np.maximum(chance, wanted), 0.0), new
+
     def _expected(self, value: Floats, live: Bools, spread: Floats) -> float:
         """Return the share of the pool which decides it, if differences and spreads are as they are now thought."""
         squares = (self.counts[:, None] - self.counts[None]) ** 2
@@ -212,7 +216,7 @@ class RunChoice:
         by: the labeling that says which pairs are in doubt.
         measure: of the runs.
         pool: how many pairs the runs show; ``judged`` of them have a label.
-        verdict: what the labels say.
+        look: what the labels say.
         chance: by pair the probability of everything asked by the next look; ``new`` are the pairs that it adds.
     """
 
@@ -221,18 +225,18 @@ class RunChoice:
     measure: Measure
     pool: int
     judged: int
-    verdict: LookResult
+    look: LookResult
     chance: Mapping[Pair, float]
     new: tuple[Pair, ...]
 
     @property
     def over(self) -> bool:
         """Whether nothing more is to be asked."""
-        return self.verdict.decided or not self.new
+        return self.look.decided or not self.new
 
     def lines(self, money: Money) -> Iterator[str]:
         """Yield what is decided, and what to expect of the rest."""
-        it, table, best = self.verdict, self.verdict.table, self.verdict.leader
+        it, table, best = self.look, self.look.table, self.look.leader
         if it.decided:
             yield f"Decided: {best} is shown to be within {MARGIN:g} of the best in {self.measure} (of at most 1)."
             yield f"People judged {self.judged:,} of the {self.pool:,} pairs ({self.judged / self.pool:.0%})."
@@ -311,17 +315,16 @@ def decide(
         said = _valued(people.labeling, pairs, measure)
         asked = people.asked.set_index(["query_id", "doc_id"])["probability"]
         chance = asked.reindex(pd.MultiIndex.from_tuples(pairs)).fillna(0.0).to_numpy(np.float64)
-    verdict = contest.verdict(said, chance)
-    chances, new = contest.draw(said, chance)
+    look = contest.look(said, chance)
     return RunChoice(
         design,
         by,
         measure,
         len(pairs),
         int(np.isfinite(said).sum()),
-        verdict,
-        {pairs[at]: float(chances[at]) for at in np.flatnonzero(chances)},
-        tuple(pairs[at] for at in np.flatnonzero(new)),
+        look,
+        {pairs[at]: float(look.chance[at]) for at in np.flatnonzero(look.chance)},
+        tuple(pairs[at] for at in np.flatnonzero(look.new)),
     )
 
 

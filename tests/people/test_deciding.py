@@ -36,13 +36,13 @@ def world(random: np.random.Generator, runs: int, queries: int, docs: int, noise
 
 def test_a_look_is_the_estimator_as_written():
     contest, truth = world(np.random.default_rng(1), 3, 40, 12, 0.5)
-    chance, new = contest.draw(np.full(len(truth), np.nan), np.zeros(len(truth)))
-    judged = np.flatnonzero(new)
-    people = np.where(new, truth, np.nan)
+    first = contest.look(np.full(len(truth), np.nan), np.zeros(len(truth)))
+    chance, judged = first.chance, np.flatnonzero(first.new)
+    people = np.where(first.new, truth, np.nan)
     groups = {group: truth[[at for at in judged if contest.groups[at] == group]] for group in set(contest.groups)}
     prior = truth[judged].mean()
     means = {group: (values.sum() + 2 * prior) / (len(values) + 2) for group, values in groups.items()}
-    table = contest.verdict(people, chance).table.set_index(["run", "other"])
+    table = contest.look(people, chance).table.set_index(["run", "other"])
     for (i, a), (j, b) in combinations(enumerate(contest.runs), 2):
         counts = contest.counts[i] - contest.counts[j]
         value = sum(count * means[group] for count, group in zip(counts, contest.groups, strict=True))
@@ -56,14 +56,13 @@ def test_what_was_drawn_stays_and_all_pairs_that_differ_are_the_last_look():
     people, chance = np.full(len(truth), np.nan), np.zeros(len(truth))
     everything = []
     for _ in range(7):
-        before, (chance, new) = chance, contest.draw(people, chance)
-        assert (chance >= before).all()
-        assert not (new & (before > 0)).any()
-        assert (contest.fixed[new] < chance[new]).all()
-        people = np.where(new, truth, people)
-        everything.append(int(new.sum()))
+        told = contest.look(people, chance)
+        assert (told.chance >= chance).all()
+        assert not (told.new & (chance > 0)).any()
+        assert (contest.fixed[told.new] < told.chance[told.new]).all()
+        people, chance = np.where(told.new, truth, people), told.chance
+        everything.append(int(told.new.sum()))
     assert everything[-1] == 0
-    told = contest.verdict(people, chance)
     assert told.decided
     best = contest.counts @ truth
     assert best[contest.runs.index(told.leader)] >= best.max() - MARGIN
@@ -74,10 +73,11 @@ def test_a_decision_is_seldom_wrong_and_needs_less_than_all(runs, noise):
     random, wrong, shares = np.random.default_rng(3), 0, []
     for _ in range(60):
         contest, truth = world(random, runs, 60, 15, noise)
-        people, chance = np.full(len(truth), np.nan), np.zeros(len(truth))
-        while not (told := contest.verdict(people, chance)).decided:
-            chance, new = contest.draw(people, chance)
-            people = np.where(new, truth, people)
+        people = np.full(len(truth), np.nan)
+        told = contest.look(people, np.zeros(len(truth)))
+        while not told.decided:
+            people = np.where(told.new, truth, people)
+            told = contest.look(people, told.chance)
         best = contest.counts @ truth
         wrong += bool(best[contest.runs.index(told.leader)] < best.max() - MARGIN)
         shares.append(np.isfinite(people).mean())
@@ -88,7 +88,7 @@ def test_a_decision_is_seldom_wrong_and_needs_less_than_all(runs, noise):
 def test_nothing_is_decided_before_anybody_judged_and_equal_runs_need_nearly_all():
     contest, truth = world(np.random.default_rng(4), 2, 60, 15, 0.5)
     same = Contest(contest.runs, contest.counts, np.full(len(truth), 0.5), contest.groups, contest.fixed)
-    told = same.verdict(np.full(len(truth), np.nan), np.zeros(len(truth)))
+    told = same.look(np.full(len(truth), np.nan), np.zeros(len(truth)))
     assert not told.decided
     assert told.live.all()
     assert np.isinf(told.table["ci_low"]).all()
@@ -129,7 +129,7 @@ def test_the_way_to_a_decision_by_files(collection, truth, machine, judged, tmp_
     means = evaluate(list(collection.runs), [every], measure, depth=4).means().set_index("run")["value"]
     assert "Decided: good" in said
     assert means.idxmax() == "good"
-    rows = told.verdict.table.set_index(["run", "other"])
+    rows = told.look.table.set_index(["run", "other"])
     if len(asked) == told.pool:
         largest = 1 if measure[0] == "P" else (1 / np.log2(np.arange(2, int(measure[-1]) + 2))).sum()
         assert rows.loc[("good", "fair"), "value"] * largest == pytest.approx(means["good"] - means["fair"])
