@@ -139,7 +139,7 @@ def purchase_order(
 
     Returns:
         Rows ``strategy, requests, judgments, references, money`` (of a new question, NaN where unknown), ``total`` (the
-        money for the questions at hand), ``questions`` (that the budget pays for, those of the pilot with them, and at
+        money for as many as the pilot has), ``questions`` (that the budget pays for, those of the pilot with them, and at
         most those at hand), ``r, r_low, r_high, gain, gain_low, gain_high`` and ``note``.
     """
     rows = [_row(NOTHING, note="", pool=pool, money=money, cost=(0, 0, 0, 0), gain=Ranged(0, 0, 0))]

@@ -241,7 +241,7 @@ def _why(it: Situation, found: Findings, best: Finding) -> Iterator[str]:
 
 
 def _cost(it: Situation, found: Findings, best: Finding | None) -> Iterator[str]:
-    """Yield what the questions of the pilot take, in money where it is known, and which labelings need references."""
+    """Yield the price of as many new questions where it is known, else requests, and what needs references."""
     if it.pool is None:
         return
     people, each = _row(it, PEOPLE), it.money.by_people
@@ -252,7 +252,8 @@ def _cost(it: Situation, found: Findings, best: Finding | None) -> Iterator[str]
     priced = {name: _amount(it, row["total"]) for name, row in rows.items()}
     asked = {name: round(row["requests"] * it.pool.queries) for name, row in rows.items() if row["requests"] > 0}
     if any(priced.values()):
-        yield _while_it_fits("", [f"{_short(name)} {cost}" for name, cost in priced.items() if cost], ".")
+        costs = [f"{_short(name)} {cost}" for name, cost in priced.items() if cost]
+        yield _while_it_fits("As many new questions: ", costs, ".")
     elif asked:
         counts = [f"{_short(name)} {count:,}" for name, count in asked.items()]
         yield _while_it_fits(f"Requests at depth {found.primary.depth}: ", counts, ".")
@@ -260,8 +261,8 @@ def _cost(it: Situation, found: Findings, best: Finding | None) -> Iterator[str]
     if need:
         price = "" if it.money.reference is None else f" ({_sign(it)}{it.money.reference:,.2f})"
         without = [name for name in found.names if name not in it.references]
-        who = f"All but {_names_of(without)} need" if len(without) == 1 else f"{_names_of([*need, ANSWERING])} need"
-        yield f"{who} references{price}."
+        who = f"all but {_names_of(without)}" if len(without) == 1 else _names_of([*need, ANSWERING])
+        yield f"New questions need references{price}: {who}."
 
 
 def _how_sure(found: Findings, best: Finding | None, misleads: bool) -> Iterator[str]:

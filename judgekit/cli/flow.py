@@ -68,7 +68,10 @@ def plan(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Sample to write (default: pilot.csv next to the experiment).")
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Sample to write (default: that of the experiment, or pilot.csv next to the file)."
+        ),
     ] = None,
     cache: Cache = None,
     as_json: AsJson = False,
@@ -77,13 +80,13 @@ def plan(
     from judgekit.data.streams import check_outputs, noting_reads
     from judgekit.experiment.plan import plan as planned
 
-    out = out or experiment.parent / "pilot.csv"
     with noting_reads():
         made = planned(
             experiment, questions=questions, results=results, budget=budget, query_log=query_log, cache=cache
         )
+        out = out or made.own or experiment.parent / "pilot.csv"
         check_outputs(out)
-        made = made.write(out)
+    made = made.write(out)
     if not as_json:
         say(made.text)
         return

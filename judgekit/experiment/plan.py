@@ -99,6 +99,8 @@ class PilotPlan:
         budget: as given.
         warning: what speaks against these questions, "" for nothing.
         file: where the sample was written.
+        replaced: how many questions of the sample that was there are not in this one.
+        own: the sample that the experiment names, if it does.
         folder: that of the experiment file, to which its paths are relative.
     """
 
@@ -115,17 +117,32 @@ class PilotPlan:
     budget: float | None = None
     warning: str = ""
     file: Path | None = None
+    replaced: int = 0
+    own: Path | None = None
     folder: Path = Path()
 
     def write(self, path: str | Path) -> PilotPlan:
-        """Write the sample as CSV, in place of an earlier one, and return the plan with that file."""
-        path, head = Path(path), ",".join(SAMPLE.columns).encode()
+        """Write the sample as CSV, in place of an earlier one, and return the plan with that file.
+
+        Raises:
+            UsageError: there is another file, or the experiment's own sample with questions that are not in this one.
+        """
+        path, head, lost = Path(path), ",".join(SAMPLE.columns).encode(), 0
         if path.suffix != ".csv":
             raise UsageError(f"{path}: the name of a sample ends in .csv")
         if path.exists() and not (path.is_file() and path.read_bytes().startswith(head)):
             raise UsageError(f"{path} exists and is not a sample: choose another --out")
+        if path.exists():
+            # Not as an input: it is written again below.
+            before = set(pd.read_csv(path, dtype=str, keep_default_na=False)["query_id"])
+            lost = len(before.difference(self.sample["query_id"]))
+            if lost and self.own is not None and path.samefile(self.own):
+                raise UsageError(
+                    f"{path} is the sample of this experiment, and the plan leaves out {lost:,} of its {len(before):,}"
+                    " questions. Add to it with --results, choose another --out, or delete it"
+                )
         write_table(self.sample, path)
-        return replace(self, file=path)
+        return replace(self, file=path, replaced=lost)
 
     @property
     def text(self) -> str:
@@ -147,8 +164,12 @@ class PilotPlan:
             yield f"Lists     {size}, one run: the pilot is drawn at random, and there is nothing to choose between."
         more = f", {n - self.asked:,} of them new" if self.asked else ""
         whole = " (all that differ)" if not self.asked and runs > 1 and n == self.differ else ""
-        name = "" if self.file is None else f' In [data] write: sample = "{relpath(self.file, self.folder)}"'
+        name = (
+            "" if self.file in (None, self.own) else f' In [data] write: sample = "{relpath(self.file, self.folder)}"'
+        )
         yield f"Pilot     {n:,} questions{more}{whole}.{name}"
+        if self.replaced:
+            yield f"          {self.file} held another sample: {self.replaced:,} of its questions are not in this one."
         if len(self.power):
             first, twice = self.power.to_dict("records")
             yield (
@@ -185,12 +206,9 @@ class PilotPlan:
             for row in rows
         ]
         more = "; replies may lead to more requests" if self.costs["requests"].any() else ""
-        return [*lines, f"Pilot / all questions. Nothing was asked{more}.{self._unit(shown)}"]
-
-    def _unit(self, shown: Collection[str]) -> str:
-        if "money" not in shown:
-            return ""
-        return f" Money{f' in {self.currency}' if self.currency else ''}: at least, without replies."
+        unit = f"Money{f' in {self.currency}' if self.currency else ''}: at least, without replies."
+        unit += " References that these questions have cost nothing; new questions need them."
+        return [*lines, f"Pilot / all questions. Nothing was asked{more}.", *[unit] * ("money" in shown)]
 
     def _money(self) -> Iterable[str]:
         """Yield what is left of the budget, and what that pays for."""
@@ -252,7 +270,7 @@ def plan(
         ConfigError, DataError, UsageError: something is wrong with the files; all lists are equal; a budget is given
             and prices are not.
     """
-    config = _config(experiment)
+    config, own = _config(experiment)
     prepared = _prepared(config, cache)
     collection, money = prepared.collection, config.costs()
     depth, ids = _depth(config), list(collection.queries)
@@ -295,18 +313,21 @@ def plan(
         power=_power(int((far[np.isin(ids, sample["query_id"])] > 0).sum()), len(collection.runs)),
         left=None if budget is None else _left(costs, budget - _together(costs), len(ids), len(sample)),
         currency=money.currency,
+        own=own,
         folder=config.path.parent,
         budget=budget,
         warning="" if query_log is None else unlike([q.text for q in collection.queries.values()], read_log(query_log)),
     )
 
 
-def _config(experiment: Config | Mapping[str, Any] | str | Path) -> Config:
+def _config(experiment: Config | Mapping[str, Any] | str | Path) -> tuple[Config, Path | None]:
+    """Return the experiment on all of its questions, and the sample that it names."""
     if isinstance(experiment, Mapping):
         config = parse_config(dict(experiment), Path("experiment.toml"), whole=False)
     else:
         config = experiment if isinstance(experiment, Config) else load(experiment, whole=False)
-    return config.updated(data={"sample": None, "limit": None})
+    own = None if config.data.sample is None else config.resolve(config.data.sample)
+    return config.updated(data={"sample": None, "limit": None}), own
 
 
 def _depth(config: Config) -> int:

@@ -121,7 +121,8 @@ def test_gold_passages_are_there_already_and_people_and_references_cost(tmp_path
     assert order.loc["judge", "questions"] == 500, "capped by the questions at hand"
     assert order.loc["match", "questions"] == 200 + 292
     assert order.loc["nothing more", "gain"] == 0
-    well_formed(found.decision)
+    cost = well_formed(found.decision)["Cost"]
+    assert "As many new questions: match $410; judge $5.00." in cost
 
 
 def test_without_prices_requests_judgments_and_references_are_counted() -> None:
@@ -132,7 +133,7 @@ def test_without_prices_requests_judgments_and_references_are_counted() -> None:
         *world({"own": (0, 1.0)}, n=100), resamples=200, background=Background(costs=costs, pool=pool, needs=needs)
     )
     lines = well_formed(found.decision)
-    assert lines["Cost"] == "Requests at depth 5: answers 300; own 500. own and answers need references."
+    assert lines["Cost"] == "Requests at depth 5: answers 300; own 500. New questions need references: own and answers."
     assert lines["Reuse"] == "A further run needs 5 to 40 new labels, or 20 to 30 answers."
     assert lines["Do"] == "For ground truth to keep, label with own. To choose among these 4 runs, answer them."
     once = Background(costs=costs, pool=replace(pool, labels_again=(91, 91), answers_again=(30, 30)), needs=needs)

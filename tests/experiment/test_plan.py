@@ -160,6 +160,27 @@ def test_a_run_takes_what_the_plan_wrote_and_further_questions_are_new(
     assert costs(added, "requests")["judge"] < costs(whole, "requests")["judge"], "what was asked is in the store"
 
 
+def test_the_sample_of_an_experiment_is_never_replaced_by_one_that_lacks_its_questions(
+    experiment: Path, tmp_path: Path, judgekit_: Judgekit
+) -> None:
+    plan = ("plan", experiment, "--cache", tmp_path / "cache", "--questions")
+    experiment.write_text((DATA + REST).replace("depth = 3\n", 'depth = 3\nsample = "mine.csv"\n', 1))
+    said = judgekit_(*plan, 12)
+    before = (tmp_path / "mine.csv").read_text()
+    assert (said.code, "In [data] write" in said.out, (tmp_path / "pilot.csv").exists()) == (0, False, False)
+    assert judgekit_(*plan, 12).out == said.out, "the same plan again"
+    refused = judgekit_(*plan, 5)
+    assert refused.code == 2
+    assert "mine.csv is the sample of this experiment, and the plan leaves out " in refused.err
+    assert " of its 12 questions. Add to it with --results" in refused.err
+    assert (tmp_path / "mine.csv").read_text() == before
+    (tmp_path / "other.csv").write_text(before)
+    said = judgekit_(*plan, 5, "--out", tmp_path / "other.csv")
+    assert said.code == 0
+    assert "other.csv held another sample: " in said.out
+    assert len(pd.read_csv(tmp_path / "other.csv")) == 5
+
+
 def test_runs_and_questions_are_enough(tmp_path: Path) -> None:
     data = {"queries": f"{SAMPLE}/queries.jsonl", "depth": 5}
     runs = {name: f"{SAMPLE}/runs/{name}.trec" for name in ("bm25", "rrf")}
