@@ -44,6 +44,7 @@ NOTHING: Final = "nothing more"
 
 EXISTING: Final = "existing: cannot label new pairs"
 NOT_PILOTED: Final = "unknown: not piloted"
+HALF: Final = "half of the answers choose for the other half: a gain below 0 is chance"
 
 
 @dataclass(frozen=True)
@@ -139,8 +140,8 @@ def purchase_order(
 
     Returns:
         Rows ``strategy, requests, judgments, references, money`` (of a new question, NaN where unknown), ``total`` (the
-        money for as many as the pilot has), ``questions`` (that the budget pays for, those of the pilot with them, and at
-        most those at hand), ``r, r_low, r_high, gain, gain_low, gain_high`` and ``note``.
+        money for as many as the pilot has), ``questions`` (that the budget pays for, those of the pilot with them, and
+        at most those at hand), ``r, r_low, r_high, gain, gain_low, gain_high`` and ``note``.
     """
     rows = [_row(NOTHING, note="", pool=pool, money=money, cost=(0, 0, 0, 0), gain=Ranged(0, 0, 0))]
     for one in findings.each:
@@ -152,7 +153,8 @@ def purchase_order(
         judged = _new_question(PEOPLE, None, costs, money, pool)
         rows.append(_row(PEOPLE, NOT_PILOTED, pool, money, judged))
         asked = _new_question(ANSWERING, None, costs, money, pool)
-        rows.append(_row(ANSWERING, "", pool, money, asked, findings.answers, Ranged(1.0)))
+        below = findings.answers.value < 0 or findings.answers.low < 0
+        rows.append(_row(ANSWERING, HALF * below, pool, money, asked, findings.answers, Ranged(1.0)))
     return pd.DataFrame(rows)
 
 
@@ -188,7 +190,7 @@ def _row(
     requests, judgments, references, price = cost
     bought = np.nan
     if pool is not None and money.budget is not None and price > 0:
-        bought = float(min(pool.queries * (not note) + money.budget // price, pool.at_hand))
+        bought = float(min(pool.queries * (note != NOT_PILOTED) + np.floor(money.budget / price), pool.at_hand))
     about = {"strategy": strategy, "requests": requests, "judgments": judgments, "references": references}
     about |= {"money": price, "total": price * (pool.queries if pool else np.nan), "questions": bought}
     ends = {"r": r.value, "r_low": r.low, "r_high": r.high}

@@ -36,6 +36,7 @@ class Decision(Shown):
     Attributes:
         lines: at most eight, each a title and its sentences.
         details: further sentences, on every labeling, control and kind of question.
+        biases: by labeling those of them that say how its labels are biased.
         findings: the figures behind them for the use that was asked for; ``other`` for the other one, if there are runs
             to choose between.
         purchase: the purchase order, see `judgekit.analysis.money.purchase_order`.
@@ -44,6 +45,7 @@ class Decision(Shown):
     lines: tuple[tuple[str, str], ...]
     findings: Findings
     details: tuple[str, ...] = ()
+    biases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     other: Findings | None = None
     purchase: pd.DataFrame = field(default_factory=pd.DataFrame, compare=False)
 
@@ -123,6 +125,7 @@ def put(primary: Primary, it: Situation) -> Decision:
         tuple((title, text) for title, said in lines.items() if (text := _fit(said))),
         leading or empty,
         tuple(details),
+        {name: tuple(_biases(it, leading or empty, name)) for name in (leading or empty).names},
         it.find if choose else it.choose,
         it.purchase,
     )
@@ -161,7 +164,8 @@ def _choosing(it: Situation, found: Findings) -> Iterator[tuple[str, list[str]]]
         yield "Why", [_while_it_fits("Gain in points: ", gains, ".")]
     elif found.not_worth:
         yield "Do", [f"Buy no labels to choose among {runs}: keep the cheaper retriever."]
-        yield "Why", [f"Answers themselves win {_points(found.answers)} over a coin flip.", differ + "."]
+        most = _points(Ranged(max(found.answers.high, 0.0)))
+        yield "Why", [f"Answers themselves win at most {most} over a coin flip.", differ + "."]
     elif not helping or best is None or best.says != HELPS:
         yield "Do", ["No decision. Do not buy labels yet.", *_lacking(found)]
         yield (
@@ -391,7 +395,7 @@ def _details(it: Situation, found: Findings) -> list[str]:
             f"{one.labeling}{_worth(one) if found.choose else ''} {does} {_span(one.concordance)} times in 100."
             for one in found.each
         ),
-        *(f"{name} {clause}." for name, clause in it.shares.items() if name in found.names),
+        *(sentence for name in found.names for sentence in _biases(it, found, name)),
         *(f"{name} gives {_span(value)} times in 100." for name, value in found.controls.items() if value.value > 0),
         *([tau] if order != by_words else []),
         *(f"{a} is shown to be better {better} than {b}." for a, b in sorted(found.better)),
@@ -400,12 +404,6 @@ def _details(it: Situation, found: Findings) -> list[str]:
             for a, b in sorted(found.closer - found.better)
         ),
         *(f"{a} is shown to put the better-answered run first more often than {b}." for a, b in sorted(found.oftener)),
-        *(
-            f"{one.labeling} scores {high} above {low}, whose answers are better: both shown."
-            for one in found.each
-            for high, low in one.misordered
-        ),
-        *(f"{one.labeling} {_leans(flat)} {run}." for one in found.each for run, flat in one.leans.items()),
         *(
             f"{name} has no score on {n:,} questions: all are compared on the other {found.queries:,}."
             for name, n in found.inapplicable.items()
@@ -421,6 +419,17 @@ def _details(it: Situation, found: Findings) -> list[str]:
         *(f"{name} is left out: {why}." for name, why in sorted(found.excluded.items())),
         f"This is about {found.primary}.",
     ]
+
+
+def _biases(it: Situation, found: Findings, name: str) -> Iterator[str]:
+    """Yield how the labels of a labeling are biased, as far as it is known or shown."""
+    one = found[name]
+    yield from [f"{name} {it.shares[name]}."] if name in it.shares else []
+    yield from [f"{name} misleads: it picks the worse run."] if one.says == MISLEADS else []
+    for high, low in one.misordered:
+        yield f"{name} scores {high} above {low}, whose answers are better: both shown."
+    yield from (f"{name} {_leans(flattered)} {run}." for run, flattered in one.leans.items())
+    yield from [f"Documents that {name} does not list count as 0."] if name in it.existing else []
 
 
 def _worth(one: Finding) -> str:

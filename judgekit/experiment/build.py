@@ -82,12 +82,12 @@ class _Job:
     labeler: Labeler
     name: str
     people: People | None
-    decision: tuple[str, ...]
+    biases: tuple[str, ...] | None
 
 
 def _prepared(experiment: str | Path, labeling: str, people: str | Path | None, cache: str | Path | None) -> _Job:
     source = Path(experiment)
-    decision = tuple(f"{title}: {said}" for title, said in load_results(source).decision) if source.is_dir() else ()
+    biases = load_results(source).biases.get(labeling, ()) if source.is_dir() else None
     config = config_of(source) if source.is_dir() else load(source)
     config = config.updated(data={"sample": None, "limit": None})
     collection = Collection.make(*config.collection(), config.data.depth, None, config.data.fields, cache)
@@ -102,7 +102,7 @@ def _prepared(experiment: str | Path, labeling: str, people: str | Path | None, 
         raise UsageError("the labeling is named 'people', which is reserved for labels by people: rename it")
     judged = None if people is None else read_people(Path(people), collection)
     title = config.title or source.resolve().stem
-    return _Job(title, config, collection, labelers[labeling], labeling, judged, decision)
+    return _Job(title, config, collection, labelers[labeling], labeling, judged, biases)
 
 
 def plan_build(
@@ -249,9 +249,10 @@ def _card(
     ]
     if sees:
         yield f"- {_line(job.name)} saw {' and '.join(sees)}: do not evaluate with these labels what uses the same."
-    yield from (f"- {_line(sentence)}" for sentence in job.decision)
-    if not job.decision:
-        yield "- Unknown: these labels were built without the results of a comparison."
+    yield from (f"- {_line(sentence)}" for sentence in job.biases or ())
+    if not job.biases:
+        unknown = "Unknown: these labels were built without the results of a comparison."
+        yield f"- {unknown if job.biases is None else f'The comparison showed no bias of {_line(job.name)}.'}"
     yield "- Passages that none of the runs holds are not labelled. A run that finds them is scored too low."
     yield from ("", "## How it was made", "")
     yield f"- judgekit {__version__}, labeler `{labeler.spec}`"

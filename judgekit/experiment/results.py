@@ -531,6 +531,7 @@ def summarise(made: State) -> Results:
         primary=made.cell,
         decision=decision.lines,
         told=decision.details,
+        biases=decision.biases,
         independent={model: one.lines for model, one in comparison.independent.items()},
         findings=comparison.kinds,
         purchase=comparison.purchase,

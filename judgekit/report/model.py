@@ -293,6 +293,7 @@ class Results:
         notices: what else was told: of servers, limits, negotiations.
         retries: how often a request was sent again because it got no reply, by endpoint and reason.
         told: further sentences on what was found.
+        biases: by labeling those of them that say how its labels are biased.
         independent: the decision by the answers of a model that no labeling used, by that model.
         findings: what was found of each labeling, over all questions and by kind.
         purchase: the purchase order.
@@ -326,6 +327,7 @@ class Results:
     notices: tuple[str, ...] = ()
     retries: tuple[tuple[str, int], ...] = ()
     told: tuple[str, ...] = ()
+    biases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     independent: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     findings: pd.DataFrame | None = None
     purchase: pd.DataFrame | None = None

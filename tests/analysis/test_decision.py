@@ -335,9 +335,17 @@ def test_a_choice_that_answers_themselves_hardly_win_is_not_worth_labels() -> No
     right = (rng.random(2000) < 0.5).astype(float)
     quality = np.stack([np.where(rng.random(2000) < 0.03, 1 - right, right) for _ in range(3)])
     data = tables({"own": quality + rng.normal(size=quality.shape)}, quality, ("a", "b", "c"))
-    found = compare(*data, resamples=300).decision
+    costs = pd.DataFrame({"labeling": ["answers"], "requests": [6000], "money": [20.0]})
+    there = Background(costs=costs, pool=Pool(2000, 9000, 9000, 6000, 5000), needs={"own": Needs()})
+    found = compare(*data, resamples=300, background=there, money=Money(reference=0, budget=10)).decision
     assert found.findings.not_worth
-    assert well_formed(found)["Do"] == "Buy no labels to choose among these 3 runs: keep the cheaper retriever."
+    lines = well_formed(found)
+    assert lines["Do"] == "Buy no labels to choose among these 3 runs: keep the cheaper retriever."
+    assert re.match(r"Answers themselves win at most [01]\.\d points over a coin flip\.", lines["Why"])
+    answers = found.purchase.set_index("strategy").loc["answers"]
+    assert answers["gain_low"] < 0
+    assert answers["note"].endswith("a gain below 0 is chance")
+    assert answers["questions"] == 2000 + 1000, "those of the pilot are answered"
     assert not compare(*data, resamples=300, rules=Rules(margin_points=0.1)).decision.findings.not_worth
     with pytest.raises(UsageError, match="margin_points"):
         Rules(margin_points=-1)
