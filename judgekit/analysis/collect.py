@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.controls import CONTROL_COLUMNS, TWIN
+from judgekit.analysis.controls import TWIN
 from judgekit.analysis.differences import compared
 from judgekit.analysis.findings import Findings, find
 from judgekit.analysis.flags import Flagger
@@ -41,7 +41,7 @@ class Collector:
     kinds: Mapping[str, Bools] = field(default_factory=dict)
     rows: list[dict[str, object]] = field(default_factory=list)
     differences: list[dict[str, object]] = field(default_factory=list)
-    control_rows: list[dict[str, object]] = field(default_factory=list)
+    control_rows: list[tuple[object, ...]] = field(default_factory=list)
     left_out: dict[str, dict[str, float]] = field(default_factory=dict)
     primary: dict[str, tuple[Panel, dict[str, list[Estimate]]]] = field(default_factory=dict)
     pairs: bool = True
@@ -81,7 +81,7 @@ class Collector:
         for level in self.levels:
             # A control is scored by the primary measure only.
             found = [
-                each
+                replace(each, reason=self.flagger.reason(panel, each))
                 for each in estimates(panel, level, self.resamples)
                 if panel.labelings[each.labeling] not in self.controls or each.labeling in panel.joint
             ]
@@ -125,7 +125,7 @@ class Collector:
                 "ci_high": found.high,
                 "ci_method": found.method,
                 "n": estimate.n,
-                "undefined_reason": self.flagger.reason(panel, estimate),
+                "undefined_reason": estimate.reason,
                 "flags": ";".join(flags),
                 "undefined_resamples": found.undefined,
             }
@@ -151,21 +151,10 @@ class Collector:
             return {}
         panel, by_level = self.primary[model]
         made: dict[str, Findings] = {}
+        outcome = [name for name in panel.labelings if self.flagger.is_outcome(panel, name)]
         for use, level in USES.items():
             if level not in by_level or (use == CHOOSE_RUNS and incomparable):
                 continue
-            out = {
-                panel.labelings[one.labeling]: self.flagger.reason(panel, one)
-                if one.reason
-                else "its labels are the outcome by construction"
-                for one in by_level[level]
-                if one.run == self.cell.run
-                and panel.labelings[one.labeling] not in self.controls
-                and (
-                    self.flagger.is_outcome(panel, panel.labelings[one.labeling])
-                    or (one.reason and one.labeling in panel.joint)
-                )
-            }
             made[use] = find(
                 replace(self.cell, model=model, use=use),
                 panel,
@@ -175,28 +164,11 @@ class Collector:
                 controls=self.controls,
                 twins=self.twins,
                 known=self.inputs.closed_book.get((panel.metric, panel.model)),
-                excluded=out,
+                excluded=dict.fromkeys(outcome, "its labels are the outcome by construction"),
                 kinds=self.kinds,
             )
-            self._control_rows(made[use], model)
+            self.control_rows += _control_rows(made[use], model)
         return made
-
-    def _control_rows(self, found: Findings, model: str) -> None:
-        for name, (value, low, high) in found.controls.items():
-            kind, _, labeling = name.partition(TWIN) if name.startswith(TWIN) else (name, "", "")
-            why = "all closed-book answers have the same quality" if np.isnan(value) else ""
-            row = (
-                found.primary.use,
-                kind or "question-only twin",
-                labeling,
-                model,
-                value,
-                low,
-                high,
-                found.differing,
-                why,
-            )
-            self.control_rows.append(dict(zip(CONTROL_COLUMNS, row, strict=True)))
 
     def cases(self) -> pd.DataFrame:
         """Return how scores and quality of the primary cell fall together, per labeling."""
@@ -210,6 +182,14 @@ class Collector:
                 counted = pd.DataFrame(values).groupby(["score", "quality"], as_index=False).size()
                 found.append(counted.rename(columns={"size": "n"}).assign(labeling=name)[columns])
         return stacked(found)
+
+
+def _control_rows(found: Findings, model: str) -> Iterator[tuple[object, ...]]:
+    for name, (value, low, high) in found.controls.items():
+        kind, _, labeling = name.partition(TWIN) if name.startswith(TWIN) else (name, "", "")
+        about = found.primary.use, kind or "question-only twin", labeling, model
+        why = "all closed-book answers have the same quality" if np.isnan(value) else ""
+        yield *about, value, low, high, found.differing, why
 
 
 def _steps(values: Floats) -> Floats:

@@ -303,7 +303,7 @@ class _About:
         # What answers say is about the questions that lack labels, too.
         answered, drawn = panel.quality[:, there], self.resamples.weights[there]
         by_answers = decision_gain(answered, answered, drawn, self.resamples.groups_of(there))
-        units = int(by_answers.differing[0])
+        units = by_answers.units
         some = self.resamples.groups is None or self.resamples.units(where) >= MIN_DIFFERING
         level = common_level(np.stack([gain.draws for gain in gains.values()]), units, confidence)
         low, high = by_answers.interval(confidence)
@@ -318,7 +318,7 @@ class _About:
             worst, best = (
                 each.interval(POOLED, USES[CHOOSE_RUNS], confidence, self.resamples) for each in (one.worst, one.best)
             )
-            shown = Ranged(gain.value, *(() if few else gain.interval(confidence, level=level)))
+            shown = Ranged(gain.value, *(() if few else gain.interval(confidence, level)))
             given = scores, quality, weights, estimate.telling
             claim = some and one.name not in panel.unbounded and one.name not in panel.unknown
             each.append(
@@ -330,8 +330,9 @@ class _About:
                     shown,
                     _says(shown) if some and one.name not in panel.unbounded else NOT_SHOWN,
                     {
-                        run: Ranged(float(gain.without[index]), *gain.interval(confidence, index, level))
-                        for index, run in enumerate(panel.runs if len(panel.runs) > 2 else ())
+                        run: Ranged(among.value, *among.interval(confidence, level))
+                        for run, among in zip(panel.runs, gain.without, strict=True)
+                        if len(panel.runs) > 2
                     },
                     _first(scores.mean(axis=1), panel.runs),
                     {
@@ -374,7 +375,7 @@ class _About:
             return found
         low, high = bounds
         there = panel.bounded
-        return replace(found, ends=(of(low, there, high), of(high, there, low)))
+        return found.within(of(low, there, high), of(high, there, low))
 
     def _closer(self, ranked: Sequence[_Series]) -> frozenset[tuple[str, str]]:
         """Return which labeling is shown to follow the answers more closely than which."""
@@ -439,7 +440,7 @@ class _About:
 
     def _keeps(self, one: Gain, other: Gain) -> bool:
         """Return whether a labeling is shown to win nearly as much as another, or more."""
-        draws, units = one.draws - other.draws, int(one.differing[0])
+        draws, units = one.draws - other.draws, one.units
         low, _ = percentiles(one.value - other.value, draws, units, 1 - 2 * (1 - self.rules.confidence))
         return low > -_MAY_LOSE
 

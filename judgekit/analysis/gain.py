@@ -12,7 +12,7 @@ Where D differs from 0 on few queries, all ways in which a half may hold them ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb
 from typing import Final
 
@@ -37,22 +37,19 @@ class Gain:
     """The decision gain of one labeling, in the unit of quality (0.01 is one point).
 
     Attributes:
-        value: mean over pairs of runs.
+        value: mean over pairs of runs; NaN for fewer than two runs.
         draws: the same in every resample, spread around ``value``, shape (B,).
-        without: by run, the gain among the other runs, shape (R,); NaN where fewer than two are left.
-        without_draws: likewise in every resample, shape (R, B).
-        differing: on how many queries (or groups of them) any two runs differ in quality, then for each run how many
-            there are without it, shape (1 + R,).
-        most: how far from 0 each of these gains may be by how rarely runs differ, shape (1 + R,).
+        units: on how many queries (or groups of them) any two runs differ in quality.
+        most: how far from 0 it may be by how rarely runs differ.
+        without: by run, the gain among the other runs.
         ends: the gain with the missing labels at their worst and at their best; None where none are missing.
     """
 
     value: float
     draws: Floats
-    without: Floats
-    without_draws: Floats
-    differing: npt.NDArray[np.int64]
-    most: Floats
+    units: int
+    most: float
+    without: tuple[Gain, ...] = ()
     ends: tuple[Gain, Gain] | None = None
 
     @property
@@ -65,22 +62,18 @@ class Gain:
         """The gain with the missing labels at their best."""
         return self.ends[1] if self.ends else self
 
-    def interval(
-        self, confidence: float, without: int | None = None, level: float | None = None
-    ) -> tuple[float, float]:
-        """Return the interval, or that among the runs but one, widened to hold the value and all that labels may be."""
-        value, _, units = self._seen(without)
-        if units < _TOO_FEW and np.isfinite(value):
-            most = max(float(self.most[0 if without is None else 1 + without]), abs(value))
-            return -most, most
-        ends = [percentiles(*each._seen(without), confidence, level) for each in self.ends or (self,)]
-        return min(ends[0][0], value), max(ends[-1][1], value)
+    def within(self, worst: Gain, best: Gain) -> Gain:
+        """Return the gain, also those without a run, with the missing labels at their worst and at their best."""
+        without = (each.within(*ends) for each, *ends in zip(self.without, worst.without, best.without, strict=True))
+        return replace(self, without=tuple(without), ends=(worst, best))
 
-    def _seen(self, without: int | None) -> tuple[float, Floats, int]:
-        """Return the gain among all runs or all but one, its draws, and the queries on which these runs differ."""
-        if without is None:
-            return self.value, self.draws, int(self.differing[0])
-        return float(self.without[without]), self.without_draws[without], int(self.differing[1 + without])
+    def interval(self, confidence: float, level: float | None = None) -> tuple[float, float]:
+        """Return the interval, widened to hold the value and all that labels may be."""
+        if self.units < _TOO_FEW and np.isfinite(self.value):
+            most = max(self.most, abs(self.value))
+            return -most, most
+        ends = [percentiles(each.value, each.draws, each.units, confidence, level) for each in self.ends or (self,)]
+        return min(ends[0][0], self.value), max(ends[-1][1], self.value)
 
 
 def percentiles(
@@ -130,17 +123,16 @@ def decision_gain(
     often = _closed_form(gap, delta, size, weights) - values[:, None]
     values[few] = exact
     draws = values[:, None] + often * np.sqrt(n / max(n - 1, 1))
-    # Each run's pairs leave with it.
-    holds = np.zeros((runs, len(first)))
-    holds[first, np.arange(len(first))] = holds[second, np.arange(len(first))] = 1
-    left = len(first) - (runs - 1)
-    both = np.column_stack([values, draws])
-    without = (1 - holds) @ both / left if left else np.full((runs, both.shape[1]), np.nan)
-    differing = (np.vstack([np.ones(len(first)), 1 - holds]) @ differs > 0).sum(axis=1)
-    # A gain is at most half of what runs differ by, where they do: at most so often, by Clopper and Pearson.
-    often_at_most = np.where(differing < n, betaincinv(differing + 1, np.maximum(n - differing, 1), _UPPER), 1.0)
-    most = float(np.ptp(quality)) / 2 * often_at_most
-    return Gain(float(values.mean()), draws.mean(axis=0), without[:, 0], without[:, 1:], differing, most)
+    found = []
+    for gone in range(-1, runs):  # first none; each run's pairs leave with it
+        left = (first != gone) & (second != gone)
+        units = int(differs[left].any(axis=0).sum())
+        # A gain is at most half of what runs differ by, where they do: at most so often, by Clopper and Pearson.
+        often_at_most = float(betaincinv(units + 1, n - units, _UPPER)) if units < n else 1.0
+        most = float(np.ptp(quality)) / 2 * often_at_most
+        value, drawn = (each[left].mean(axis=0) if left.any() else np.nan * each[0] for each in (values, draws))
+        found.append(Gain(float(value), drawn, units, most))
+    return replace(found[0], without=tuple(found[1:]))
 
 
 def _closed_form(gap: Floats, delta: Floats, size: Floats, weights: Floats) -> Floats:

@@ -131,7 +131,7 @@ class Estimate:
         """Return the interval of one of its coefficients."""
         index = self.names.index(name)
         units = self.telling if name == POOLED else self.units
-        if level != "system" and units < MIN_TELLING:
+        if level == "system" or units < MIN_TELLING:
             return Interval(np.nan, np.nan, "", 0.0)
         if name == "concordance" and not self.reason and (self.margins or self.each):
             if self.each is None:
@@ -140,8 +140,6 @@ class Estimate:
                 values, where = self.each
                 ends = within_query_interval(values, confidence, resamples.groups_of(where))
             return Interval(*ends, METHOD[level][name], 0.0)
-        if level == "system":
-            return Interval(np.nan, np.nan, "", 0.0)
         return interval(float(self.values[index]), self.draws[index], confidence, METHOD[level][name], units)
 
 

@@ -44,6 +44,7 @@ __all__ = [
     "corrected_difference",
     "corrected_mean",
     "corrected_sum",
+    "counted",
     "scored",
     "worth",
 ]
@@ -314,6 +315,18 @@ def worth(labels: Floats, scale: Scale, measure: Measure) -> Floats:
     return labels if least is None else np.where(np.isnan(labels), np.nan, labels >= least)
 
 
+def counted(collection: Collection, row: Mapping[tuple[str, str], int], measure: Measure) -> Floats:
+    """Return what each pair, by its place, counts in each run's measure, which is a sum over pairs: shape (R, N)."""
+    cutoff = measure.cutoff or collection.depth
+    gains = np.full(cutoff, 1 / cutoff) if measure.name == "P" else 1 / np.log2(np.arange(2, cutoff + 2))
+    counts = np.zeros((len(collection.runs), len(row)))
+    for each, run in zip(counts, collection.runs, strict=True):
+        for query in collection.queries:
+            docs = run.top(query, cutoff)
+            each[[row[query, doc] for doc in docs]] = gains[: len(docs)]
+    return counts
+
+
 def _by_pairs(
     collection: Collection, judged: pd.DataFrame, people: Labeling, machine: Labeling, measure: Measure,
     confidence: float,
@@ -328,12 +341,7 @@ def _by_pairs(
     y, f = (worth(labeling.at(pairs), labeling.scale, measure) for labeling in (people, machine))
     y[probability == 0] = np.nan
     f = np.where(np.isfinite(f), f, np.nanmean(f) if np.isfinite(f).any() else 0.0)
-    cutoff = measure.cutoff or collection.depth
-    counts = np.zeros((len(collection.runs), len(pairs)))
-    for at, run in enumerate(collection.runs):
-        for q in collection.queries:
-            for rank, doc in enumerate(run.top(q, cutoff)):
-                counts[at, row[q, doc]] = 1 / cutoff if measure.name == "P" else 1 / np.log2(rank + 2)
+    counts = counted(collection, row, measure)
     # A judge that is sure and wrong leaves few positives with large weights, whose spread a sample seldom shows.
     few = int((y > 0).sum()) < _POSITIVE and judged["probability"].nunique() > 1
     estimates: Estimates = {}

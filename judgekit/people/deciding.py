@@ -31,7 +31,7 @@ from judgekit.analysis.money import Money
 from judgekit.data.labelings import Labeling
 from judgekit.errors import UsageError, not_among
 from judgekit.metrics import Measure
-from judgekit.people.correct import worth
+from judgekit.people.correct import counted, worth
 from judgekit.people.reading import People
 from judgekit.people.sampling import coarse, probabilities
 from judgekit.stages import Collection
@@ -132,17 +132,13 @@ class Contest:
         cutoff, queries = measure.cutoff or collection.depth, list(collection.queries)
         if len(collection.runs) < 2:
             raise UsageError("design 'decision' decides between runs, but there is only one")
-        lists = [[(query, run.top(query, cutoff)) for query in queries] for run in collection.runs]
-        pairs = list(dict.fromkeys((query, doc) for tops in lists for query, docs in tops for doc in docs))
-        at = {pair: place for place, pair in enumerate(pairs)}
-        gains = np.ones(cutoff) if measure.name == "P" else 1 / np.log2(np.arange(2, cutoff + 2))
-        counts = np.zeros((len(lists), len(pairs)))
-        for row, tops in zip(counts, lists, strict=True):
-            for query, docs in tops:
-                row[[at[query, doc] for doc in docs]] = gains[: len(docs)]
+        shown = ((query, doc) for run in collection.runs for query in queries for doc in run.top(query, cutoff))
+        pairs = list(dict.fromkeys(shown))
+        counts = counted(collection, {pair: place for place, pair in enumerate(pairs)}, measure)
         if not np.ptp(counts, axis=0).any():
             raise UsageError(f"all runs have the same lists at depth {cutoff}: there is no decision to make")
-        counts /= gains.sum() * len(queries)
+        most = 1.0 if measure.name == "P" else float((1 / np.log2(np.arange(2, cutoff + 2))).sum())
+        counts /= most * len(queries)
         groups = np.unique(coarse(machine, machine.at(pairs)), return_inverse=True)[1].reshape(-1)
         values = _valued(machine, pairs, measure)
         known = np.isfinite(values)
