@@ -66,7 +66,7 @@ def difference(value: float, draws: Floats, confidence: float, n: int) -> Differ
     defined = draws[np.isfinite(draws)]
     if not ends.method:
         p = math.nan
-    elif (error := spread(defined, n)) == 0:
+    elif (error := float(spread(defined, n))) == 0:
         p = float(value == 0)
     else:
         p = 2 * float(stdtr(max(n - 1, 1), -abs(value) / error))

@@ -26,7 +26,7 @@ from judgekit.analysis.intervals import MIN_DIFFERING, MIN_EACH_SIDE, better_tha
 from judgekit.analysis.levels import POOLED, Estimate, Resamples, estimates
 from judgekit.analysis.primary import CHOOSE_RUNS, USES, Primary, Rules
 from judgekit.analysis.rankings import gaps, pairs
-from judgekit.analysis.resampling import t_quantile
+from judgekit.analysis.resampling import max_t, spread, t_quantile
 
 __all__ = ["CHANCE", "HELPS", "MISLEADS", "NOT_SHOWN", "UNKNOWN", "Finding", "Findings", "Ranged", "find"]
 
@@ -46,10 +46,6 @@ class Ranged(NamedTuple):
     value: float
     low: float = float("nan")
     high: float = float("nan")
-
-    def above(self, least: float) -> bool:
-        """Return whether it is shown to be above a value."""
-        return self.low > least
 
 
 UNKNOWN: Final = Ranged(float("nan"))
@@ -465,18 +461,14 @@ class _About:
         """Return the run with the best answers, the second one, and the difference of their means."""
         # Its interval holds for any two runs, since these were picked by what they show; and with one more query on
         # which each wins all there is, since runs that hardly differ may still do so on the next ones.
-        from scipy.special import ndtr, stdtrit
-
         first, second, *_ = np.argsort(-quality.mean(axis=1), kind="stable").tolist()
         units, gap = self.resamples.units(where), gaps(quality)
         moved = gap @ weights / np.maximum(weights.sum(axis=0), 1) - gap.mean(axis=1, keepdims=True)
-        own = moved.std(axis=1, ddof=1) * np.sqrt(units / max(units - 1, 1))
-        error = np.hypot(own, np.sqrt(2) * np.ptp(quality) / units)
-        reach = float(np.quantile((np.abs(moved) / error[:, None]).max(axis=0), self.rules.confidence))
+        error = np.hypot(spread(moved, units), np.sqrt(2) * np.ptp(quality) / units)
         lead = float((quality[first] - quality[second]).mean())
         pair = np.column_stack(pairs(len(quality))).tolist().index(sorted((first, second)))
         least = t_quantile((1 + self.rules.confidence) / 2, units)
-        half = max(least, float(stdtrit(max(units - 1, 1), ndtr(reach)))) * float(error[pair])
+        half = max(least, float(max_t(moved, error, self.rules.confidence, units - 1))) * float(error[pair])
         return self.panel.runs[first], self.panel.runs[second], Ranged(lead, lead - half, lead + half)
 
 

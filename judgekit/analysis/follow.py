@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from judgekit.analysis.coefficients import Floats
 from judgekit.analysis.rankings import gaps, pairs
-from judgekit.analysis.resampling import t_quantile
+from judgekit.analysis.resampling import max_t, spread, t_quantile
 
 __all__ = ["MIN_TELLING", "Pooled", "misordered", "pooled_correlation", "slanted", "within_query"]
 
@@ -81,15 +81,12 @@ def slanted(scores: Floats, quality: Floats, weights: Floats, units: int, confid
 
 def _shown(draws: Floats, units: int, confidence: float) -> npt.NDArray[np.int64]:
     """Return the signs of the values that are shown to differ from 0 together; draws (R, 1 + B), the data first."""
-    from scipy.special import ndtr, stdtrit
-
     value, moved = draws[:, 0], draws[:, 1:] - draws[:, :1]
-    error = moved.std(axis=1, ddof=1) * np.sqrt(units / max(units - 1, 1))
+    error = spread(moved, units)
     there = error > 1e-12
     if not there.any():
         return np.zeros(len(value), np.int64)
-    reach = float(np.quantile((np.abs(moved[there]) / error[there, None]).max(axis=0), confidence))
-    bound = float(stdtrit(units - 1, ndtr(reach)))
+    bound = max_t(moved[there], error[there], confidence, units - 1)
     return np.where(there & (np.abs(value) > bound * error), np.sign(value), 0).astype(np.int64)
 
 
@@ -101,8 +98,7 @@ def misordered(
     signs = []
     for values in (scores, quality):
         gap = gaps(values)
-        means = gap @ weights / np.maximum(weights.sum(axis=0), 1)
-        error = means.std(axis=1, ddof=1) * np.sqrt(units / max(units - 1, 1))
+        error = spread(gap @ weights / np.maximum(weights.sum(axis=0), 1), units)
         bound = t_quantile(1 - (1 - confidence) / 2 / len(first), units)
         signs.append(
             np.where(np.abs(gap.mean(axis=1)) > np.maximum(bound * error, 1e-12), np.sign(gap.mean(axis=1)), 0)

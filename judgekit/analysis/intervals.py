@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgekit.analysis.coefficients import Floats
-from judgekit.analysis.resampling import t_quantile
+from judgekit.analysis.resampling import max_t, t_quantile
 
 __all__ = [
     "MIN_DIFFERING",
@@ -186,8 +186,6 @@ def better_than(
     best: tuple[Floats, Floats] | None = None,
 ) -> npt.NDArray[np.bool_]:
     """Say which labelings are better than which: one bound for all pairs, from the largest of their t (max-t)."""
-    from scipy.special import ndtr, stdtrit
-
     first, second = np.nonzero(~np.eye(len(values), dtype=np.bool_))
     rivals, moved_rivals = best or (values, draws)
     gap, moved = values[first] - rivals[second], draws[first] - moved_rivals[second]
@@ -199,7 +197,6 @@ def better_than(
     # Two that make the same decisions in every resample are not told apart, and no other pair's bound is about them.
     first, second, gap, moved, error = (each[error > 1e-12] for each in (first, second, gap, moved, error))
     if len(first):
-        critical = float(np.quantile((np.abs(moved - gap[:, None]) / error[:, None]).max(axis=0), confidence))
-        bound = stdtrit(np.maximum(freedom[first, second], 1), ndtr(critical))
+        bound = max_t(moved - gap[:, None], error, confidence, freedom[first, second])
         better[first, second] = enough[first, second] & (gap / (error * np.sqrt(n / (n - 1))) > bound)
     return better

@@ -24,6 +24,7 @@ __all__ = [
     "UNDEFINED_SHARE",
     "Interval",
     "interval",
+    "max_t",
     "one_thread",
     "percent",
     "resample_matrix",
@@ -95,9 +96,21 @@ def t_quantile(probability: float, n: int) -> float:
     return float(stdtrit(max(n - 1, 1), probability))
 
 
-def spread(draws: Floats, n: int) -> float:
-    """Return the standard error: the draws' standard deviation, with the factor that makes it unbiased for a mean."""
-    return float(np.std(draws, ddof=1) * np.sqrt(n / max(n - 1, 1)))
+def spread(draws: Floats, n: int) -> Floats:
+    """Return the standard deviation over the last axis, with the factor that makes it unbiased for a mean."""
+    return np.asarray(np.std(draws, axis=-1, ddof=1) * np.sqrt(n / max(n - 1, 1)))
+
+
+def max_t(moved: Floats, error: Floats, confidence: float, freedom: int | npt.NDArray[np.int64]) -> Floats:
+    """Return how many standard errors statistics may lie from their truth, for all of them to do so at a confidence.
+
+    ``moved`` says how far each lies from its value in every resample, shape (S, B). The bound is as far out on
+    Student's t as the largest of their distances is on the normal distribution.
+    """
+    from scipy.special import ndtr, stdtrit
+
+    reach = float(np.quantile((np.abs(moved) / error[:, None]).max(axis=0), confidence))
+    return np.asarray(stdtrit(np.maximum(freedom, 1), ndtr(reach)))
 
 
 def _fisher_z(values: Floats, n: int) -> Floats:
@@ -120,7 +133,7 @@ def _ends(value: float, draws: Floats, level: float, method: str, n: int) -> Seq
         return list(np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]))
     to, back = _SCALES[method]
     moved = to(np.append(draws, value), n)
-    half = t_quantile((1 + level) / 2, n) * spread(moved[:-1], n)
+    half = t_quantile((1 + level) / 2, n) * float(spread(moved[:-1], n))
     return list(back(np.array([float(moved[-1]) - half, float(moved[-1]) + half])))
 
 

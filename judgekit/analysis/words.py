@@ -7,7 +7,7 @@ not shown to.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -298,10 +298,7 @@ def _beware(it: Situation, found: Findings, best: Finding | None) -> Iterator[st
     for name, n in found.unknown.items():
         yield f"{_short(name)} lacks labels on {n:,} questions; claims hold whatever they are."
     for one in found.each:
-        for high, low in one.misordered[:1]:
-            yield f"{_short(one.labeling)} puts {_short(high)} above {_short(low)}, answers below: both shown."
-        for run, flattered in list(one.leans.items())[:1]:
-            yield f"{_short(one.labeling)} {_leans(flattered)} {_short(run)}."
+        yield from _by_run(one, _short)
     yield from _controls(found, best)
     if it.unchecked:
         yield "Contexts not checked: answers do not say which documents they were made from."
@@ -426,9 +423,7 @@ def _biases(it: Situation, found: Findings, name: str) -> Iterator[str]:
     one = found[name]
     yield from [f"{name} {it.shares[name]}."] if name in it.shares else []
     yield from [f"{name} misleads: it picks the worse run."] if one.says == MISLEADS else []
-    for high, low in one.misordered:
-        yield f"{name} scores {high} above {low}, whose answers are better: both shown."
-    yield from (f"{name} {_leans(flattered)} {run}." for run, flattered in one.leans.items())
+    yield from _by_run(one, str)
     yield from [f"Documents that {name} does not list count as 0."] if name in it.existing else []
 
 
@@ -436,8 +431,12 @@ def _worth(one: Finding) -> str:
     return f": {one.says}, gain {_points(one.gain)}, r {_rs(one.r)}; it"
 
 
-def _leans(flattered: bool) -> str:
-    return "flatters" if flattered else "undervalues"
+def _by_run(one: Finding, named: Callable[[str], str]) -> Iterator[str]:
+    """Yield which runs a labeling puts into the wrong order, flatters or undervalues."""
+    for high, low in one.misordered:
+        yield f"{named(one.labeling)} puts {named(high)} above {named(low)}, answers below: both shown."
+    for run, flattered in one.leans.items():
+        yield f"{named(one.labeling)} {'flatters' if flattered else 'undervalues'} {named(run)}."
 
 
 def _row(it: Situation, strategy: str) -> dict[str, Any] | None:

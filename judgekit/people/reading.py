@@ -357,7 +357,7 @@ def resolve(judgments: Judgments, rule: Rule | None = None, name: str = "people"
         raise UsageError("these are preferences between answers, not labels of documents: read them as answer quality")
     scale, rule = Scale.parse(sample.scale), rule or sample.rule
     if sample.form == "best":
-        return replace(_chosen(rows, name), design=sample.design, seconds=judgments.seconds)
+        return _people(_chosen(rows), Scale("unit"), name, judgments)
     if rule == "mean" and scale.integral:
         scale = Scale("unit") if scale.kind == "binary" else replace(scale, kind="means")
     out = []
@@ -365,8 +365,7 @@ def resolve(judgments: Judgments, rule: Rule | None = None, name: str = "people"
         value, status = _one(each, rule)
         number = sum(row.value is not None for row in each)
         out.append((task.query_id, task.doc_ids[0], value, task.probability, task.content, status, number))
-    made = _people([*out, *sample.before], scale, name)
-    return replace(made, design=sample.design, seconds=judgments.seconds)
+    return _people([*out, *sample.before], scale, name, judgments)
 
 
 def _by_task(rows: Iterable[Judgment]) -> list[tuple[Task, list[Judgment]]]:
@@ -395,7 +394,8 @@ ADJUDICATOR: Final = "adjudicator"
 """The name of the assessor who is shown what the others do not agree on."""
 
 
-def _chosen(rows: Sequence[Judgment], name: str) -> People:
+def _chosen(rows: Sequence[Judgment]) -> Iterator[tuple[Any, ...]]:
+    """Yield how often each document was chosen, of the times that it was shown."""
     shown: Counter[tuple[str, str]] = Counter()
     chosen: Counter[tuple[str, str]] = Counter()
     probability: dict[tuple[str, str], float] = {}
@@ -405,19 +405,18 @@ def _chosen(rows: Sequence[Judgment], name: str) -> People:
             probability.setdefault(pair, row.task.probability)
             shown[pair] += row.value is not None
             chosen[pair] += row.value == doc_id
-    out = []
     for pair, chance in probability.items():
         value, status = (chosen[pair] / shown[pair], "ok") if shown[pair] else (None, "open")
-        out.append((*pair, value, chance, "", status, shown[pair]))
-    return _people(out, Scale("unit"), name)
+        yield *pair, value, chance, "", status, shown[pair]
 
 
-def _people(rows: Sequence[tuple[Any, ...]], scale: Scale, name: str) -> People:
+def _people(rows: Iterable[tuple[Any, ...]], scale: Scale, name: str, judgments: Judgments) -> People:
     columns = ("query_id", "doc_id", "relevance", *ASKED_COLUMNS[2:])
     table = pd.DataFrame(rows, columns=list(columns)).sort_values(["query_id", "doc_id"], ignore_index=True)
     labels = table[["query_id", "doc_id", "relevance"]].astype({"relevance": "float64"})
     labels["status"] = [_MISSING.get(status, Status.OK).value for status in table["status"]]
-    return People(Labeling(name, scale, labels), table[list(ASKED_COLUMNS)])
+    labeling, asked = Labeling(name, scale, labels), table[list(ASKED_COLUMNS)]
+    return People(labeling, asked, judgments.sample.design, judgments.seconds)
 
 
 def asked_of(judgments: Judgments, people: People) -> Asked:

@@ -70,7 +70,8 @@ def test_people_s_labels_come_first_and_more_of_them_change_only_what_they_chang
     assert "## Agreement with people on held-out queries\n\n" in card
     biases = card.partition("## Known biases\n\n")[2].partition("\n\n")[0].splitlines()
     assert biases[0] == "- judge asks the answering model."
-    assert [line[:22] for line in biases[1:]] == ["- Passages that none "], "and nothing else of the decision"
+    assert len(biases) == 2, "and nothing else of the decision"
+    assert biases[1].startswith("- Passages that none of the runs holds")
     assert "kappa" in card
     assert str(piloted) not in card
     scored = judgekit("score", "--run", "good.trec", "--qrels", "ground-truth/final.qrels", "-m", "P@1",
