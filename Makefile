@@ -58,6 +58,7 @@ notebooks: $(VENV)/.dev
 # Draws the pictures of the README and the pages from the demo; that of the report needs a Chromium (CHROMIUM=PATH).
 CHROMIUM ?= chromium
 pictures: demo
+	$(BIN)/python docs/draw.py
 	$(BIN)/judgekit report judgekit-demo --figures build/pictures
 	cp build/pictures/cost.svg docs/_static/gain-and-cost.svg
 	cp build/pictures/by-use.svg docs/_static/by-use.svg

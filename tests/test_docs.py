@@ -364,12 +364,21 @@ def test_every_command_in_the_text_of_the_page_exists(page: Path) -> None:
         _exists(shlex.split(found[1].replace("\n", " "))[1:])
 
 
-def test_what_the_pages_take_from_the_code_is_up_to_date() -> None:
-    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+def _script(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
-    generate = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generate)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return script
+
+
+def test_the_drawing_of_the_concepts_is_what_its_script_draws() -> None:
+    assert _script("draw").concepts() == (ROOT / "docs" / "_static" / "concepts.svg").read_text()
+
+
+def test_what_the_pages_take_from_the_code_is_up_to_date() -> None:
+    generate = _script("generate")
     taken = set()
     for page in PAGES:
         text = page.read_text()
