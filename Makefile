@@ -55,10 +55,15 @@ check: $(VENV)/.dev
 notebooks: $(VENV)/.dev
 	$(BIN)/python -W ignore tests/test_notebooks.py
 
-# Draws the pictures of the README and the pages from the demo.
+# Draws the pictures of the README and the pages from the demo; that of the report needs a Chromium (CHROMIUM=PATH).
+CHROMIUM ?= chromium
 pictures: demo
+	$(BIN)/python docs/draw.py
 	$(BIN)/judgekit report judgekit-demo --figures build/pictures
 	cp build/pictures/cost.svg docs/_static/gain-and-cost.svg
+	cp build/pictures/by-use.svg docs/_static/by-use.svg
+	$(CHROMIUM) --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1200,740 \
+		--screenshot=docs/_static/report.png file://$(CURDIR)/judgekit-demo/report.html
 
 # A warning (a link inside of the project that leads nowhere, a page that no other lists) is an error.
 docs: $(VENV)/.docs

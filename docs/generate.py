@@ -1,7 +1,7 @@
 """Write what the pages take from the code: `python docs/generate.py` (`make docs` runs it).
 
 Tables of pages stand between ``<!-- made: NAME -->`` and ``<!-- /made -->``; a test holds them against the code. The
-reference of the command line is a page of its own, ``cli.md``, which is not kept.
+help of all commands is a file of its own, ``commands.txt``, which ``cli.md`` includes and which is not kept.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from judgekit.analysis.money import Money
 from judgekit.answers.answerer import MODES, Options
 from judgekit.answers.quality import catalog as answer_metrics
 from judgekit.cli.app import app_for
+from judgekit.console.printing import Command
 from judgekit.experiment.file import SECTIONS, Config
 from judgekit.kinds import attributes
 from judgekit.labelers.base import catalog as labelers
@@ -208,28 +209,20 @@ def _linked(text: str) -> str:
 def _commands(command: Any, name: str) -> Iterator[str]:
     context = command.make_context(name, [], resilient_parsing=True)
     usage = " ".join([name, *command.collect_usage_pieces(context)])
-    yield f"## {name}\n\n{_linked(command.help)}\n\n```text\n{usage}\n```\n"
-    records = (param.get_help_record(context) for param in command.get_params(context))
-    rows = [(f"`{record[0]}`", re.sub(r"\s+\[", " [", _linked(record[1]))) for record in records if record]
-    yield _table(("option", "what it is"), (row for row in rows if "--help" not in row[0]))
+    yield f"### {name}\n\n{_linked(command.help)}\n\n```text\n{usage}\n```\n"
+    if isinstance(command, Command):
+        for heading, records in command.sections(context).items():
+            rows = [(f"`{head}`", re.sub(r"\s+\[", " [", _linked(text))) for head, text in records]
+            yield _table((heading.lower(), "what it is"), (row for row in rows if "--help" not in row[0]))
+        if command.examples:
+            yield "```bash\n" + "\n".join(command.examples) + "\n```\n"
     for sub, one in getattr(command, "commands", {}).items():
         yield from _commands(one, f"{name} {sub}")
 
 
 def command_line() -> str:
-    """Return the page of all commands with their options."""
-    head = "# Command line\n\nWhat `judgekit COMMAND --help` says, of every command.\n\n" + _table(
-        ("exit code", "meaning"),
-        (
-            ("0", "all done; of `guard`: pass"),
-            ("1", "finished, but labels, answers or the decision are missing, and are listed; of `guard`: fail"),
-            ("2", "wrong usage or bad input"),
-            ("3", "stopped by the endpoint, the budget or the store; what came is kept"),
-            ("5", "of `guard`: inconclusive"),
-            ("130", "interrupted; what came is kept"),
-        ),
-    )
-    return "\n".join([head, *_commands(typer.main.get_command(app_for()), "judgekit")])
+    """Return the help of all commands with their options, which the page of the command line includes."""
+    return "\n".join(_commands(typer.main.get_command(app_for()), "judgekit"))
 
 
 def main() -> None:
@@ -238,7 +231,7 @@ def main() -> None:
         text = page.read_text(encoding="utf-8")
         if made(text) != text:
             page.write_text(made(text), encoding="utf-8")
-    (HERE / "cli.md").write_text(command_line(), encoding="utf-8")
+    (HERE / "commands.txt").write_text(command_line(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -34,11 +34,14 @@ from zlib import crc32
 
 import pandas as pd
 import pytest
+import typer
 from markdown_it import MarkdownIt
 
 import judgekit
 import judgekit.sample
 from judgekit.cli import main
+from judgekit.cli.app import app_for
+from judgekit.console.printing import Command
 from judgekit.experiment.file import parse_config
 from judgekit.reading.prompts import load_prompt
 from judgekit.wire.types import Endpoint
@@ -48,7 +51,7 @@ from tests.scripted import Scripted
 from tests.servers import FaultServer
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name != "cli.md")]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 SAMPLE = Path(judgekit.sample.__file__).parent
 RESULTS = ROOT / "docs" / "results.md"
 SERVER = "http://localhost:8000/v1"
@@ -188,6 +191,28 @@ def _exists(command: list[str]) -> None:
     assert f"Usage: judgekit {' '.join(words)}".strip() in said, f"there is no command {' '.join(words)}"
     for option in (word.split("=")[0] for word in command if word.startswith("-")):
         assert re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", said), f"judgekit {words[0]} knows no {option}"
+
+
+def _of(command: Any, *words: str) -> Iterator[tuple[list[str], Any]]:
+    """Yield each command under one, with its words."""
+    yield [*words], command
+    for name, one in getattr(command, "commands", {}).items():
+        yield from _of(one, *words, name)
+
+
+def test_each_help_shows_examples_whose_options_exist_and_the_endpoint_under_one_heading() -> None:
+    single = [(words, one) for words, one in _of(typer.main.get_command(app_for())) if isinstance(one, Command)]
+    assert len(single) > 20
+    for words, one in single:
+        lines = "\n".join(one.examples).replace("\\\n", " ").splitlines()
+        assert lines, f"judgekit {' '.join(words)} has no example"
+        for line in lines:
+            assert shlex.split(line)[: len(words) + 1] == ["judgekit", *words], line
+            _exists(shlex.split(line)[1:])
+        sections = one.sections(one.make_context("judgekit", [], resilient_parsing=True))
+        plain = " ".join(name for name, _ in sections.get("Options", []))
+        assert not re.search(r"--(base-url|api|transport|set|cache|max-cost|price|wait)\b", plain), words
+        assert all(text for rows in sections.values() for _, text in rows), f"{words}: an option without a text"
 
 
 def _plain(text: str) -> str:
@@ -339,12 +364,21 @@ def test_every_command_in_the_text_of_the_page_exists(page: Path) -> None:
         _exists(shlex.split(found[1].replace("\n", " "))[1:])
 
 
-def test_what_the_pages_take_from_the_code_is_up_to_date() -> None:
-    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+def _script(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
-    generate = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generate)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return script
+
+
+def test_the_drawing_of_the_concepts_is_what_its_script_draws() -> None:
+    assert _script("draw").concepts() == (ROOT / "docs" / "_static" / "concepts.svg").read_text()
+
+
+def test_what_the_pages_take_from_the_code_is_up_to_date() -> None:
+    generate = _script("generate")
     taken = set()
     for page in PAGES:
         text = page.read_text()
@@ -356,12 +390,12 @@ def test_what_the_pages_take_from_the_code_is_up_to_date() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_page_shows_code_in_fences_only_where_it_is_read(page: Path) -> None:
-    read = {"console", "bash", "python", "toml", "text", "json", "yaml", "{toctree}", "{eval-rst}"}
+    read = {"console", "bash", "python", "toml", "text", "json", "yaml", "{toctree}", "{eval-rst}", "{include}"}
     for token in MarkdownIt().parse(page.read_text()):
         if token.type in ("code_block", "fence"):
             where = f"line {(token.map or [0])[0] + 1}"
             assert token.type == "fence", f"{where}: put code between fences"
-            assert token.info in read, f"{where}: say what language it is"
+            assert token.info.partition(" ")[0] in read, f"{where}: say what language it is"
 
 
 def _anchors(path: Path) -> set[str]:

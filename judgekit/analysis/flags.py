@@ -29,7 +29,7 @@ FEW_VALUES: Final = 3
 FLAGS: Final[dict[str, str]] = {
     "by_construction": "the labels are the outcome itself at depth 1 (same LLM, prompt, metric); no decision uses it",
     "equals_outcome": "the scores equal the quality on every query",
-    "left_out": "would leave less than half of the cases to compare: shown on its own queries, set apart",
+    "left_out": "would leave less than half of the cases to compare: shown apart, on its own queries",
     "unmatched_depth": "the measure's cutoff is not the number of documents that the answers were made from",
     "recall_is_success": "recall equals success on every query: the labels know one relevant document or one run only",
     "binary_binary": "scores and quality are both binary: tau-b, rho and r are one number, without ranking information",
@@ -42,7 +42,7 @@ FLAGS: Final[dict[str, str]] = {
     "means_only": "only means over queries are known, so there is no interval",
     "few_differing": f"answers and scores differ on fewer than {MIN_TELLING} queries, so there is no interval",
     "constant_resamples": "constant on more than 5 % of the resamples, so there is no interval",
-    "coverage": "fewer queries than intervals were tried on in simulation (docs/statistics.md)",
+    "coverage": "fewer queries than in the simulations of intervals (docs/statistics.md)",
 }
 """What each flag in the comparison table means."""
 

@@ -49,16 +49,16 @@ HALF: Final = "half of the answers choose for the other half: a gain below 0 is 
 
 @dataclass(frozen=True)
 class Money:
-    """What things cost that no endpoint's price tells.
+    """Costs that are not prices of an endpoint.
 
     Attributes:
-        currency: of all money, e.g. ``USD``.
-        reference: for writing one reference answer.
-        judgment: for one judgment of a (query, doc) by people; or say the wage and the minutes.
-        wage: of people, per hour.
-        minutes: that a judgment takes.
-        price: for one label, by labeling, of a labeler that is neither people nor tokens.
-        budget: what may be spent on further questions.
+        currency: currency of all money, e.g. ``USD``.
+        reference: cost of writing one reference answer.
+        judgment: cost of one judgment of a (query, doc) by people; or give wage and minutes.
+        wage: people's wage per hour.
+        minutes: minutes per judgment.
+        price: cost of one label, by labeling, for labelers that are neither people nor tokens.
+        budget: money for further questions.
 
     Raises:
         UsageError: an amount is negative, or a judgment is priced twice.

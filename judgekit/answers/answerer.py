@@ -57,10 +57,10 @@ class Options:
 
     Attributes:
         order: best first, best last, or shuffled.
-        seed: of the shuffling.
-        context_tokens: the most tokens that the documents of a prompt may take, by estimate; what does not fit is cut.
-        mode: all documents in one prompt; or one request per document, and the answers merged, by vote or by the model.
-        closed_prompt: the prompt where there is no document; by default the one that the prompt names.
+        seed: seed of the shuffling.
+        context_tokens: largest number of tokens for the documents of a prompt, by estimate; the rest is cut.
+        mode: all documents in one prompt; or one request per document, and the answers merged by vote or by the model.
+        closed_prompt: the prompt without documents; by default the one that the prompt names.
         merge_prompt: the prompt of ``mode = "merge"``.
     """
 

@@ -112,7 +112,7 @@ class Accuracy(AnswerMetric):
 
 @dataclass(frozen=True)
 class Contains(AnswerMetric):
-    """1 if a reference stands in the answer, else 0.
+    """1 if a reference occurs in the answer, else 0.
 
     Lenient towards models that answer in a sentence. Whole words, one behind the other, so that ``5`` is not in ``25``.
     The normalisation is that of exact match; where it leaves nothing of any reference, the metric does not apply.
@@ -287,7 +287,7 @@ class Correctness(_ByLLM):
 
     Needs: reference answers, an LLM
 
-    Costs: 1 request per answer, 1 more where a reply cannot be read; none for abstentions
+    Costs: 1 request per answer, 1 more if a reply cannot be read; none for abstentions
 
     Attributes:
         endpoint_name: endpoint name; optional if only one is defined
@@ -319,7 +319,7 @@ class Grounded(_ByLLM):
 
     Needs: an LLM
 
-    Costs: 1 request per answer and list of documents, 1 more where a reply cannot be read; none for abstentions
+    Costs: 1 request per answer and list of documents, 1 more if a reply cannot be read; none for abstentions
 
     Attributes:
         endpoint_name: endpoint name; optional if only one is defined

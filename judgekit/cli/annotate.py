@@ -84,7 +84,12 @@ def sample(
     *,
     tasks: TaskOptions,
 ) -> None:
-    """Draw a sample with known probabilities and write the sheets for assessors."""
+    """Draw a sample with known probabilities and write the sheets for assessors.
+
+    Examples:
+        judgekit annotate sample results --n 25 --prompt binary --assessors ann,bob --out sample.jsonl
+        judgekit annotate sample results --design decision --by judge --prompt binary --out look.jsonl
+    """
     from judgekit.experiment.finished import open_results
     from judgekit.people.sampling import draw, draw_answers
 
@@ -191,7 +196,11 @@ def ask(
     ] = None,
     cache: Cache = None,
 ) -> None:
-    """Ask an LLM which of two answers it prefers, in both orders. Compare it with people as one more assessor."""
+    """Ask an LLM which of two answers it prefers, in both orders. Compare it with people as one more assessor.
+
+    Examples:
+        judgekit annotate ask answers.jsonl experiment.toml --out judgments-llm.jsonl
+    """
     from judgekit.data.streams import write_atomic
     from judgekit.experiment.file import config_of, load
     from judgekit.people.machine import prefer
@@ -224,7 +233,11 @@ def read(
         list[str] | None, typer.Option(help="Use only this assessor; repeat for several (default: all).")
     ] = None,
 ) -> None:
-    """Read judgments: write the labels and their sampling probabilities, and show how far assessors agree."""
+    """Read judgments: write the labels and their sampling probabilities, and show how far assessors agree.
+
+    Examples:
+        judgekit annotate read sample.jsonl judgments-ann.jsonl judgments-bob.jsonl --out people.qrels
+    """
     from judgekit.data.files import check_target, write_table
     from judgekit.data.streams import write_atomic
     from judgekit.data.trec import write_qrels
@@ -315,7 +328,11 @@ def correct(
     labeling: LabelingNames = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Table to write (.csv or .parquet).")] = None,
 ) -> None:
-    """Correct the means and differences of runs by people's labels, or report whether people's labels decide."""
+    """Correct the means and differences of runs by people's labels, or report whether people's labels decide.
+
+    Examples:
+        judgekit annotate correct people.qrels results -m 'nDCG@5 P@5'
+    """
     from judgekit.data.files import check_target, write_table
     from judgekit.people.correct import correct as corrected
     from judgekit.people.deciding import decide, decided_by
@@ -374,7 +391,12 @@ def build(
     *,
     budget: BudgetOptions,
 ) -> None:
-    """Label the remaining pairs of all queries and write the final qrels, with their texts and a card."""
+    """Label the remaining pairs of all queries and write the final qrels, with their texts and a card.
+
+    Examples:
+        judgekit build results --labeling judge --dry-run
+        judgekit build results --labeling judge --people people.qrels --out ground-truth
+    """
     from judgekit.experiment import build as builds
 
     if dry_run:

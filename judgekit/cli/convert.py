@@ -25,7 +25,12 @@ def convert(
     scale: Annotated[str | None, typer.Option(help="Scale of decimal labels, e.g. unit or means:5:2.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing OUT.")] = False,
 ) -> None:
-    """Convert a run or qrels of any supported form (docs/formats.md) to a TREC file."""
+    """Convert a run or qrels of any supported form (docs/formats.md) to a TREC file.
+
+    Examples:
+        judgekit convert bm25.csv bm25.trec
+        judgekit convert judge.qrels binary.qrels --scale unit --min-grade 0.5
+    """
     from judgekit.data.checks import contradictions
     from judgekit.data.streams import check_outputs, note_read, noting_reads
     from judgekit.data.trec import convert as convert_data

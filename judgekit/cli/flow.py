@@ -30,7 +30,11 @@ def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")] = Path("judgekit-demo"),
     overwrite: Overwrite = False,
 ) -> None:
-    """Run the bundled sample offline, with the recorded replies of a small model. Needs no network and no key."""
+    """Run the bundled sample offline, with the recorded replies of a small model. Needs no network and no key.
+
+    Examples:
+        judgekit demo
+    """
     from judgekit.experiment.run import run as run_experiment
     from judgekit.sample import EXPERIMENT
 
@@ -76,7 +80,13 @@ def plan(
     cache: Cache = None,
     as_json: AsJson = False,
 ) -> None:
-    """Plan a pilot before you pay: choose its questions and estimate its cost and precision. Asks no model."""
+    """Plan a pilot before you pay: choose its questions and estimate its cost and precision. Asks no model.
+
+    Examples:
+        judgekit plan experiment.toml --questions 100
+        judgekit plan experiment.toml --budget 200
+        judgekit plan experiment.toml --results pilot --more 50
+    """
     from judgekit.data.streams import check_outputs, noting_reads
     from judgekit.experiment.plan import plan as planned
 
@@ -125,7 +135,13 @@ def run(
     wait: Wait = 0.0,
     flow: RunOptions,
 ) -> None:
-    """Run an experiment file from top to bottom: label, answer, score, compare, report."""
+    """Run an experiment file from top to bottom: label, answer, score, compare, report.
+
+    Examples:
+        judgekit run experiment.toml --dry-run
+        judgekit run experiment.toml --limit 5 --out trial
+        judgekit run experiment.toml --out results --max-cost 5
+    """
     from judgekit.client.budget import Spending
     from judgekit.experiment import asking
     from judgekit.experiment import run as experiments
@@ -198,7 +214,12 @@ def report(
     ] = None,
     pdf: Annotated[bool, typer.Option("--pdf", help="With --figures, write PDF too (needs the extra pdf).")] = False,
 ) -> None:
-    """Rebuild the report from a results folder, or compare several folders on one page."""
+    """Rebuild the report from a results folder, or compare several folders on one page.
+
+    Examples:
+        judgekit report results --figures figures
+        judgekit report before after --out both.html
+    """
     from judgekit import report as reports
     from judgekit.experiment.finished import draw
     from judgekit.report.charts import figures as drawn

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from judgekit.console.options import Api, ApiKeyEnv, Transport, Wait
+from judgekit.console.options import BASE_URL, MODEL, Api, ApiKeyEnv, Transport, Wait
 from judgekit.console.printing import grid, note, say
 from judgekit.errors import UsageError, not_among
 
@@ -25,7 +25,13 @@ def list_(
         str | None, typer.Argument(help="Show only this entry, in full; a prompt may be your own file.")
     ] = None,
 ) -> None:
-    """List measures, labelers, answer metrics or prompts, with those of installed plug-ins; or show one by name."""
+    """List measures, labelers, answer metrics or prompts, with those of installed plug-ins; or show one by name.
+
+    Examples:
+        judgekit list measures
+        judgekit list measures nDCG
+        judgekit list prompts binary
+    """
     {"measures": _measures, "labelers": _labelers, "metrics": _metrics, "prompts": _prompts}[what](name)
 
 
@@ -89,14 +95,18 @@ def _prompts(name: str | None) -> None:
 
 
 def check_endpoint(
-    base_url: Annotated[str, typer.Option(help="OpenAI-compatible server, e.g. http://localhost:8000/v1.")],
-    model: Annotated[str, typer.Option(help="Id of the model to ask.")],
+    base_url: Annotated[str, BASE_URL],
+    model: Annotated[str, MODEL],
     api_key_env: ApiKeyEnv = None,
     transport: Transport = "http",
     api: Api = "chat",
     wait: Wait = 0.0,
 ) -> None:
-    """Check what a server supports, with one call for each feature that judgekit may need."""
+    """Check what a server supports, with one call for each feature that judgekit may need.
+
+    Examples:
+        judgekit check-endpoint --base-url http://localhost:8000/v1 --model my-model
+    """
     from judgekit.client.routes import wait_ready
     from judgekit.client.sync import run_sync
     from judgekit.reading.check import check_endpoint as check

@@ -21,7 +21,12 @@ def init(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing experiment.toml.")] = False,
 ) -> None:
-    """Inspect your files, report how each is read and what looks wrong, and write an experiment that runs."""
+    """Inspect your files, report how each is read and what looks wrong, and write an experiment that runs.
+
+    Examples:
+        judgekit init my-data
+        judgekit init queries.jsonl docs.jsonl bm25.trec dense.trec --out experiment
+    """
     from judgekit.experiment.init import draft
 
     write_draft(draft(paths or [Path()], out), overwrite=overwrite)

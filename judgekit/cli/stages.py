@@ -59,7 +59,13 @@ def label(
     depth: Annotated[int, typer.Option(min=1, help="Number of documents to label per run and query.")] = 10,
     asked: AskOptions,
 ) -> None:
-    """Label the pool of all runs; write QRELS and, next to it, the labels with status and raw reply (Parquet)."""
+    r"""Label the pool of all runs; write QRELS and, next to it, the labels with status and raw reply (Parquet).
+
+    Examples:
+        judgekit label containment --queries queries.jsonl --docs docs.jsonl --run bm25.trec --out found.qrels
+        judgekit label 'judge(prompt=graded)' --queries queries.jsonl --docs docs.jsonl --run bm25.trec \
+            --base-url http://localhost:8000/v1 --model my-model --out graded.qrels
+    """
     from judgekit import stages
     from judgekit.data.checks import judges_nothing, remarks
     from judgekit.data.files import check_target, write_labels
@@ -132,9 +138,14 @@ def answer(
     closed_book: Annotated[bool, typer.Option(help="Also answer without any document (depth 0).")] = True,
     asked: AskOptions,
 ) -> None:
-    """Answer every query from the top k documents of every run, and rate the answers.
+    r"""Answer every query from the top k documents of every run, and rate the answers.
 
     With --import the answers come from your application, and --docs, --run and --depth are optional.
+
+    Examples:
+        judgekit answer --queries queries.jsonl --docs docs.jsonl --run bm25.trec --depth 5 \
+            --base-url http://localhost:8000/v1 --model my-model --out quality.csv
+        judgekit answer --queries queries.jsonl --import app.csv --metric em --answered-by gpt-x --out quality.csv
     """
     from judgekit import outcomes, stages
     from judgekit.data.files import check_target
@@ -240,7 +251,12 @@ def score(
     as_json: AsJson = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Score table to write (.parquet or .csv).")] = None,
 ) -> None:
-    """Score TREC runs like `trec_eval -c`, with any measure and scale, decimal grades and missing labels."""
+    """Score TREC runs like `trec_eval -c`, with any measure and scale, decimal grades and missing labels.
+
+    Examples:
+        judgekit score --run bm25.trec --run dense.trec --qrels gold.qrels -m 'nDCG@10 R@50 AP'
+        judgekit score --run bm25.trec --run dense.trec --qrels gold.qrels --baseline bm25
+    """
     from judgekit.data.checks import contradictions
     from judgekit.data.labelings import Scale
     from judgekit.data.manifest import has_manifest
@@ -423,7 +439,12 @@ def compare(
         Path | None, typer.Option("--out", "-o", help="Comparison table to write (.csv or .parquet).")
     ] = None,
 ) -> None:
-    """Compare how well each labeling's scores follow the quality of the answers, from any tables."""
+    """Compare how well each labeling's scores follow the quality of the answers, from any tables.
+
+    Examples:
+        judgekit compare --scores scores.parquet --quality quality.csv --primary nDCG@5 --primary-metric em
+        judgekit compare --scores results --people people.qrels
+    """
     import pandas as pd
 
     from judgekit.analysis import LEVELS, Background, Rules
@@ -546,7 +567,11 @@ def agree(
         Path | None, typer.Option("--out", "-o", help="Agreement table to write (.csv or .parquet).")
     ] = None,
 ) -> None:
-    """Measure how far labels agree: kappa, alpha, AC1 and a table by label. Needs no answers, queries or runs."""
+    """Measure how far labels agree: kappa, alpha, AC1 and a table by label. Needs no answers, queries or runs.
+
+    Examples:
+        judgekit agree --qrels judge=judge.qrels --qrels gold=gold.qrels --people gold
+    """
     import pandas as pd
 
     from judgekit.api import agree as agree_labelings

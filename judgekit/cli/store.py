@@ -21,7 +21,11 @@ cache = group(
 
 @cache.command("stats")
 def stats(cache: Cache = None) -> None:
-    """Show the contents of the store: size, damage, and replies and tokens by endpoint and model."""
+    """Show the contents of the store: size, damage, and replies and tokens by endpoint and model.
+
+    Examples:
+        judgekit cache stats
+    """
     from judgekit.store.maintenance import stats as read_stats
 
     with opened_store(cache, readonly=True) as store:
@@ -54,7 +58,11 @@ def verify(
         bool, typer.Option("--repair", help="Delete damaged replies; the next run asks for them again.")
     ] = False,
 ) -> None:
-    """Check the identity, checksum and form of every reply."""
+    """Check the identity, checksum and form of every reply.
+
+    Examples:
+        judgekit cache verify --repair
+    """
     from judgekit.store.maintenance import verify as check
 
     with opened_store(cache, readonly=not repair) as store:
@@ -70,7 +78,11 @@ def verify(
 def export(
     out: Annotated[Path, typer.Argument(help="JSONL file to write (.gz compresses it).")], cache: Cache = None
 ) -> None:
-    """Write all replies as JSON lines."""
+    """Write all replies as JSON lines.
+
+    Examples:
+        judgekit cache export replies.jsonl.gz
+    """
     from judgekit.store.maintenance import export_store
 
     with opened_store(cache, readonly=True) as store:
@@ -80,7 +92,11 @@ def export(
 
 @cache.command("import")
 def import_(file: Annotated[Path, typer.Argument(help="File written by `cache export`.")], cache: Cache = None) -> None:
-    """Add replies from JSON lines; existing replies stay."""
+    """Add replies from JSON lines; existing replies stay.
+
+    Examples:
+        judgekit cache import replies.jsonl.gz
+    """
     from judgekit.store.maintenance import import_store
 
     with opened_store(cache, readonly=False) as store:
@@ -104,6 +120,10 @@ def forget(
 
     A question is searched for in the texts of the prompts, so prompts that quote it are found too. Exported files and
     results stay as they are.
+
+    Examples:
+        judgekit cache forget --older-than 90
+        judgekit cache forget --model my-model --yes
     """
     from judgekit.reading.prompts import neutral
     from judgekit.store.maintenance import find

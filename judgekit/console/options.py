@@ -10,7 +10,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
 import typer
 
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 __all__ = [
+    "BASE_URL",
+    "ENDPOINT",
+    "MODEL",
     "Api",
     "ApiKeyEnv",
     "AsJson",
@@ -52,6 +55,9 @@ __all__ = [
     "scales_of",
 ]
 
+ENDPOINT: Final = "Endpoint and store"
+"""The heading of the options that say whom to ask, up to where, and where replies are kept."""
+
 QueriesFile = Annotated[
     Path, typer.Option("--queries", metavar="[FORM:]FILE", help="Queries: query_id, text, answers; docs/formats.md.")
 ]
@@ -63,19 +69,39 @@ Runs = Annotated[list[str] | None, typer.Option("--run", metavar="[NAME=]FILE", 
 Limit = Annotated[int | None, typer.Option(min=1, help="Use only the first N queries.")]
 Cache = Annotated[
     Path | None,
-    typer.Option("--cache", envvar="JUDGEKIT_CACHE", help="Folder of the reply store (default: your cache folder)."),
+    typer.Option(
+        "--cache",
+        envvar="JUDGEKIT_CACHE",
+        help="Folder of the reply store (default: your cache folder).",
+        rich_help_panel=ENDPOINT,
+    ),
 ]
 Transport = Annotated[
-    Literal["http", "openai"], typer.Option(help="HTTP client: judgekit's own, or the openai package.")
+    Literal["http", "openai"],
+    typer.Option(help="HTTP client: judgekit's own, or the openai package.", rich_help_panel=ENDPOINT),
 ]
 Api = Annotated[
     Literal["chat", "completions"],
-    typer.Option(help="API of the server; use completions for base models without a chat template."),
+    typer.Option(
+        help="API of the server; use completions for base models without a chat template.", rich_help_panel=ENDPOINT
+    ),
 ]
-ApiKeyEnv = Annotated[str | None, typer.Option(metavar="VAR", help="Environment variable that holds the API key.")]
+BASE_URL: Final = typer.Option(
+    metavar="URL", help="OpenAI-compatible server, e.g. http://localhost:8000/v1.", rich_help_panel=ENDPOINT
+)
+MODEL: Final = typer.Option(help="Id of the model.", rich_help_panel=ENDPOINT)
+ApiKeyEnv = Annotated[
+    str | None,
+    typer.Option(metavar="VAR", help="Environment variable that holds the API key.", rich_help_panel=ENDPOINT),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Count the requests and estimate their price; ask no model.")]
-Wait = Annotated[float, typer.Option(min=0, metavar="SECONDS", help="How long to wait for a server that is not ready.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object; see docs/terminal.md.")]
+Wait = Annotated[
+    float,
+    typer.Option(
+        min=0, metavar="SECONDS", help="How long to wait for a server that is not ready.", rich_help_panel=ENDPOINT
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object; see docs/cli.md.")]
 ScaleOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -110,10 +136,8 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
 class ModelOptions:
     """The model that is asked, and where."""
 
-    base_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="OpenAI-compatible server, e.g. http://localhost:8000/v1.")
-    ] = None
-    model: Annotated[str | None, typer.Option(help="Id of the model.")] = None
+    base_url: Annotated[str | None, BASE_URL] = None
+    model: Annotated[str | None, MODEL] = None
     api_key_env: ApiKeyEnv = None
 
     def endpoints(self) -> dict[str, Endpoint]:
@@ -144,7 +168,9 @@ class ServerOptions(ModelOptions):
 
     transport: Transport = "http"
     api: Api = "chat"
-    concurrency: Annotated[int, typer.Option(min=1, help="Largest number of requests in flight.")] = 16
+    concurrency: Annotated[
+        int, typer.Option(min=1, help="Largest number of requests in flight.", rich_help_panel=ENDPOINT)
+    ] = 16
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -152,6 +178,7 @@ class ServerOptions(ModelOptions):
             metavar="KEY=VALUE",
             help="Another setting of the endpoint, as in an experiment file, e.g. timeout_s=300,"
             " params.temperature=0.7 or tokens_per_minute=90000; repeat.",
+            rich_help_panel=ENDPOINT,
         ),
     ] = None
 
@@ -163,7 +190,10 @@ class StoreOptions:
     cache: Cache = None
     cache_mode: Annotated[
         Literal["on", "off", "read-only", "refresh"],
-        typer.Option(help="Use of the reply cache: on, off, read-only or refresh (ask everything again)."),
+        typer.Option(
+            help="Use of the reply store: on, off, read-only or refresh (ask everything again).",
+            rich_help_panel=ENDPOINT,
+        ),
     ] = "on"
 
     def kept(self) -> dict[str, Any]:
@@ -175,9 +205,12 @@ class StoreOptions:
 class BudgetOptions:
     """Where asking stops."""
 
-    max_requests: Annotated[int | None, typer.Option(min=0, help="Stop after this many requests.")] = None
+    max_requests: Annotated[
+        int | None, typer.Option(min=0, help="Stop after this many requests.", rich_help_panel=ENDPOINT)
+    ] = None
     max_cost: Annotated[
-        float | None, typer.Option(min=0, help="Stop before spending more than this (needs prices).")
+        float | None,
+        typer.Option(min=0, help="Stop before spending more than this (needs prices).", rich_help_panel=ENDPOINT),
     ] = None
 
     def budget(self) -> Budget:
@@ -193,7 +226,9 @@ class PriceOptions(BudgetOptions):
 
     price: Annotated[
         str | None,
-        typer.Option(metavar="PROMPT,COMPLETION", help="Money per million tokens, e.g. 0.15,0.60."),
+        typer.Option(
+            metavar="PROMPT,COMPLETION", help="Money per million tokens, e.g. 0.15,0.60.", rich_help_panel=ENDPOINT
+        ),
     ] = None
 
     def prices(self) -> dict[str, Price]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from textwrap import dedent
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import typer
 import typer.core
@@ -26,7 +28,11 @@ if TYPE_CHECKING:
     from judgekit.experiment.init import Draft
     from judgekit.store.replies import Store
 
+T = TypeVar("T", bound="Callable[..., Any]")
+
 __all__ = [
+    "App",
+    "Command",
     "Commands",
     "advice",
     "console",
@@ -49,6 +55,56 @@ __all__ = [
 ]
 
 
+_KINDS: Final = {
+    "int range": "N",
+    "list[int]": "N",
+    "float range": "X",
+    "float": "X",
+    "path": "PATH",
+    "list[Path]": "FILE",
+    "str": "TEXT",
+    "list[str]": "TEXT",
+}
+"""What typer calls the value of an option, and the word that stands for it in the help."""
+
+
+class Command(typer.core.TyperCommand):
+    """A command whose help shows its options under headings and ends with the examples of its docstring."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        text, _, examples = (settings.get("help") or "").partition("Examples:\n")
+        super().__init__(*args, **settings | {"help": text.rstrip()})
+        self.examples = dedent(examples).splitlines()
+
+    def sections(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
+        """Return each parameter's name and text by heading, as the help shows them."""
+        headings: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for param in self.get_params(ctx):
+            if record := param.get_help_record(ctx):
+                panel = getattr(param, "rich_help_panel", None)
+                heading = "Arguments" if param.param_type_name == "argument" else panel or "Options"
+                name = re.sub(r"<(.+?)>", lambda found: _KINDS.get(found[1], found[0]), record[0])
+                headings.setdefault(heading, []).append((name, record[1]))
+        return {heading: rows for heading, rows in headings.items() if rows}
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the parameters by heading, and the examples."""
+        for heading, rows in self.sections(ctx).items():
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+        if self.examples:
+            with formatter.section("Examples"):
+                formatter.write("".join(f"{'':>{formatter.current_indent}}{line}\n" for line in self.examples))
+
+
+class App(typer.Typer):
+    """An app whose commands are each a `Command`."""
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[T], T]:
+        """Return a decorator that adds a function as a command."""
+        return super().command(name, **{"cls": Command} | settings)
+
+
 class Commands(typer.core.TyperGroup):
     """Commands under their headings, each with its whole first paragraph, which typer cuts off without rich."""
 
@@ -66,9 +122,9 @@ class Commands(typer.core.TyperGroup):
                 formatter.write_dl(texts)
 
 
-def group(about: str, **settings: Any) -> typer.Typer:
+def group(about: str, **settings: Any) -> App:
     """Return an app of commands whose help is plain text: importing what draws it richly takes longer than the rest."""
-    return typer.Typer(
+    return App(
         help=about,
         cls=Commands,
         no_args_is_help=True,
@@ -216,7 +272,7 @@ def save_table(table: pd.DataFrame, out: Path, inputs: Mapping[str, InputFile]) 
 
 
 def emit(command: str, **fields: Any) -> None:
-    """Print the one JSON object of a command; its shape is told in docs/terminal.md."""
+    """Print the one JSON object of a command; its shape is told in docs/cli.md."""
     typer.echo(as_json(json.dumps({"command": command, **fields}, ensure_ascii=False, indent=1, default=str)))
 
 

@@ -66,13 +66,13 @@ class DataConfig(_Section):
     ``data`` stands for queries and docs where one source holds both, such as ``beir:FOLDER``.
 
     Attributes:
-        queries: the file with the questions.
-        docs: the file with the documents, or several; only `judgekit plan` does without.
-        depth: each run is cut to this many documents; every pair of their union, the pool, is labelled once.
-        fields: how documents are shown to models and to containment: with their title, or the text alone.
-        sample: a table of the questions to take, with the columns ``query_id`` and ``weight``; `judgekit plan` writes
-            it. Means of runs are weighted, all else is about the questions asked.
-        limit: use the first queries only, of a sample too.
+        queries: the file of the questions.
+        docs: the file of the documents, or several; only `judgekit plan` works without.
+        depth: number of documents to take from each run; their union, the pool, is labelled once.
+        fields: what models and containment see of a document: its title and text, or the text alone.
+        sample: table of the questions to use, with the columns ``query_id`` and ``weight``; `judgekit plan` writes it.
+            Only the means of runs are weighted.
+        limit: use only the first queries, also of a sample.
     """
 
     queries: str
@@ -129,8 +129,8 @@ class PriceConfig(_Section):
     """``[prices.MODEL]``: money per million tokens, in the user's currency.
 
     Attributes:
-        prompt: for a million tokens of prompts.
-        completion: for a million tokens of replies.
+        prompt: price of a million prompt tokens.
+        completion: price of a million reply tokens.
     """
 
     prompt: Annotated[float, Field(ge=0)]
@@ -138,15 +138,15 @@ class PriceConfig(_Section):
 
 
 class MoneyConfig(MoneyForm):
-    """``[money]``: what things cost that no endpoint's price tells."""
+    """``[money]``: costs that are not prices of an endpoint."""
 
 
 class LabelerConfig(BaseModel):
     """``[[labelers]]``: a kind, its options, and optionally a name.
 
     Attributes:
-        kind: a labeler that `judgekit list labelers` shows, or a class of your own, ``my_labelers.py:Longest``.
-        name: what tables and files call the labeling; by default its spelling, ``judge(prompt=graded)``.
+        kind: a labeler that `judgekit list labelers` shows, or your own class, ``my_labelers.py:Longest``.
+        name: name of the labeling in tables and files; by default its spelling, ``judge(prompt=graded)``.
     """
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
@@ -172,18 +172,18 @@ class AnswersConfig(_Section):
     """``[answers]``: end-to-end answering from the top k documents of each run.
 
     Attributes:
-        import: a file with what your application answered, or several; then only endpoints that ``endpoint`` names
-            answer too. Rows that do not say their run are of the run that is the same file, else of the only run.
+        import: file with your application's answers, or several. Other endpoints then answer only if ``endpoint`` names
+            them. Rows without a run belong to the run that is the same file, else to the only run.
         answered_by: the model that gave the imported answers.
-        endpoint: which endpoint answers; by default the only one. Several answer one after the other, and the decision
-            is about the answers of the first.
+        endpoint: the endpoint that answers; by default the only one. Several answer in turn, and the decision is about
+            the first.
         prompt: an answer prompt, or the path of your own.
-        depths: how many of a run's documents an answer is made from.
-        metrics: how answers are rated; `judgekit list metrics` shows what there is, ``my_metrics.py:Brief`` is yours.
-        closed_book: whether questions are also answered without any document, as a control.
-        ratings: files with what people or another tool think of answers, which the decision is then about. Unless the
-            table names an endpoint, a prompt, metrics or answers to import, nothing is answered.
-        modes: ways of answering, see below: the decision is about the first, and a table of their own compares them.
+        depths: numbers of documents to answer from.
+        metrics: metrics that rate the answers: see `judgekit list metrics`, or name your own, ``my_metrics.py:Brief``.
+        closed_book: also answer without any document, as a control.
+        ratings: files of ratings by people or another tool; the decision is then about them. Nothing is answered,
+            unless the table names an endpoint, a prompt, metrics or imported answers.
+        modes: modes of answering, see below: the decision is about the first, and a table compares them.
         options: the table ``[answers.options]``, see below.
     """
 
@@ -238,7 +238,7 @@ class PromptsConfig(_Section):
     """``[prompts]``: prompts of your own.
 
     Attributes:
-        folder: a folder with prompts, NAME.toml; short names are looked for there first.
+        folder: folder of prompts, NAME.toml; short names are searched for here first.
     """
 
     folder: str | None = None
@@ -248,27 +248,28 @@ class MetricsConfig(_Section):
     """``[metrics]``: how runs are scored.
 
     Attributes:
-        measures: each without a cutoff is taken at every answer depth.
+        measures: measures; one without a cutoff is taken at every answer depth.
     """
 
     measures: Annotated[list[str], Field(min_length=1)] = ["nDCG", "P", "R", "AP", "RR", "Success"]
 
 
 class AnalysisConfig(_Section):
-    """``[analysis]``: what the labels are wanted for, what the decision is about, and the resampling.
+    """``[analysis]``: the use of the labels, the subject of the decision, and the resampling.
 
     Attributes:
-        use: which use the decision is about. By default ``choose-runs`` with two or more runs, else ``find-questions``.
+        use: the use that the decision is about: by default ``choose-runs`` with two or more runs, else
+            ``find-questions``.
         primary: the measure that the decision is about; by default nDCG with the largest cutoff, else the first.
         primary_metric: the answer metric that the decision is about; by default the ratings', else the first.
-        margin_points: where answers themselves are shown to win less, the choice between the runs is not worth labels.
-        confidence: of all intervals and claims.
-        by: a column of the queries, their kind: what was found is given for each kind, too.
-        groups: a column of the queries: those of a group (paraphrases, questions about one document) are resampled
+        margin_points: smallest gain, in points of quality, that is worth labels.
+        confidence: confidence of all intervals and claims.
+        by: column of the queries with their kind: findings are repeated for each kind.
+        groups: column of the queries with their group (paraphrases, questions about one document): a group is resampled
             together.
-        resamples: the number of bootstrap resamples of the queries.
-        seed: of the resamples.
-        accept_mixed_models: whether a decision may rest on replies of several models under one name.
+        resamples: number of bootstrap resamples of the queries.
+        seed: seed of the resamples.
+        accept_mixed_models: allow a decision from replies of several models under one name.
     """
 
     use: Literal["choose-runs", "find-questions"] | None = None
@@ -284,10 +285,10 @@ class AnalysisConfig(_Section):
 
 
 class ReportConfig(_Section):
-    """``[report]``: the page.
+    """``[report]``: the report.
 
     Attributes:
-        texts: whether it shows questions, passages, answers and replies.
+        texts: show questions, passages, answers and replies.
     """
 
     texts: bool = True
@@ -297,7 +298,7 @@ class Config(_Section):
     """A whole experiment file.
 
     Attributes:
-        title: of the report; by default the file's name.
+        title: title of the report; by default the file's name.
         runs: the table ``[runs]``: a name and the file of each run.
         path: the file that it was read from; paths inside are relative to its folder.
     """

@@ -35,7 +35,7 @@ _SPLIT: Final = 2
 
 @dataclass(frozen=True)
 class Containment(Labeler):
-    """A reference answer stands in the document.
+    """A reference answer occurs in the document.
 
     Relevance 1 if any reference answer stands in the document's text, else 0. Not applicable to a query without
     reference answers, or whose answers are all classes (yes, no, SUPPORTS, …) or longer than

@@ -53,7 +53,7 @@ class Judge(Labeler):
 
     Needs: an LLM, or several as a jury
 
-    Costs: 1 request per voice (samples=n, repeats=n and a jury of n make n), 1 more where a reply cannot be read
+    Costs: 1 request per vote (samples=n, repeats=n or a jury of n: n), 1 more if a reply cannot be read
 
     Attributes:
         endpoint: endpoint name; optional if only one is defined

@@ -35,7 +35,7 @@ _TIES: Final = {
 }
 _UNIT: Final = {
     **_TIES,
-    "unit": Param("count documents, or evidence (once, in however many it stands)", "doc", ("doc", "evidence")),
+    "unit": Param("count documents, or evidence (once, even if several documents hold it)", "doc", ("doc", "evidence")),
     "overlap": Param(
         "share of the shorter span that two documents with the same evidence have in common",
         0.5,
@@ -95,7 +95,7 @@ def _depth(hits: LabelledHits, measure: Measure) -> Ints:
     params={
         **_BINARY,
         **_UNIT,
-        "by": Param("divide by k, or by the number retrieved where that is smaller", "k", ("k", "retrieved")),
+        "by": Param("divide by k, or by the number retrieved if that is smaller", "k", ("k", "retrieved")),
     },
     aliases=("Precision",),
 )
@@ -388,7 +388,7 @@ def _err_undefined(measure: Measure, scale: Scale) -> str:
         "max": Param(
             "the largest grade; by default what the labeling declares", valid=_is_positive, expected="a number above 0"
         ),
-        "prob": Param("what makes r: the grade, or the label as it is; by default by scale", None, ("grade", "label")),
+        "prob": Param("r from the grade, or the label itself; by default by scale", None, ("grade", "label")),
         "judged_only": _JUDGED_ONLY,
         **_TIES,
     },

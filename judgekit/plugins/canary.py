@@ -33,11 +33,11 @@ _TRIES = 20
 @register.table("canary")
 @dataclass(frozen=True)
 class CanaryConfig:
-    """``[canary]``: ask some of what is stored once more before labeling, at the cost of these requests.
+    """``[canary]``: ask some stored requests again before labeling, at their cost.
 
     Attributes:
-        pairs: how many stored pairs of each labeling, drawn by the experiment's seed over all queries; a labeler that
-            is shown several documents at once may go a little beyond. ``--dry-run`` does not count them.
+        pairs: number of stored pairs to ask again for each labeling, drawn by the experiment's seed over all queries. A
+            labeler that sees several documents at once may ask a little more. ``--dry-run`` does not count them.
     """
 
     pairs: int = 50

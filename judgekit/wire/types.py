@@ -70,37 +70,36 @@ class Endpoint:
     It holds the *name* of the key's variable, never a key.
 
     Attributes:
-        name: what the user calls it.
+        name: the endpoint's name.
         base_url: e.g. ``http://localhost:8000/v1``; ``recorded:`` replays the bundled sample's replies.
-        model: the model id that is sent.
+        model: model id to send.
         api_key_env: name of the environment variable that holds the key, if one is needed.
-        transport: ``http``, our own lean client, ``openai``, the openai package's, or one of your own:
-            ``"my_file.py:Mine"``, an object with an async ``send(endpoint, body)`` that returns (status, headers,
-            bytes), or an ``openai.AsyncOpenAI`` (or Azure's), whose address and key hold. It is not part of the
-            identity of a request.
-        headers: further headers of each request; ``"env:NAME"`` stands for what an environment variable holds.
-        revision: your word for the weights behind the name; a new one makes all requests new.
-        namespace: stands for ``base_url`` in the identity of requests (replicas, changing ports).
-        family: your word for related models; a judge of the answerer's family is marked.
-        concurrency: the most requests in flight at once.
-        timeout_s: seconds that one attempt may take once it holds a slot.
-        max_retries: further attempts after a failed one.
-        patience_s: seconds after its first failure in which a request may be tried again, and for which an endpoint may
-            answer nothing but failures; a tenth of it before the endpoint has answered anything.
-        max_reply_mb: the most megabytes (a million bytes) that one reply may have, unpacked.
-        requests_per_minute: the most requests that are sent in a minute; by default there is no limit.
-        tokens_per_minute: the most tokens that are used in a minute, by estimate; likewise.
+        transport: ``http``, judgekit's own client; ``openai``, the openai package; or your own: ``"my_file.py:Mine"``,
+            an object with an async ``send(endpoint, body)`` that returns (status, headers, bytes), or an
+            ``openai.AsyncOpenAI`` (or Azure's) with its own address and key. It is not part of the identity of a
+            request.
+        headers: further headers of each request; ``"env:NAME"`` is the value of an environment variable.
+        revision: your name for the weights; a new one makes all requests new.
+        namespace: replaces ``base_url`` in the identity of requests (replicas, changing ports).
+        family: your name for related models; a judge of the answerer's family is marked.
+        concurrency: largest number of requests in flight.
+        timeout_s: seconds that one attempt may take, once it holds a slot.
+        max_retries: number of retries of a failed request.
+        patience_s: seconds in which a failed request is retried, and for which an endpoint may only fail; a tenth of
+            it, if the endpoint has never answered.
+        max_reply_mb: largest size of a reply in megabytes (a million bytes), unpacked.
+        requests_per_minute: largest number of requests per minute; by default there is no limit.
+        tokens_per_minute: largest number of tokens per minute, by estimate; by default there is no limit.
         params: further fields of each request body, e.g. ``{"temperature": 0, "seed": 1}``. They are part of the
             identity of a request.
-        api: of such a server, ``chat`` (completions), or ``completions`` of one text, for base models without a chat
-            template.
+        api: ``chat`` (completions), or ``completions`` of one text, for base models without a chat template.
         kind: ``chat``, an OpenAI-compatible server, or ``callable``, a Python function (question, documents) -> answer,
-            which only answers questions. ``model`` is then the LLM inside, as far as it is declared.
-        target: of a callable: ``"my_app.py:answer"``, or the function itself. Its code is part of its identity (the
-            file, or the function's source), unless there is a ``revision``.
-        complete: further words that the server sends as ``finish_reason`` of a reply that is complete.
-        thinks: whether the model reasons in its replies, as one does whose server does not part the reasoning from what
-            it says: ``</think>`` then ends it, though nothing began it, and no reply is held to a form.
+            which only answers questions. ``model`` is then the LLM inside, if declared.
+        target: the function of a callable: ``"my_app.py:answer"``, or the function itself. Its code (the file, or the
+            function's source) is part of its identity, unless there is a ``revision``.
+        complete: further values of ``finish_reason`` that mark a complete reply.
+        thinks: the model reasons in its replies and does not mark the beginning: the reply follows ``</think>``. No
+            constraint is then sent.
         identity: what it contributes to the identity of a request: the namespace, else the base_url, and the revision
             if there is one.
     """

@@ -53,7 +53,12 @@ def audit(
     cache: Cache = None,
     money: BudgetOptions,
 ) -> None:
-    """Check labels for circularity, bias, gullibility and the value of a jury."""
+    """Check labels for circularity, bias, gullibility and the value of a jury.
+
+    Examples:
+        judgekit audit results
+        judgekit audit results --checks all --dry-run
+    """
     from judgekit.experiment.file import config_of
     from judgekit.plugins.audit import flow
     from judgekit.plugins.audit.probes import DEFAULT

@@ -45,7 +45,11 @@ def batch_export(
     out: Annotated[Path, typer.Option("--out", "-o", help="First batch file to write (.jsonl).")] = Path("batch.jsonl"),
     cache: Cache = None,
 ) -> None:
-    """Write the requests without a stored reply as OpenAI batch files. Sends nothing."""
+    """Write the requests without a stored reply as OpenAI batch files. Sends nothing.
+
+    Examples:
+        judgekit batch export experiment.toml --out batch.jsonl
+    """
     from judgekit.experiment.asking import everything
     from judgekit.plugins.batch.files import export_batch
     from judgekit.stages import AllStages
@@ -68,6 +72,9 @@ def batch_submit(
 
     This costs money. Requests in a batch that is still open are not submitted again, but a run in the meantime does ask
     them.
+
+    Examples:
+        judgekit batch submit experiment.toml
     """
     from judgekit.experiment.asking import everything
     from judgekit.plugins.batch.service import submit
@@ -85,7 +92,11 @@ def batch_submit(
 
 @batch.command("fetch")
 def batch_fetch(experiment: Experiment, cache: Cache = None) -> None:
-    """Show the progress of submitted batches, and import the replies of finished ones."""
+    """Show the progress of submitted batches, and import the replies of finished ones.
+
+    Examples:
+        judgekit batch fetch experiment.toml
+    """
     from judgekit.experiment.file import load
     from judgekit.plugins.batch.service import fetch
 
@@ -126,7 +137,11 @@ def _imported(found: BatchImport) -> int:
 def batch_import(
     file: Annotated[list[Path], typer.Argument(help="Result files of the batch service.")], cache: Cache = None
 ) -> None:
-    """Import result files into the store; their lines may be in any order."""
+    """Import result files into the store; their lines may be in any order.
+
+    Examples:
+        judgekit batch import results.jsonl
+    """
     from judgekit.plugins.batch.files import import_batch
 
     failed = 0

@@ -22,7 +22,11 @@ def chunks(
     docs: Annotated[list[Path], typer.Argument(help="Documents cut from the pages; one file for each cut.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Documents with their spans, to write (.jsonl).")],
 ) -> None:
-    """Locate documents on their pages, so that evidence counts once in any chunking."""
+    """Locate documents on their pages, so that evidence counts once in any chunking.
+
+    Examples:
+        judgekit chunks pages.jsonl small.jsonl large.jsonl --out docs.jsonl
+    """
     from judgekit.data.files import check_target
     from judgekit.data.manifest import manifest_path, write_manifest
     from judgekit.data.readers import read_docs, write_docs

@@ -63,7 +63,13 @@ def guard(
     server: ModelOptions,
     cache: Cache = None,
 ) -> None:
-    """Test whether a new version is worse. Exit code: 0 pass, 1 fail, 5 inconclusive. See docs/guard.md."""
+    """Test whether a new version is worse. Exit code: 0 pass, 1 fail, 5 inconclusive. See docs/guard.md.
+
+    Examples:
+        judgekit guard main.trec branch.trec --queries queries.jsonl --docs docs.jsonl --labeler containment
+        judgekit guard main.trec branch.trec --qrels gold.qrels --suite --max-drop 3
+        judgekit guard main branch --run dense --labeler judge
+    """
     from judgekit.data.manifest import by_role
     from judgekit.data.streams import check_outputs, noting_reads, write_atomic
     from judgekit.plugins.guard import formatting

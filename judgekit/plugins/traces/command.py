@@ -25,7 +25,11 @@ def traces(
     ],
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files of the same names.")] = False,
 ) -> None:
-    """Convert exported traces to queries, docs, runs, answers and ratings, and write an experiment for them."""
+    """Convert exported traces to queries, docs, runs, answers and ratings, and write an experiment for them.
+
+    Examples:
+        judgekit traces spans.jsonl --out data
+    """
     from judgekit.data.outputs import check_folder
     from judgekit.data.streams import noting_reads
     from judgekit.experiment.init import draft
