@@ -588,7 +588,7 @@ def buyers(found: Findings, gains: list[Gain]) -> Iterator[tuple[str, int]]:
     yield "leader by concordance", int(max(found.each, key=lambda one: one.concordance.value).labeling[1:])
     yield "cheapest that keeps half", keeps_half(np.array([g.value for g in gains]), np.stack([g.draws for g in gains]))
     yield "always the judge", 1
-    yield "always the dearest labeling", 2
+    yield "always the costliest labeling", 2
     yield "answering end to end", 3
     yield "pilot answers only", -1
 

@@ -58,7 +58,7 @@ WORDS, JUDGE, STRONG, REFERENCE = (2.0, 1.0, 0.0), (1.2, 0.0, 12.0), (0.6, 0.0, 
 JUDGES = {
     "nothing biased": (WORDS, JUDGE, STRONG, REFERENCE),
     "judge biased": (WORDS, (1.2, 0.8, 12.0), STRONG, REFERENCE),
-    "dearest biased": (WORDS, JUDGE, (0.6, 0.3, 40.0)),
+    "costliest biased": (WORDS, JUDGE, (0.6, 0.3, 40.0)),
 }
 WORLDS = tuple(
     World(f"{how}, {judges}", skills, shared, labels)
@@ -162,7 +162,7 @@ def regret(random: np.random.Generator) -> pd.DataFrame:
             scores, quality, far = questions(random, world, FRAME + FURTHER)
             picked = [int(scores[i, FRAME : FRAME + many[i]].mean(0).argmax()) for i in range(len(prices))]
             loss = 100 * (truth.max() - truth[picked])
-            lost.setdefault(("no pilot: the dearest labeling", 0), []).append(loss[int(prices.argmax())])
+            lost.setdefault(("no pilot: the costliest labeling", 0), []).append(loss[int(prices.argmax())])
             for n in (50, 200):
                 some = {
                     "random": random.choice(FRAME, n, replace=False),
@@ -185,9 +185,9 @@ def main() -> None:
     print(found.round(3).to_string(index=False))
     means = found.dropna(subset="regret").groupby(["design", "questions"])["regret"].mean()
     print(f"\nMean regret over worlds, in points:\n{means.round(3).to_string()}")
-    biased = found["what"].str.contains("dearest")
+    biased = found["what"].str.contains("costliest")
     means = found[biased].groupby(["design", "questions"])["regret"].mean()
-    print(f"\nWhere the dearest labeling is biased:\n{means.round(3).to_string()}")
+    print(f"\nWhere the costliest labeling is biased:\n{means.round(3).to_string()}")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 HERE: Final = Path(__file__).parent
-TITLE: Final = "From queries and runs to scores and quality, and from both to the verdict"
+TITLE: Final = "From queries and runs to scores and quality, and from both to the decision"
 HIGH: Final = 60
 GIVEN, LABELS, ANSWERS, RESULT = "#f3f3f3", "#e4eefb", "#e8f5e6", "#fdf3d8"
 
@@ -36,7 +36,7 @@ BOXES: Final = {
         Box(450, 32, 110, "scores", "run × query", LABELS),
         Box(160, 158, 110, "answers", "from the top k", ANSWERS),
         Box(450, 158, 110, "quality", "run × query", ANSWERS),
-        Box(595, 95, 150, "verdict", "r, gain, cost", RESULT),
+        Box(595, 95, 150, "decision", "r, gain, cost", RESULT),
     )
 }
 ARROWS: Final = (
@@ -45,8 +45,8 @@ ARROWS: Final = (
     ("pool", "labelings"),
     ("labelings", "scores"),
     ("answers", "quality"),
-    ("scores", "verdict"),
-    ("quality", "verdict"),
+    ("scores", "decision"),
+    ("quality", "decision"),
 )
 NOTES: Final = (
     (360, 20, "labeler: string match, judge, eRAG, people"),

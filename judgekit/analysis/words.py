@@ -217,7 +217,7 @@ def _do(it: Situation, found: Findings, best: Finding) -> Iterator[str]:
         return
     if _answers_take_less(it, best.labeling):
         yield f"For ground truth to keep, label with {name}."
-        yield f"To choose among {runs}, answer them."
+        yield f"To choose among {runs}, compare answers."
     else:
         yield f"To choose among {runs}, label with {name}."
 
@@ -237,10 +237,11 @@ def _why(it: Situation, found: Findings, best: Finding) -> Iterator[str]:
         rival = next(one for one in others if one not in behind)
         if _r(best.r.value) == _r(rival.r.value):
             yield f"Equal r so far, {_r(best.r.value)}: {name} and {_short(rival.labeling)}, not shown apart."
-            yield "The dearest is safer."
+            yield "The costliest is safer."
         else:
-            leads = f"{name} leads by r, {_r(best.r.value)} to {_r(rival.r.value)} ({_short(rival.labeling)})"
-            yield f"{leads}; not shown: the dearest you can afford is safer."
+            second = f"{_short(rival.labeling)} {_r(rival.r.value)}"
+            yield f"Highest r: {name} {_r(best.r.value)}, {second}; not shown to differ."
+            yield "The costliest is safer."
     yield f"{name} puts the better-answered run first {_times(best.concordance)} times in 100."
 
 
@@ -272,7 +273,7 @@ def _cost(it: Situation, found: Findings, best: Finding | None) -> Iterator[str]
 def _how_sure(found: Findings, best: Finding | None, misleads: bool) -> Iterator[str]:
     apply = [f"{_short(name)} does not apply to {n:,}." for name, n in found.inapplicable.items()]
     if best is not None and best.says == HELPS and not misleads:
-        yield f"Gain {_points(best.gain)}; {found.differing:,} of {found.queries:,} questions differ."
+        yield f"Gain {_points(best.gain)}; {found.differing:,} of {found.queries:,} answers differ."
         yield f"Not shown without {_names_of(best.hinges[:2])}." if best.hinges else ""
         yield from apply
     else:
@@ -294,7 +295,7 @@ def _beware(it: Situation, found: Findings, best: Finding | None) -> Iterator[st
     if best is not None and best.gain.value < 0:
         yield f"{_short(best.labeling)} would pick {_short(best.picks)}, the answers so far {_short(found.first)}."
     elif best is not None and best.picks and best.picks != found.first:
-        yield f"{_short(best.labeling)} puts {_short(best.picks)} first, answers {_short(found.first)}."
+        yield f"Best run: {_short(best.picks)} by {_short(best.labeling)}, {_short(found.first)} by the answers."
     for name, n in found.unknown.items():
         yield f"{_short(name)} lacks labels on {n:,} questions; claims hold whatever they are."
     for one in found.each:
@@ -350,7 +351,7 @@ def _next(it: Situation, found: Findings, best: Finding | None) -> Iterator[str]
         enough = f"at least {found.needed:,}" if at_least else f"more than {found.queries:,}"
         yield f"Bring {enough} questions (perhaps none suffice), or keep the cheaper retriever."
     elif best.labeling not in {a for a, b in found.closer} and len(found.each) > 1 and found.queries < _PILOT:
-        yield f"Ask {_PILOT} questions: fewer tell labelings apart no better than buying the dearest one."
+        yield f"Pilot {_PILOT} questions. With fewer, buying the costliest labeling is as good a choice."
 
 
 def _finding(it: Situation, found: Findings) -> Iterator[tuple[str, list[str]]]:

@@ -45,7 +45,7 @@ __all__ = ["PilotPlan", "distances", "plan", "smallest_difference", "smallest_r"
 Floats = npt.NDArray[np.float64]
 
 ENOUGH: Final = 200
-"""Questions of a pilot whose choice is safer than the dearest labeling; `benchmarks/pilot_simulation.py`."""
+"""Questions of a pilot whose choice is safer than the costliest labeling; `benchmarks/pilot_simulation.py`."""
 PEOPLE, ANSWERS, TOGETHER = "people", "answers", "pilot together"
 _SHOWN, _VARIANTS, _POINTS = 3.5, 4.7, 280.0
 _DIFFER: Final = (0.1, 0.2, 0.4)
@@ -184,7 +184,7 @@ class PilotPlan:
             )
             yield "          How much a labeling gains cannot be planned."
             yield (
-                "Choosing  With 50 questions the dearest labeling you can afford is safer;"
+                "Choosing  With 50 questions the costliest labeling you can afford is safer;"
                 f" with {ENOUGH}, what the pilot finds."
             )
         if self.warning:

@@ -135,7 +135,7 @@ def test_without_prices_requests_judgments_and_references_are_counted() -> None:
     lines = well_formed(found.decision)
     assert lines["Cost"] == "Requests at depth 5: answers 300; own 500. New questions need references: own and answers."
     assert lines["Reuse"] == "A further run needs 5 to 40 new labels, or 20 to 30 answers."
-    assert lines["Do"] == "For ground truth to keep, label with own. To choose among these 4 runs, answer them."
+    assert lines["Do"] == "For ground truth to keep, label with own. To choose among these 4 runs, compare answers."
     once = Background(costs=costs, pool=replace(pool, labels_again=(91, 91), answers_again=(30, 30)), needs=needs)
     lines = well_formed(compare(*world({"own": (0, 1.0)}, n=100), resamples=200, background=once).decision)
     assert lines["Reuse"] == "A further run needs 91 new labels, or 30 answers."
@@ -147,7 +147,7 @@ def test_labelings_of_equal_r_do_not_lead_one_another(name: str) -> None:
     lines = well_formed(compare(pd.concat([scores, scores.assign(labeling=name)]), quality, resamples=200).decision)
     shown = name if len(name) < 24 else "b" * 23 + "…"
     assert re.match(
-        rf"Equal r so far, \.\d\d: a and {shown}, not shown apart\.( The dearest is safer\.|$)", lines["Why"]
+        rf"Equal r so far, \.\d\d: a and {shown}, not shown apart\.( The costliest is safer\.|$)", lines["Why"]
     )
 
 
@@ -273,11 +273,12 @@ def test_answers_whose_contexts_nobody_checked_are_marked() -> None:
 
 def test_ground_truth_to_keep_and_runs_to_choose_from(demo: jk.Comparison) -> None:
     lines = well_formed(demo.decision)
-    assert lines["Do"] == "For ground truth to keep, label with erag. To choose among these 6 runs, answer them."
-    assert lines["Why"].startswith("erag leads by r, .44 to .36 (provenance); not shown")
+    assert lines["Do"] == "For ground truth to keep, label with erag. To choose among these 6 runs, compare answers."
+    assert lines["Why"].startswith("Highest r: erag .44, provenance .36; not shown to differ. The costliest is safer.")
     assert lines["Cost"].startswith("Requests at depth 5: answers 571; erag 1,092; judge 1,092.")
-    assert re.match(r"Gain 2\.6 points \(0\.\d to 4\.\d\); 45 of 104 questions differ\.", lines["How sure"])
-    assert lines["Beware"].startswith("erag is the answering model marking itself. erag puts rrf first, answers tfidf.")
+    assert re.match(r"Gain 2\.6 points \(0\.\d to 4\.\d\); 45 of 104 answers differ\.", lines["How sure"])
+    marked, best = "erag is the answering model marking itself.", "Best run: rrf by erag, tfidf by the answers."
+    assert lines["Beware"].startswith(f"{marked} {best}")
     assert lines["Reuse"] == "A further run needs 15 to 202 new labels, or 74 to 102 answers."
     assert lines["Failing"].startswith("erag 83 in 100, the question alone 75")
 
