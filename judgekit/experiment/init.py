@@ -1,4 +1,4 @@
-"""From a folder of the user's own files to an experiment that runs: what each file is taken for, and what looks wrong."""
+"""From a folder of the user's own files to an experiment that runs: what each is taken for, and what looks wrong."""
 
 from __future__ import annotations
 

@@ -37,10 +37,8 @@ _TELLS: Final = {"title", "contents", "passage", "body", "doc_id", "docid", "doc
 _GRADED: Final = {"relevance", "rel", "label", "grade", "judgment", "corpus-id"}
 RATED: Final = ("value", "rating", "stars", "thumbs", "vote", "feedback", "score")
 _NAMED: Final = {
-    "query": ("quer", "question", "topic"),
     "doc": ("doc", "corpus", "passage", "collection", "chunk"),
     "qrels": ("qrel", "gold", "judg", "relev", "label", "truth"),
-    "answer": ("answer", "app", "reply", "response"),
 }
 """What files of a kind are called, where nothing else decides."""
 KINDS: Final = {
