@@ -48,7 +48,7 @@ def child(folder: Path) -> None:
     from judgekit.data.labelings import Labeling
     from judgekit.data.trec import write_qrels
     from judgekit.labelers.base import build
-    from judgekit.resources import Resources
+    from judgekit.kinds import Context
 
     most, found = [held_mib()], {}
 
@@ -64,7 +64,7 @@ def child(folder: Path) -> None:
     files = folder / "queries.jsonl", folder / "docs.jsonl", {"run": folder / "run.trec"}
     collection = stages.Collection.make(*files, DEPTH, cache=folder / "cache")
     ended("read")
-    labeler = build("containment", Resources(docs=collection.docs))
+    labeler = build("containment", Context(docs=collection.docs))
 
     async def label() -> Labeling:
         async with Session(folder / "cache") as session:

@@ -203,16 +203,16 @@ def ask(
     """
     from judgekit.data.streams import write_atomic
     from judgekit.experiment.file import config_of, load
+    from judgekit.kinds import Context
     from judgekit.people.machine import prefer
     from judgekit.people.tasks import Sample
     from judgekit.reading.asker import Asker
     from judgekit.reading.prompts import find_prompt
-    from judgekit.resources import Resources
     from judgekit.stages import with_session
 
     made = Sample.read(sample)
     config = config_of(source) if source.is_dir() else load(source)
-    asked = Resources(config.servers()).endpoint(endpoint)
+    asked = Context(config.servers()).endpoint(endpoint)
     asker = Asker(asked.llm, find_prompt(prompt, Path, config.prompt_folder()))
     with progress() as draw:
         text, counts = with_session(lambda session: prefer(made, asker, session), cache=cache, progress=draw)

@@ -154,7 +154,7 @@ def answer(
     from judgekit.data.readers import read_queries
     from judgekit.data.streams import check_outputs, noting_reads
     from judgekit.data.tables import NO_FAILURE, Status
-    from judgekit.resources import Resources
+    from judgekit.kinds import Context
 
     check_target(out, table=True)
     queries, docs, runs, files = inputs_of(queries, docs, run)
@@ -169,7 +169,7 @@ def answer(
     if imported is not None and mode:
         raise UsageError("--mode sets how an LLM is asked; for imported answers use a column 'mode'")
     asked.prices()
-    resources = Resources(asked.endpoints())
+    resources = Context(asked.endpoints())
     metrics, depths = metric or ["em", "f1"], sorted(set(depth or ()))
     collection = None
     with noting_reads() as read:

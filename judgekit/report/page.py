@@ -24,7 +24,6 @@ from judgekit.data.streams import write_atomic
 from judgekit.data.tables import ALL
 from judgekit.report.charts import figures
 from judgekit.report.drawing import COEFFICIENTS
-from judgekit.report.erag_tables import per_run, speed_up
 from judgekit.report.formatting import (
     UNDEFINED,
     count,
@@ -40,7 +39,7 @@ from judgekit.report.formatting import (
     split_flags,
     times,
 )
-from judgekit.report.grids import HEADLINE, Cell, at_primary, grids, records
+from judgekit.report.grids import HEADLINE, Cell, at_primary, grids, per_run, records, speed_up
 from judgekit.report.model import DETAILS, Answers, LabelingInfo, Results
 from judgekit.report.queries import Backing, Packed, pack
 from judgekit.report.svg import linear

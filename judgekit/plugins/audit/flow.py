@@ -15,7 +15,6 @@ import pandas as pd
 from judgekit import __version__
 from judgekit import report as reports
 from judgekit.client.session import Session
-from judgekit.client.sync import run_sync
 from judgekit.data.files import write_table
 from judgekit.data.manifest import manifest_path, sources, write_manifest
 from judgekit.data.streams import write_atomic
@@ -23,22 +22,20 @@ from judgekit.errors import DataError, UsageError, not_among
 from judgekit.experiment.asking import count
 from judgekit.experiment.finished import draw, label_files
 from judgekit.plugins.audit import bias, circularity, consistency, gullibility, jury
-from judgekit.plugins.audit.card import Card
 from judgekit.plugins.audit.material import Material, Pair, read
-from judgekit.plugins.audit.numbers import Number
+from judgekit.plugins.audit.numbers import Card, Number
 from judgekit.plugins.audit.probes import DEFAULT, Probe, probe
 from judgekit.progress import Progress, silent
 from judgekit.report.model import Section
 from judgekit.spec import slug
-from judgekit.stages import StageUnit
-from judgekit.store.replies import default_store_path
+from judgekit.stages import StageUnit, with_session
 
 if TYPE_CHECKING:
     from judgekit.client.budget import Budget
     from judgekit.client.waves import Plan
     from judgekit.wire.types import Program
 
-__all__ = ["CHECKS", "FREE", "Audit", "audit", "card"]
+__all__ = ["CHECKS", "FREE", "Audit", "audit", "card", "plan_audit"]
 
 FREE: Final = (circularity.NAME, jury.NAME, bias.SURFACE, bias.OVERRATING)
 """Checks of labels that are there."""
@@ -56,13 +53,11 @@ class Audit:
         folder: the results folder, where ``audit.csv`` and ``cards/`` are.
         cards: a card per labeling, by its name.
         notes: what was left out, and why, as sentences.
-        planned: of a dry run, what it would send, by stage and, under ``all``, together.
     """
 
     folder: Path
     cards: Mapping[str, Card] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    planned: Mapping[str, Plan] = field(default_factory=dict)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -77,7 +72,6 @@ def audit(
     checks: str | Sequence[str] = FREE,
     probes: Sequence[str | Callable[[str, str], str]] = DEFAULT,
     reference: str | None = None,
-    dry_run: bool = False,
     cache: str | Path | None = None,
     budget: Budget | None = None,
     progress: Progress = silent,
@@ -89,7 +83,6 @@ def audit(
         checks: some of `CHECKS`, or ``all``; by default those that send nothing.
         probes: spellings or functions ``(question, passage) -> passage``.
         reference: the labeling that others are compared with; by default what people said, else provenance.
-        dry_run: only count what would be sent.
         cache: folder of the reply store; the user's cache folder by default.
         budget: where to stop.
         progress: called with events.
@@ -98,24 +91,23 @@ def audit(
         ConfigError, DataError, UsageError: nothing has been sent; among others, the data were changed since.
         StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
     """
-    options = _Options.of(checks, probes)
-    folder, store = Path(results), default_store_path() if cache is None else Path(cache)
-    if folder.is_file():
-        raise UsageError(f"{folder}: an audit needs a results folder: run the experiment first, then name its folder")
-    material = read(folder, reference)
-    if dry_run:
-        asked: dict[str, list[StageUnit]] = {}
-        for stage, program, units in _asked(material, options):
-            asked.setdefault(stage, []).extend((program, unit) for unit in units)
-        by_stage = {stage: partial(iter, units) for stage, units in asked.items()}
-        return Audit(folder, planned=count(by_stage, store))
+    options, material = _Options.of(checks, probes), read(Path(results), reference)
+    prices, work = material.prepared.config.price_list(), partial(_audited, material, options)
+    return _written(material, with_session(work, cache=cache, budget=budget, prices=prices, progress=progress))
 
-    async def work() -> Audit:
-        prices = material.prepared.config.price_list()
-        async with Session(store, "on", budget, prices, progress) as session:
-            return await _audited(material, options, session)
 
-    return _written(material, run_sync(work()))
+def plan_audit(
+    results: Path,
+    checks: Sequence[str],
+    probes: Sequence[str],
+    reference: str | None = None,
+    cache: Path | None = None,
+) -> dict[str, Plan]:
+    """Count what `audit` would send, by stage and, under ``all``, together."""
+    asked: dict[str, list[StageUnit]] = {}
+    for stage, program, units in _asked(read(results, reference), _Options.of(checks, probes)):
+        asked.setdefault(stage, []).extend((program, unit) for unit in units)
+    return count({stage: partial(iter, units) for stage, units in asked.items()}, cache)
 
 
 def card(results: str | Path, labeling: str) -> str:
