@@ -47,8 +47,8 @@ def child(folder: Path) -> None:
     from judgekit.data.files import write_labels
     from judgekit.data.labelings import Labeling
     from judgekit.data.trec import write_qrels
-    from judgekit.labelers.base import build
     from judgekit.kinds import Context
+    from judgekit.labelers.base import build
 
     most, found = [held_mib()], {}
 

@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from judgekit.console.drawing import progress
 from judgekit.console.options import AsJson, Cache, RunOptions, Wait
-from judgekit.console.printing import advice, console, emit, note, records, say, show_plan, usage_of, write_draft
+from judgekit.console.printing import (
+    advice,
+    console,
+    emit,
+    note,
+    progress,
+    records,
+    say,
+    show_plan,
+    usage_of,
+    write_draft,
+)
+from judgekit.data.streams import check_outputs, noting_reads
 from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -108,7 +119,6 @@ def plan(
         judgekit plan experiment.toml --budget 200
         judgekit plan experiment.toml --results pilot --more 50
     """
-    from judgekit.data.streams import check_outputs, noting_reads
     from judgekit.experiment.plan import plan as planned
 
     with noting_reads():

@@ -9,7 +9,9 @@ import typer
 
 from judgekit.console.options import BASE_URL, MODEL, Api, ApiKeyEnv, Transport, Wait
 from judgekit.console.printing import console, grid, note, say
+from judgekit.data.streams import check_outputs, note_read, noting_reads
 from judgekit.errors import UsageError, not_among
+from judgekit.spec import split_form
 
 if TYPE_CHECKING:
     from judgekit.kinds import About
@@ -141,10 +143,8 @@ def convert(
         judgekit convert judge.qrels binary.qrels --scale unit --min-grade 0.5
     """
     from judgekit.data.checks import contradictions
-    from judgekit.data.streams import check_outputs, note_read, noting_reads
     from judgekit.data.trec import convert as convert_data
     from judgekit.data.trec import kind_of, stem
-    from judgekit.spec import split_form
 
     with noting_reads():
         note_read(Path(split_form(source)[1]))

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.console.drawing import progress
 from judgekit.console.options import BudgetOptions, Cache, DryRun
-from judgekit.console.printing import console, echo, grid, note, say, show_plan
+from judgekit.console.printing import console, echo, grid, note, progress, say, show_plan
 from judgekit.errors import UsageError
 from judgekit.registry import register
 

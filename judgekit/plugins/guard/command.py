@@ -7,9 +7,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from judgekit.console.drawing import progress
 from judgekit.console.options import AsJson, Cache, ModelOptions, named
-from judgekit.console.printing import echo, emit
+from judgekit.console.printing import echo, emit, progress
+from judgekit.data.manifest import by_role
+from judgekit.data.streams import check_outputs, noting_reads, write_atomic
 from judgekit.errors import UsageError
 from judgekit.registry import register
 
@@ -72,8 +73,6 @@ def guard(
         judgekit guard main branch --run dense --labeler judge
     """
     from judgekit.data.labelings import Scale
-    from judgekit.data.manifest import by_role
-    from judgekit.data.streams import check_outputs, noting_reads, write_atomic
     from judgekit.data.trec import read_qrels
     from judgekit.plugins.guard import gate
     from judgekit.plugins.guard.losses import refuse_mixed
