@@ -90,7 +90,7 @@ def audit(
             "gullibility and consistency ask the labelers. Add them with --checks all; count their requests"
             " with --dry-run."
         )
-    say(f"cards:  {found.folder / 'cards'}", f"report: {found.folder / 'report.html'}")
+    say(f"cards:  {results / 'cards'}", f"report: {results / 'report.html'}")
 
 
 def _show(found: Card) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import astuple, dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -47,17 +47,15 @@ _TITLE: Final = "Audit"
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found.
+    """What an audit found; ``audit.csv`` and ``cards/`` in the results folder hold it as well.
 
     Attributes:
-        folder: the results folder, where ``audit.csv`` and ``cards/`` are.
         cards: a card per labeling, by its name.
         notes: what was left out, and why, as sentences.
     """
 
-    folder: Path
-    cards: Mapping[str, Card] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    cards: Mapping[str, Card]
+    notes: tuple[str, ...]
 
     @property
     def table(self) -> pd.DataFrame:
@@ -199,10 +197,8 @@ async def _audited(material: Material, options: _Options, session: Session) -> A
             found += await gullibility.attack(material, name, options.probes, sample, session)
         if consistency.NAME in checks:
             found += await consistency.repeats(material, name, pairs, session)
-    return Audit(
-        material.folder, {name: Card(name, _facts(material, name), tuple(found)) for name, found in numbers.items()},
-        tuple(notes),
-    )  # fmt: skip
+    cards = {name: Card(name, _facts(material, name), tuple(found)) for name, found in numbers.items()}
+    return Audit(cards, tuple(notes))
 
 
 def _facts(material: Material, name: str) -> tuple[tuple[str, str], ...]:
