@@ -27,7 +27,7 @@ from judgekit.errors import UsageError
 if TYPE_CHECKING:
     from judgekit.experiment.file import Config
     from judgekit.experiment.run import Finished
-    from judgekit.report.figures import Figures
+    from judgekit.report.svg import Figures
 
 __all__ = ["demo", "init", "plan", "report", "run"]
 

@@ -18,10 +18,10 @@ from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES, Primary
 from judgekit.analysis.resampling import percent
 from judgekit.errors import UsageError, not_among
 from judgekit.report.drawing import COEFFICIENTS, Dot, Panels, Value, lines, rows
-from judgekit.report.figures import Figure, Figures
 from judgekit.report.formatting import money, number, split_flags
 from judgekit.report.grids import HEADLINE, records, where
 from judgekit.report.model import Results
+from judgekit.report.svg import Figure, Figures
 from judgekit.spec import slug
 
 __all__ = ["figures", "gain_against_cost", "label_shares", "mean_scores", "paper_figures"]

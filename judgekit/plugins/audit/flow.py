@@ -89,7 +89,7 @@ def audit(
         ConfigError, DataError, UsageError: nothing has been sent; among others, the data were changed since.
         StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
     """
-    options, material = _Options.of(checks, probes), read(Path(results), reference)
+    options, material = _options(checks, probes), read(Path(results), reference)
     prices, work = material.prepared.config.price_list(), partial(_audited, material, options)
     return _written(material, with_session(work, cache=cache, budget=budget, prices=prices, progress=progress))
 
@@ -103,7 +103,7 @@ def plan_audit(
 ) -> dict[str, Plan]:
     """Count what `audit` would send, by stage and, under ``all``, together."""
     asked: dict[str, list[StageUnit]] = {}
-    for stage, program, units in _asked(read(results, reference), _Options.of(checks, probes)):
+    for stage, program, units in _asked(read(results, reference), _options(checks, probes)):
         asked.setdefault(stage, []).extend((program, unit) for unit in units)
     return count({stage: partial(iter, units) for stage, units in asked.items()}, cache)
 
@@ -129,25 +129,22 @@ def _card_file(folder: Path, labeling: str) -> Path:
     return folder / "cards" / f"{slug(labeling)}.md"
 
 
-@dataclass(frozen=True)
-class _Options:
-    """The options, checked."""
+_Options = tuple[tuple[str, ...], tuple[Probe, ...]]
+"""The checks and the probes."""
 
-    checks: tuple[str, ...]
-    probes: tuple[Probe, ...]
 
-    @classmethod
-    def of(cls, checks: str | Sequence[str], probes: Sequence[str | Callable[[str, str], str]]) -> _Options:
-        named = [part.strip() for one in ([checks] if isinstance(checks, str) else checks) for part in one.split(",")]
-        wanted = CHECKS if named == ["all"] else tuple(named)
-        for name in wanted:
-            if name not in CHECKS:
-                raise UsageError(f"--checks {name}: {not_among('check', name, [*CHECKS, 'all'])}")
-        made = tuple(probe(one) for one in probes)
-        names = [one.name for one in made]
-        if len(set(names)) < len(names):
-            raise UsageError(f"the probe {next(name for name in names if names.count(name) > 1)} is listed twice")
-        return cls(tuple(name for name in CHECKS if name in wanted), made)
+def _options(checks: str | Sequence[str], probes: Sequence[str | Callable[[str, str], str]]) -> _Options:
+    """Return the options, checked."""
+    named = [part.strip() for one in ([checks] if isinstance(checks, str) else checks) for part in one.split(",")]
+    wanted = CHECKS if named == ["all"] else tuple(named)
+    for name in wanted:
+        if name not in CHECKS:
+            raise UsageError(f"--checks {name}: {not_among('check', name, [*CHECKS, 'all'])}")
+    made = tuple(probe(one) for one in probes)
+    names = [one.name for one in made]
+    if len(set(names)) < len(names):
+        raise UsageError(f"the probe {next(name for name in names if names.count(name) > 1)} is listed twice")
+    return tuple(name for name in CHECKS if name in wanted), made
 
 
 def _drawn(material: Material) -> list[Pair]:
@@ -158,20 +155,20 @@ def _drawn(material: Material) -> list[Pair]:
 
 def _asked(material: Material, options: _Options) -> Iterator[tuple[str, Program[Any], Iterable[Any]]]:
     """Yield what the checks ask: the stage, whom, and about what."""
-    sample, pairs = gullibility.draw(material), _drawn(material)
+    (checks, probes), sample, pairs = options, gullibility.draw(material), _drawn(material)
     for name in material.labelings:
-        if gullibility.NAME in options.checks:
+        if gullibility.NAME in checks:
             controls = set()
-            for _, shown, control, tampered in gullibility.asked(material, name, options.probes, sample):
+            for _, shown, control, tampered in gullibility.asked(material, name, probes, sample):
                 yield from (tampered,) if shown in controls else (control, tampered)
                 controls.add(shown)
-        if consistency.NAME in options.checks and (asking := consistency.asked(material, name, pairs)):
+        if consistency.NAME in checks and (asking := consistency.asked(material, name, pairs)):
             yield asking
 
 
 async def _audited(material: Material, options: _Options, session: Session) -> Audit:
     """Do the checks, first those that send nothing."""
-    checks, notes, numbers = options.checks, list[str](), dict[str, list[Number]]()
+    (checks, probes), notes, numbers = options, list[str](), dict[str, list[Number]]()
     if material.reference is None:
         notes.append(
             "No labeling by people or provenance can serve as reference. Checks that need a reference are"
@@ -194,7 +191,7 @@ async def _audited(material: Material, options: _Options, session: Session) -> A
             found += bias.overrating(material, name)
     for name, found in numbers.items():
         if gullibility.NAME in checks:
-            found += await gullibility.attack(material, name, options.probes, sample, session)
+            found += await gullibility.attack(material, name, probes, sample, session)
         if consistency.NAME in checks:
             found += await consistency.repeats(material, name, pairs, session)
     cards = {name: Card(name, _facts(material, name), tuple(found)) for name, found in numbers.items()}
