@@ -47,8 +47,8 @@ def child(folder: Path) -> None:
     from judgekit.data.files import write_labels
     from judgekit.data.labelings import Labeling
     from judgekit.data.trec import write_qrels
+    from judgekit.kinds import Context
     from judgekit.labelers.base import build
-    from judgekit.resources import Resources
 
     most, found = [held_mib()], {}
 
@@ -64,7 +64,7 @@ def child(folder: Path) -> None:
     files = folder / "queries.jsonl", folder / "docs.jsonl", {"run": folder / "run.trec"}
     collection = stages.Collection.make(*files, DEPTH, cache=folder / "cache")
     ended("read")
-    labeler = build("containment", Resources(docs=collection.docs))
+    labeler = build("containment", Context(docs=collection.docs))
 
     async def label() -> Labeling:
         async with Session(folder / "cache") as session:

@@ -18,10 +18,10 @@ from judgekit.data.documents import Fields
 from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs, as_labelings, as_queries, as_runs
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.errors import UsageError
+from judgekit.kinds import context_of
 from judgekit.labelers.base import Labeler
 from judgekit.outcomes import answer_modes, answering, import_answers
 from judgekit.progress import Progress, silent
-from judgekit.resources import resources_of
 from judgekit.stages import Collection, PoolLabeler, with_session
 from judgekit.wire.types import Endpoint
 
@@ -43,7 +43,6 @@ def label(
     runs: AsRuns,
     depth: int = 10,
     endpoints: Endpoint | Sequence[Endpoint] | None = None,
-    fields: Fields = "title+text",
     name: str | None = None,
     cache: str | Path | None = None,
     mode: Mode = "on",
@@ -65,7 +64,6 @@ def label(
             or a run of ranx.
         depth: how many documents per run and query are pooled.
         endpoints: the LLM, or several that the spelling names.
-        fields: how documents are rendered.
         name: of the labeling; the canonical spelling by default.
         cache: folder of the reply store; the user's cache folder by default.
         mode: ``on``, ``off``, ``read-only`` or ``refresh``.
@@ -79,9 +77,7 @@ def label(
         ConfigError, DataError, UsageError: nothing has been sent.
         StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
     """
-    pool = PoolLabeler.make(
-        spec, queries, docs, runs, depth, endpoints=endpoints, fields=fields, name=name, cache=cache
-    )
+    pool = PoolLabeler.make(spec, queries, docs, runs, depth, endpoints=endpoints, name=name, cache=cache)
     return with_session(pool.label, cache=cache, mode=mode, budget=budget, progress=progress)
 
 
@@ -139,14 +135,14 @@ def answer(
     named = [metrics] if isinstance(metrics, str | AnswerMetric) else metrics
     collection = None
     if imported is not None:
-        resources, asked = resources_of(endpoints, fields), as_queries(queries)
+        resources, asked = context_of(endpoints, fields), as_queries(queries)
         ranked = [] if runs is None else as_runs(runs)
         ways = import_answers(imported, asked, resources, named, runs=ranked, depths=wanted, answered_by=answered_by)
     else:
         if docs is None or runs is None or not wanted:
             raise UsageError("answering needs docs, runs and depths; or imported=, the answers of your application")
         collection = Collection.make(queries, docs, runs, wanted[-1], cache=cache)
-        resources = resources_of(endpoints, fields, collection.docs)
+        resources = context_of(endpoints, fields, collection.docs)
         ways = answering(
             resources,
             endpoint=next(iter(resources.endpoints), None),

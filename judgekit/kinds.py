@@ -13,7 +13,7 @@ import math
 import pkgutil
 import re
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
 from importlib.metadata import entry_points
@@ -25,7 +25,6 @@ from typing import (
     Final,
     Generic,
     Literal,
-    Protocol,
     Self,
     TypeGuard,
     TypeVar,
@@ -37,41 +36,67 @@ from typing import (
 
 from judgekit.data.documents import Docs, Fields
 from judgekit.data.labelings import Scale
-from judgekit.errors import UsageError, nearest, not_among
+from judgekit.data.sources import resolved
+from judgekit.data.streams import note_read
+from judgekit.errors import ConfigError, UsageError, nearest, not_among
 from judgekit.spec import Spec, Value, parse, run_file, split_file, user_code
 from judgekit.wire.types import Endpoint
 
-__all__ = ["About", "Context", "Kinds", "Spelled", "about", "attributes", "option", "read_options"]
+__all__ = ["About", "Context", "Kinds", "Spelled", "about", "attributes", "context_of", "option", "read_options"]
 
 _SECTION: Final = re.compile(r"^(Scale|Needs|Costs|Attributes):\s+(.+?)(?=\n\n|\n\S|\Z)", re.M | re.S)
 _ATTRIBUTE: Final = re.compile(r"^ {4}(\w+): (.+?)(?=^ {4}\w|\Z)", re.M | re.S)
 
 
-class Context(Protocol):
-    """What a class may ask for while it is being built."""
+@dataclass(frozen=True)
+class Context:
+    """What a class may ask for while it is being built.
 
-    @property
-    def fields(self) -> Fields:
-        """How documents are rendered unless a spelling says otherwise."""
-        ...
+    Attributes:
+        endpoints: by name.
+        base: what files named in a spelling are relative to: the experiment file's folder, or the working directory.
+        fields: how documents are rendered unless a spelling says otherwise.
+        docs: the collection, for what has to look up documents outside of the pool; None without one.
+        prompts: the folder of the user's prompts, in which short names are looked for first; None without one.
+    """
 
-    @property
-    def docs(self) -> Docs | None:
-        """The collection, for what has to look up documents outside of the pool; None without one."""
-        ...
-
-    @property
-    def prompts(self) -> Path | None:
-        """The folder of the user's prompts, in which short names are looked for first; None without one."""
-        ...
+    endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
+    base: Path = Path()
+    fields: Fields = "title+text"
+    docs: Docs | None = None
+    prompts: Path | None = None
 
     def endpoint(self, name: str | None) -> Endpoint:
-        """Return the endpoint of that name, or the only one if ``name`` is None; else a `ConfigError`."""
-        ...
+        """Return the endpoint of that name, or the only one if ``name`` is None."""
+        have = ", ".join(self.endpoints) or "none"
+        if name is None:
+            if len(self.endpoints) == 1:
+                return next(iter(self.endpoints.values()))
+            if not self.endpoints:
+                raise ConfigError(
+                    "an LLM is needed, but no endpoint is defined: give its base_url and model (--base-url, --model)"
+                )
+            raise ConfigError(
+                f"an LLM is needed, but several endpoints are defined: name one of them (endpoints: {have})"
+            )
+        if name not in self.endpoints:
+            raise ConfigError(not_among("endpoint", name, self.endpoints))
+        return self.endpoints[name]
 
     def path(self, text: str) -> Path:
-        """Resolve a file named in a spelling (relative to the experiment file or the working directory)."""
-        ...
+        """Return a file's path, relative ones being relative to ``base``."""
+        path = resolved(text, self.base)
+        note_read(path)
+        return path
+
+
+def context_of(endpoints: Endpoint | Iterable[Endpoint] | None, fields: Fields, docs: Docs | None = None) -> Context:
+    """Return what classes may ask for, of what a caller of the API gives."""
+    given = [endpoints] if isinstance(endpoints, Endpoint) else list(endpoints or ())
+    odd = next((one for one in given if not isinstance(one, Endpoint)), None)
+    if odd is not None:
+        raise UsageError(f"endpoints must be a jk.Endpoint or a list of them; got {odd!r}")
+    return Context({e.name: e for e in given}, Path(), fields, docs)
 
 
 @dataclass(frozen=True, slots=True)

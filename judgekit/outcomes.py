@@ -20,8 +20,8 @@ from judgekit.data.runs import Run
 from judgekit.data.spans import where
 from judgekit.data.tables import ALL, QUALITY, RATINGS, UNDECLARED
 from judgekit.errors import UsageError, not_among
+from judgekit.kinds import Context
 from judgekit.reading.asker import play
-from judgekit.resources import Resources
 from judgekit.spec import Value
 from judgekit.stages import Collection, StageUnit
 from judgekit.wire.types import Origin, Outcome, Program, Request, most_requests
@@ -139,7 +139,7 @@ def answers_asked(
 
 
 def answering(
-    resources: Resources,
+    resources: Context,
     *,
     endpoint: str | None = None,
     prompt: str = "answer-short",
@@ -166,7 +166,7 @@ def answering(
 def import_answers(
     source: str | Path | pd.DataFrame | list[tuple[Path, str | None]],
     queries: Queries,
-    resources: Resources,
+    resources: Context,
     metrics: Sequence[str | AnswerMetric],
     *,
     runs: Sequence[Run] = (),

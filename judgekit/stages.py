@@ -25,9 +25,9 @@ from judgekit.data.runs import Run, pool
 from judgekit.data.spans import where
 from judgekit.data.tables import SCORES, Status
 from judgekit.errors import UsageError
+from judgekit.kinds import context_of
 from judgekit.labelers.base import Label, Labeler, build, checked
 from judgekit.progress import Progress, silent
-from judgekit.resources import resources_of
 from judgekit.wire.types import Endpoint, Origin, Outcome, Program, Request, most_requests
 
 if TYPE_CHECKING:
@@ -234,14 +234,13 @@ class PoolLabeler:
         depth: int,
         *,
         endpoints: Endpoint | Iterable[Endpoint] | None = None,
-        fields: Fields = "title+text",
         name: str | None = None,
         limit: int | None = None,
         cache: str | Path | None = None,
     ) -> PoolLabeler:
         """Read the collection and build the labeler of a spelling, whose canonical form is the default name."""
-        collection = Collection.make(queries, docs, runs, depth, limit, fields, cache)
-        labeler = build(spec, resources_of(endpoints, fields, collection.docs))
+        collection = Collection.make(queries, docs, runs, depth, limit, cache=cache)
+        labeler = build(spec, context_of(endpoints, collection.fields, collection.docs))
         return cls(collection, labeler, name or str(labeler.spec))
 
     def asked(self) -> dict[str, Callable[[], Iterator[StageUnit]]]:

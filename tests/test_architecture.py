@@ -23,7 +23,6 @@ ROOMS = (
     ("api",),
     ("outcomes",),
     ("stages",),
-    ("resources",),
     ("report",),
     ("analysis",),
     ("metrics",),

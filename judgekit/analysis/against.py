@@ -21,16 +21,17 @@ _FLIPS: Final = 10_000
 _AT_ONCE: Final = 1 << 22
 _CHANGED: Final = 5
 _EQUAL: Final = 1e-12
+_SEED: Final = 1
+"""Of the randomization test."""
 
 
-def against(evaluation: Evaluation, baseline: str, *, confidence: float = 0.95, seed: int = 1) -> pd.DataFrame:
+def against(evaluation: Evaluation, baseline: str, *, confidence: float = 0.95) -> pd.DataFrame:
     """Return how every other run differs from a baseline, on the queries where both have a score.
 
     Args:
         evaluation: what `judgekit.score` returned.
         baseline: the run to compare with.
         confidence: of the intervals (paired, Student's t), which need five queries that differ.
-        seed: of the randomization test.
 
     Returns:
         One row per labeling, measure and run: ``labeling, measure, run, difference`` (run minus baseline), ``ci_low,
@@ -52,7 +53,6 @@ def against(evaluation: Evaluation, baseline: str, *, confidence: float = 0.95, 
             evaluation.values[i, k, j] - evaluation.values[i, k, base],
             evaluation.query_ids,
             confidence,
-            seed,
             -1 if measure.lower_is_better else 1,
         )
         for k, labeling in enumerate(evaluation.labelings)
@@ -66,7 +66,7 @@ def against(evaluation: Evaluation, baseline: str, *, confidence: float = 0.95, 
     return table[[*order, "p_random_holm", "wins", "ties", "losses", "queries", "most_changed"]]
 
 
-def _compared(gaps: Floats, query_ids: Sequence[str], confidence: float, seed: int, better: int) -> dict[str, object]:
+def _compared(gaps: Floats, query_ids: Sequence[str], confidence: float, better: int) -> dict[str, object]:
     from scipy.special import stdtr
 
     defined = np.flatnonzero(np.isfinite(gaps)).tolist()
@@ -83,7 +83,7 @@ def _compared(gaps: Floats, query_ids: Sequence[str], confidence: float, seed: i
         "ci_low": mean - reach,
         "ci_high": mean + reach,
         "p_t": p_t,
-        "p_random": flipped(gaps, seed),
+        "p_random": flipped(gaps, _SEED),
         "wins": int((better * gaps > 0).sum()),
         "ties": int((gaps == 0).sum()),
         "losses": int((better * gaps < 0).sum()),

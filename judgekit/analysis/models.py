@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Final
 
 import numpy as np
 import pandas as pd
 
 from judgekit.analysis.differences import compared, difference_table
 from judgekit.analysis.inputs import Inputs
-from judgekit.analysis.levels import METHOD, Estimate, Resamples, estimates
+from judgekit.analysis.levels import LEVELS, Estimate, Resamples, estimates
 from judgekit.analysis.resampling import one_thread, resample_matrix
 from judgekit.data.tables import ALL
 from judgekit.errors import DataError, UsageError, not_among
@@ -22,6 +23,7 @@ from judgekit.spec import parse
 
 __all__ = ["ModelMatrix", "model_matrix"]
 
+_COEFFICIENT: Final = "concordance"
 _COLUMNS = ("labeling", "label_model", "answer_model", "same_model", "value", "ci_low", "ci_high", "ci_method", "n",
             "undefined_reason")  # fmt: skip
 _DIFFERENCES = ("labeling", "varies", "fixed", "first", "second", "difference", "ci_low", "ci_high", "p", "p_holm")
@@ -54,7 +56,6 @@ def model_matrix(
     depth: int,
     methods: Mapping[str, str] | None = None,
     level: str = "query",
-    coefficient: str = "concordance",
     resamples: int = 1000,
     seed: int = 1,
     confidence: float = 0.95,
@@ -73,18 +74,17 @@ def model_matrix(
         depth: the answer depth.
         methods: what each labeling is, apart from its model; its spelling's kind by default.
         level: query, within-query or system.
-        coefficient: one that exists there.
         resamples: of the queries.
         seed: of the resamples.
         confidence: of the intervals.
 
     Raises:
-        UsageError: the measure or metric is not in the tables, or the coefficient is not known at that level.
+        UsageError: the measure or metric is not in the tables, or there is no such level.
         DataError: there is no quality at that depth.
     """
     inputs = Inputs.read(scores, quality, labelings=list(label_models), measures=[measure], metrics=[metric])
-    if coefficient not in METHOD.get(level, {}):
-        raise UsageError(f"at the {level} level: {not_among('coefficient', coefficient, METHOD.get(level, {}))}")
+    if level not in LEVELS:
+        raise UsageError(not_among("level", level, LEVELS))
     panels = {m: inputs.panel(measure, metric, m, depth) for m in inputs.models if (metric, m, depth) in inputs.quality}
     if not panels:
         raise DataError(f"the quality table has no {metric!r} at depth {depth}")
@@ -98,7 +98,7 @@ def model_matrix(
     cells: dict[tuple[str, str, str], Estimate] = {}
     for answer_model, panel in panels.items():
         for found in estimates(replace(panel, asked=asked), level, sample):
-            if found.run == run and coefficient in found.names:
+            if found.run == run and _COEFFICIENT in found.names:
                 name = inputs.labelings[found.labeling]
                 key = kinds[name], together[name], answer_model
                 if key in cells:
@@ -108,17 +108,17 @@ def model_matrix(
                 cells[key] = found
     rows = []
     for (method, label_model, answer_model), found in cells.items():
-        ends = found.interval(coefficient, level, confidence, sample)
+        ends = found.interval(_COEFFICIENT, level, confidence, sample)
         names = (method, label_model, answer_model, answer_model in members[label_model])
-        value = (found.value(coefficient), ends.low, ends.high, ends.method)
+        value = (found.value(_COEFFICIENT), ends.low, ends.high, ends.method)
         rows.append((*names, *value, found.n, found.reason))
     table = pd.DataFrame(rows, columns=list(_COLUMNS)).sort_values(
         ["labeling", "label_model", "answer_model"], ignore_index=True
     )
-    return ModelMatrix(table, _differences(cells, coefficient, confidence))
+    return ModelMatrix(table, _differences(cells, confidence))
 
 
-def _differences(cells: Mapping[tuple[str, str, str], Estimate], coefficient: str, confidence: float) -> pd.DataFrame:
+def _differences(cells: Mapping[tuple[str, str, str], Estimate], confidence: float) -> pd.DataFrame:
     pairs = (
         (
             {"labeling": one[0], "family": one[0], "varies": varies, "fixed": one[3 - at]}
@@ -130,7 +130,7 @@ def _differences(cells: Mapping[tuple[str, str, str], Estimate], coefficient: st
         for at, varies in ((1, "label_model"), (2, "answer_model"))
         if one[0] == other[0] and one[3 - at] == other[3 - at]
     )
-    rows = (row for row in compared(pairs, confidence) if row["coefficient"] == coefficient)
+    rows = (row for row in compared(pairs, confidence) if row["coefficient"] == _COEFFICIENT)
     return difference_table(rows, _DIFFERENCES)
 
 

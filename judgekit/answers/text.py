@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import regex
 
-__all__ = ["apart", "comparable", "fold", "inflected", "is_foreign", "normalize", "trimmed"]
+__all__ = ["Phrase", "Text", "apart", "comparable", "fold", "inflected", "is_foreign", "normalize", "trimmed"]
 
 _OUTSIDE: Final = r"\u0370-\u1cff\u1f00-\u1fff\u2e80-\U0010ffff"
 _STRETCH: Final = re.compile(rf"[İı{_OUTSIDE}][{_OUTSIDE}\u00ad\u0300-\u036f\u200b-\u200f\u202a-\u202e\u2060-\u206f]*")
@@ -170,3 +172,67 @@ def comparable(text: str) -> str:
 def trimmed(text: str) -> str:
     """Return ``text`` without white space and invisible characters (zero-width, direction marks) at its ends."""
     return text.strip() if text.isascii() and text.isprintable() else _ENDS.sub("", text)
+
+
+_SEP: Final = "\x1f"
+"""Stands between words; a control character, which is part of no word."""
+
+_TOKEN: Final = regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]")
+"""The tokens of DPR's evaluation: runs of letters, digits and marks; every other visible character by itself. Where a
+script has no spaces, `apart` has set its characters apart."""
+
+_ASCII_TOKEN: Final = re.compile(r"[a-z0-9]+|[!-/:-@\[-`{-~]")
+"""The same for lower-case ASCII, several times faster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """An answer, prepared.
+
+    Attributes:
+        probe: its longest token; a text without it does not hold the answer.
+        marked: its tokens, with `_SEP` around each.
+    """
+
+    probe: str
+    marked: str
+
+
+class Text:
+    """A text in which answers are found as sequences of tokens, as DPR evaluates.
+
+    Case-folded and in Unicode's decomposed form (NFD), other scripts than Latin as `judgekit.answers.text` reads
+    them. ``5`` is not in ``25``, and ``C++`` is not in ``C + +b`` only because of its last token.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._folded = _fold(text)
+
+    @classmethod
+    def phrase(cls, answer: str) -> Phrase | None:
+        """Prepare an answer to be looked for; None if nothing of it is left."""
+        tokens = _tokens(_fold(answer))
+        return Phrase(max(tokens, key=len), _marked(tokens)) if tokens else None
+
+    def holds(self, phrase: Phrase) -> bool:
+        """Whether the answer's tokens stand in the text, one behind the other."""
+        return phrase.probe in self._folded and phrase.marked in self._text
+
+    @cached_property
+    def _text(self) -> str:
+        return _marked(_tokens(self._folded))
+
+
+def _fold(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFD", unicodedata.normalize("NFD", fold(text)).casefold())
+
+
+def _tokens(folded: str) -> list[str]:
+    found: list[str] = _ASCII_TOKEN.findall(folded) if folded.isascii() else _TOKEN.findall(apart(folded, whole=True))
+    return found
+
+
+def _marked(tokens: list[str]) -> str:
+    return _SEP + _SEP.join(tokens) + _SEP

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from judgekit.cli.flow import Overwrite
-from judgekit.console.drawing import progress
 from judgekit.console.options import BudgetOptions, Cache, DryRun, expanded
-from judgekit.console.printing import group, leave, note, say, show, show_plan
+from judgekit.console.printing import group, leave, note, progress, say, show, show_plan
+from judgekit.data.streams import write_atomic
 from judgekit.errors import UsageError, not_among
 
 if TYPE_CHECKING:
@@ -152,7 +152,6 @@ def _next_look(opened: Opened, by: str | None, file: Path | None, drawn: dict[st
 
 def _sheets(made: Sample, out: Path, sheet: str) -> list[Path]:
     """Write what people fill in, beside the sample, and return where."""
-    from judgekit.data.streams import write_atomic
     from judgekit.people.reading import write_csv, write_label_studio
     from judgekit.people.sheet import make_sheets
 
@@ -201,18 +200,17 @@ def ask(
     Examples:
         judgekit annotate ask answers.jsonl experiment.toml --out judgments-llm.jsonl
     """
-    from judgekit.data.streams import write_atomic
     from judgekit.experiment.file import config_of, load
+    from judgekit.kinds import Context
     from judgekit.people.machine import prefer
     from judgekit.people.tasks import Sample
     from judgekit.reading.asker import Asker
     from judgekit.reading.prompts import find_prompt
-    from judgekit.resources import Resources
     from judgekit.stages import with_session
 
     made = Sample.read(sample)
     config = config_of(source) if source.is_dir() else load(source)
-    asked = Resources(config.servers()).endpoint(endpoint)
+    asked = Context(config.servers()).endpoint(endpoint)
     asker = Asker(asked.llm, find_prompt(prompt, Path, config.prompt_folder()))
     with progress() as draw:
         text, counts = with_session(lambda session: prefer(made, asker, session), cache=cache, progress=draw)
@@ -239,7 +237,6 @@ def read(
         judgekit annotate read sample.jsonl judgments-ann.jsonl judgments-bob.jsonl --out people.qrels
     """
     from judgekit.data.files import check_target, write_table
-    from judgekit.data.streams import write_atomic
     from judgekit.data.trec import write_qrels
     from judgekit.people.reading import asked_of, assessor_agreement, disputed, preferences, read_judgments, resolve
     from judgekit.people.sheet import page_of

@@ -1,4 +1,4 @@
-"""``demo``, ``plan``, ``run`` and ``report``: the whole flow."""
+"""``demo``, ``init``, ``plan``, ``run`` and ``report``: the whole flow."""
 
 from __future__ import annotations
 
@@ -8,17 +8,49 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from judgekit.console.drawing import progress
 from judgekit.console.options import AsJson, Cache, RunOptions, Wait
-from judgekit.console.printing import advice, console, emit, note, records, say, show_plan, usage_of
+from judgekit.console.printing import (
+    advice,
+    console,
+    emit,
+    note,
+    progress,
+    records,
+    say,
+    show_plan,
+    usage_of,
+    write_draft,
+)
+from judgekit.data.streams import check_outputs, noting_reads
 from judgekit.errors import UsageError
 
 if TYPE_CHECKING:
     from judgekit.experiment.file import Config
     from judgekit.experiment.run import Finished
-    from judgekit.report.figures import Figures
+    from judgekit.report.svg import Figures
 
-__all__ = ["demo", "plan", "report", "run"]
+__all__ = ["demo", "init", "plan", "report", "run"]
+
+
+def init(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="Folder with your data, or its files (default: the current folder).")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for experiment.toml (default: next to the data).")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing experiment.toml.")] = False,
+) -> None:
+    """Inspect your files, report how each is read and what looks wrong, and write an experiment that runs.
+
+    Examples:
+        judgekit init my-data
+        judgekit init queries.jsonl docs.jsonl bm25.trec dense.trec --out experiment
+    """
+    from judgekit.experiment.init import draft
+
+    write_draft(draft(paths or [Path()], out), overwrite=overwrite)
+
 
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results.")]
 Overwrite = Annotated[
@@ -87,7 +119,6 @@ def plan(
         judgekit plan experiment.toml --budget 200
         judgekit plan experiment.toml --results pilot --more 50
     """
-    from judgekit.data.streams import check_outputs, noting_reads
     from judgekit.experiment.plan import plan as planned
 
     with noting_reads():

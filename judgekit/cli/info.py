@@ -1,4 +1,4 @@
-"""``list`` and ``check-endpoint``: what there is, and whether a server will do."""
+"""The tools ``list``, ``check-endpoint`` and ``convert``: what there is, whether a server will do, TREC files."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from judgekit.console.options import BASE_URL, MODEL, Api, ApiKeyEnv, Transport, Wait
-from judgekit.console.printing import grid, note, say
+from judgekit.console.printing import console, grid, note, say
+from judgekit.data.streams import check_outputs, note_read, noting_reads
 from judgekit.errors import UsageError, not_among
+from judgekit.spec import split_form
 
 if TYPE_CHECKING:
     from judgekit.kinds import About
 
-__all__ = ["check_endpoint", "list_"]
+__all__ = ["check_endpoint", "convert", "list_"]
 
 Kind = Literal["measures", "labelers", "metrics", "prompts"]
 
@@ -120,3 +122,37 @@ def check_endpoint(
     grid(("what", "works", "seen", "needed for"), rows)
     if any(item.works == "no" and not item.needed_for for item in found):
         raise typer.Exit(3)
+
+
+def convert(
+    source: Annotated[str, typer.Argument(metavar="[FORM:]IN", help="File to read; - is standard input.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="TREC file to write.")],
+    kind: Annotated[
+        str | None, typer.Option(help="run or qrels (default: by the ending of OUT: .run, .trec or .qrels).")
+    ] = None,
+    min_grade: Annotated[
+        float | None, typer.Option(help="Write 1 for labels of at least this value and 0 for others.")
+    ] = None,
+    scale: Annotated[str | None, typer.Option(help="Scale of decimal labels, e.g. unit or means:5:2.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing OUT.")] = False,
+) -> None:
+    """Convert a run or qrels of any supported form (docs/formats.md) to a TREC file.
+
+    Examples:
+        judgekit convert bm25.csv bm25.trec
+        judgekit convert judge.qrels binary.qrels --scale unit --min-grade 0.5
+    """
+    from judgekit.data.checks import contradictions
+    from judgekit.data.trec import convert as convert_data
+    from judgekit.data.trec import kind_of, stem
+
+    with noting_reads():
+        note_read(Path(split_form(source)[1]))
+        check_outputs(out)
+        device = Path("/dev") in out.parents  # /dev/stdout, whatever it is
+        if out.is_file() and not (device or force):
+            raise UsageError(f"{out} already exists: choose another name, or replace it with --force")
+        written = convert_data(source, out, kind, min_grade=min_grade, scale=scale)
+        if kind_of(out, kind) == "run":
+            note(*contradictions({stem(split_form(source)[1]): source}))
+    console(stderr=device).print(f"{written}: {out}", markup=False, highlight=False)

@@ -34,6 +34,8 @@ from judgekit.console.printing import (
     show,
     usage_of,
 )
+from judgekit.data.manifest import has_manifest, manifest_path, write_manifest
+from judgekit.data.streams import check_outputs, noting_reads
 from judgekit.errors import DataError, UsageError, not_among
 from judgekit.spec import split_named
 
@@ -69,8 +71,6 @@ def label(
     from judgekit import stages
     from judgekit.data.checks import judges_nothing, remarks
     from judgekit.data.files import check_target, write_labels
-    from judgekit.data.manifest import manifest_path, write_manifest
-    from judgekit.data.streams import check_outputs, noting_reads
     from judgekit.data.trec import missing_path, write_qrels
 
     check_target(out)
@@ -150,11 +150,9 @@ def answer(
     from judgekit import outcomes, stages
     from judgekit.data.files import check_target
     from judgekit.data.frames import as_runs
-    from judgekit.data.manifest import manifest_path
     from judgekit.data.readers import read_queries
-    from judgekit.data.streams import check_outputs, noting_reads
     from judgekit.data.tables import NO_FAILURE, Status
-    from judgekit.resources import Resources
+    from judgekit.kinds import Context
 
     check_target(out, table=True)
     queries, docs, runs, files = inputs_of(queries, docs, run)
@@ -169,7 +167,7 @@ def answer(
     if imported is not None and mode:
         raise UsageError("--mode sets how an LLM is asked; for imported answers use a column 'mode'")
     asked.prices()
-    resources = Resources(asked.endpoints())
+    resources = Context(asked.endpoints())
     metrics, depths = metric or ["em", "f1"], sorted(set(depth or ()))
     collection = None
     with noting_reads() as read:
@@ -259,9 +257,7 @@ def score(
     """
     from judgekit.data.checks import contradictions
     from judgekit.data.labelings import Scale
-    from judgekit.data.manifest import has_manifest
     from judgekit.data.ordering import Ties
-    from judgekit.data.streams import noting_reads
     from judgekit.data.trec import read_qrels, read_run
     from judgekit.metrics import evaluate, foreign, parse_measures, suited
 
@@ -453,7 +449,6 @@ def compare(
     from judgekit.answers.imported import read_ratings
     from judgekit.data.files import check_target, read_table
     from judgekit.data.leaderboards import other_form
-    from judgekit.data.streams import noting_reads
     from judgekit.data.tables import RATINGS, SCORES
 
     for name in level or ():
@@ -576,7 +571,6 @@ def agree(
 
     from judgekit.api import agree as agree_labelings
     from judgekit.data.files import check_target
-    from judgekit.data.streams import noting_reads
 
     if out is not None:
         check_target(out, table=True)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
 import typer
 
-from judgekit.console.drawing import progress
-from judgekit.console.printing import show_plan
+from judgekit.console.printing import progress, show_plan
+from judgekit.data.manifest import by_role
 from judgekit.errors import UsageError, not_among
 from judgekit.spec import split_form, split_named
 
@@ -334,8 +334,6 @@ def inputs_of(
     queries: Path, docs: list[Path] | None, run: list[str] | None
 ) -> tuple[Path, list[Path], dict[str, Path], dict[str, Path]]:
     """Return queries, docs, runs by name, and all of them by role."""
-    from judgekit.data.manifest import by_role
-
     runs = named(run, "--run")
     return queries, docs or [], runs, by_role(queries, docs or (), runs)
 

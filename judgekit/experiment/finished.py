@@ -18,18 +18,16 @@ from judgekit.data.manifest import MANIFEST, mismatches, sources
 from judgekit.data.streams import noting_reads
 from judgekit.data.tables import LABELS, QUALITY
 from judgekit.errors import DataError, JudgekitError
-from judgekit.experiment.file import config_of, labels_file
+from judgekit.experiment.file import Config, config_of, labels_file
 from judgekit.experiment.prepare import Prepared, prepare
 from judgekit.experiment.results import backing
 from judgekit.experiment.run import answers_file
-from judgekit.report import load, write_html
+from judgekit.report import Results, load, write_html
 from judgekit.report.queries import Backing
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from judgekit.experiment.file import Config
-    from judgekit.report import Results
 
 __all__ = ["Opened", "backing_of", "draw", "label_files", "open_results", "read_results"]
 

@@ -1,8 +1,4 @@
-"""From a folder of the user's own files to an experiment that runs: what each file is taken for, and what looks wrong.
-
-Nothing is recognised here that the readers do not recognise: a file is what they can read of it, and where that is
-more than one thing, its fields, the ids that the runs hold and at last its name decide.
-"""
+"""From a folder of the user's own files to an experiment that runs: what each is taken for, and what looks wrong."""
 
 from __future__ import annotations
 
@@ -14,8 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import import_module
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,20 +19,17 @@ from judgekit.data.checks import check_runs, contradictions
 from judgekit.data.documents import Docs, Queries, Query, render
 from judgekit.data.fields import DECLARED
 from judgekit.data.files import read_table
-from judgekit.data.forms import FORMS
 from judgekit.data.labelings import Labeling
 from judgekit.data.outputs import check_folder, is_results_folder
 from judgekit.data.readers import read_docs, read_queries, write_queries
-from judgekit.data.records import DataRecord, as_number, records
 from judgekit.data.runs import Run, pool
-from judgekit.data.sources import opened
-from judgekit.data.streams import lines, stem, write_atomic
+from judgekit.data.streams import stem, write_atomic
 from judgekit.data.tables import ALL, ANSWERS
 from judgekit.data.trec import read_qrels, read_run
-from judgekit.errors import DataError, JudgekitError, UsageError
+from judgekit.errors import DataError, UsageError
 from judgekit.experiment.file import Config, parse_config
 from judgekit.experiment.prepare import prepare
-from judgekit.registry import register
+from judgekit.experiment.recognise import KINDS, RATED, Input, is_docs, not_used, recognise, seen
 from judgekit.spec import Spec, split_form
 
 if TYPE_CHECKING:
@@ -54,41 +46,6 @@ _OF_ARROW: Final = ("dataset_info.json", "state.json")
 """What lies beside the Arrow files of a data set that Hugging Face's library saved."""
 _DEPTH: Final = 10
 _ANSWERED: Final = 5
-_LOOKED_AT: Final = 20
-_NEED: Final = {
-    "query": ("id", "text"),
-    "doc": ("id", "text"),
-    "run": ("query", "doc"),
-    "qrels": ("query", "doc", "relevance"),
-    "answer": ("id", "answer"),
-}
-_ASKS: Final = {"answers", "answer", "references", "question", "query", "messages", "query_id", "qid", "question_id"}
-_TELLS: Final = {"title", "contents", "passage", "body", "doc_id", "docid", "docno", "pid", "passage_id", "page_id"}
-_GRADED: Final = {"relevance", "rel", "label", "grade", "judgment", "corpus-id"}
-_RATED: Final = ("value", "rating", "stars", "thumbs", "vote", "feedback", "score")
-_NAMED: Final = {
-    "query": ("quer", "question", "topic"),
-    "doc": ("doc", "corpus", "passage", "collection", "chunk"),
-    "qrels": ("qrel", "gold", "judg", "relev", "label", "truth"),
-    "answer": ("answer", "app", "reply", "response"),
-}
-"""What files of a kind are called, where nothing else decides."""
-
-
-@dataclass
-class _Input:
-    """A file, what the readers can make of it, and what it is taken for."""
-
-    path: Path
-    name: str
-    kinds: list[str] = field(default_factory=list)
-    fields: frozenset[str] = frozenset()
-    form: str = ""
-    syntax: str = ""
-    source: str = ""
-    """How an experiment file names it."""
-    taken: list[str] = field(default_factory=list)
-    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -177,25 +134,25 @@ class _Survey:
         beside = paths[0] if len(paths) == 1 and paths[0].is_dir() else _common(found)
         self.folder = beside if out is None else out
         self.cautions: list[str] = []
-        self.files = [_Input(path, _shown(path, beside)) for path in found]
+        self.files = [Input(path, _shown(path, beside)) for path in found]
         for file in self.files:
             file.source = Path(os.path.relpath(file.path.absolute(), self.folder.absolute())).as_posix()
-            _recognise(file)
-        self.runs: dict[str, tuple[_Input, Run]] = {}
-        self.qrels: dict[str, tuple[_Input, str]] = {}
+            recognise(file)
+        self.runs: dict[str, tuple[Input, Run]] = {}
+        self.qrels: dict[str, tuple[Input, str]] = {}
 
-    def of(self, kind: str) -> list[_Input]:
+    def of(self, kind: str) -> list[Input]:
         """Return the files that may hold a kind, those that hold nothing else first."""
         return sorted((file for file in self.files if kind in file.kinds), key=lambda file: bool(file.form))
 
-    def read(self, file: _Input, kind: str, reader: Callable[[Path], Any]) -> Any:
+    def read(self, file: Input, kind: str, reader: Callable[[Path], Any]) -> Any:
         """Return what a reader makes of a file; None if it cannot, which is said of the file."""
         try:
             return reader(file.path)
         except DataError as error:
             where = "" if error.line is None else f"line {error.line}: "
             if not file.why:
-                file.why = f"not used: it looks like {_A[kind]}, but {where}{error.reason}"
+                file.why = f"not used: it looks like {KINDS[kind]}, but {where}{error.reason}"
                 self.cautions.append(f"{file.name} is {file.why}")
             file.kinds = [one for one in file.kinds if one != kind]
             return None
@@ -220,7 +177,7 @@ class _Survey:
         depth = max(depth, *outcome.depths)
         self._look(asked, docs[1], depth)
         for file in self.files:
-            file.why = file.why or _not_used(file, "no other file needs it")
+            file.why = file.why or not_used(file, "no other file needs it")
         pilot = list(asked.values()) if len(asked) < len(queries[1]) and limit is None else None
         source = queries[0].source if pilot is None else PILOT_FILE
         text, asks = self._toml(source, docs[0], asked, limit, depth, outcome)
@@ -232,7 +189,7 @@ class _Survey:
 
     def _incomplete(self, lacking: list[str], traces: list[str]) -> Draft:
         for file in self.files:
-            file.why = file.why or _not_used(file, f"there are no {' and no '.join(lacking)} here")
+            file.why = file.why or not_used(file, f"there are no {' and no '.join(lacking)} here")
         reason = f"there are no {' and no '.join(lacking)} here, and an experiment needs questions, passages and runs"
         table = next((file for file in self.files if file.syntax in ("csv", "tsv") and not file.kinds), None)
         if table is not None:
@@ -261,10 +218,10 @@ class _Survey:
                 continue
             self.runs[name] = (file, run)
 
-    def _take_queries(self, ids: set[str], doc_ids: set[str]) -> tuple[_Input, Queries] | None:
-        best: tuple[tuple[float, ...], _Input, Queries] | None = None
+    def _take_queries(self, ids: set[str], doc_ids: set[str]) -> tuple[Input, Queries] | None:
+        best: tuple[tuple[float, ...], Input, Queries] | None = None
         for file in self.of("query"):
-            if file.kinds == ["query", "doc"] and self._is_docs(file, ids, doc_ids):
+            if file.kinds == ["query", "doc"] and is_docs(file, ids, doc_ids):
                 file.kinds = ["doc"]
                 continue
             queries = self.read(file, "query", read_queries)
@@ -289,31 +246,23 @@ class _Survey:
             file.kinds.remove("answer")
         referenced = sum(bool(query.answers) for query in queries.values())
         counted = f"{len(queries):,}, {f'{referenced:,}' if referenced else 'none'} with reference answers"
-        file.taken.append(f"questions: {counted} ({_seen(file, 'query')})")
+        file.taken.append(f"questions: {counted} ({seen(file, 'query')})")
         return file, queries
 
-    def _is_docs(self, file: _Input, ids: set[str], doc_ids: set[str]) -> bool:
-        """Return whether a file that may be questions or passages is the latter: by ids, else by its name."""
-        source, found, _ = opened(file.path, "query")
-        some = {source.get(record, "id") for record in islice(found, 1000)}
-        if len(some & ids) != len(some & doc_ids):
-            return len(some & doc_ids) > len(some & ids)
-        return any(part in file.path.name.lower() for part in _NAMED["doc"])
-
-    def _take_docs(self, doc_ids: set[str]) -> tuple[list[_Input], Docs] | None:
-        found: list[tuple[int, _Input, Docs]] = []
+    def _take_docs(self, doc_ids: set[str]) -> tuple[list[Input], Docs] | None:
+        found: list[tuple[int, Input, Docs]] = []
         for file in self.of("doc"):
             docs = self.read(file, "doc", read_docs)
             if docs is not None:
                 found.append((sum(doc_id in docs for doc_id in doc_ids), file, docs))
-        chosen: list[_Input] = []
+        chosen: list[Input] = []
         left = set(doc_ids)
         for held, file, docs in sorted(found, key=lambda one: -one[0]):
             new = {doc_id for doc_id in left if doc_id in docs}
             if new or (not chosen and not held):
                 left -= new
                 chosen.append(file)
-                file.taken.append(f"passages: {len(docs):,} ({_seen(file, 'doc')})")
+                file.taken.append(f"passages: {len(docs):,} ({seen(file, 'doc')})")
             else:
                 file.why = file.why or "not used as passages: other files hold all passages of the runs"
         if not chosen:
@@ -356,7 +305,7 @@ class _Survey:
                 self.cautions.append(
                     f"run {name!r} returns nothing for {len(absent):,} of {len(asked):,} questions, which score 0"
                 )
-            file.taken.append(f"run {name!r}: {shape} ({_seen(file, 'run')})")
+            file.taken.append(f"run {name!r}: {shape} ({seen(file, 'run')})")
             self.cautions += contradictions({name: file.path})
         return bool(self.runs)
 
@@ -389,7 +338,7 @@ class _Survey:
             by = f", by the {expand} of a passage" if expand else ""
             file.taken.append(
                 f"judgments: {len(of):,} of {len(asked):,} questions, {met:,} with a judged passage among those that"
-                f" runs found{by} ({_seen(file, 'qrels')})"
+                f" runs found{by} ({seen(file, 'qrels')})"
             )
 
     def _take_outcome(self, asked: Queries, queries: Queries, depth: int) -> _Outcome:
@@ -431,7 +380,7 @@ class _Survey:
                 outcome.columns = columns
                 left -= named or left
                 outcome.metrics = sorted({*outcome.metrics, *table["metric"]}) if kind == "ratings" else []
-                file.taken.append(f"{what} ({_seen(file, kind)})")
+                file.taken.append(f"{what} ({seen(file, kind)})")
         if outcome.files and left and not outcome.metrics:
             self.cautions.append(f"there are no answers of run {', '.join(sorted(left))}")
         outcome.depths = sorted({*outcome.depths}) or [min(_ANSWERED, depth)]
@@ -455,7 +404,7 @@ class _Survey:
     def _toml(
         self,
         queries: str,
-        docs: list[_Input],
+        docs: list[Input],
         asked: Queries,
         limit: int | None,
         depth: int,
@@ -529,20 +478,10 @@ class _Survey:
 class _Outcome:
     """What is known of answers: files of ratings, by these metrics, or of answers, their depths and columns."""
 
-    files: list[_Input] = field(default_factory=list)
+    files: list[Input] = field(default_factory=list)
     metrics: list[str] = field(default_factory=list)
     depths: list[int] = field(default_factory=list)
     columns: set[str] = field(default_factory=set)
-
-
-_A: Final = {
-    "query": "questions",
-    "doc": "passages",
-    "run": "a run",
-    "qrels": "judgments",
-    "answer": "answers",
-    "ratings": "ratings",
-}
 
 
 def _common(files: Sequence[Path]) -> Path:
@@ -568,153 +507,7 @@ def _with_comment(line: str, comment: str) -> str:
     return f"{line:<31} # {comment}"
 
 
-def _recognise(file: _Input) -> None:
-    """Find out what the readers can make of a file, by its first records."""
-    try:
-        if not file.path.is_file():
-            file.why = "not used: it cannot be read as a file"
-            return
-        if file.path.suffix == ".arrow":
-            folder = file.path.parent
-            how = f"datasets.load_from_disk({str(folder)!r}).to_parquet({f'{folder.name}.parquet'!r})"
-            file.why = f"not used: part of a data set of Hugging Face; write it as Parquet: {how}"
-            return
-        trec = _trec(file.path)
-        if trec:
-            file.kinds, file.form = [trec], ""
-            return
-        file.syntax, found = records(file.path, Spec("auto"), "data")
-        first = next(found, None)
-    except (DataError, OSError) as error:
-        reason = error.reason if isinstance(error, DataError) else str(error)
-        where = f"line {error.line}: " if isinstance(error, DataError) and error.line else ""
-        file.why = f"not used: {where}{reason}"
-        return
-    if first is None:
-        file.why = "not used: it holds no records"
-        return
-    file.fields = frozenset(map(str, first.fields))
-    file.form = next((name for name, form in FORMS.items() if form.marks(first.fields)), "")
-    problem = ""
-    for kind in _NEED:
-        try:
-            if _holds(file, kind):
-                file.kinds.append(kind)
-        except JudgekitError as error:
-            problem = problem or (error.reason if isinstance(error, DataError) else str(error))
-    if file.form == "kilt":
-        told = any("text" in one or "score" in one for one in _evidence(first))
-        file.kinds = ["query", "doc", "run", "answer"] if told else ["query", "qrels"]
-    elif file.form in ("", "dict"):
-        _decide(file)
-    known = {"query_id", "qid", "question_id"} & file.fields and not {"measure", "labeling"} & file.fields
-    if not file.kinds and known and set(_RATED) & file.fields:
-        file.kinds = ["ratings"]
-    if file.kinds == ["answer"] and "input" in file.fields and _holds_traces(file.path):  # Langfuse names both so
-        file.kinds = []
-    if not file.kinds:
-        file.kinds = ["traces"] if _holds_traces(file.path) else []
-        have = ", ".join(sorted(file.fields)[:8])
-        nothing = f"judgekit reads no file with these fields ({have})"
-        traces = "traces, which `judgekit traces` makes data of" if file.kinds else ""
-        file.why = traces or f"not used: {problem if 'whole column' in problem else nothing}"
-
-
-def _evidence(record: DataRecord) -> list[Mapping[str, Any]]:
-    outputs = [one for one in record.fields.get("output", ()) if isinstance(one, dict)]
-    return [one for output in outputs for one in output.get("provenance") or () if isinstance(one, dict)]
-
-
-def _trec(path: Path) -> str:
-    """Return ``run`` or ``qrels`` for a TREC file, by the number of its columns."""
-    rows = [line.text for line in islice(lines(path, "data"), _LOOKED_AT)] if _is_text(path) else []
-    cells = [row.split("\t") if "\t" in row else row.split() for row in rows if row.strip()]
-    for kind, columns, place in (("run", 6, 4), ("qrels", 4, 3)):
-        if cells and all(len(row) == columns and as_number(row[place]) == as_number(row[place]) for row in cells):
-            return kind
-    return ""
-
-
-def _is_text(path: Path) -> bool:
-    with path.open("rb") as stream:
-        return stream.read(4) != b"PAR1"
-
-
-def _holds(file: _Input, kind: str) -> bool:
-    """Return whether the first record of a kind has what that kind needs."""
-    source, found, form = opened(file.path, kind)
-    record = next(found, None)
-    if record is None or any(source.find(record, key) is None for key in _NEED[kind]):
-        return False
-    if kind == "run":
-        return source.find(record, "score") is not None or source.find(record, "rank") is not None
-    if kind == "answer" and not form:
-        return not {"doc_id", "docid"} & set(record.fields)
-    return True
-
-
-def _decide(file: _Input) -> None:
-    """Leave of the kinds that a flat file may be those that its fields and values speak for."""
-    kinds, fields = file.kinds, file.fields
-    if "run" in kinds and "qrels" in kinds:
-        file.kinds = kinds = ["qrels" if _judges(file) else "run"]
-    elif "run" in kinds or "qrels" in kinds:
-        file.kinds = kinds = [kind for kind in kinds if kind in ("run", "qrels")]
-    if "doc" in kinds and "query" in kinds:
-        asks, tells = bool(_ASKS & fields), bool(_TELLS & fields)
-        if asks != tells:
-            file.kinds = kinds = [kind for kind in kinds if kind != ("doc" if asks else "query")]
-    if "answer" in kinds and "query" in kinds and {"run", "model", "depth"} & fields:
-        file.kinds = kinds = ["answer"]
-    if "query" in kinds and {"run", "value"} <= fields:
-        file.kinds = ["ratings"]
-
-
-def _judges(file: _Input) -> bool:
-    """Return whether rows of query, doc and number are judgments: by name of the column, else few whole numbers."""
-    if _GRADED & file.fields:
-        return True
-    if "run" in file.fields or ({"score", "sim", "similarity", "rank"} & file.fields and "score" not in file.fields):
-        return False
-    source, found, _ = opened(file.path, "qrels")
-    names = ((record, source.find(record, "relevance")) for record in islice(found, 1000))
-    values = [as_number(None if name is None else record.fields[name]) for record, name in names]
-    few = all(value == int(value) and -2 <= value <= 4 for value in values if value == value)
-    return few and (len(set(values)) < 5 or any(part in file.path.name.lower() for part in _NAMED["qrels"]))
-
-
-def _holds_traces(path: Path) -> bool:
-    home = register.load().homes.get("read_traces")
-    if home is None:
-        return False
-    try:
-        import_module(home).read_traces(path)
-    except (DataError, TypeError, ValueError, KeyError, AttributeError):
-        return False
-    return True
-
-
-def _seen(file: _Input, kind: str) -> str:
-    """Return what a file was recognised by."""
-    if file.form:
-        return f"the form {file.form!r}"
-    if not file.fields:
-        return "six columns, as in a TREC run" if kind == "run" else "four columns, as in TREC qrels"
-    names = DECLARED["answer" if kind == "ratings" else kind].names
-    known = {*chain.from_iterable(names.values())}
-    known |= {"run", "depth", "model", "mode", *_RATED} if kind in ("answer", "ratings") else set()
-    return f"fields {', '.join(sorted(known & file.fields))}" if known & file.fields else "columns without a header"
-
-
-def _not_used(file: _Input, why: str) -> str:
-    if file.taken:
-        return ""
-    if not file.kinds:
-        return "not used"
-    return f"not used: it looks like {' or '.join(_A.get(kind, kind) for kind in file.kinds)}, but {why}"
-
-
-def _of_split(file: _Input, queries: Queries, ids: set[str]) -> Queries:
+def _of_split(file: Input, queries: Queries, ids: set[str]) -> Queries:
     """Return the queries of the split of a BEIR folder that runs are about, which the source names as well."""
     folder, place = file.path.parent, Path(file.source).parent.as_posix()
     for path in sorted(folder.glob("qrels/*.tsv*")) if any(folder.glob("corpus.jsonl*")) else ():
@@ -726,12 +519,12 @@ def _of_split(file: _Input, queries: Queries, ids: set[str]) -> Queries:
     return queries
 
 
-def _formed(file: _Input, path: Path) -> str | Path:
+def _formed(file: Input, path: Path) -> str | Path:
     """Return the path of ratings or answers, with the form that names their columns, which the source gets as well."""
     if file.form:
         return path
     wanted = {"query_id": DECLARED["answer"].names["id"]}
-    wanted |= {"value": _RATED} if "ratings" in file.kinds else {"answer": DECLARED["answer"].names["answer"]}
+    wanted |= {"value": RATED} if "ratings" in file.kinds else {"answer": DECLARED["answer"].names["answer"]}
     told = {
         key: name
         for key, names in wanted.items()
@@ -746,7 +539,7 @@ def _formed(file: _Input, path: Path) -> str | Path:
     return f"{form}:{path}"
 
 
-def _rows(file: _Input, kind: str, path: Path) -> pd.DataFrame:
+def _rows(file: Input, kind: str, path: Path) -> pd.DataFrame:
     source = _formed(file, path)
     return read_ratings(source) if kind == "ratings" else read_table(ANSWERS, source)
 

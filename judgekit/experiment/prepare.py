@@ -20,9 +20,10 @@ from judgekit.data.streams import note_read
 from judgekit.data.tables import SAMPLE, UNDECLARED
 from judgekit.errors import ConfigError, DataError, UsageError, not_among
 from judgekit.experiment.file import Config, load, located
+from judgekit.kinds import Context
 from judgekit.labelers.base import Labeler, build
 from judgekit.metrics import Measure, of_evidence, parse_measures, suited
-from judgekit.resources import Resources
+from judgekit.reading.prompts import list_prompts
 from judgekit.spec import slug
 from judgekit.wire.access import Secret
 from judgekit.wire.types import Endpoint
@@ -141,11 +142,13 @@ def programs(
         return labelers, _answering(config, resources, collection) if answers else {}
 
 
-def labelers_of(config: Config, docs: Docs | None = None) -> tuple[dict[str, Labeler], Resources]:
+def labelers_of(config: Config, docs: Docs | None = None) -> tuple[dict[str, Labeler], Context]:
     """Build the labelers, by name, and return what they were built from, too."""
     with located(config.path, "prompts.folder"):
         folder = config.prompt_folder()
-        resources = Resources(config.servers(), config.path.parent, config.data.fields, docs, folder)
+        if folder is not None:
+            list_prompts(folder)
+        resources = Context(config.servers(), config.path.parent, config.data.fields, docs, folder)
     labelers: dict[str, Labeler] = {}
     for position, entry in enumerate(config.labelers):
         with located(config.path, f"labelers.{position}"):
@@ -161,7 +164,7 @@ def labelers_of(config: Config, docs: Docs | None = None) -> tuple[dict[str, Lab
     return labelers, resources
 
 
-def _answering(config: Config, resources: Resources, collection: stages.Collection) -> dict[str, outcomes.Answering]:
+def _answering(config: Config, resources: Context, collection: stages.Collection) -> dict[str, outcomes.Answering]:
     """Build one answerer per imported model and endpoint, none where there is no metric to rate its answers with."""
     answers = config.answers
     if not answers.metrics:

@@ -10,8 +10,7 @@ from typing import Final, Literal
 
 import regex
 
-from judgekit.answers.matching import Phrase, Text
-from judgekit.answers.text import apart, fold, inflected
+from judgekit.answers.text import Phrase, Text, apart, fold, inflected
 from judgekit.data.documents import Doc, Fields, Query, render
 from judgekit.data.labelings import Scale
 from judgekit.data.spans import evidence_in

@@ -3,8 +3,7 @@
 from judgekit.metrics import formulas  # noqa: F401 - it enters judgekit's measures into the catalogue
 from judgekit.metrics.evaluation import evaluate, foreign, incomparable
 from judgekit.metrics.evidence import of_evidence, suited
-from judgekit.metrics.measures import DEFINITIONS, Definition, Measure, catalog, parse_measures
-from judgekit.metrics.own import measure
+from judgekit.metrics.measures import DEFINITIONS, Definition, Measure, catalog, measure, parse_measures
 from judgekit.metrics.results import Evaluation, Mean
 
 __all__ = [

@@ -18,10 +18,10 @@ from judgekit.analysis.primary import CHOOSE_RUNS, FIND_QUESTIONS, USES, Primary
 from judgekit.analysis.resampling import percent
 from judgekit.errors import UsageError, not_among
 from judgekit.report.drawing import COEFFICIENTS, Dot, Panels, Value, lines, rows
-from judgekit.report.figures import Figure, Figures
 from judgekit.report.formatting import money, number, split_flags
 from judgekit.report.grids import HEADLINE, records, where
 from judgekit.report.model import Results
+from judgekit.report.svg import Figure, Figures
 from judgekit.spec import slug
 
 __all__ = ["figures", "gain_against_cost", "label_shares", "mean_scores", "paper_figures"]
@@ -46,7 +46,7 @@ def figures(results: Results, coefficient: str = HEADLINE) -> Figures:
         _shares(results),
         _agreement(results),
     )
-    return Figures(one for one in made if one is not None)
+    return Figures([one for one in made if one is not None])
 
 
 def paper_figures(found: Mapping[str, Results], coefficient: str = "tau_b") -> Figures:
@@ -57,7 +57,7 @@ def paper_figures(found: Mapping[str, Results], coefficient: str = "tau_b") -> F
         drawn.append(each and replace(each, name=f"{each.name}-{use}", title=f"{IN_WORDS[use]}: {each.title}"))
     views = {name: (results, USES[FIND_QUESTIONS]) for name, results in found.items()}
     drawn += [draw(views, coefficient) for draw in (_against_k, _best_at_k, _against_model, _against_mode)]
-    return Figures(one for one in drawn if one is not None)
+    return Figures([one for one in drawn if one is not None])
 
 
 def _places(views: Iterable[Results]) -> dict[str, int]:

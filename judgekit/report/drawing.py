@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 import pandas as pd
 from markupsafe import Markup
 
-from judgekit.report.figures import Figure
 from judgekit.report.formatting import interval, number
 from judgekit.report.svg import (
     WIDTH,
+    Figure,
     Point,
     bands,
     colour,

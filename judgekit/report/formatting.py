@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
+
+from markupsafe import Markup
 
 from judgekit.analysis.flags import FLAGS
+from judgekit.data.outputs import clean
 from judgekit.metrics import DEFINITIONS
 
 __all__ = [
@@ -21,6 +24,7 @@ __all__ = [
     "p_value",
     "rewards",
     "seconds",
+    "shown",
     "split_flags",
     "times",
 ]
@@ -35,6 +39,11 @@ MARKS: Final[dict[str, str]] = {
 }
 """The mark that stands next to a number for a flag of the comparison table; any other flag has ``!``. A note in words
 below the table says what is meant, and of what."""
+
+
+def shown(value: Any) -> Any:
+    """Make control characters visible in every text on its way out; autoescaping comes after it."""
+    return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -18,11 +18,10 @@ from judgekit.errors import UsageError
 from judgekit.metrics import Evaluation
 from judgekit.report.charts import figures as drawn
 from judgekit.report.charts import gain_against_cost, label_shares, mean_scores, paper_figures
-from judgekit.report.figures import Figures
 from judgekit.report.formatting import count, number
 from judgekit.report.grids import HEADLINE
 from judgekit.report.model import Facts, LabelingInfo, Results
-from judgekit.report.svg import join, tag
+from judgekit.report.svg import Figures, join, tag
 
 __all__ = ["figures"]
 

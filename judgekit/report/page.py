@@ -20,12 +20,10 @@ import pandas as pd
 from markupsafe import Markup
 
 from judgekit.analysis.resampling import percent
-from judgekit.data.outputs import clean
 from judgekit.data.streams import write_atomic
 from judgekit.data.tables import ALL
 from judgekit.report.charts import figures
 from judgekit.report.drawing import COEFFICIENTS
-from judgekit.report.erag_tables import per_run, speed_up
 from judgekit.report.formatting import (
     UNDEFINED,
     count,
@@ -37,10 +35,11 @@ from judgekit.report.formatting import (
     p_value,
     rewards,
     seconds,
+    shown,
     split_flags,
     times,
 )
-from judgekit.report.grids import HEADLINE, Cell, at_primary, grids, records
+from judgekit.report.grids import HEADLINE, Cell, at_primary, grids, per_run, records, speed_up
 from judgekit.report.model import DETAILS, Answers, LabelingInfo, Results
 from judgekit.report.queries import Backing, Packed, pack
 from judgekit.report.svg import linear
@@ -96,10 +95,10 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_finalize,
+        finalize=shown,
     )
-    shown = (count, number, interval, money, seconds, marks, meaning, rewards, times, percent, spark_range)
-    environment.filters |= {function.__name__: function for function in shown}
+    filters = (count, number, interval, money, seconds, marks, meaning, rewards, times, percent, spark_range)
+    environment.filters |= {function.__name__: function for function in filters}
     return environment
 
 
@@ -109,11 +108,6 @@ def spark_range(cells: Iterable[Cell]) -> tuple[float, float]:
     numbers = [number for cell in cells for number in (cell.value, cell.low, cell.high)]
     axis = linear([*numbers, *value.held], 0, 330, floor=value.floor, ceiling=value.ceiling)
     return axis.low, axis.high
-
-
-def _finalize(value: Any) -> Any:
-    """Make control characters visible in every text on its way out; autoescaping comes after it."""
-    return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _context(results: Results) -> dict[str, Any]:

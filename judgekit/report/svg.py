@@ -1,4 +1,4 @@
-"""A few lines of SVG: elements that escape everything put into them, axes, and points.
+"""A few lines of SVG: elements that escape everything put into them, axes, points, and the figure made of them.
 
 Colours and strokes come from `figures.css` by class, so that a figure follows the light or dark scheme of a page.
 """
@@ -6,17 +6,28 @@ Colours and strokes come from `figures.css` by class, so that a figure follows t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import re
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Self
 
+import pandas as pd
 from markupsafe import Markup, escape
 from rich.cells import cell_len, set_cell_size
 
 from judgekit.data.outputs import clean
+from judgekit.data.streams import write_atomic
+from judgekit.errors import UsageError, not_among
 
 __all__ = [
     "WIDTH",
     "Axis",
+    "Figure",
+    "Figures",
     "Point",
     "bands",
     "colour",
@@ -27,6 +38,7 @@ __all__ = [
     "logarithmic",
     "marker",
     "ruled",
+    "style",
     "tag",
     "text_width",
 ]
@@ -188,3 +200,108 @@ def ruled(
     x, y = (near - 50, middle) if upright else (middle, far + 36)
     turned = f"rotate(-90 {x:.0f} {y:.0f})" if upright else None
     return join([*body, tag("text", title, x=x, y=y, class_="quiet middle", transform=turned)])
+
+
+@cache
+def style() -> str:
+    """Return the style sheet of all figures, with the colours of the light and of the dark scheme."""
+    return files("judgekit.report").joinpath("templates", "figures.css").read_text(encoding="utf-8")
+
+
+@cache
+def _printed() -> str:
+    """Return the style sheet for paper: the light colours in place of variables, which most programs do not know."""
+    light = style().split("@media")[0]
+    colours = dict(re.findall(r"(--\w+): (#\w+);", light))
+    rules = re.sub(r"^  --.*\n|  background: [^;]*;", "", light, flags=re.MULTILINE) + style().rpartition("\n}\n")[2]
+    return re.sub(r"var\((--\w+)\)", lambda match: colours[match[1]], rules)
+
+
+@dataclass(frozen=True, eq=False)
+class Figure:
+    """A figure; in a notebook it shows itself.
+
+    Attributes:
+        name: a slug, which files go by; unique among the figures of a report.
+        title: in words.
+        caption: how to read it.
+        alt: what it shows, for those who do not see it.
+        svg: the drawing, for a page that has `style`.
+        data: the numbers that it shows, with columns in words.
+    """
+
+    name: str
+    title: str
+    caption: str = field(repr=False)
+    alt: str = field(repr=False)
+    svg: Markup = field(repr=False)
+    data: pd.DataFrame = field(repr=False)
+
+    @property
+    def csv(self) -> str:
+        """The numbers as CSV."""
+        return str(self.data.to_csv(index=False))
+
+    @property
+    def link(self) -> str:
+        """The numbers as a link that holds them, for a page that loads nothing."""
+        return f"data:text/csv;base64,{b64encode(self.csv.encode(errors='replace')).decode()}"
+
+    def file(self) -> str:
+        """Return the drawing as an SVG file that needs no other file and that any program can read."""
+        made = str(self.svg).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+        return made.replace("><title", f"><style>{_printed()}</style><title", 1)
+
+    def save(self, path: str | Path) -> None:
+        """Write the figure as ``.svg`` or ``.pdf``, or its numbers as ``.csv``, atomically."""
+        path = Path(path)
+        kind = path.suffix.lower()
+        if kind not in (".svg", ".pdf", ".csv"):
+            raise UsageError(f"a figure is saved as .svg, .pdf or .csv, not as {path.name!r}")
+        if kind != ".pdf":
+            write_atomic(path, self.csv if kind == ".csv" else self.file())
+            return
+        try:
+            from vl_convert import svg_to_pdf
+        except ImportError:
+            raise UsageError("PDF needs an extra: pip install 'judgekit[pdf]'; .svg needs none") from None
+        write_atomic(path, svg_to_pdf(self.file()))
+
+    def _repr_html_(self) -> str:
+        return str(
+            tag("style", Markup(style())) + tag("figure", self.svg, tag("figcaption", self.caption))
+        )  # our own file
+
+
+class Figures(tuple[Figure, ...]):
+    """Figures in a row, which can be named; in a notebook they show themselves.
+
+    Attributes:
+        summary: what they are of in words and a table, as HTML.
+    """
+
+    summary: Markup
+
+    def __new__(cls, figures: Iterable[Figure] = (), summary: str = "") -> Self:
+        """Make a tuple of them."""
+        self = super().__new__(cls, figures)
+        self.summary = Markup(summary)  # made of escaped parts
+        return self
+
+    def named(self, name: str) -> Figure:
+        """Return the figure of a name."""
+        for one in self:
+            if one.name == name:
+                return one
+        raise UsageError(not_among("figure", name, [one.name for one in self]))
+
+    def save(self, folder: str | Path, formats: tuple[str, ...] = ("svg", "csv")) -> list[Path]:
+        """Write all of them into a folder, which is made where it is missing, and return the files."""
+        paths = [(one, Path(folder) / f"{one.name}.{kind}") for one in self for kind in formats]
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        for one, path in paths:
+            one.save(path)
+        return [path for _, path in paths]
+
+    def _repr_html_(self) -> str:
+        return "".join(one._repr_html_() for one in self)

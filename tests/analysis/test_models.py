@@ -82,8 +82,8 @@ def test_models_are_compared_on_the_queries_that_all_of_them_answered():
 
 
 def test_what_the_matrix_cannot_be_made_of_is_a_sentence():
-    with pytest.raises(UsageError, match="at the query level: unknown coefficient 'tau_ap'"):
-        matrix(coefficient="tau_ap")
+    with pytest.raises(UsageError, match="unknown level 'queries'"):
+        matrix(level="queries")
     with pytest.raises(DataError, match="at depth 3"):
         matrix(depth=3)
     with pytest.raises(UsageError, match="give them different names"):

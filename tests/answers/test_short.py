@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.answers.short import short_answer
+from judgekit.answers.reading import short_answer
 
 
 @pytest.mark.parametrize(

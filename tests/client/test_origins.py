@@ -15,8 +15,8 @@ from judgekit.client.session import Session
 from judgekit.client.sync import run_sync
 from judgekit.data.documents import Doc, MemoryDocs, Query
 from judgekit.data.runs import Run
+from judgekit.kinds import Context
 from judgekit.labelers.base import build
-from judgekit.resources import Resources
 from judgekit.stages import Collection, label_pool
 from judgekit.wire.types import Endpoint, Reply, chat
 from tests.programs import Ask, collect
@@ -86,7 +86,7 @@ COLLECTION = Collection.make({"q": Query("q", "When?")}, DOCS, [RUN], 3)
 
 
 def labels(script: Any, spelling: str, *endpoints: Endpoint) -> tuple[pd.DataFrame, Session]:
-    resources = Resources({e.name: e for e in endpoints}, docs=DOCS)
+    resources = Context({e.name: e for e in endpoints}, docs=DOCS)
     with Session(transports=lambda _: ScriptedTransport(script)) as session:
         return run_sync(label_pool(build(spelling, resources), COLLECTION, session)).table, session
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judgekit.console.drawing import Course
+from judgekit.console.printing import Course
 from judgekit.progress import Event
 from tests.commands import Judgekit
 from tests.mock import URL

@@ -10,7 +10,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.answers.matching import Text
+from judgekit.answers.text import Text
 from judgekit.data.documents import Doc, Query, Unit
 from judgekit.data.tables import Status
 from judgekit.errors import DataError, UsageError

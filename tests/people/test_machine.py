@@ -16,12 +16,12 @@ from judgekit.client.sync import run_sync
 from judgekit.data.documents import Doc, Query
 from judgekit.data.tables import Status
 from judgekit.errors import UsageError
+from judgekit.kinds import Context
 from judgekit.people.machine import Preferring, prefer
 from judgekit.people.reading import assessor_agreement, preferences, read_judgments
 from judgekit.people.sampling import draw, draw_answers
 from judgekit.reading.asker import Asker
 from judgekit.reading.prompts import load_prompt
-from judgekit.resources import Resources
 from judgekit.wire.types import Endpoint, Reply
 from tests.scripted import ScriptedTransport
 
@@ -93,7 +93,7 @@ def test_only_preference_prompts_with_its_four_words_and_only_answers(sample, co
 
 
 def test_grounded_asks_whether_the_answer_rests_on_its_passages_and_needs_no_reference():
-    grounded = metric("grounded", Resources({"llm": ENDPOINT}))
+    grounded = metric("grounded", Context({"llm": ENDPOINT}))
     unit = Answered(Query("q", "Who?"), Answer("Ada", Status.OK), (Doc("d", "Ada wrote it."),))
     (request,) = grounded.requests(unit, [])
     body = request.body.decode()
@@ -107,4 +107,4 @@ def test_grounded_asks_whether_the_answer_rests_on_its_passages_and_needs_no_ref
     assert grounded.requests(given_up, []) == []
     assert grounded.read(given_up, []).value == 0
     with pytest.raises(UsageError, match="is of kind correctness, not grounded"):
-        metric("grounded(prompt=correctness)", Resources({"llm": ENDPOINT}))
+        metric("grounded(prompt=correctness)", Context({"llm": ENDPOINT}))

@@ -353,8 +353,8 @@ def test_labels_stand_beside_what_was_asked_and_are_tied_to_the_texts(collection
 
 def test_the_human_labeler_takes_what_was_not_sampled_for_not_judged(three, tmp_path):
     from judgekit.data.tables import Status
+    from judgekit.kinds import Context
     from judgekit.labelers.base import build
-    from judgekit.resources import Resources
 
     sample, files = three
     judgments = read_judgments(files, sample)
@@ -363,7 +363,7 @@ def test_the_human_labeler_takes_what_was_not_sampled_for_not_judged(three, tmp_
     asked_of(judgments, people).write(tmp_path / "people.qrels")
     from judgekit.data.documents import Doc, Query, Unit
 
-    labeler = build("human(file=people.qrels)", Resources(base=tmp_path))
+    labeler = build("human(file=people.qrels)", Context(base=tmp_path))
     query, doc = people.asked.iloc[0][["query_id", "doc_id"]]
     labels = labeler.label(Unit(Query(query, "?"), (Doc(doc, ""), Doc("not-sampled", ""))), ())
     assert [label.status for label in labels] == [Status.OK, Status.UNASKED]

@@ -9,8 +9,7 @@ import pytest
 
 from judgekit import report
 from judgekit.cli import main
-from judgekit.report.beside import beside, write_beside
-from judgekit.report.changes import changes
+from judgekit.report.beside import beside, changes, write_beside
 
 
 def test_each_folder_has_its_decision_its_place_in_table_1_and_in_a_figure_for_each_use(make_results, outline):

@@ -19,7 +19,7 @@ from judgekit.analysis.primary import CHOOSE_RUNS
 from judgekit.errors import UsageError
 from judgekit.report import svg
 from judgekit.report.charts import figures, paper_figures
-from judgekit.report.erag_tables import speed_up
+from judgekit.report.grids import speed_up
 from judgekit.report.model import Results
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from judgekit import report
 from judgekit.analysis.primary import FIND_QUESTIONS, Primary
 from judgekit.data.tables import COMPARISON
-from judgekit.report.erag_tables import table_1
+from judgekit.report.grids import table_1
 
 
 def published(shared: Path) -> pd.DataFrame:

@@ -16,13 +16,13 @@ from judgekit.answers.answerer import make_answerer
 from judgekit.client.sync import run_sync
 from judgekit.data.documents import Unit
 from judgekit.errors import ConfigError
+from judgekit.kinds import Context
 from judgekit.labelers.base import build
 from judgekit.plugins.batch.files import export_batch
 from judgekit.reading.asker import Asker
 from judgekit.reading.check import check_endpoint
 from judgekit.reading.prompts import load_prompt
 from judgekit.report.queries import _prompt
-from judgekit.resources import Resources
 from judgekit.store.maintenance import find
 from judgekit.store.replies import Store
 from judgekit.wire.responses import Accepted, Retry, read_response
@@ -236,7 +236,7 @@ def test_what_one_api_of_a_server_refuses_another_is_sent(fault_server: FaultSer
 
 @pytest.mark.parametrize("api", APIS)
 def test_a_report_shows_the_prompt_that_each_api_is_sent(api: str) -> None:
-    judge = build("judge", Resources({"e": at(api)}))
+    judge = build("judge", Context({"e": at(api)}))
     shown = _prompt(judge, PARIS, (DOC,))
     assert f"<question>\n{PARIS.text}\n</question>" in shown
     assert shown.endswith("Reply:") == (api == "completions")

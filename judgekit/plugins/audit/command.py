@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.console.drawing import progress
 from judgekit.console.options import BudgetOptions, Cache, DryRun
-from judgekit.console.printing import console, echo, grid, note, say, show_plan
+from judgekit.console.printing import console, echo, grid, note, progress, say, show_plan
 from judgekit.errors import UsageError
 from judgekit.registry import register
 
 if TYPE_CHECKING:
-    from judgekit.plugins.audit.card import Card
+    from judgekit.plugins.audit.numbers import Card
 
 __all__ = ["audit"]
 
@@ -69,20 +68,20 @@ def audit(
     asked = {part.strip() for item in checks or () for part in item.split(",")}
     if probe and not asked & {"gullibility", "all"}:
         raise UsageError("--probe needs the check gullibility, which asks labelers: add --checks gullibility")
+    wanted, probes = checks or flow.FREE, probe or DEFAULT
+    if dry_run:
+        show_plan(flow.plan_audit(results, wanted, probes, reference, cache), config_of(results).price_list())
+        return
     with progress() as draw:
         found = flow.audit(
             results,
-            checks=checks or flow.FREE,
-            probes=probe or DEFAULT,
+            checks=wanted,
+            probes=probes,
             reference=reference,
-            dry_run=dry_run,
             cache=cache,
             budget=money.budget(),
             progress=draw,
         )
-    if dry_run:
-        show_plan(found.planned, config_of(results).price_list())
-        return
     for one in found.cards.values():
         _show(one)
     note(*found.notes)
@@ -91,7 +90,7 @@ def audit(
             "gullibility and consistency ask the labelers. Add them with --checks all; count their requests"
             " with --dry-run."
         )
-    say(f"cards:  {found.folder / 'cards'}", f"report: {found.folder / 'report.html'}")
+    say(f"cards:  {results / 'cards'}", f"report: {results / 'report.html'}")
 
 
 def _show(found: Card) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import astuple, dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +15,6 @@ import pandas as pd
 from judgekit import __version__
 from judgekit import report as reports
 from judgekit.client.session import Session
-from judgekit.client.sync import run_sync
 from judgekit.data.files import write_table
 from judgekit.data.manifest import manifest_path, sources, write_manifest
 from judgekit.data.streams import write_atomic
@@ -23,22 +22,20 @@ from judgekit.errors import DataError, UsageError, not_among
 from judgekit.experiment.asking import count
 from judgekit.experiment.finished import draw, label_files
 from judgekit.plugins.audit import bias, circularity, consistency, gullibility, jury
-from judgekit.plugins.audit.card import Card
 from judgekit.plugins.audit.material import Material, Pair, read
-from judgekit.plugins.audit.numbers import Number
+from judgekit.plugins.audit.numbers import Card, Number
 from judgekit.plugins.audit.probes import DEFAULT, Probe, probe
 from judgekit.progress import Progress, silent
 from judgekit.report.model import Section
 from judgekit.spec import slug
-from judgekit.stages import StageUnit
-from judgekit.store.replies import default_store_path
+from judgekit.stages import StageUnit, with_session
 
 if TYPE_CHECKING:
     from judgekit.client.budget import Budget
     from judgekit.client.waves import Plan
     from judgekit.wire.types import Program
 
-__all__ = ["CHECKS", "FREE", "Audit", "audit", "card"]
+__all__ = ["CHECKS", "FREE", "Audit", "audit", "card", "plan_audit"]
 
 FREE: Final = (circularity.NAME, jury.NAME, bias.SURFACE, bias.OVERRATING)
 """Checks of labels that are there."""
@@ -50,19 +47,15 @@ _TITLE: Final = "Audit"
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found.
+    """What an audit found; ``audit.csv`` and ``cards/`` in the results folder hold it as well.
 
     Attributes:
-        folder: the results folder, where ``audit.csv`` and ``cards/`` are.
         cards: a card per labeling, by its name.
         notes: what was left out, and why, as sentences.
-        planned: of a dry run, what it would send, by stage and, under ``all``, together.
     """
 
-    folder: Path
-    cards: Mapping[str, Card] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    planned: Mapping[str, Plan] = field(default_factory=dict)
+    cards: Mapping[str, Card]
+    notes: tuple[str, ...]
 
     @property
     def table(self) -> pd.DataFrame:
@@ -77,7 +70,6 @@ def audit(
     checks: str | Sequence[str] = FREE,
     probes: Sequence[str | Callable[[str, str], str]] = DEFAULT,
     reference: str | None = None,
-    dry_run: bool = False,
     cache: str | Path | None = None,
     budget: Budget | None = None,
     progress: Progress = silent,
@@ -89,7 +81,6 @@ def audit(
         checks: some of `CHECKS`, or ``all``; by default those that send nothing.
         probes: spellings or functions ``(question, passage) -> passage``.
         reference: the labeling that others are compared with; by default what people said, else provenance.
-        dry_run: only count what would be sent.
         cache: folder of the reply store; the user's cache folder by default.
         budget: where to stop.
         progress: called with events.
@@ -98,24 +89,23 @@ def audit(
         ConfigError, DataError, UsageError: nothing has been sent; among others, the data were changed since.
         StoppedError: the endpoint or the budget ended it; what was paid for is in the store.
     """
-    options = _Options.of(checks, probes)
-    folder, store = Path(results), default_store_path() if cache is None else Path(cache)
-    if folder.is_file():
-        raise UsageError(f"{folder}: an audit needs a results folder: run the experiment first, then name its folder")
-    material = read(folder, reference)
-    if dry_run:
-        asked: dict[str, list[StageUnit]] = {}
-        for stage, program, units in _asked(material, options):
-            asked.setdefault(stage, []).extend((program, unit) for unit in units)
-        by_stage = {stage: partial(iter, units) for stage, units in asked.items()}
-        return Audit(folder, planned=count(by_stage, store))
+    options, material = _options(checks, probes), read(Path(results), reference)
+    prices, work = material.prepared.config.price_list(), partial(_audited, material, options)
+    return _written(material, with_session(work, cache=cache, budget=budget, prices=prices, progress=progress))
 
-    async def work() -> Audit:
-        prices = material.prepared.config.price_list()
-        async with Session(store, "on", budget, prices, progress) as session:
-            return await _audited(material, options, session)
 
-    return _written(material, run_sync(work()))
+def plan_audit(
+    results: Path,
+    checks: Sequence[str],
+    probes: Sequence[str],
+    reference: str | None = None,
+    cache: Path | None = None,
+) -> dict[str, Plan]:
+    """Count what `audit` would send, by stage and, under ``all``, together."""
+    asked: dict[str, list[StageUnit]] = {}
+    for stage, program, units in _asked(read(results, reference), _options(checks, probes)):
+        asked.setdefault(stage, []).extend((program, unit) for unit in units)
+    return count({stage: partial(iter, units) for stage, units in asked.items()}, cache)
 
 
 def card(results: str | Path, labeling: str) -> str:
@@ -139,25 +129,22 @@ def _card_file(folder: Path, labeling: str) -> Path:
     return folder / "cards" / f"{slug(labeling)}.md"
 
 
-@dataclass(frozen=True)
-class _Options:
-    """The options, checked."""
+_Options = tuple[tuple[str, ...], tuple[Probe, ...]]
+"""The checks and the probes."""
 
-    checks: tuple[str, ...]
-    probes: tuple[Probe, ...]
 
-    @classmethod
-    def of(cls, checks: str | Sequence[str], probes: Sequence[str | Callable[[str, str], str]]) -> _Options:
-        named = [part.strip() for one in ([checks] if isinstance(checks, str) else checks) for part in one.split(",")]
-        wanted = CHECKS if named == ["all"] else tuple(named)
-        for name in wanted:
-            if name not in CHECKS:
-                raise UsageError(f"--checks {name}: {not_among('check', name, [*CHECKS, 'all'])}")
-        made = tuple(probe(one) for one in probes)
-        names = [one.name for one in made]
-        if len(set(names)) < len(names):
-            raise UsageError(f"the probe {next(name for name in names if names.count(name) > 1)} is listed twice")
-        return cls(tuple(name for name in CHECKS if name in wanted), made)
+def _options(checks: str | Sequence[str], probes: Sequence[str | Callable[[str, str], str]]) -> _Options:
+    """Return the options, checked."""
+    named = [part.strip() for one in ([checks] if isinstance(checks, str) else checks) for part in one.split(",")]
+    wanted = CHECKS if named == ["all"] else tuple(named)
+    for name in wanted:
+        if name not in CHECKS:
+            raise UsageError(f"--checks {name}: {not_among('check', name, [*CHECKS, 'all'])}")
+    made = tuple(probe(one) for one in probes)
+    names = [one.name for one in made]
+    if len(set(names)) < len(names):
+        raise UsageError(f"the probe {next(name for name in names if names.count(name) > 1)} is listed twice")
+    return tuple(name for name in CHECKS if name in wanted), made
 
 
 def _drawn(material: Material) -> list[Pair]:
@@ -168,20 +155,20 @@ def _drawn(material: Material) -> list[Pair]:
 
 def _asked(material: Material, options: _Options) -> Iterator[tuple[str, Program[Any], Iterable[Any]]]:
     """Yield what the checks ask: the stage, whom, and about what."""
-    sample, pairs = gullibility.draw(material), _drawn(material)
+    (checks, probes), sample, pairs = options, gullibility.draw(material), _drawn(material)
     for name in material.labelings:
-        if gullibility.NAME in options.checks:
+        if gullibility.NAME in checks:
             controls = set()
-            for _, shown, control, tampered in gullibility.asked(material, name, options.probes, sample):
+            for _, shown, control, tampered in gullibility.asked(material, name, probes, sample):
                 yield from (tampered,) if shown in controls else (control, tampered)
                 controls.add(shown)
-        if consistency.NAME in options.checks and (asking := consistency.asked(material, name, pairs)):
+        if consistency.NAME in checks and (asking := consistency.asked(material, name, pairs)):
             yield asking
 
 
 async def _audited(material: Material, options: _Options, session: Session) -> Audit:
     """Do the checks, first those that send nothing."""
-    checks, notes, numbers = options.checks, list[str](), dict[str, list[Number]]()
+    (checks, probes), notes, numbers = options, list[str](), dict[str, list[Number]]()
     if material.reference is None:
         notes.append(
             "No labeling by people or provenance can serve as reference. Checks that need a reference are"
@@ -204,13 +191,11 @@ async def _audited(material: Material, options: _Options, session: Session) -> A
             found += bias.overrating(material, name)
     for name, found in numbers.items():
         if gullibility.NAME in checks:
-            found += await gullibility.attack(material, name, options.probes, sample, session)
+            found += await gullibility.attack(material, name, probes, sample, session)
         if consistency.NAME in checks:
             found += await consistency.repeats(material, name, pairs, session)
-    return Audit(
-        material.folder, {name: Card(name, _facts(material, name), tuple(found)) for name, found in numbers.items()},
-        tuple(notes),
-    )  # fmt: skip
+    cards = {name: Card(name, _facts(material, name), tuple(found)) for name, found in numbers.items()}
+    return Audit(cards, tuple(notes))
 
 
 def _facts(material: Material, name: str) -> tuple[tuple[str, str], ...]:

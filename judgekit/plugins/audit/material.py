@@ -185,6 +185,8 @@ class Material:
 
 def read(folder: Path, reference: str | None = None) -> Material:
     """Read a results folder, if its data are still those that it was made from."""
+    if folder.is_file():
+        raise UsageError(f"{folder}: an audit needs a results folder: run the experiment first, then name its folder")
     prepared, labelings, table = read_results(folder)
     primary = reports.load(folder).primary
     if reference is None:

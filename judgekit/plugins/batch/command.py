@@ -11,6 +11,7 @@ import typer
 
 from judgekit.console.options import Cache
 from judgekit.console.printing import group, opened_store, say
+from judgekit.data.streams import noting_reads
 from judgekit.registry import register
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ Experiment = Annotated[Path, typer.Argument(help="Experiment file (TOML).")]
 @contextmanager
 def _opened(experiment: Path, cache: Path | None, *, keys: bool) -> Iterator[tuple[Prepared, Store]]:
     """Yield a prepared experiment, and the store."""
-    from judgekit.data.streams import noting_reads
     from judgekit.experiment.prepare import prepare
 
     with noting_reads():

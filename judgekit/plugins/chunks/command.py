@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from judgekit.console.printing import made_from, note, say
+from judgekit.data.manifest import manifest_path, write_manifest
+from judgekit.data.streams import check_outputs, noting_reads
 from judgekit.errors import DataError, UsageError
 from judgekit.registry import register
 
@@ -28,9 +30,7 @@ def chunks(
         judgekit chunks pages.jsonl small.jsonl large.jsonl --out docs.jsonl
     """
     from judgekit.data.files import check_target
-    from judgekit.data.manifest import manifest_path, write_manifest
     from judgekit.data.readers import read_docs, write_docs
-    from judgekit.data.streams import check_outputs, noting_reads
     from judgekit.plugins.chunks.placing import chunks as place
 
     check_target(out)

@@ -7,9 +7,11 @@ from typing import Annotated, Literal
 
 import typer
 
-from judgekit.console.drawing import progress
 from judgekit.console.options import AsJson, Cache, ModelOptions, named
-from judgekit.console.printing import echo, emit
+from judgekit.console.printing import echo, emit, progress
+from judgekit.data.manifest import by_role
+from judgekit.data.streams import check_outputs, noting_reads, write_atomic
+from judgekit.errors import UsageError
 from judgekit.registry import register
 
 __all__ = ["guard"]
@@ -70,19 +72,21 @@ def guard(
         judgekit guard main.trec branch.trec --qrels gold.qrels --suite --max-drop 3
         judgekit guard main branch --run dense --labeler judge
     """
-    from judgekit.data.manifest import by_role
-    from judgekit.data.streams import check_outputs, noting_reads, write_atomic
-    from judgekit.plugins.guard import formatting
-    from judgekit.plugins.guard.gate import guard as guard_versions
+    from judgekit.data.labelings import Scale
+    from judgekit.data.trec import read_qrels
+    from judgekit.plugins.guard import gate
     from judgekit.plugins.guard.losses import refuse_mixed
 
     with noting_reads(), progress() as draw:
-        labels = named(qrels or [], "--qrels")
-        refuse_mixed(by_role(queries, docs or ()) | labels)
-        guarded = guard_versions(
+        files = named(qrels, "--qrels")
+        refuse_mixed(by_role(queries, docs or ()) | files)
+        if scale is not None and not files:
+            raise UsageError("--scale is the scale of --qrels FILE")
+        own = None if scale is None else Scale.parse(scale)
+        guarded = gate.guard(
             base,
             new,
-            labels=labels or None,
+            labels=[read_qrels(path, name, own) for name, path in files.items()] or None,
             labeler=labeler,
             queries=queries,
             docs=docs or None,
@@ -92,16 +96,15 @@ def guard(
             max_drop=max_drop,
             groups=groups,
             unjudged=unjudged,
-            scale=scale,
             endpoints=list(server.endpoints().values()) or None,
             cache=cache,
             progress=draw,
         )
     check_outputs(*([markdown] if markdown else []))
     if as_json:
-        emit("guard", **formatting.content(guarded))
+        emit("guard", **gate.content(guarded))
     else:
         echo(str(guarded))
     if markdown:
-        write_atomic(markdown, formatting.markdown(guarded))
+        write_atomic(markdown, gate.markdown(guarded))
     raise typer.Exit(guarded.exit_code)

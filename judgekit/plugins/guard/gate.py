@@ -1,18 +1,22 @@
-"""The gate: two versions of a run, or of its answers, and whether the new one is worse."""
+"""The gate: two versions of a run, or of its answers, and whether the new one is worse, in words too.
+
+Ten lines for a terminal, Markdown for a pull request, and everything as JSON.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, get_args
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from judgekit import stages
 from judgekit.data.documents import Queries
 from judgekit.data.frames import AsDocs, AsLabelings, AsQueries, AsRuns, as_docs, as_labelings, as_queries, as_runs
-from judgekit.data.labelings import Scale
 from judgekit.data.outputs import is_results_folder
 from judgekit.data.records import as_number
 from judgekit.data.runs import Run
@@ -24,7 +28,7 @@ from judgekit.plugins.guard.losses import Losses, Unjudged, by_answers, by_label
 from judgekit.progress import Progress, silent
 from judgekit.wire.types import Endpoint
 
-__all__ = ["Change", "Guarded", "guard"]
+__all__ = ["Change", "Guarded", "content", "guard", "markdown", "text"]
 
 _LIMIT: Final = "max_drop"
 """The column of the queries that says what a question may lose."""
@@ -65,7 +69,6 @@ class Guarded:
         losses: what was lost, question by question.
         mean: the decision on the mean loss.
         changes: the questions that changed: those that lose more than they may, then those that lose most.
-        counts: how many questions are ``worse``, ``better``, ``unchanged`` and ``unknown``.
     """
 
     outcome: Outcome
@@ -75,7 +78,14 @@ class Guarded:
     losses: Losses
     mean: GateDecision
     changes: tuple[Change, ...]
-    counts: Mapping[str, int]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many questions are ``worse``, ``better``, ``unchanged`` and ``unknown``."""
+        low, high = self.losses.low, self.losses.high
+        known = {"worse": low > _NOTHING, "better": high < -_NOTHING, "unchanged": ~_moved(self.losses)}
+        counts = {what: int(some.sum()) for what, some in known.items()}
+        return counts | {"unknown": len(low) - sum(counts.values())}
 
     @property
     def exit_code(self) -> int:
@@ -83,9 +93,12 @@ class Guarded:
         return {"pass": 0, "fail": 1, "inconclusive": 5}[self.outcome]
 
     def __str__(self) -> str:
-        from judgekit.plugins.guard.formatting import text
-
         return text(self)
+
+
+def _moved(losses: Losses) -> npt.NDArray[np.bool_]:
+    """Return which questions score otherwise, or may."""
+    return (abs(losses.low) > _NOTHING) | (abs(losses.high) > _NOTHING)
 
 
 def _decided(
@@ -96,8 +109,7 @@ def _decided(
         means = pd.DataFrame({"low": low, "high": high}).groupby([_group(queries, q, groups) for q in ids]).mean()
         low, high = means["low"].to_numpy(), means["high"].to_numpy()
     mean = (decide_suite if suite else decide)(low, high, max_drop / 100)
-    worse, better = losses.low > _NOTHING, losses.high < -_NOTHING
-    moves = (abs(losses.low) > _NOTHING) | (abs(losses.high) > _NOTHING)
+    moves = _moved(losses)
     limits = _limits(queries, losses) if suite else {}
     if suite and not limits:
         losses = replace(losses, notes=(*losses.notes, "No question has a limit of its own."))
@@ -111,10 +123,8 @@ def _decided(
         outcome = "fail"
     elif outcome == "pass" and any(c.limit is not None and c.most > c.limit + _NOTHING for c in changes):
         outcome = "inconclusive"
-    counts = {"worse": int(worse.sum()), "better": int(better.sum()), "unchanged": int((~moves).sum())}
-    counts["unknown"] = len(ids) - sum(counts.values())
     changes.sort(key=lambda change: (not change.over, -change.least, -change.most))
-    return Guarded(outcome, *names, suite, losses, mean, tuple(changes), counts)
+    return Guarded(outcome, *names, suite, losses, mean, tuple(changes))
 
 
 def _group(queries: Queries, query_id: str, column: str) -> str:
@@ -162,7 +172,6 @@ def guard(
     max_drop: float = 1.0,
     groups: str | None = None,
     unjudged: Unjudged = "bounds",
-    scale: str | Scale | None = None,
     endpoints: Endpoint | Sequence[Endpoint] | None = None,
     cache: str | Path | None = None,
     progress: Progress = silent,
@@ -190,7 +199,6 @@ def guard(
         max_drop: the largest acceptable mean loss, in hundredths of the measure's range.
         groups: a column of the queries: questions of a group (paraphrases) count once, by their mean.
         unjudged: what a document without a label is: ``bounds``, anything on the scale; ``nonrelevant``, 0.
-        scale: of ``labels``.
         endpoints: as for `judgekit.label`, like `cache`.
         cache: folder of the reply store.
         progress: called with events.
@@ -218,14 +226,14 @@ def guard(
         other = base if str(new) == str(folders[0]) else new
         raise UsageError(f"{other} is a file and {folders[0]} a results folder: give two runs, or two results folders")
     if folders:
-        own = {"labels": labels, "queries": queries, "docs": docs, "scale": scale, "endpoints": endpoints}
+        own = {"labels": labels, "queries": queries, "docs": docs, "endpoints": endpoints}
         _refuse(own, f"{folders[0]}, which already names its inputs")
         name = None if labeler is None else str(labeler)
         losses, asked, own_groups = of_folders(folders, run, name, measure, unjudged)
         return _decided(losses, (str(base), str(new)), max_drop, suite, asked, groups or own_groups)
     _refuse({"run": run}, "files: it selects a run of two results folders")
     if labels is None and labeler is None:
-        own = {"docs": docs, "measure": measure, "scale": scale, "endpoints": endpoints}
+        own = {"docs": docs, "measure": measure, "endpoints": endpoints}
         _refuse(own | {"unjudged": unjudged != "bounds"}, "ratings of answers; for runs, add labels or a labeler")
         return _decided(by_answers((base, new)), ("base", "new"), max_drop, suite, asked, groups)
     notes: list[str] = []
@@ -235,13 +243,10 @@ def guard(
         labelings = as_labelings(labels)
         if len(labelings) != 1:
             raise UsageError(f"a gate takes one labeling, not {len(labelings)}")
-        if scale is not None:
-            labelings = as_labelings(labels, {labelings[0].name: scale})
         texts = None if docs is None else as_docs(docs)
         ids = None if queries is None else list(asked)
         losses = by_labels(runs, labelings[0], parsed, ids, unjudged=unjudged, docs=texts)
     else:
-        _refuse({"scale": scale}, "a labeler, which has its own scale")
         if queries is None or docs is None:
             raise UsageError("a labeler needs the queries and the documents")
         depth = parsed.cutoff or 10
@@ -268,3 +273,151 @@ def _pair(base: AsRuns, new: AsRuns, notes: list[str]) -> list[Run]:
     if one.name == other.name:
         return [renamed(one, f"{one.name} (base)"), renamed(other, f"{other.name} (new)")]
     return [one, other]
+
+
+_LINES: Final = 10
+_QUESTIONS: Final = 5
+_SHOWN: Final = 2
+"""Documents that are shown of each kind of change."""
+
+
+def _points(value: float) -> str:
+    return f"{100 * value:.2f}".rstrip("0").rstrip(".") if abs(value) >= 5e-5 else "0"
+
+
+def _span(least: float, most: float) -> str:
+    low, high = _points(least), _points(most)
+    return low if low == high else f"{low} to {high}"
+
+
+def _headline(guarded: Guarded) -> str:
+    mean = guarded.mean
+    if not guarded.changes and not guarded.losses.lists:
+        return f"{guarded.outcome}: nothing changed."
+    shown = {
+        "pass": "the loss is shown to be below the limit",
+        "fail": "a loss is shown",
+        "inconclusive": "the data show neither a loss nor that any loss is below the limit",
+    }
+    if guarded.suite:
+        over = sum(change.over for change in guarded.changes)
+        each = f"{over:,} question{'s' if over > 1 else ''}"
+        failed = f"{each} {'are above their limits' if over > 1 else 'is above its limit'}"
+        if mean.outcome == "fail":
+            failed = "the mean loss is above the limit"
+            failed += f", and so {'are' if over > 1 else 'is'} {each}" if over else ""
+        shown = {
+            "pass": "within the limits",
+            "fail": failed,
+            "inconclusive": "missing labels decide",
+        }
+    bounds = ""
+    if mean.low is not None and mean.high is not None:
+        bounds = f" (one-sided 95% bounds {_span(mean.low, mean.high)})"
+    loss = f"The mean loss is {_span(mean.least, mean.most)} points{bounds}; the limit is {_points(mean.margin)}"
+    return f"{guarded.outcome}: {shown[guarded.outcome]}. {loss}."
+
+
+def _details(guarded: Guarded) -> Iterator[str]:
+    mean, losses = guarded.mean, guarded.losses
+    if losses.obstacle:
+        yield f"Nothing is claimed: {losses.obstacle}."
+    units = "questions" if mean.queries == len(losses.query_ids) else f"questions in {mean.queries:,} groups"
+    counts = ", ".join(f"{count:,} {what}" for what, count in guarded.counts.items() if count)
+    yield f"{losses.by}, {guarded.base} against {guarded.new}, {len(losses.query_ids):,} {units}: {counts}."
+    if guarded.outcome == "inconclusive":
+        if mean.open or (guarded.suite and not losses.obstacle):
+            way = "If the qrels list all that is relevant, add --unjudged nonrelevant; else label them with --labeler."
+            yield "The outcome depends on missing labels or ratings." + (f" {way}" if losses.unlisted else "")
+        if mean.low is None and not guarded.suite:
+            yield "Fewer than five questions differ, too few for bounds."
+        if mean.needed is not None:
+            number = f"{mean.needed:,} {units.split()[-1]}"
+            yield f"About {number} like these would settle it; --suite decides only about these."
+    yield from losses.notes
+    if losses.cost:
+        yield f"Labels: {losses.cost}."
+
+
+def _moves(change: Change) -> str:
+    """Return what left a list, what came and what moved, the documents with the highest ranks first."""
+    before = {doc_id: (rank, label) for rank, doc_id, label in change.gone}
+    after = {doc_id: (rank, label) for rank, doc_id, label in change.came}
+    stayed = sorted(
+        (doc_id for doc_id in before if doc_id in after), key=lambda doc_id: -abs(before[doc_id][0] - after[doc_id][0])
+    )
+    kinds = {
+        "left": [f"{doc_id} [{label}]" for doc_id, (_, label) in before.items() if doc_id not in after],
+        "came": [f"{doc_id} [{label}]" for doc_id, (_, label) in after.items() if doc_id not in before],
+        "moved": [f"{doc_id} [{before[doc_id][1]}] {before[doc_id][0]} → {after[doc_id][0]}" for doc_id in stayed],
+    }
+    if kinds["left"] or kinds["came"]:
+        del kinds["moved"]
+    return "; ".join(f"{kind} {_some(docs)}" for kind, docs in kinds.items() if docs)
+
+
+def _some(docs: Sequence[str]) -> str:
+    more = len(docs) - _SHOWN
+    return ", ".join(docs[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _lost(change: Change) -> str:
+    limit = "" if change.limit is None else f" (may lose {_points(change.limit)})"
+    return f"{_span(change.least, change.most)}{limit}"
+
+
+def _worst(guarded: Guarded) -> list[Change]:
+    """Return the questions that lose, or may."""
+    return [change for change in guarded.changes if change.most > 0]
+
+
+def text(guarded: Guarded) -> str:
+    """Return what a terminal shows: ten lines at most, the worst questions last."""
+    details, worst = [*_details(guarded)], _worst(guarded)
+    room = max(_LINES - 1 - len(details), min(len(worst), 3))
+    kept = details[: _LINES - 1 - min(room, len(worst))]
+    lines = [_headline(guarded), *(f"  {line}" for line in kept)]
+    if len(kept) < len(details):
+        lines[-1] += f" And {len(details) - len(kept)} more notes: --json has them."
+    for change in worst[: min(room, _QUESTIONS)]:
+        asked = change.text if len(change.text) <= 60 else f"{change.text[:59]}…"
+        lines.append("  ".join(["", change.query_id, f"loses {_lost(change)}", _moves(change), asked]).rstrip())
+    return "\n".join(" ".join(line.splitlines()) for line in lines)
+
+
+def content(guarded: Guarded) -> dict[str, Any]:
+    """Return everything, for JSON; losses are shares of the range."""
+    losses = guarded.losses
+    return {
+        "outcome": guarded.outcome,
+        "exit_code": guarded.exit_code,
+        "base": guarded.base,
+        "new": guarded.new,
+        "by": losses.by,
+        "suite": guarded.suite,
+        "mean": asdict(guarded.mean),
+        "questions": guarded.counts,
+        "changes": [asdict(change) for change in guarded.changes],
+        "notes": [*losses.notes, *([losses.obstacle] if losses.obstacle else [])],
+        "cost": losses.cost,
+    }
+
+
+def markdown(guarded: Guarded) -> str:
+    """Return a comment for a pull request; what questions and ids say is shown as code."""
+    lines = [f"### judgekit guard: {guarded.outcome}", "", _escaped(_headline(guarded)), ""]
+    lines += [f"- {_escaped(line)}" for line in _details(guarded)]
+    if worst := _worst(guarded):
+        lines += ["", "| question | loses (points) | what changed |", "| --- | --- | --- |"]
+        for change in worst[:_LINES]:
+            moves, name = _moves(change), _code(f"{change.query_id} {change.text}".strip())
+            lines.append(f"| {name} | {_lost(change)} | {_code(moves) if moves else ''} |")
+    return "\n".join(lines) + "\n"
+
+
+def _code(text: str) -> str:
+    return "`" + " ".join(text.split()).replace("`", "'").replace("|", "\\|") + "`"
+
+
+def _escaped(text: str) -> str:
+    return "".join(f"\\{c}" if c in "\\`*_[]<>|@#" else c for c in " ".join(text.split()))

@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 from judgekit.console.printing import write_draft
+from judgekit.data.outputs import check_folder
+from judgekit.data.streams import noting_reads
 from judgekit.registry import register
 
 __all__ = ["traces"]
@@ -30,8 +32,6 @@ def traces(
     Examples:
         judgekit traces spans.jsonl --out data
     """
-    from judgekit.data.outputs import check_folder
-    from judgekit.data.streams import noting_reads
     from judgekit.experiment.init import draft
     from judgekit.plugins.traces.reading import read_traces
 

@@ -12,8 +12,9 @@ import pytest
 import judgekit as jk
 from judgekit.client.budget import Budget
 from judgekit.errors import DataError, JudgekitError, StoppedError, UsageError
-from judgekit.plugins.audit.flow import CHECKS, FREE, card
+from judgekit.plugins.audit.flow import CHECKS, FREE, card, plan_audit
 from judgekit.plugins.audit.numbers import groups_of
+from judgekit.plugins.audit.probes import DEFAULT
 from tests.small import Judgekit
 from tests.small import folder as folder
 from tests.small import judgekit as judgekit
@@ -45,8 +46,8 @@ def test_every_number_stands_in_its_interval_and_every_subject_says_what_it_does
 
 
 def test_what_was_paid_for_once_is_not_paid_for_again(copied: Path) -> None:
-    options = {"checks": "gullibility,consistency", "cache": copied / "cache"}
-    counted = jk.audit(copied / "out", dry_run=True, **options).planned
+    options = {"checks": ["gullibility,consistency"], "probes": DEFAULT, "cache": copied / "cache"}
+    counted = plan_audit(copied / "out", **options)
     to_send = counted["all"].requests - counted["all"].cached
     assert to_send > 0
     assert counted["audit keyword, control"].cached > 0, "the control was asked when the labels were made"
@@ -58,13 +59,13 @@ def test_what_was_paid_for_once_is_not_paid_for_again(copied: Path) -> None:
     again: list = []
     jk.audit(copied / "out", progress=again.append, **options)
     assert sent(again) == 0
-    left = jk.audit(copied / "out", dry_run=True, **options).planned["all"]
+    left = plan_audit(copied / "out", **options)["all"]
     assert left.requests == left.cached > 0
 
 
 def test_a_dry_run_writes_nothing(copied: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in (copied / "out").rglob("*")}
-    jk.audit(copied / "out", checks="all", cache=copied / "cache", dry_run=True)
+    plan_audit(copied / "out", ["all"], DEFAULT, cache=copied / "cache")
     assert {path: path.stat().st_mtime_ns for path in (copied / "out").rglob("*")} == before
 
 
@@ -72,7 +73,7 @@ def test_an_audit_stops_at_its_budget_and_goes_on_from_there(copied: Path) -> No
     options = {"checks": ["gullibility"], "probes": ["claim", "pad"], "cache": copied / "cache"}
     with pytest.raises(StoppedError):
         jk.audit(copied / "out", budget=Budget(max_requests=30), **options)
-    counted = jk.audit(copied / "out", dry_run=True, **options).planned
+    counted = plan_audit(copied / "out", **options)
     assert any(one.cached >= 20 for one in counted.values())
 
 
@@ -257,8 +258,7 @@ def test_the_command_line_prints_cards_and_writes_them(judgekit: Judgekit, copie
 
 
 def test_a_card_escapes_what_a_name_says() -> None:
-    from judgekit.plugins.audit.card import Card
-    from judgekit.plugins.audit.numbers import Number
+    from judgekit.plugins.audit.numbers import Card, Number
 
     number = Number("surface", "<script>alert(1)</script>|x", "slope", 0.5, 0.4, 0.6, 3, "a | b", "biased")
     card = Card("<b>judge</b>", (("Spelling", "a<b"),), (number,))

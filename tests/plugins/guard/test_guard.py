@@ -226,7 +226,7 @@ def test_json_holds_everything_and_markdown_is_a_comment(judgekit: Judgekit, rep
 
 
 def test_what_questions_say_cannot_break_the_comment_or_the_lines(repository: Path) -> None:
-    from judgekit.plugins.guard.formatting import markdown
+    from judgekit.plugins.guard.gate import markdown
 
     nasty = "a `b` | c\n</details> <img src=x> @all"
     queries = [{"query_id": f"q{i}", "text": nasty} for i in range(300)]
