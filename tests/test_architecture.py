@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -65,14 +66,20 @@ def room_of(module: str) -> str:
     return parts[1] if len(parts) > 1 else parts[0]
 
 
+@cache
 def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+@cache
+def nodes_of(path: Path) -> list[ast.AST]:
+    return list(ast.walk(tree_of(path)))
 
 
 def imported(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line, module) for everything that a module imports, wherever in it, for type checking only too."""
     package = name_of(path) if path.name == "__init__.py" else name_of(path).rpartition(".")[0]
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -214,7 +221,7 @@ def test_every_module_names_what_it_gives_to_others_in_order() -> None:
 def test_library_code_keeps_the_habits_of_the_house() -> None:
     def problems() -> Iterator[str]:
         for path in MODULES:
-            for node in ast.walk(tree_of(path)):
+            for node in nodes_of(path):
                 for reason in offences(node, room_of(name_of(path))):
                     yield f"{path.relative_to(PACKAGE.parent)}, line {getattr(node, 'lineno', 0)}: {reason}"
 
@@ -238,7 +245,7 @@ def offences(node: ast.AST, room: str) -> Iterator[str]:
 
 def broad(path: Path) -> Iterator[str]:
     """Yield the places that catch everything and go on."""
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         kinds: list[ast.expr] = []
         if isinstance(node, ast.ExceptHandler):
             if node.type is None:
