@@ -23,16 +23,17 @@ Judgekit = Callable[..., Said]
 
 
 def in_process(capfd: pytest.CaptureFixture[str]) -> Judgekit:
-    """Return a function that runs a command line: ``judgekit("score", "--run", ...)``."""
+    """Return a function that runs a command line, and holds it to its exit status where that is given as ``code``."""
 
-    def call(*args: object) -> Said:
+    def call(*args: object, code: int | None = None) -> Said:
         capfd.readouterr()
-        code = 0
+        left = 0
         try:
             main([str(arg) for arg in args])
-        except SystemExit as left:
-            code = left.code if isinstance(left.code, int) else 1
+        except SystemExit as ended:
+            left = ended.code if isinstance(ended.code, int) else 1
         captured = capfd.readouterr()
-        return Said(code, captured.out, captured.err)
+        assert code in (None, left), (left, captured.err)
+        return Said(left, captured.out, captured.err)
 
     return call

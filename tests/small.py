@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,32 +14,41 @@ from tests.mock import URL
 TOWNS = ["Arlen", "Borvik", "Cantry", "Dulse", "Elmshire", "Farrow"]
 YEARS = ["1412", "1533", "1674", "1781", "1850", "1903"]
 
-EXPERIMENT = """
-[data]
-queries = "queries.jsonl"
-docs = "docs.jsonl"
-depth = 4
-[runs]
-good = "good.trec"
-poor = "poor.trec"
-[endpoints.local]
-base_url = "URL"
-model = "mock"
-[[labelers]]
-kind = "containment"
-[[labelers]]
-name = "judge"
-kind = "judge"
-[[labelers]]
-name = "erag"
-kind = "utility"
-[answers]
-depths = [1, 4]
-[metrics]
-measures = ["nDCG", "P"]
-[analysis]
-resamples = 100
-""".replace("URL", URL)
+FILES = {"queries": "queries.jsonl", "docs": "docs.jsonl"}
+RUNS = {"good": "good.trec", "poor": "poor.trec"}
+MOCK = {"base_url": URL, "model": "mock"}
+QUICK = {"resamples": 100}
+
+
+def toml(**tables: Any) -> str:
+    """An experiment file of these tables; a list holds tables of one name, a dict in a dict is a table below it."""
+    lines: list[str] = []
+    for name, value in tables.items():
+        for table in value if isinstance(value, list) else [value]:
+            below = {key: part for key, part in table.items() if isinstance(part, dict)}
+            if table.keys() - below or not below:
+                lines.append(f"[[{name}]]" if isinstance(value, list) else f"[{name}]")
+            lines += [f"{key} = {json.dumps(part)}" for key, part in table.items() if key not in below]
+            lines += [toml(**{f"{name}.{key}": part}) for key, part in below.items()]
+    return "\n".join(lines) + "\n"
+
+
+EXPERIMENT = toml(
+    data=FILES | {"depth": 4},
+    runs=RUNS,
+    endpoints={"local": MOCK},
+    labelers=[{"kind": "containment"}, {"name": "judge", "kind": "judge"}, {"name": "erag", "kind": "utility"}],
+    answers={"depths": [1, 4]},
+    metrics={"measures": ["nDCG", "P"]},
+    analysis=QUICK,
+)
+
+
+def edited(path: Path, old: str, new: str, to: str = "") -> None:
+    """Replace what a file says, in it or in a copy of it beside it."""
+    text = path.read_text()
+    assert old in text, f"{path} does not say {old!r}"
+    path.with_name(to or path.name).write_text(text.replace(old, new))
 
 
 @pytest.fixture

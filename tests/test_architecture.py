@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -64,14 +65,25 @@ def room_of(module: str) -> str:
     return parts[1] if len(parts) > 1 else parts[0]
 
 
+@cache
 def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+@cache
+def nodes_of(path: Path) -> list[ast.AST]:
+    return list(ast.walk(tree_of(path)))
+
+
+def called(node: ast.Call) -> str:
+    """Return the last part of the name of what is called."""
+    return str(getattr(node.func, "attr", getattr(node.func, "id", "")))
 
 
 def imported(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line, module) for everything that a module imports, wherever in it, for type checking only too."""
     package = name_of(path) if path.name == "__init__.py" else name_of(path).rpartition(".")[0]
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -81,7 +93,7 @@ def imported(path: Path) -> Iterator[tuple[int, str]]:
                 yield from ((node.lineno, f"judgekit.{alias.name}") for alias in node.names)
             else:
                 yield node.lineno, module
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+        elif isinstance(node, ast.Call) and called(node) == "import_module":
             yield from ((node.lineno, arg.value) for arg in node.args[:1] if isinstance(arg, ast.Constant))
 
 
@@ -213,14 +225,14 @@ def test_every_module_names_what_it_gives_to_others_in_order() -> None:
 def test_library_code_keeps_the_habits_of_the_house() -> None:
     def problems() -> Iterator[str]:
         for path in MODULES:
-            for node in ast.walk(tree_of(path)):
-                for reason in offences(node, room_of(name_of(path))):
+            for node in nodes_of(path):
+                for reason in offences(node):
                     yield f"{path.relative_to(PACKAGE.parent)}, line {getattr(node, 'lineno', 0)}: {reason}"
 
     found(problems())
 
 
-def offences(node: ast.AST, room: str) -> Iterator[str]:
+def offences(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Name) and node.func.id == "print":
             yield "print() in library code"
@@ -237,7 +249,7 @@ def offences(node: ast.AST, room: str) -> Iterator[str]:
 
 def broad(path: Path) -> Iterator[str]:
     """Yield the places that catch everything and go on."""
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         kinds: list[ast.expr] = []
         if isinstance(node, ast.ExceptHandler):
             if node.type is None:
@@ -247,7 +259,7 @@ def broad(path: Path) -> Iterator[str]:
             last = node.body[-1]
             if isinstance(last, ast.Raise) and last.exc is None:
                 continue
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("suppress"):
+        elif isinstance(node, ast.Call) and called(node) == "suppress":
             kinds = node.args
         if any(ast.unparse(kind) in ("Exception", "BaseException") for kind in kinds):
             yield f"{path.relative_to(PACKAGE.parent)}, line {node.lineno}"

@@ -160,6 +160,13 @@ def by_doc(**answers: str) -> Callable[[Request], str]:
     return says
 
 
+@pytest.mark.parametrize(
+    ("mode", "docs", "most"), [("together", 5, 2), ("vote", 1, 2), ("vote", 5, 10), ("merge", 1, 2), ("merge", 5, 12)]
+)
+def test_each_request_may_be_sent_twice_and_several_answers_are_merged(mode: str, docs: int, most: int) -> None:
+    assert answerer(mode=mode).most(Unit(QUERY, DOCS[:docs])) == most
+
+
 def test_answers_per_document_are_merged_by_vote() -> None:
     program = answerer(mode="vote")
     answer, waves = ask(program, UNIT, by_doc(t0="unknown", t1="Rome", t2="the Paris", t3="Paris", t4="Rome"))

@@ -18,6 +18,7 @@ from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.trec import read_qrels
 from judgekit.people.reading import People
 from judgekit.people.tasks import Sample
+from tests.small import edited
 
 
 @pytest.fixture
@@ -52,8 +53,7 @@ def test_the_way_from_results_to_corrected_differences(finished, judgekit):
     assert judgekit(*again, "-o", sample, "--sheet", "label-studio").code == 0
     assert "<Choice" in (finished / "s.xml").read_text()
     filled = rated(finished, sample, "s.csv")
-    read = judgekit("annotate", "read", sample, filled, "-o", finished / "people.qrels")
-    assert read.code == 0, read.err
+    read = judgekit("annotate", "read", sample, filled, "-o", finished / "people.qrels", code=0)
     assert "Agreement between assessors" in read.out
     refused = judgekit("annotate", "read", sample, filled, "-o", finished / "people.csv")
     assert (refused.code, refused.out) == (2, "")
@@ -61,8 +61,7 @@ def test_the_way_from_results_to_corrected_differences(finished, judgekit):
     labels = read_qrels(finished / "people.qrels")
     assert labels.relevance.sum() == sum(task.doc_ids[0].endswith("a") for task in Sample.read(sample).tasks)
     table = finished / "corrected.csv"
-    corrected = judgekit("annotate", "correct", finished / "people.qrels", out, "-m", "P@1", "-o", table)
-    assert corrected.code == 0, corrected.err
+    corrected = judgekit("annotate", "correct", finished / "people.qrels", out, "-m", "P@1", "-o", table, code=0)
     assert "Agreement with people on held-out queries" in corrected.out
     rows = pd.read_csv(table, keep_default_na=False).to_dict("records")
     assert {row["labeling"] for row in rows} == {"containment", "judge", "erag"}
@@ -83,8 +82,7 @@ def test_the_way_from_results_to_corrected_differences(finished, judgekit):
 def test_people_decide_which_run_is_best(finished, judgekit):
     out, sample, people = finished / "out", finished / "s.jsonl", finished / "people.qrels"
     asked = ["--prompt", "binary", "--sheet", "csv", "-o"]
-    made = judgekit("annotate", "sample", out, "--design", "decision", "--by", "containment", *asked, sample)
-    assert made.code == 0, made.err
+    made = judgekit("annotate", "sample", out, "--design", "decision", "--by", "containment", *asked, sample, code=0)
     assert "By containment alone good is best in DCG@4" in made.out
     filled = rated(finished, sample, "s.csv")
     assert judgekit("annotate", "read", sample, filled, "-o", people).code == 0
@@ -128,8 +126,7 @@ def test_answers_of_two_runs_become_quality(finished, judgekit):
         writer = csv.DictWriter(stream, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    read = judgekit("annotate", "read", sample, finished / "s.csv", "-o", finished / "people.csv")
-    assert read.code == 0, read.err
+    read = judgekit("annotate", "read", sample, finished / "s.csv", "-o", finished / "people.csv", code=0)
     assert "good: 100.0% of the preferences" in read.out
 
 
@@ -160,9 +157,8 @@ def test_wrong_input_is_a_sentence(finished, judgekit):
 
 def test_results_whose_data_were_changed_are_refused(finished, judgekit):
     queries = finished / "queries.jsonl"
-    queries.write_text(queries.read_text().replace("bridge", "tower"))
-    done = judgekit("annotate", "sample", finished / "out", "--n", "2", "-o", finished / "s.jsonl")
-    assert done.code == 2
+    edited(queries, "bridge", "tower")
+    done = judgekit("annotate", "sample", finished / "out", "--n", "2", "-o", finished / "s.jsonl", code=2)
     assert "different queries" in done.err
 
 
@@ -191,9 +187,7 @@ def test_what_assessors_leave_open_waits_is_decided_and_then_corrects(finished, 
     head = {key: data[key] for key in ("sample", "form", "design", "scale", "queries", "pairs", "assessor")}
     lines = [{"judgekit": "judgments", **head, "tasks": len(tasks)}, *tasks, {"end": len(tasks)}]
     (finished / "last.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    done = judgekit("annotate", "read", "s.jsonl", "s.csv", "last.jsonl", "-o", "people.qrels")
-    assert done.code == 0, done.err
+    done = judgekit("annotate", "read", "s.jsonl", "s.csv", "last.jsonl", "-o", "people.qrels", code=0)
     assert "wait for" not in done.out
     assert not page.exists()
-    corrected = judgekit("annotate", "correct", "people.qrels", "out", "-m", "P@1")
-    assert corrected.code == 0, corrected.err
+    judgekit("annotate", "correct", "people.qrels", "out", "-m", "P@1", code=0)

@@ -27,8 +27,7 @@ def answered(judgekit: Judgekit, folder: Path) -> Path:
 
 def test_answer_rates_imported_answers_as_it_rates_its_own(judgekit: Judgekit, answered: Path) -> None:
     common = ["answer", "--queries", "queries.jsonl", "--import", "app.csv"]
-    said = judgekit(*common, "--depth", 4, "--answered-by", "mock", "--out", "imported.csv")
-    assert said.code == 0, said.err
+    judgekit(*common, "--depth", 4, "--answered-by", "mock", "--out", "imported.csv", code=0)
     own, imported = (read_table(QUALITY, answered / name) for name in ("own.csv", "imported.csv"))
     columns = ["run", "depth", "model", "query_id", "metric", "value", "answer", "status"]
     assert imported[columns].equals(own[columns])
@@ -40,10 +39,8 @@ def test_answer_rates_imported_answers_as_it_rates_its_own(judgekit: Judgekit, a
 def test_an_experiment_on_imported_answers_asks_for_no_answer_and_for_who_gave_them(
     judgekit: Judgekit, answered: Path
 ) -> None:
-    plan = judgekit("run", "import.toml", "--dry-run")
-    assert plan.code == 0, plan.err
-    said = judgekit("run", "import.toml", "--out", "results")
-    assert said.code == 0, said.err
+    judgekit("run", "import.toml", "--dry-run", code=0)
+    said = judgekit("run", "import.toml", "--out", "results", code=0)
     quality = read_table(QUALITY, answered / "results" / "answers" / "answer-short.parquet")
     assert set(zip(quality["model"], quality["depth"], quality["metric"], strict=True)) == {
         ("undeclared", 4, "em"), ("undeclared", 4, "correct"),
@@ -68,8 +65,7 @@ def test_compare_tells_that_ratings_do_not_say_who_answered(judgekit: Judgekit, 
     )
     score = ["score", "--run", "good.trec", "--qrels", "gold.qrels", "-m", "nDCG@3", "--per-query", "--out", "s.csv"]
     assert judgekit(*score).code == 0
-    said = judgekit("compare", "--scores", "s.csv", "--quality", "thumbs.csv")
-    assert said.code == 0, said.err
+    said = judgekit("compare", "--scores", "s.csv", "--quality", "thumbs.csv", code=0)
     assert UNDECLARED in " ".join(said.err.split())
 
 
@@ -103,8 +99,7 @@ def test_an_application_answers_end_to_end_and_for_utility_labels_each_question_
     (folder / "my_app.py").write_text(APP)
     (folder / "asked.toml").write_text(ASKED)
     assert judgekit("run", "asked.toml", "--dry-run").code == 0
-    said = judgekit("run", "asked.toml", "--out", "results")
-    assert said.code == 0, said.err
+    said = judgekit("run", "asked.toml", "--out", "results", code=0)
     quality = read_table(QUALITY, folder / "results" / "answers" / "answer-short.parquet")
     means = quality[quality["metric"] == "em"].groupby(["run", "depth"])["value"].mean()
     assert dict(means) == {("all", 0): 0.0, ("good", 1): 1.0, ("good", 4): 1.0, ("poor", 1): 0.0, ("poor", 4): 0.5}
@@ -139,9 +134,7 @@ def test_what_is_wrong_with_an_application_is_said_before_anything_is_asked(
         APP.replace("import re", "import re\ndef one(x): ...").replace("Path\n", "Path\n", 1)
     )
     (folder / "asked.toml").write_text(ASKED.replace(*change))
-    said = judgekit("run", "asked.toml", "--out", "results")
-    assert said.code == 2
-    assert message in said.err
+    assert message in judgekit("run", "asked.toml", "--out", "results", code=2).err
     assert not (folder / "results").exists()
 
 
@@ -150,8 +143,7 @@ def test_an_application_that_fails_on_one_question_loses_that_one(judgekit: Judg
         APP.replace("    found", "    assert True\n    if 'Dulse' in question: {}['documents']\n    found", 1)
     )
     (folder / "asked.toml").write_text(ASKED)
-    said = judgekit("run", "asked.toml", "--out", "results")
-    assert said.code == 1
+    judgekit("run", "asked.toml", "--out", "results", code=1)
     quality = read_table(QUALITY, folder / "results" / "answers" / "answer-short.parquet")
     lost = quality[quality["status"] == "failed"]
     assert set(lost["query_id"]) == {"q3"}
@@ -164,8 +156,7 @@ def test_answers_that_an_import_leaves_out_or_leaves_empty_are_counted_as_answer
     lines = (answered / "app.csv").read_text().splitlines()
     run, query_id, _ = lines[1].split(",", 2)
     (answered / "few.csv").write_text("\n".join([lines[0], f"{run},{query_id},", *lines[2:-1], ""]))
-    said = judgekit("answer", "--queries", "queries.jsonl", "--import", "few.csv", "--out", "few.out.csv")
-    assert said.code == 1
+    said = judgekit("answer", "--queries", "queries.jsonl", "--import", "few.csv", "--out", "few.out.csv", code=1)
     assert f"few.csv lacks 1 of {len(lines) - 1:,} answers (unasked); the means are over the others" in said.err
     assert "1 answer is missing" in said.err
     assert "add the missing entries to the file" in said.err
@@ -180,15 +171,13 @@ def test_ratings_are_the_outcome_whatever_endpoints_there_are(asked: bool, judge
     (folder / "rated.toml").write_text(EXPERIMENT.replace("[answers]\ndepths = [1, 4]\n", table))
     counted = judgekit("run", "rated.toml", "--dry-run")
     assert ("\nanswer " in counted.out) is asked
-    said = judgekit("run", "rated.toml", "--out", "results")
-    assert said.code == 0, said.err
+    judgekit("run", "rated.toml", "--out", "results", code=0)
     settled = (folder / "results" / "resolved.toml").read_text()
     assert 'primary = "nDCG@1"' in settled
     assert 'primary_metric = "rating"' in settled
     odd = (folder / "rated.toml").read_text().replace("[analysis]\n", '[analysis]\nprimary_metric = "thumb"\n')
     (folder / "odd.toml").write_text(odd)
-    refused = judgekit("run", "odd.toml", "--out", "odd")
-    assert refused.code == 2
+    refused = judgekit("run", "odd.toml", "--out", "odd", code=2)
     assert f"unknown answer metric 'thumb': choose from {'em, ' if asked else ''}rating" in refused.err
 
 

@@ -89,8 +89,7 @@ def test_bad_input_ends_in_a_sentence(
     judgekit: Judgekit, folder: Path, change: Change, command: list[str], words: list[str]
 ) -> None:
     change(folder)
-    said = judgekit(*command)
-    assert said.code == 2, said.err
+    said = judgekit(*command, code=2)
     assert "Traceback" not in said.err
     for word in words:
         assert word in said.err
@@ -102,9 +101,7 @@ def test_scores_without_values_per_query_are_refused_with_the_option_that_helps(
 ) -> None:
     assert judgekit(*SCORE, "--out", "means.csv").code == 0
     (folder / "quality.csv").write_text("run,depth,model,query_id,metric,value\ngood,5,m,q0,em,1\ngood,5,m,q1,em,0\n")
-    said = judgekit("compare", "--scores", "means.csv", "--quality", "quality.csv")
-    assert said.code == 2
-    assert "--per-query" in said.err
+    assert "--per-query" in judgekit("compare", "--scores", "means.csv", "--quality", "quality.csv", code=2).err
 
 
 @pytest.mark.parametrize("out", ["answers.txt", "results"])
@@ -112,8 +109,7 @@ def test_a_target_that_cannot_be_written_is_refused_before_anything_is_sent(
     judgekit: Judgekit, folder: Path, out: str
 ) -> None:
     (folder / "results").mkdir()
-    said = judgekit("answer", *LABEL[1:7], *LABEL[9:], "--depth", "2", "--cache", "store", "--out", out)
-    assert said.code == 2, said.err
+    said = judgekit("answer", *LABEL[1:7], *LABEL[9:], "--depth", "2", "--cache", "store", "--out", out, code=2)
     assert out in said.err
     assert not (folder / "store").exists()
 
@@ -128,6 +124,4 @@ def test_a_depth_beyond_all_lists_means_whole_lists(judgekit: Judgekit, folder: 
 def test_a_run_that_lacks_queries_is_named_beside_the_decision(judgekit: Judgekit, folder: Path) -> None:
     lines = (folder / "poor.trec").read_text().splitlines(keepends=True)
     (folder / "poor.trec").write_text("".join(line for line in lines if line.startswith(("q0 ", "q1 "))))
-    said = judgekit(*RUN)
-    assert said.code == 0, said.err
-    assert "poor returns nothing for 4 of 6 queries" in said.out
+    assert "poor returns nothing for 4 of 6 queries" in judgekit(*RUN, code=0).out

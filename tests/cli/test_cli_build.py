@@ -9,6 +9,7 @@ import pytest
 
 from judgekit.data.trec import read_qrels
 from tests.cli.test_cli_annotate import rated
+from tests.small import edited
 
 SAMPLED = '[data]\nsample = "pilot.csv"\n'
 
@@ -17,7 +18,7 @@ SAMPLED = '[data]\nsample = "pilot.csv"\n'
 def piloted(folder, judgekit):
     """Results of a pilot on half of the questions."""
     experiment = folder / "experiment.toml"
-    experiment.write_text(experiment.read_text().replace("[data]\n", SAMPLED))
+    edited(experiment, "[data]\n", SAMPLED)
     (folder / "pilot.csv").write_text("query_id,weight\nq0,1\nq1,1\nq2,2\nq3,2\n")
     assert judgekit("run", experiment, "--out", folder / "out").code == 0
     return folder
@@ -30,14 +31,12 @@ def judged(folder, judgekit, n: int) -> None:
 
 
 def test_all_queries_are_labelled_after_a_pilot_and_nothing_twice(piloted, judgekit):
-    dry = judgekit("build", "experiment.toml", "-l", "judge", "--dry-run")
-    assert dry.code == 0, dry.err
+    dry = judgekit("build", "experiment.toml", "-l", "judge", "--dry-run", code=0)
     assert not (piloted / "ground-truth").exists()
     pairs, _, stored, send = map(int, re.findall(r"\d+", dry.out.splitlines()[1])[:4])
     assert stored > 0
     assert send > 0
-    built = judgekit("build", "experiment.toml", "-l", "judge")
-    assert built.code == 0, built.err
+    built = judgekit("build", "experiment.toml", "-l", "judge", code=0)
     assert f"{send} sent, {stored} from the store" in built.err
     assert "no people judged" in built.err
     labels = read_qrels(piloted / "ground-truth" / "final.qrels")
@@ -52,8 +51,7 @@ def test_people_s_labels_come_first_and_more_of_them_change_only_what_they_chang
     assert judgekit("build", "out", "-l", "judge").code == 0
     before = pd.read_parquet(piloted / "ground-truth" / "labels.parquet")
     judged(piloted, judgekit, 4)
-    built = judgekit("build", "out", "-l", "judge", "--people", "people.qrels")
-    assert built.code == 0, built.err
+    built = judgekit("build", "out", "-l", "judge", "--people", "people.qrels", code=0)
     people = read_qrels(piloted / "people.qrels")
     table = pd.read_parquet(piloted / "ground-truth" / "labels.parquet")
     said = table[table["source"] == "people"]
@@ -92,6 +90,5 @@ def test_wrong_input_is_a_sentence(piloted, judgekit):
     ]:
         done = judgekit("build", *command)
         assert (done.code, said in done.err) == (2, True), done.err
-    stopped = judgekit("build", "experiment.toml", "-l", "judge", "--max-requests", "1")
-    assert stopped.code == 3
+    judgekit("build", "experiment.toml", "-l", "judge", "--max-requests", "1", code=3)
     assert not (piloted / "ground-truth").exists()

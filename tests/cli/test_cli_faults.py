@@ -18,7 +18,7 @@ import pytest
 from tests.mock import URL
 from tests.scripted import Scripted, completion
 from tests.servers import FaultServer, openai_error
-from tests.small import Judgekit
+from tests.small import Judgekit, edited
 
 LABEL = ["label", "judge", "--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--depth", 3]
 Answer = Callable[[dict[str, Any], int], Scripted | str | bytes]
@@ -123,10 +123,8 @@ def test_what_is_missing_is_told_with_its_commonest_reasons(
         return "It depends." if "mill" in text else "Yes"
 
     fault_server.answer = answer
-    text = (folder / "experiment.toml").read_text()
-    (folder / "experiment.toml").write_text(text.replace(f'"{URL}"', f'"{fault_server.base_url}"\nmax_retries = 0'))
-    said = judgekit("run", "experiment.toml", "--out", "results", "--cache", "store")
-    assert said.code == 1, said.err
+    edited(folder / "experiment.toml", f'"{URL}"', f'"{fault_server.base_url}"\nmax_retries = 0')
+    said = judgekit("run", "experiment.toml", "--out", "results", "--cache", "store", code=1)
     [line] = [line for line in said.err.splitlines() if "labels of judge" in line]
     assert "6 unparsed, 2 failed: 6 × " in line
     assert "2 × 200 with an HTML page (login?) where a chat completion should be: Log in (see labels/)" in line
@@ -209,8 +207,7 @@ def test_a_killed_run_goes_on_where_it_was(
     sent = len(fault_server.seen)
     assert sent < 18
 
-    said = judgekit(*command)
-    assert said.code == 0, said.err
+    judgekit(*command, code=0)
     # At most the two requests in flight are sent again.
     assert len(fault_server.seen) <= 18 + 2
     killed = (folder / "judge.qrels").read_bytes()
@@ -224,8 +221,7 @@ def test_answers_that_read_like_abstentions_are_scored_and_counted_on_screen_and
     fault_server.answer = lambda body, seen: completion("The passages do not say.")
     endpoint = ["--base-url", fault_server.base_url, "--model", "m", "--cache", "store"]
     data = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
-    said = judgekit("answer", *data, "--depth", 1, "--no-closed-book", "--out", "quality.csv", *endpoint)
-    assert said.code == 0, said.err
+    said = judgekit("answer", *data, "--depth", 1, "--no-closed-book", "--out", "quality.csv", *endpoint, code=0)
     assert "6 of 6 answers read like abstentions" in " ".join(said.err.split())
     experiment = (folder / "experiment.toml").read_text().replace(URL, fault_server.base_url)
     (folder / "experiment.toml").write_text(
@@ -248,8 +244,7 @@ def test_a_dry_run_says_which_requests_are_longer_than_the_server_takes(
     (folder / "experiment.toml").write_text(text)
     docs = (folder / "docs.jsonl").read_text().replace("is held on the square", "is held " * 200)
     (folder / "docs.jsonl").write_text(docs)
-    said = judgekit("run", "experiment.toml", "--dry-run")
-    assert said.code == 0, said.err
+    said = judgekit("run", "experiment.toml", "--dry-run", code=0)
     assert fault_server.seen == [], "no model was asked"
     if fits:
         assert "will not fit" not in said.err

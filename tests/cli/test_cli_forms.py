@@ -17,7 +17,7 @@ from scipy import stats
 
 from judgekit.data.files import read_table
 from judgekit.data.tables import QUALITY, SCORES
-from tests.small import Judgekit
+from tests.small import QUICK, Judgekit, edited, toml
 
 
 @pytest.fixture
@@ -44,8 +44,7 @@ def test_a_beir_folder_and_runs_as_csv_and_msmarco_are_labelled_and_scored(
     judgekit: Judgekit, folder: Path, beir: Path
 ) -> None:
     data = ["--queries", "beir:beir", "--docs", "beir", "--run", "near.csv", "--run", "far=far.tsv"]
-    said = judgekit("label", "containment", *data, "--depth", 3, "--out", "found.qrels")
-    assert said.code == 0, said.err
+    judgekit("label", "containment", *data, "--depth", 3, "--out", "found.qrels", code=0)
     labels = pd.read_csv(folder / "found.qrels", sep=" ", header=None)
     assert set(labels[0]) == {"q0", "q1", "q2", "q3"}
     scored = judgekit("score", "--run", "near.csv", "--qrels", "gold=beir:beir", "--qrels", "found.qrels", "-m", "RR")
@@ -63,34 +62,20 @@ def test_names_of_ones_own_are_told_on_the_command_line(judgekit: Judgekit, fold
     (folder / "run.csv").write_text("q,d,s\nq1,d1,2\nq1,d2,1\n")
     queries, run = "jsonl(id=key,text=ask,answers=right):mine.jsonl", "csv(query=q,doc=d,score=s):run.csv"
     data = ["--queries", queries, "--docs", "beir:beir", "--run", run]
-    said = judgekit("label", "containment", *data, "--out", "x.qrels")
-    assert said.code == 0, said.err
+    judgekit("label", "containment", *data, "--out", "x.qrels", code=0)
     assert (folder / "x.qrels").read_text() == "q1 0 d1 1\nq1 0 d2 0\n"
-    scored = judgekit("score", "--run", f"mine={run}", "--qrels", "x.qrels", "-m", "P@1")
-    assert scored.code == 0, scored.err
+    scored = judgekit("score", "--run", f"mine={run}", "--qrels", "x.qrels", "-m", "P@1", code=0)
     assert scored.out.splitlines()[1].split() == ["x", "mine", "1.0000"]
 
 
-EXPERIMENT = """
-[data]
-data = "beir:beir"
-depth = 3
-[runs]
-near = "near.csv"
-far = "far.tsv"
-[[labelers]]
-kind = "containment"
-[[labelers]]
-kind = "provenance"
-qrels = "beir:beir"
-[answers]
-ratings = ["rated.csv"]
-depths = [3]
-[metrics]
-measures = ["RR"]
-[analysis]
-resamples = 100
-"""
+EXPERIMENT = toml(
+    data={"data": "beir:beir", "depth": 3},
+    runs={"near": "near.csv", "far": "far.tsv"},
+    labelers=[{"kind": "containment"}, {"kind": "provenance", "qrels": "beir:beir"}],
+    answers={"ratings": ["rated.csv"], "depths": [3]},
+    metrics={"measures": ["RR"]},
+    analysis=QUICK,
+)
 
 
 def test_an_experiment_names_one_source_for_queries_docs_and_judgments(
@@ -103,24 +88,14 @@ def test_an_experiment_names_one_source_for_queries_docs_and_judgments(
     assert "RR" in said.out + (folder / "results" / "report.json").read_text(), said.err
 
 
-RAGAS = """
-[data]
-data = "app.jsonl"
-depth = 2
-[runs]
-app = "app.jsonl"
-[[labelers]]
-kind = "containment"
-[answers]
-import = "app.jsonl"
-answered_by = "my-app"
-depths = [2]
-metrics = ["em"]
-[metrics]
-measures = ["Success"]
-[analysis]
-resamples = 100
-"""
+RAGAS = toml(
+    data={"data": "app.jsonl", "depth": 2},
+    runs={"app": "app.jsonl"},
+    labelers=[{"kind": "containment"}],
+    answers={"import": "app.jsonl", "answered_by": "my-app", "depths": [2], "metrics": ["em"]},
+    metrics={"measures": ["Success"]},
+    analysis=QUICK,
+)
 
 
 def test_an_evaluation_table_is_a_whole_experiment_that_needs_no_llm(judgekit: Judgekit, folder: Path) -> None:
@@ -223,8 +198,7 @@ def test_the_output_of_trec_eval_and_ir_measures_is_scores(judgekit: Judgekit, f
     rated = "".join(f"named-{r},q{k},{k * (1 + i) % 5}\n" for i, r in enumerate("abc") for k in (1, 2, 3))
     (folder / "rated.csv").write_text("run,query_id,value\n" + rated)
     scores = [word for run in "abc" for word in ("--scores", f"trec={run}.eval", "--scores", f"ir=named-{run}.tsv")]
-    said = judgekit("compare", *scores, "--quality", "rated.csv", "--resamples", 100, "--json")
-    assert said.code == 0, said.err
+    said = judgekit("compare", *scores, "--quality", "rated.csv", "--resamples", 100, "--json", code=0)
     assert {row["labeling"] for row in json.loads(said.out)["comparison"]} == {"trec", "ir"}
 
 
@@ -232,8 +206,7 @@ def test_runs_and_qrels_are_no_leaderboards(judgekit: Judgekit, folder: Path) ->
     (folder / "x.trec").write_text("q1 Q0 d1 1 0.5 t\nq1 Q0 d2 2 0.25 t\n")
     (folder / "x.qrels").write_text("q1 0 d1 1\nq1 0 d2 0\n")
     for name in ("x.trec", "x.qrels"):
-        said = judgekit("compare", "--scores", name, "--quality", "quality.csv")
-        assert said.code == 2
+        said = judgekit("compare", "--scores", name, "--quality", "quality.csv", code=2)
         assert "expected a scores table (columns labeling, run, measure, query_id, value)" in said.err
 
 
@@ -250,9 +223,7 @@ def test_a_bad_line_of_a_leaderboard_is_named(judgekit: Judgekit, folder: Path, 
     (folder / "board.txt").write_text(content)
     (folder / "rated.csv").write_text("run,query_id,value\nr1,t1,1\n")
     file = "board.txt" if "x1" in content or "{" in content else "tot:board.txt"
-    said = judgekit("compare", "--scores", file, "--quality", "rated.csv")
-    assert said.code == 2
-    assert reason in said.err
+    assert reason in judgekit("compare", "--scores", file, "--quality", "rated.csv", code=2).err
 
 
 def test_convert_says_what_it_wrote_and_never_replaces_its_input(judgekit: Judgekit, folder: Path, beir: Path) -> None:
@@ -260,11 +231,8 @@ def test_convert_says_what_it_wrote_and_never_replaces_its_input(judgekit: Judge
     assert (said.code, said.out) == (0, "a run of 16 rows: near.trec\n"), said.err
     assert judgekit("convert", "beir:beir", "new.qrels").code == 0
     assert "q1 0 d1 1\n" in (folder / "new.qrels").read_text()
-    same = judgekit("convert", "near.trec", "near.trec")
-    assert same.code == 2
-    assert "is an input of this command" in same.err
-    unknown = judgekit("convert", "nowhere.csv", "x.trec")
-    assert "no such file" in unknown.err
+    assert "is an input of this command" in judgekit("convert", "near.trec", "near.trec", code=2).err
+    assert "no such file" in judgekit("convert", "nowhere.csv", "x.trec").err
 
 
 def test_convert_goes_by_what_the_name_of_the_output_says(judgekit: Judgekit, folder: Path) -> None:
@@ -272,8 +240,7 @@ def test_convert_goes_by_what_the_name_of_the_output_says(judgekit: Judgekit, fo
     for out, says in (("three.run", "a run of 1 rows"), ("three.qrels", "1 labels")):
         said = judgekit("convert", "three.csv", out)
         assert says in said.out, said.err
-    refused = judgekit("convert", "three.run", "other.qrels")
-    assert refused.code == 2
+    refused = judgekit("convert", "three.run", "other.qrels", code=2)
     assert "has 6 columns, expected 4: a TREC qrels file" in refused.err
     assert not (folder / "other.qrels").exists()
 
@@ -300,8 +267,7 @@ def test_convert_writes_to_standard_output_where_that_has_a_name(folder: Path, p
 
 
 def test_chunks_writes_no_json_lines_under_the_name_of_a_table(judgekit: Judgekit) -> None:
-    said = judgekit("chunks", "pages.jsonl", "docs.jsonl", "-o", "out.csv")
-    assert said.code == 2
+    said = judgekit("chunks", "pages.jsonl", "docs.jsonl", "-o", "out.csv", code=2)
     assert "--out out.csv: documents are written as JSON lines" in said.err
 
 
@@ -359,8 +325,7 @@ def examples(folder: Path, beir: Path) -> Path:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_row_of_the_table_of_forms_works(judgekit: Judgekit, examples: Path, command: str) -> None:
-    said = judgekit(*shlex.split(command))
-    assert said.code == 0, said.err
+    judgekit(*shlex.split(command), code=0)
     written = next((word for word in shlex.split(command)[::-1] if (examples / word).exists()), None)
     assert written is None or (examples / written).stat().st_size > 0
 
@@ -377,12 +342,10 @@ def test_an_experiment_takes_the_docs_of_several_retrievers(judgekit: Judgekit, 
         '[runs]\nbm25 = "bm25.json"\ndense = "dense.json"\n[[labelers]]\nkind = "containment"\n'
         '[answers]\nratings = ["stars.csv"]\ndepths = [3]\n[metrics]\nmeasures = ["RR"]\n'
     )
-    said = judgekit("run", "exp.toml", "--dry-run")
-    assert said.code == 0, said.err
+    judgekit("run", "exp.toml", "--dry-run", code=0)
     assert (examples / "dense.json").exists()
-    (examples / "exp.toml").write_text((examples / "exp.toml").read_text().replace(', "dense.json"]', "]"))
-    said = judgekit("run", "exp.toml", "--dry-run")
-    assert "missing from the collection, first 'd2'" in said.err
+    edited(examples / "exp.toml", ', "dense.json"]', "]")
+    assert "missing from the collection, first 'd2'" in judgekit("run", "exp.toml", "--dry-run").err
 
 
 def test_an_experiment_reads_by_a_function_in_a_file_beside_it(judgekit: Judgekit, folder: Path) -> None:
@@ -394,13 +357,11 @@ def test_an_experiment_reads_by_a_function_in_a_file_beside_it(judgekit: Judgeki
     plain = folder / "queries.jsonl"
     (folder / "turned.txt").write_text("".join(f"{line[::-1]}\n" for line in plain.read_text().splitlines()))
     before = judgekit("run", "experiment.toml", "--dry-run").out
-    text = (folder / "experiment.toml").read_text()
-    (folder / "experiment.toml").write_text(text.replace("queries.jsonl", "my_forms.py:turned:turned.txt"))
+    edited(folder / "experiment.toml", "queries.jsonl", "my_forms.py:turned:turned.txt")
     plain.unlink()
     said = judgekit("run", folder / "experiment.toml", "--dry-run")
     assert (said.code, said.out) == (0, before), said.err
-    said = judgekit("run", folder / "experiment.toml", "--out", "results")
-    assert said.code == 0, said.err
+    said = judgekit("run", folder / "experiment.toml", "--out", "results", code=0)
     read = json.loads((folder / "results" / "manifest.json").read_text())["inputs"]
     assert {Path(one["file"]).name for one in read.values()} >= {"turned.txt", "my_forms.py"}
     assert judgekit("report", "results").code == 0

@@ -17,8 +17,7 @@ from tests.small import Judgekit
 
 
 def test_measures_are_listed_with_formula_source_range_and_what_they_reward(judgekit: Judgekit) -> None:
-    said = judgekit("list", "measures")
-    assert said.code == 0
+    said = judgekit("list", "measures", code=0)
     for entry in catalog():
         assert f"{entry.name}: {entry.title}" in said.out
         assert entry.formula in said.out
@@ -31,16 +30,13 @@ def test_measures_are_listed_with_formula_source_range_and_what_they_reward(judg
 def test_prompts_are_listed_and_shown_as_their_files(judgekit: Judgekit) -> None:
     said = judgekit("list", "prompts")
     assert [line.split()[0] for line in said.out.splitlines()] == [prompt.name for prompt in list_prompts()]
-    shown = judgekit("list", "prompts", "binary")
-    assert shown.out == (prompt_folder() / "binary.toml").read_text()
+    assert judgekit("list", "prompts", "binary").out == (prompt_folder() / "binary.toml").read_text()
     assert judgekit("list", "prompts", "binari").code == 2
 
 
 def test_an_own_prompt_is_checked_before_it_is_shown(judgekit: Judgekit, folder: Path) -> None:
     (folder / "mine.toml").write_text("kind = 'judge'\n")
-    said = judgekit("list", "prompts", "mine.toml")
-    assert said.code == 2
-    assert "mine.toml" in said.err
+    assert "mine.toml" in judgekit("list", "prompts", "mine.toml", code=2).err
 
 
 def test_help_shows_every_word_of_its_source() -> None:
@@ -75,21 +71,18 @@ def test_help_tells_what_a_command_does_before_how_it_reaches_its_endpoint(comma
 
 
 def test_an_endpoint_is_checked_call_by_call(judgekit: Judgekit) -> None:
-    said = judgekit("check-endpoint", "--base-url", URL, "--model", "mock")
-    assert said.code == 0, said.err
+    said = judgekit("check-endpoint", "--base-url", URL, "--model", "mock", code=0)
     for what in ("chat completion", "log-probabilities", "JSON schema", "parallel requests"):
         assert what in said.out
 
 
 def test_an_endpoint_that_is_down_says_how_it_was_reached_and_exits_with_3(judgekit: Judgekit) -> None:
-    said = judgekit("check-endpoint", "--base-url", "http://127.0.0.1:9/v1", "--model", "m")
-    assert said.code == 3
+    said = judgekit("check-endpoint", "--base-url", "http://127.0.0.1:9/v1", "--model", "m", code=3)
     assert "127.0.0.1:9" in said.out
 
 
 def test_labelers_are_listed_with_what_they_are_and_one_is_shown(judgekit: Judgekit) -> None:
-    said = judgekit("list", "labelers")
-    assert said.code == 0
+    said = judgekit("list", "labelers", code=0)
     for kind in ("containment", "judge", "utility", "provenance", "human"):
         assert f"\n{kind}: " in f"\n{said.out}"
     one = judgekit("list", "labelers", "judge")

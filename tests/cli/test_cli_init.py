@@ -107,13 +107,10 @@ def test_init_writes_an_experiment_whose_dry_run_counts(
     make: Callable[[Path], None], taken: list[str], data: Path, judgekit: Judgekit
 ) -> None:
     make(data)
-    said = judgekit("init")
-    assert said.code == 0, said.err
+    said = judgekit("init", code=0)
     assert said.out.endswith("  judgekit run experiment.toml --dry-run\n")
     assert all(piece in said.out for piece in taken), said.out
-    counted = judgekit("run", "experiment.toml", "--dry-run")
-    assert counted.code == 0, counted.err
-    assert "label judge" in counted.out
+    assert "label judge" in judgekit("run", "experiment.toml", "--dry-run", code=0).out
     assert len(load(data / "experiment.toml").runs) == 2
     assert judgekit("init").code == 2
     assert judgekit("init", "--overwrite").code == 0
@@ -140,12 +137,10 @@ def test_what_is_known_of_answers_is_the_outcome_and_runs_without_a_server(
     columns: tuple[str, ...], line: str, outcome: str, data: Path, judgekit: Judgekit
 ) -> None:
     answers(data, *columns)
-    said = judgekit("init", ".")
-    assert said.code == 0, said.err
+    said = judgekit("init", ".", code=0)
     assert f"app.csv        {line}" in said.out
     assert said.out.endswith("It needs no server. Run it:\n\n  judgekit run experiment.toml\n")
-    result = judgekit("run", "experiment.toml", "--out", "results")
-    assert result.code == 0, result.err
+    result = judgekit("run", "experiment.toml", "--out", "results", code=0)
     assert f'primary_metric = "{outcome}"' in (data / "results" / "resolved.toml").read_text()
     assert "containment" in result.out
 
@@ -177,8 +172,7 @@ def test_a_table_of_each_application_holds_the_answers_of_its_run(
     assert (said.code, said.err) == (0, "")
     assert load(data / "apps" / "experiment.toml").answers.imported == ["good.json", "poor.json"]
     assert "It needs no server" in said.out
-    result = judgekit("run", "apps/experiment.toml", "--out", "results")
-    assert result.code == 0, result.err
+    judgekit("run", "apps/experiment.toml", "--out", "results", code=0)
     answered = pd.read_parquet(data / "results" / "answers" / "answer-short.parquet")
     means = answered[answered["metric"] == "em"].groupby("run")["value"].mean()
     assert means.to_dict() == {"good": 5 / 6, "poor": 2 / 6}
@@ -196,9 +190,7 @@ def test_answers_that_fit_no_run_are_not_used_and_init_says_why(data: Path, judg
     good[-1]["user_input"] = "What else?"
     (data / "apps" / "good.json").write_text(json.dumps(good))
     (data / "apps" / "poor.json").write_text(json.dumps([*poor, {**poor[-1], "user_input": "And then?"}]))
-    said = judgekit("init", "apps")
-    assert said.code == 0, said.err
-    assert "the answers of good.json are not used: query 'q" in said.err
+    assert "the answers of good.json are not used: query 'q" in judgekit("init", "apps", code=0).err
     assert load(data / "apps" / "experiment.toml").answers.imported == "poor.json"
 
 
@@ -223,8 +215,7 @@ def test_one_table_of_an_application_is_a_whole_experiment(data: Path, judgekit:
             for i, q in enumerate(rows(data / "queries.jsonl"))
         ],
     )
-    said = judgekit("init", "app.jsonl", "--out", "new")
-    assert said.code == 0, said.err
+    said = judgekit("init", "app.jsonl", "--out", "new", code=0)
     assert "run 'app': 6 questions, up to 3 documents each (the form 'rag'); answers of your application" in said.out
     assert judgekit("run", "new/experiment.toml", "--out", "results").code == 0
 
@@ -293,8 +284,7 @@ def test_contradictions_are_said_before_anything_is_paid(
     assert judgekit("init").err == ""
     (data / "experiment.toml").unlink()
     change(data)
-    said = judgekit("init")
-    assert said.code == 0, said.err
+    said = judgekit("init", code=0)
     assert sentence in said.err
     if not sentence:
         assert "poor.trec      not used: line 1: byte 9 of the line is not UTF-8" in said.out
@@ -314,9 +304,7 @@ def test_a_pilot_asks_about_its_own_questions_only(data: Path, judgekit: Judgeki
     said = judgekit("init", "--overwrite")
     assert "run 'all-runs'" in said.out
     assert "run 'good' has 3 queries that the query file lacks; they are left out" in said.err
-    counted = judgekit("run", "experiment.toml", "--dry-run")
-    assert counted.code == 0
-    assert "they are left out" in counted.err
+    assert "they are left out" in judgekit("run", "experiment.toml", "--dry-run", code=0).err
 
 
 @pytest.mark.parametrize(
@@ -344,8 +332,7 @@ def test_what_is_lacking_is_said(names: list[str], words: list[str], data: Path,
     (data / "halb.csv").write_bytes(b"Nr;Frage\r\nq0;Wer?\r\n")
     (data / "results").mkdir()
     (data / "results" / "resolved.toml").write_text("# Paths are relative to /\n")
-    said = judgekit("init", *names)
-    assert said.code == 2
+    said = judgekit("init", *names, code=2)
     assert all(word in said.out + said.err for word in words), said.err
     assert not list(data.rglob("experiment.toml"))
 
@@ -382,7 +369,6 @@ def test_init_has_no_more_options_than_it_needs() -> None:
 def test_a_data_set_that_hugging_face_saved_is_told_how_to_become_parquet(judgekit: Judgekit, tmp_path: Path) -> None:
     (tmp_path / "data-00000-of-00001.arrow").write_bytes(b"\xff\xff\xff\xff\x00")
     (tmp_path / "dataset_info.json").write_text("{}")
-    said = judgekit("init", tmp_path)
-    assert said.code == 2
+    said = judgekit("init", tmp_path, code=2)
     assert f"datasets.load_from_disk({str(tmp_path)!r}).to_parquet('{tmp_path.name}.parquet')" in said.out
     assert "dataset_info.json" not in said.out

@@ -13,7 +13,7 @@ import pytest
 from judgekit.data.outputs import is_results_folder
 from judgekit.metrics.measures import DEFINITIONS
 from tests.mock import URL
-from tests.small import Judgekit
+from tests.small import Judgekit, edited
 
 MOCK = ["--base-url", URL, "--model", "mock", "--cache", "store"]
 DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
@@ -31,8 +31,7 @@ def sha256(path: Path) -> str:
 
 def other_queries(folder: Path) -> None:
     """Ask something else under the same ids."""
-    text = (folder / "queries.jsonl").read_text()
-    (folder / "queries.jsonl").write_text(text.replace("When was the bridge", "When was the tower"))
+    edited(folder / "queries.jsonl", "When was the bridge", "When was the tower")
 
 
 def stages(judgekit: Judgekit) -> None:
@@ -42,9 +41,7 @@ def stages(judgekit: Judgekit) -> None:
         ["answer", *DATA, *MOCK, "--depth", "1", "--out", "quality.csv"],
         ["score", "--run", "good.trec", "--qrels", "c.qrels", "-m", "P@1", "--per-query", "--out", "scores.csv"],
     ):
-        said = judgekit(*command)
-        assert said.code == 0, said.err
-        assert "different" not in said.err
+        assert "different" not in judgekit(*command, code=0).err
 
 
 COMPARE = ["compare", "--scores", "scores.csv", "--quality", "quality.csv", "--resamples", "100", "--out", "c.csv"]
@@ -70,10 +67,8 @@ def test_scores_and_answers_of_different_queries_are_not_compared_in_silence(jud
     stages(judgekit)
     assert "different" not in judgekit(*COMPARE).err
     other_queries(folder)
-    said = judgekit("answer", *DATA, *MOCK, "--depth", "1", "--out", "quality.csv")
-    assert said.code == 0, said.err
-    said = judgekit(*COMPARE)
-    assert said.code == 0, said.err
+    said = judgekit("answer", *DATA, *MOCK, "--depth", "1", "--out", "quality.csv", code=0)
+    said = judgekit(*COMPARE, code=0)
     assert "note: these files were made from different queries" in said.err
     assert "c.qrels from queries.jsonl" in said.err
     assert "quality.csv from queries.jsonl" in said.err
@@ -81,15 +76,13 @@ def test_scores_and_answers_of_different_queries_are_not_compared_in_silence(jud
 
 def test_labels_of_an_earlier_version_of_a_run_are_not_scored_in_silence(judgekit: Judgekit, folder: Path) -> None:
     stages(judgekit)
-    (folder / "good.trec").write_text((folder / "good.trec").read_text().replace("d0a", "d1a"))
-    said = judgekit("score", "--run", "good.trec", "--qrels", "c.qrels")
-    assert said.code == 0, said.err
+    edited(folder / "good.trec", "d0a", "d1a")
+    said = judgekit("score", "--run", "good.trec", "--qrels", "c.qrels", code=0)
     assert "different files of run good" in said.err
 
 
 def test_a_results_folder_says_which_data_it_is_of(judgekit: Judgekit, folder: Path) -> None:
-    said = judgekit(*RUN)
-    assert said.code == 0, said.err
+    judgekit(*RUN, code=0)
     content = manifest(folder / "results" / "manifest.json")
     assert content["inputs"]["queries"]["sha256"] == sha256(folder / "queries.jsonl")
     assert {"queries", "docs", "run good", "run poor", "experiment.toml"} <= set(content["inputs"])
@@ -158,8 +151,7 @@ def test_files_of_your_own_are_relative_to_the_experiment_and_in_its_manifest(
 def test_a_command_takes_files_of_your_own(judgekit: Judgekit, folder: Path) -> None:
     (folder / "labelers.py").write_text(MINE)
     (folder / "metrics.py").write_text(METRIC)
-    said = judgekit("label", "labelers.py:Longest(least=55)", *DATA, "--out", "long.qrels")
-    assert said.code == 0, said.err
+    said = judgekit("label", "labelers.py:Longest(least=55)", *DATA, "--out", "long.qrels", code=0)
     assert "longest(least=55): " in said.out
     assert manifest(folder / "long.qrels.manifest.json")["inputs"]["labelers.py"]["sha256"] == sha256(
         folder / "labelers.py"
@@ -185,10 +177,8 @@ def test_a_run_says_in_its_report_that_a_labeling_was_made_for_other_queries(jud
     stages(judgekit)
     other_queries(folder)
     labeler = '[[labelers]]\nname = "before"\nkind = "provenance"\nqrels = "c.qrels"\n[answers]'
-    text = (folder / "experiment.toml").read_text()
-    (folder / "experiment.toml").write_text(text.replace("[answers]", labeler))
-    said = judgekit(*RUN)
-    assert said.code == 0, said.err
+    edited(folder / "experiment.toml", "[answers]", labeler)
+    said = judgekit(*RUN, code=0)
     assert said.err.index("different queries") < said.err.index("label judge"), "before anything is paid for"
     assert "different queries" in said.out
     assert "different queries" in (folder / "results" / "report.html").read_text()
@@ -198,11 +188,8 @@ def test_a_run_says_in_its_report_that_a_labeling_was_made_for_other_queries(jud
 def test_a_run_that_was_stopped_has_made_the_folder_its_own(
     judgekit: Judgekit, folder: Path, stopped: list[str]
 ) -> None:
-    said = judgekit(*RUN, *stopped)
-    assert said.code == 3, said.err
+    judgekit(*RUN, *stopped, code=3)
     assert is_results_folder(folder / "results")
     assert manifest(folder / "results" / "manifest.json")["results"] == {}
-    said = judgekit("report", "results")
-    assert said.code == 2
-    assert "did not finish: start it again" in said.err
+    assert "did not finish: start it again" in judgekit("report", "results", code=2).err
     assert judgekit(*RUN).code == 0

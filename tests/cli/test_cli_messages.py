@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.small import Judgekit
+from tests.small import Judgekit, edited
 
 DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
 SCORE = ["score", "--run", "good.trec", "--qrels", "gold.qrels"]
@@ -166,8 +166,7 @@ def test_ranks_that_contradict_scores_are_said_by_every_command_that_reads_runs(
         ["run", "experiment.toml", "--out", "results"],
         ["convert", "good.trec", "other.trec"],
     ):
-        said = judgekit(*command)
-        assert said.code == 0, said.err
+        said = judgekit(*command, code=0)
         assert "run 'good' (" in said.err
         assert "its scores contradict its ranks (always the next rank has the higher score)" in said.err
     assert "its scores contradict its ranks" in (folder / "results" / "report.html").read_text()
@@ -180,8 +179,7 @@ def test_lists_without_ranks_that_go_upwards_throughout_are_said(
     gold = [f"q{i},d{i}{'abc'[at]},{score}" for i in range(6) for at, score in enumerate(scores)]
     more = [f"z{i},d{i}{'abc'[at]},{score}" for i in range(6) for at, score in enumerate(scores)]
     (folder / "new.csv").write_text("\n".join(["query_id,doc_id,score", *gold, *more]) + "\n")
-    said = judgekit("score", "--run", "new.csv", "--qrels", "gold.qrels")
-    assert said.code == 0, said.err
+    said = judgekit("score", "--run", "new.csv", "--qrels", "gold.qrels", code=0)
     assert ("every list goes from the lowest score to the highest" in said.err) is warned
 
 
@@ -192,9 +190,8 @@ def test_labels_of_a_file_that_judges_nothing_are_not_ok(foreign: bool, judgekit
     said = judgekit("label", "provenance(qrels=gold.qrels)", *DATA, "--out", "x.qrels")
     assert said.code == foreign
     assert (": 18 pairs, none of them judged by the file" in said.out) is foreign
-    text = (folder / "experiment.toml").read_text()
     more = '[[labelers]]\nkind = "provenance"\nname = "gold"\nqrels = "gold.qrels"\n[answers]'
-    (folder / "experiment.toml").write_text(text.replace("[answers]", more))
+    edited(folder / "experiment.toml", "[answers]", more)
     said = judgekit("run", "experiment.toml", "--out", "results")
     assert said.code == foreign, said.err
     assert ("labels of gold: its file judges none of the pooled documents" in said.err) is foreign
@@ -217,8 +214,7 @@ def test_evidence_of_kilt_may_have_titles_only(judgekit: Judgekit, folder: Path)
         entry["output"][0]["provenance"][0]["title"] = f"Town of {entry['output'][0]['provenance'][0]['title']}"
     (folder / "kilt.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in gold))
     spec = "provenance(qrels=kilt.jsonl, expand=title)"
-    said = judgekit("label", spec, *DATA, "--out", "titles.qrels")
-    assert said.code == 0, said.err
+    judgekit("label", spec, *DATA, "--out", "titles.qrels", code=0)
     labels = [line.split() for line in (folder / "titles.qrels").read_text().splitlines()]
     relevant = {(query, doc) for query, _, doc, value in labels if value == "1"}
     assert relevant == {(f"q{i}", f"d{i}{part}") for i in range(6) for part in "ab"}

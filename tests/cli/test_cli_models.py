@@ -11,33 +11,17 @@ import pyarrow.parquet as pq
 
 from tests.scripted import Scripted, completion
 from tests.servers import FaultServer
-from tests.small import Judgekit
+from tests.small import FILES, QUICK, RUNS, Judgekit, toml
 
-EXPERIMENT = """
-[data]
-queries = "queries.jsonl"
-docs = "docs.jsonl"
-depth = 3
-[runs]
-good = "good.trec"
-poor = "poor.trec"
-[endpoints.local]
-base_url = "URL"
-model = "judge"
-[[labelers]]
-kind = "containment"
-[[labelers]]
-name = "judge"
-kind = "judge"
-[answers]
-depths = [1, 3]
-[metrics]
-measures = ["P"]
-[analysis]
-primary = "P@3"
-primary_metric = "f1"
-resamples = 100
-"""
+EXPERIMENT = toml(
+    data=FILES | {"depth": 3},
+    runs=RUNS,
+    endpoints={"local": {"base_url": "URL", "model": "judge"}},
+    labelers=[{"kind": "containment"}, {"name": "judge", "kind": "judge"}],
+    answers={"depths": [1, 3]},
+    metrics={"measures": ["P"]},
+    analysis=QUICK | {"primary": "P@3", "primary_metric": "f1"},
+)
 
 
 def as_model(name: str, turned: bool = False) -> Any:
@@ -69,8 +53,7 @@ def test_no_decision_rests_on_two_models_under_one_name_until_the_user_accepts_i
     fault_server.answer = as_model("judge-2026-01")
     assert judgekit(*run, "--limit", 3).code == 0
     fault_server.answer = as_model("judge-2026-09")
-    said = judgekit(*run)
-    assert said.code == 1, said.err
+    said = judgekit(*run, code=1)
     assert "label judge: the replies of the endpoint 'local' come from 2 models" in said.err
     assert "Do        No decision." in said.out
     assert "accept_mixed_models = true" in " ".join(said.err.split())
@@ -97,13 +80,11 @@ def test_a_canary_says_how_many_stored_labels_come_out_otherwise_and_leaves_them
 ) -> None:
     run = experiment(folder, fault_server, canary(5))
     fault_server.answer = as_model("judge-2026-01")
-    none = judgekit(*run)
-    assert "canary judge: no stored replies to compare with yet" in none.out
+    assert "canary judge: no stored replies to compare with yet" in judgekit(*run).out
     labels = (folder / "out" / "labels" / "judge.qrels").read_text()
     sent = len(fault_server.seen)
 
-    same = judgekit(*run)
-    assert "canary judge: 0 of 5 labels differ (0.0%, 95 % interval 0.0% to 43.4%)\n" in same.out
+    assert "canary judge: 0 of 5 labels differ (0.0%, 95 % interval 0.0% to 43.4%)\n" in judgekit(*run).out
     assert len(fault_server.seen) == sent + 5
 
     fault_server.answer = as_model("judge-2026-09", turned=True)
@@ -127,9 +108,7 @@ def test_a_canary_keeps_to_the_budget_and_sends_nothing_where_the_run_is_refused
     run = experiment(folder, fault_server, canary(5))
     assert judgekit(*run, "--max-requests", 4).code == 3
     assert len(fault_server.seen) == sent + 4
-    said = judgekit(*run, "--max-requests", 7)
-    assert said.code == 3
-    assert "budget" in said.err
+    assert "budget" in judgekit(*run, "--max-requests", 7, code=3).err
     assert len(fault_server.seen) == sent + 4 + 7
     sent = len(fault_server.seen)
     assert judgekit(*run, "--dry-run").code == 0
@@ -146,5 +125,4 @@ def test_a_revision_makes_all_requests_new(judgekit: Judgekit, folder: Path, fau
     run = experiment(folder, fault_server, ('model = "judge"', 'model = "judge"\nrevision = "2026-09"'))
     assert judgekit(*run).code == 0
     assert len(fault_server.seen) == 2 * sent
-    said = judgekit("cache", "stats", "--cache", "store")
-    assert f"{fault_server.base_url} (revision 2026-09)" in said.out
+    assert f"{fault_server.base_url} (revision 2026-09)" in judgekit("cache", "stats", "--cache", "store").out

@@ -11,7 +11,7 @@ import pytest
 from judgekit.data.outputs import is_results_folder
 from judgekit.experiment.run import prepare, result_files
 from tests.mock import URL
-from tests.small import Judgekit
+from tests.small import Judgekit, edited
 
 MOCK = ["--base-url", URL, "--model", "mock", "--cache", "store"]
 DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec"]
@@ -84,8 +84,7 @@ def files(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(("command", "kept"), [c[1:] for c in COMMANDS], ids=[c[0] for c in COMMANDS])
 def test_no_command_writes_over_what_it_reads(judgekit: Judgekit, inputs: Path, command: list[str], kept: str) -> None:
     before = files(inputs)
-    said = judgekit(*(part.format(folder=inputs.name) for part in command))
-    assert said.code == 2, said.err
+    said = judgekit(*(part.format(folder=inputs.name) for part in command), code=2)
     assert "is an input of this command" in said.err
     assert kept in said.err
     assert files(inputs) == before
@@ -95,9 +94,7 @@ def test_the_store_is_not_replaced_by_its_own_export(judgekit: Judgekit, folder:
     assert judgekit("label", "judge", *DATA, *MOCK, "--out", "judge.qrels").code == 0
     store = next(p for p in (folder / "store").iterdir() if p.suffix == ".db")
     before = store.read_bytes()
-    said = judgekit("cache", "export", store, "--cache", "store")
-    assert said.code == 2, said.err
-    assert "folder of the store" in said.err
+    assert "folder of the store" in judgekit("cache", "export", store, "--cache", "store", code=2).err
     assert store.read_bytes() == before
 
 
@@ -105,8 +102,7 @@ def test_an_experiment_run_into_its_own_folder_keeps_every_file(judgekit: Judgek
     (folder / "experiment.toml").write_text("# my notes\n" + (folder / "experiment.toml").read_text())
     before = files(folder)
     for _ in range(2):
-        said = judgekit("run", "experiment.toml", "--out", ".", "--cache", "store")
-        assert said.code == 0, said.err
+        judgekit("run", "experiment.toml", "--out", ".", "--cache", "store", code=0)
     assert (folder / "report.html").exists()
     assert {name: files(folder)[name] for name in before} == before
 
@@ -117,32 +113,27 @@ def test_files_with_the_names_of_results_are_kept_where_judgekit_wrote_none(judg
     (folder / "mine" / "scores.parquet").write_text("my own")
     before = files(folder)
     command = ["run", "experiment.toml", "--out", "mine", "--cache", "store"]
-    said = judgekit(*command)
-    assert said.code == 2, said.err
+    said = judgekit(*command, code=2)
     assert "judge.qrels and 1 more would be replaced" in said.err
     assert "--overwrite" in said.err
     assert files(folder) == before
     assert not (folder / "store").exists()
-    said = judgekit(*command, "--overwrite")
-    assert said.code == 0, said.err
+    said = judgekit(*command, "--overwrite", code=0)
     assert (folder / "mine" / "scores.parquet").read_bytes() != b"my own"
 
 
 def test_results_of_another_experiment_or_of_more_questions_are_kept(judgekit: Judgekit, folder: Path) -> None:
     command = ["run", "experiment.toml", "--out", "results", "--cache", "store"]
     for _ in range(2):
-        said = judgekit(*command)
-        assert said.code == 0, said.err
+        said = judgekit(*command, code=0)
     before = files(folder / "results")
     shutil.copy(folder / "experiment.toml", folder / "other.toml")
     other = ["run", "other.toml", *command[2:]]
-    said = judgekit(*other)
-    assert said.code == 2, said.err
+    said = judgekit(*other, code=2)
     assert f"results holds results of another experiment ({folder / 'experiment.toml'})" in said.err
     whole = (folder / "experiment.toml").read_text()
     (folder / "experiment.toml").write_text(whole.replace("depth = 4", "depth = 4\nlimit = 4"))
-    said = judgekit(*command)
-    assert said.code == 2, said.err
+    said = judgekit(*command, code=2)
     assert "results holds results of 6 questions, 2 of which this run does not ask ('q4' is one)" in said.err
     assert "--overwrite" in said.err
     assert files(folder / "results") == before
@@ -159,11 +150,9 @@ def test_a_run_keeps_its_input_in_the_place_of_a_result_whatever_the_user_says(
     (folder / "labels").mkdir()
     (folder / "labels" / "people.qrels").write_bytes((folder / "gold.qrels").read_bytes())
     labeler = '[[labelers]]\nname = "people"\nkind = "provenance"\nqrels = "labels/people.qrels"\n[answers]'
-    text = (folder / "experiment.toml").read_text()
-    (folder / "experiment.toml").write_text(text.replace("[answers]", labeler))
+    edited(folder / "experiment.toml", "[answers]", labeler)
     before = files(folder)
-    said = judgekit("run", "experiment.toml", "--out", ".", "--cache", "store", *overwrite)
-    assert said.code == 2, said.err
+    said = judgekit("run", "experiment.toml", "--out", ".", "--cache", "store", *overwrite, code=2)
     assert "labels/people.qrels is an input" in said.err
     assert files(folder) == before
 
@@ -174,8 +163,7 @@ def test_a_file_that_other_tools_give_the_name_of_a_result_makes_no_results_fold
     (folder / "report.json").write_text('{"tests": []}\n')
     (folder / "manifest.json").write_text('{"name": "my web app"}\n')
     assert not is_results_folder(folder)
-    said = judgekit("run", "experiment.toml", "--out", ".")
-    assert said.code == 2, said.err
+    judgekit("run", "experiment.toml", "--out", ".", code=2)
     assert (folder / "report.json").read_text() == '{"tests": []}\n'
 
 

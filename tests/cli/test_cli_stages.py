@@ -12,7 +12,7 @@ import pytest
 from judgekit.data.files import read_table
 from judgekit.data.tables import COMPARISON, LABELS, QUALITY, SCORES
 from tests.mock import URL
-from tests.small import Judgekit
+from tests.small import FILES, QUICK, RUNS, Judgekit, edited, toml
 
 DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--run", "poor.trec"]
 MOCK = ["--base-url", URL, "--model", "mock"]
@@ -21,8 +21,7 @@ MOCK = ["--base-url", URL, "--model", "mock"]
 def test_label_writes_qrels_and_beside_them_the_labels_with_status_and_raw_reply(
     judgekit: Judgekit, folder: Path
 ) -> None:
-    said = judgekit("label", "judge", *DATA, "--depth", 3, "--out", "judge.qrels", *MOCK)
-    assert said.code == 0, said.err
+    judgekit("label", "judge", *DATA, "--depth", 3, "--out", "judge.qrels", *MOCK, code=0)
     qrels = [line.split() for line in (folder / "judge.qrels").read_text().splitlines()]
     labels = read_table(LABELS, folder / "judge.qrels.parquet")
     assert len(qrels) == len(labels) == 18
@@ -34,8 +33,7 @@ def test_label_writes_qrels_and_beside_them_the_labels_with_status_and_raw_reply
 
 
 def test_answer_writes_the_quality_table_of_every_run_depth_and_metric(judgekit: Judgekit, folder: Path) -> None:
-    said = judgekit("answer", *DATA, "--depth", 1, "--depth", 3, "--out", "quality.parquet", *MOCK)
-    assert said.code == 0, said.err
+    judgekit("answer", *DATA, "--depth", 1, "--depth", 3, "--out", "quality.parquet", *MOCK, code=0)
     quality = read_table(QUALITY, folder / "quality.parquet")
     assert len(quality) == 6 * 2 * (1 + 2 * 2)
     assert set(zip(quality["run"], quality["depth"], strict=True)) == {
@@ -48,8 +46,7 @@ def test_answer_writes_the_quality_table_of_every_run_depth_and_metric(judgekit:
 
 def test_score_prints_means_and_per_query_values_in_three_formats(judgekit: Judgekit, folder: Path) -> None:
     common = ["score", "--run", "good.trec", "--run", "poor.trec", "--qrels", "gold.qrels", "-m", "RR P@1 R@3"]
-    table = judgekit(*common)
-    assert table.code == 0, table.err
+    table = judgekit(*common, code=0)
     assert [line.split() for line in table.out.splitlines()] == [
         ["labeling", "run", "RR", "P@1", "R@3"],
         ["gold", "good", "1.0000", "1.0000", "1.0000"],
@@ -68,14 +65,11 @@ def test_means_of_graders_are_gains_as_they_are_and_relevant_from_the_declared_g
     (folder / "graders.qrels").write_text("".join(f"q0 0 {doc} {value}\n" for doc, value in labels.items()))
     common = ["score", "--run", "good.trec", "--qrels", "graders.qrels"]
     asked = [*common, "-m", "nDCG@3 P@3 R@3 RR@3 ERR@3", "--json"]
-    refused = judgekit(*asked)
-    assert refused.code == 2
+    refused = judgekit(*asked, code=2)
     assert "line 1: the relevance 1.8 is not a whole number" in refused.err
     assert "--scale NAME=means:5:2" in refused.err
-    hint = judgekit(*asked, "--scale", "graders=grades:5:2")
-    assert "declare means:5:2" in hint.err
-    said = judgekit(*asked, "--scale", "graders=means:5:2")
-    assert said.code == 0, said.err
+    assert "declare means:5:2" in judgekit(*asked, "--scale", "graders=grades:5:2").err
+    said = judgekit(*asked, "--scale", "graders=means:5:2", code=0)
     values = {row["measure"]: row["value"] for row in json.loads(said.out)["scores"]}
     top, best = [labels["d0a"], labels["d0b"], labels["d1c"]], sorted(labels.values(), reverse=True)[:3]
     dcg, ideal, err, left = 0.0, 0.0, 0.0, 1.0
@@ -104,8 +98,7 @@ def test_compare_takes_tables_that_judgekit_did_not_make(judgekit: Judgekit, fol
     )
     pd.concat([good, poor]).to_csv(folder / "scores.csv", index=False)
     thumbs.astype({"value": float}).to_csv(folder / "thumbs.csv", index=False)
-    said = judgekit("compare", "--scores", "scores.csv", "--quality", "thumbs.csv", "--out", "comparison.csv")
-    assert said.code == 0, said.err
+    said = judgekit("compare", "--scores", "scores.csv", "--quality", "thumbs.csv", "--out", "comparison.csv", code=0)
     comparison = read_table(COMPARISON, folder / "comparison.csv")
     chosen = comparison[(comparison["coefficient"] == "concordance") & (comparison["labeling"] == "mine")]
     assert list(chosen["value"]) == [1.0]
@@ -118,8 +111,7 @@ def test_compare_takes_ratings_that_say_no_more_than_they_have_to(judgekit: Judg
     scores.to_csv(folder / "scores.csv", index=False)
     pd.DataFrame({"query_id": names, "value": [i // 15 for i in range(30)]}).to_csv(folder / "thumbs.csv", index=False)
     common = ["compare", "--scores", "scores.csv", "--quality", "thumbs.csv"]
-    said = judgekit(*common, "--out", "comparison.csv", "--by-construction", "x=rating")
-    assert said.code == 0, said.err
+    said = judgekit(*common, "--out", "comparison.csv", "--by-construction", "x=rating", code=0)
     comparison = read_table(COMPARISON, folder / "comparison.csv")
     told = comparison[["run", "depth", "quality_metric", "model"]].drop_duplicates().values.tolist()
     assert told == [["r", 5, "rating", "undeclared"]]
@@ -138,8 +130,7 @@ def test_compare_takes_means_alone_as_campaigns_publish_them(judgekit: Judgekit,
     pd.DataFrame({**base, "labeling": "x", "measure": "nDCG@10"}).to_csv(folder / "means.csv", index=False)
     pd.DataFrame({**base, "metric": "em"}).to_csv(folder / "quality.csv", index=False)
     common = ["compare", "--scores", "means.csv", "--quality", "quality.csv"]
-    said = judgekit(*common, "--json")
-    assert said.code == 0, said.err
+    said = judgekit(*common, "--json", code=0)
     rows = {row["coefficient"]: row for row in json.loads(said.out)["comparison"]}
     assert (rows["concordance"]["level"], rows["concordance"]["value"], rows["concordance"]["n"]) == ("system", 1.0, 6)
     assert rows["concordance"]["ci_low"] is None
@@ -172,9 +163,7 @@ def test_compare_is_told_which_labeling_is_the_outcome_by_construction(judgekit:
         ("erag=me", "unknown metric 'me'"),
         ("erag", "unknown labeling ''"),
     ):
-        said = judgekit(*common, "--by-construction", wrong)
-        assert said.code == 2
-        assert reason in said.err
+        assert reason in judgekit(*common, "--by-construction", wrong, code=2).err
 
 
 def test_scores_that_tie_across_a_cutoff_are_told_once_per_run(judgekit: Judgekit, folder: Path) -> None:
@@ -191,8 +180,7 @@ def test_scores_that_tie_across_a_cutoff_are_told_once_per_run(judgekit: Judgeki
 def test_run_does_it_all_a_second_time_without_a_request_and_report_draws_the_same_page(
     judgekit: Judgekit, folder: Path
 ) -> None:
-    first = judgekit("run", "experiment.toml", "--out", "results")
-    assert first.code == 0, first.err
+    judgekit("run", "experiment.toml", "--out", "results", code=0)
     made = sorted(str(p.relative_to(folder / "results")) for p in (folder / "results").rglob("*") if p.is_file())
     assert made == [
         "agreement.csv",
@@ -218,15 +206,12 @@ def test_run_does_it_all_a_second_time_without_a_request_and_report_draws_the_sa
         "scores.parquet",
     ]
     before = {p: (folder / "results" / p).read_bytes() for p in made if not p.startswith("report")}
-    second = judgekit("run", "experiment.toml", "--out", "results")
-    assert second.code == 0, second.err
-    assert "0 sent" in second.err
+    assert "0 sent" in judgekit("run", "experiment.toml", "--out", "results", code=0).err
     assert {p: (folder / "results" / p).read_bytes() for p in before} == before
     page = folder / "results" / "report.html"
     drawn = page.read_bytes()
     page.unlink()
-    said = judgekit("report", "results", "--figures", "figures")
-    assert said.code == 0, said.err
+    said = judgekit("report", "results", "--figures", "figures", code=0)
     assert page.read_bytes() == drawn
     assert {path.suffix for path in (folder / "figures").iterdir()} == {".svg", ".csv"}
     agreement = (folder / "results" / "agreement.csv").read_bytes()
@@ -237,8 +222,7 @@ def test_run_does_it_all_a_second_time_without_a_request_and_report_draws_the_sa
 
 
 def test_dry_run_counts_and_sends_nothing(judgekit: Judgekit, folder: Path) -> None:
-    before = judgekit("run", "experiment.toml", "--dry-run")
-    assert before.code == 0, before.err
+    before = judgekit("run", "experiment.toml", "--dry-run", code=0)
     rows = {line.split("  ")[0]: line.split() for line in before.out.splitlines()}
     assert " ".join(rows["label judge"][2:11]) == "18 18 0 at least 18; up to 36"
     assert not (folder / "judgekit-out").exists()
@@ -250,47 +234,28 @@ def test_dry_run_counts_and_sends_nothing(judgekit: Judgekit, folder: Path) -> N
 
 @pytest.mark.parametrize("command", [[], ["run"], ["label"], ["answer"], ["score"], ["compare"], ["report"], ["demo"]])
 def test_every_command_explains_itself(judgekit: Judgekit, command: list[str]) -> None:
-    said = judgekit(*command, "--help")
-    assert said.code == 0
-    assert "Usage: judgekit" in said.out
+    assert "Usage: judgekit" in judgekit(*command, "--help", code=0).out
 
 
 def test_ratings_of_answers_are_compared_like_any_answer_metric(judgekit: Judgekit, folder: Path) -> None:
     rows = [f"{run},4,q{i},{'up' if run == 'good' or i % 2 else 'down'}" for run in ("good", "poor") for i in range(6)]
     (folder / "thumbs.csv").write_text("\n".join(["run,depth,query_id,value", *rows]) + "\n")
-    text = (folder / "experiment.toml").read_text()
     ratings = 'depths = [1, 4]\nratings = ["thumbs.csv"]'
-    (folder / "experiment.toml").write_text(text.replace("depths = [1, 4]", ratings))
-    said = judgekit("run", "experiment.toml", "--out", "results")
-    assert said.code == 0, said.err
+    edited(folder / "experiment.toml", "depths = [1, 4]", ratings)
+    judgekit("run", "experiment.toml", "--out", "results", code=0)
     comparison = read_table(COMPARISON, folder / "results" / "comparison.csv")
     assert "rating" in set(comparison["quality_metric"])
     (folder / "thumbs.csv").write_text("run,depth,query_id,value\nother,4,q0,up\n")
-    said = judgekit("run", "experiment.toml", "--out", "results")
-    assert said.code == 2
-    assert "'other'" in said.err
+    assert "'other'" in judgekit("run", "experiment.toml", "--out", "results", code=2).err
 
 
-FREE = """
-[data]
-queries = "queries.jsonl"
-docs = "docs.jsonl"
-depth = 4
-[runs]
-good = "good.trec"
-poor = "poor.trec"
-[[labelers]]
-kind = "containment"
-[[labelers]]
-name = "gold"
-kind = "provenance"
-qrels = "gold.qrels"
-[answers]
-depths = [4]
-ratings = ["thumbs.csv"]
-[analysis]
-resamples = 100
-"""
+FREE = toml(
+    data=FILES | {"depth": 4},
+    runs=RUNS,
+    labelers=[{"kind": "containment"}, {"name": "gold", "kind": "provenance", "qrels": "gold.qrels"}],
+    answers={"depths": [4], "ratings": ["thumbs.csv"]},
+    analysis=QUICK,
+)
 
 
 def test_ratings_and_labelers_that_ask_nobody_need_no_endpoint(
@@ -299,11 +264,8 @@ def test_ratings_and_labelers_that_ask_nobody_need_no_endpoint(
     rows = [f"{run},q{i},{'up' if run == 'good' or i % 2 else 'down'}" for run in ("good", "poor") for i in range(6)]
     (folder / "thumbs.csv").write_text("\n".join(["run,query_id,value", *rows]) + "\n")
     (folder / "free.toml").write_text(FREE)
-    plan = judgekit("run", "free.toml", "--dry-run")
-    assert plan.code == 0, plan.err
-    assert "answer" not in plan.out
-    said = judgekit("run", "free.toml", "--out", "results")
-    assert said.code == 0, said.err
+    assert "answer" not in judgekit("run", "free.toml", "--dry-run", code=0).out
+    judgekit("run", "free.toml", "--out", "results", code=0)
     comparison = read_table(COMPARISON, folder / "results" / "comparison.csv")
     assert set(zip(comparison["quality_metric"], comparison["depth"], comparison["model"], strict=True)) == {
         ("rating", 4, "undeclared")
@@ -320,9 +282,7 @@ def test_answers_that_are_asked_for_need_an_endpoint_beside_ratings_too(judgekit
     (folder / "thumbs.csv").write_text("run,query_id,value\ngood,q0,up\n")
     for wish in ('metrics = ["em"]', 'prompt = "answer-long"', 'endpoint = "local"'):
         (folder / "free.toml").write_text(FREE.replace("depths = [4]", f"depths = [4]\n{wish}"))
-        said = judgekit("run", "free.toml", "--dry-run")
-        assert said.code == 2
-        assert "endpoint" in said.err
+        assert "endpoint" in judgekit("run", "free.toml", "--dry-run", code=2).err
     (folder / "free.toml").write_text(FREE.replace('ratings = ["thumbs.csv"]', "metrics = []"))
     assert "metrics, or files with ratings" in judgekit("run", "free.toml", "--dry-run").err
     (folder / "free.toml").write_text(FREE.replace("depths = [4]", "depths = [1, 4]"))
@@ -332,12 +292,13 @@ def test_answers_that_are_asked_for_need_an_endpoint_beside_ratings_too(judgekit
 def test_a_judge_can_be_compared_with_ratings_alone(judgekit: Judgekit, folder: Path) -> None:
     rows = [f"{run},q{i},{i % 2 or run == 'good'}" for run in ("good", "poor") for i in range(6)]
     (folder / "thumbs.csv").write_text("\n".join(["run,query_id,value", *rows]) + "\n")
-    text = (folder / "experiment.toml").read_text()
-    (folder / "rated.toml").write_text(
-        text.replace("depths = [1, 4]", 'depths = [4]\nmetrics = []\nratings = ["thumbs.csv"]')
+    edited(
+        folder / "experiment.toml",
+        "depths = [1, 4]",
+        'depths = [4]\nmetrics = []\nratings = ["thumbs.csv"]',
+        to="rated.toml",
     )
-    said = judgekit("run", "rated.toml", "--out", "results")
-    assert said.code == 0, said.err
+    judgekit("run", "rated.toml", "--out", "results", code=0)
     assert set(read_table(COMPARISON, folder / "results" / "comparison.csv")["labeling"]) == {
         "containment", "judge", "erag",
     }  # fmt: skip
@@ -352,8 +313,7 @@ def test_two_models_answer_and_the_matrix_of_models_is_shown(judgekit: Judgekit,
     text = text.replace('kind = "utility"', 'kind = "utility"\nendpoint = "other"')
     text = text.replace("depths = [1, 4]", 'depths = [1, 4]\nendpoint = ["local", "other"]')
     (folder / "experiment.toml").write_text(text)
-    said = judgekit("run", "experiment.toml", "--out", "results")
-    assert said.code == 0, said.err
+    judgekit("run", "experiment.toml", "--out", "results", code=0)
     comparison = read_table(COMPARISON, folder / "results" / "comparison.csv")
     assert set(comparison["model"]) == {"mock", "mock-2"}
     same = comparison[(comparison["labeling"] == "erag") & (comparison["model"] == "mock-2")]
@@ -375,8 +335,7 @@ def test_what_cannot_be_compared_in_the_end_is_refused_before_anything_is_sent(
         new = new.replace("[analysis]", f'[analysis]\nprimary = "{primary}"\nprimary_metric = "{metric}"')
         (folder / "mine.toml").write_text(new)
         for dry in (["--dry-run"], ["--out", "results"]):
-            done = judgekit("run", "mine.toml", "--cache", "fresh", *dry)
-            assert done.code == 2, done.err
+            done = judgekit("run", "mine.toml", "--cache", "fresh", *dry, code=2)
             assert not (folder / "fresh").exists()
         return done.err
 
@@ -405,8 +364,7 @@ def test_the_comparison_shows_the_interval_of_every_concordance(judgekit: Judgek
 def test_a_table_given_twice_is_named_by_its_keys(judgekit: Judgekit, folder: Path) -> None:
     (folder / "s.csv").write_text("labeling,run,measure,query_id,value\ngold,good,P@5,q1,1\ngold,good,P@5,q2,0\n")
     (folder / "q.csv").write_text("run,depth,model,query_id,metric,value,abstained\ngood,5,m,q1,em,1,0\n")
-    said = judgekit("compare", "--scores", "s.csv", "--quality", "q.csv", "--quality", "q.csv")
-    assert said.code == 2
+    said = judgekit("compare", "--scores", "s.csv", "--quality", "q.csv", "--quality", "q.csv", code=2)
     assert "two values for run 'good', depth '5', model 'm', query_id 'q1', metric 'em'\n" in said.err
 
 
@@ -415,8 +373,7 @@ def test_the_language_of_queries_is_read_and_doubtful_zeros_are_counted(judgekit
     for query in queries:
         query["language"] = "fi" if query in queries[4:] else "en"
     (folder / "queries.jsonl").write_text("".join(json.dumps(query) + "\n" for query in queries))
-    said = judgekit("label", "containment", *DATA, "--depth", 3, "--out", "c.qrels")
-    assert said.code == 0, said.err
+    said = judgekit("label", "containment", *DATA, "--depth", 3, "--out", "c.qrels", code=0)
     labels = read_table(LABELS, folder / "c.qrels.parquet")
     doubtful = labels[labels["reason"].str.contains("'fi'")]
     assert set(doubtful["query_id"]) == {"q4", "q5"}

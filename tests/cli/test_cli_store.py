@@ -17,19 +17,14 @@ RUN = ["run", "experiment.toml", "--out", "results"]
 
 def test_the_store_says_what_it_holds_and_is_whole(judgekit: Judgekit, folder: Path) -> None:
     assert judgekit(*RUN, "--cache", "store").code == 0
-    said = judgekit("cache", "stats", "--cache", "store")
-    assert said.code == 0, said.err
-    assert f"mock at {URL}" in said.out
-    said = judgekit("cache", "verify", "--cache", "store")
-    assert said.code == 0
-    assert "structure: ok" in said.out
+    assert f"mock at {URL}" in judgekit("cache", "stats", "--cache", "store", code=0).out
+    assert "structure: ok" in judgekit("cache", "verify", "--cache", "store", code=0).out
 
 
 def test_replies_move_to_another_store_and_nothing_is_asked_again(judgekit: Judgekit, folder: Path) -> None:
     assert judgekit(*RUN, "--cache", "store").code == 0
     assert judgekit("cache", "export", "replies.jsonl.gz", "--cache", "store").code == 0
-    said = judgekit("cache", "import", "replies.jsonl.gz", "--cache", "other")
-    assert said.code == 0, said.err
+    said = judgekit("cache", "import", "replies.jsonl.gz", "--cache", "other", code=0)
     assert "0 were there already" in said.out
     plan = judgekit("run", "experiment.toml", "--dry-run", "--cache", "other")
     assert plan.out.splitlines()[-2].split()[-2:] == ["0", "0"]
@@ -46,8 +41,7 @@ def test_a_batch_goes_out_and_comes_back_and_the_run_sends_nothing(judgekit: Jud
     assert judgekit(*RUN, "--cache", "online").code == 0
     online = {p.name: p.read_bytes() for p in (folder / "results" / "labels").iterdir()}
 
-    said = judgekit("batch", "export", "experiment.toml", "--out", "batch.jsonl", "--cache", "store")
-    assert said.code == 0, said.err
+    judgekit("batch", "export", "experiment.toml", "--out", "batch.jsonl", "--cache", "store", code=0)
     transport, endpoint = MockTransport(), Endpoint("x", URL, "mock")
     lines = []
     for line in reversed((folder / "batch.jsonl").read_text().splitlines()):
@@ -56,11 +50,9 @@ def test_a_batch_goes_out_and_comes_back_and_the_run_sends_nothing(judgekit: Jud
         response = {"status_code": 200, "request_id": "r", "body": json.loads(reply)}
         lines.append(json.dumps({"custom_id": request["custom_id"], "response": response, "error": None}))
     (folder / "result.jsonl").write_text("\n".join(lines) + "\n")
-    said = judgekit("batch", "import", "result.jsonl", "--cache", "store")
-    assert said.code == 0, said.err
+    judgekit("batch", "import", "result.jsonl", "--cache", "store", code=0)
 
-    again = judgekit(*RUN, "--cache", "store")
-    assert again.code == 0, again.err
+    again = judgekit(*RUN, "--cache", "store", code=0)
     assert "0 sent" in again.err
     assert not any(part.split()[-2:] == ["1", "sent"] for part in again.err.splitlines())
     assert {p.name: p.read_bytes() for p in (folder / "results" / "labels").iterdir()} == online
@@ -72,8 +64,7 @@ def test_batches_are_submitted_watched_and_fetched_and_the_run_sends_nothing(jud
         service.answer = lambda body: "Yes"
         text = (folder / "experiment.toml").read_text().replace(URL, f"{service.url}/v1")
         (folder / "experiment.toml").write_text(text)
-        said = judgekit(*batch, "--cache", "store")
-        assert said.code == 0, said.err
+        said = judgekit(*batch, "--cache", "store", code=0)
         assert "in 1 batches, 0 are in the store, 0 were submitted before" in said.out
         assert judgekit(*batch, "--cache", "store").out.startswith("0 requests submitted")
         assert "batch-0 (mock at local): in_progress, 0 of" in judgekit("batch", "fetch", *rest).out
@@ -83,8 +74,7 @@ def test_batches_are_submitted_watched_and_fetched_and_the_run_sends_nothing(jud
             assert said.code == 0, said.out + said.err
             judgekit(*batch, "--cache", "store")
         assert "no submitted batch" in judgekit("batch", "fetch", *rest).out
-    said = judgekit(*RUN, "--cache", "store")
-    assert "0 sent" in said.err
+    assert "0 sent" in judgekit(*RUN, "--cache", "store").err
 
 
 def test_an_error_in_a_batch_result_is_told_with_its_line(judgekit: Judgekit, folder: Path) -> None:
@@ -92,8 +82,7 @@ def test_an_error_in_a_batch_result_is_told_with_its_line(judgekit: Judgekit, fo
     key = json.loads((folder / "batch.jsonl").read_text().splitlines()[0])["custom_id"]
     error = {"status_code": 500, "body": {"error": {"message": "overloaded"}}}
     (folder / "result.jsonl").write_text(json.dumps({"custom_id": key, "response": error, "error": None}) + "\n")
-    said = judgekit("batch", "import", "result.jsonl", "--cache", "store")
-    assert said.code == 1
+    said = judgekit("batch", "import", "result.jsonl", "--cache", "store", code=1)
     assert "line 1" in said.out
     assert "overloaded" in said.out
 
@@ -102,8 +91,7 @@ def test_what_is_forgotten_is_shown_first_and_asked_again_by_the_next_run(judgek
     assert judgekit(*RUN, "--cache", "store").code == 0
     question = json.loads((folder / "queries.jsonl").read_text().splitlines()[0])["text"]
     lost = ["cache", "forget", "--query", question, "--cache", "store"]
-    said = judgekit(*lost)
-    assert said.code == 0, said.err
+    said = judgekit(*lost, code=0)
     assert "Nothing was deleted" in said.out
     assert judgekit(*lost).out == said.out
     assert "deleted" in judgekit(*lost, "--yes").out
@@ -117,7 +105,5 @@ def test_what_is_forgotten_is_shown_first_and_asked_again_by_the_next_run(judgek
 def test_forgetting_needs_a_condition(judgekit: Judgekit, folder: Path) -> None:
     assert judgekit(*RUN, "--cache", "store").code == 0
     for wrong in ([], ["--query", " "]):
-        said = judgekit("cache", "forget", *wrong, "--yes", "--cache", "store")
-        assert said.code == 2
-        assert "Traceback" not in said.err
+        assert "Traceback" not in judgekit("cache", "forget", *wrong, "--yes", "--cache", "store", code=2).err
     assert judgekit("cache", "forget", "--model", "nobody", "--cache", "store").out.startswith("0 replies")

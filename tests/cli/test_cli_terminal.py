@@ -72,16 +72,12 @@ def test_a_dry_run_fails_where_the_key_is_not_in_the_environment(
     (folder / "keyed.toml").write_text(text)
     server = ["--base-url", "http://localhost:9/v1", "--model", "m", "--api-key-env", "NO_SUCH_KEY"]
     for command in (["run", "keyed.toml"], [*LABEL, *server], [*ANSWER, *server]):
-        said = judgekit(*command, "--dry-run")
-        assert said.code == 2
-        assert "NO_SUCH_KEY" in said.err
+        assert "NO_SUCH_KEY" in judgekit(*command, "--dry-run", code=2).err
 
 
 @pytest.mark.parametrize("command", [LABEL, ANSWER])
 def test_a_stage_keeps_to_its_budget(judgekit: Judgekit, command: list[str]) -> None:
-    said = judgekit(*command, *MOCK, "--max-requests", 5)
-    assert said.code == 3
-    assert "the budget of 5 requests is used up" in said.err
+    assert "the budget of 5 requests is used up" in judgekit(*command, *MOCK, "--max-requests", 5, code=3).err
     assert "add --price" in judgekit(*command, *MOCK, "--max-cost", 1).err
     assert judgekit(*command, *MOCK, "--max-cost", 0.0001, "--price", "1,1").code == 3
 
@@ -93,8 +89,7 @@ def test_every_setting_of_an_endpoint_can_be_given(
     server = ["--base-url", fault_server.base_url, "--model", "m"]
     further = ["--set", "params.temperature=0.5", "--set", "params.chat_template_kwargs.enable_thinking=false"]
     further += ["--set", "timeout_s=30", "--set", "namespace=mine", "--set", 'complete=["done"]']
-    said = judgekit(*LABEL, *server, *further)
-    assert said.code == 0, said.err
+    judgekit(*LABEL, *server, *further, code=0)
     assert fault_server.seen[0]["temperature"] == 0.5
     assert fault_server.seen[0]["chat_template_kwargs"] == {"enable_thinking": False}
 
@@ -116,17 +111,14 @@ def test_every_setting_of_an_endpoint_can_be_given(
     ],
 )
 def test_a_setting_that_is_none_is_a_mistake_with_a_sentence(judgekit: Judgekit, setting: str, told: str) -> None:
-    said = judgekit(*LABEL, *MOCK, "--set", setting)
-    assert said.code == 2
+    said = judgekit(*LABEL, *MOCK, "--set", setting, code=2)
     assert told in said.err
     assert "Traceback" not in said.err
 
 
 @pytest.mark.parametrize("price", ["1", "1,2,3", "cheap,dear", "-1,2", "nan,1", "inf,1"])
 def test_a_price_is_two_numbers(judgekit: Judgekit, price: str) -> None:
-    said = judgekit(*LABEL, *MOCK, "--price", price)
-    assert said.code == 2
-    assert "expected two numbers" in said.err
+    assert "expected two numbers" in judgekit(*LABEL, *MOCK, "--price", price, code=2).err
 
 
 def test_an_experiment_tells_machines_its_decision(judgekit: Judgekit, folder: Path) -> None:
@@ -154,8 +146,7 @@ def test_a_thinking_server_is_told_once_and_mended_by_the_setting_that_is_named(
 
     fault_server.answer = answer
     command = [*LABEL, "--base-url", fault_server.base_url, "--model", "m", "--set", "params.max_tokens=256"]
-    thinking = judgekit(*command)
-    assert thinking.code == 0, thinking.err
+    thinking = judgekit(*command, code=0)
     assert thinking.err.count("thinks before it answers") == 1
     twice = len(fault_server.seen)
     plain = judgekit(*command, "--set", "params.chat_template_kwargs.enable_thinking=false")

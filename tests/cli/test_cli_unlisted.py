@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from judgekit.data.tables import ALL
-from tests.small import TOWNS, Judgekit
+from tests.small import TOWNS, Judgekit, edited
 
 DATA = ["--queries", "queries.jsonl", "--docs", "docs.jsonl", "--run", "good.trec", "--run", "poor.trec"]
 JUDGED = len(TOWNS) // 2
@@ -19,9 +19,11 @@ JUDGED = len(TOWNS) // 2
 def half(folder: Path) -> Path:
     """An experiment whose qrels judge half of its queries."""
     (folder / "half.qrels").write_text("".join(f"q{i} 0 d{i}a 1\n" for i in range(JUDGED)))
-    text = (folder / "experiment.toml").read_text()
-    (folder / "half.toml").write_text(
-        text.replace("[answers]", '[[labelers]]\nname = "half"\nkind = "provenance"\nqrels = "half.qrels"\n[answers]')
+    edited(
+        folder / "experiment.toml",
+        "[answers]",
+        '[[labelers]]\nname = "half"\nkind = "provenance"\nqrels = "half.qrels"\n[answers]',
+        to="half.toml",
     )
     return folder
 
@@ -41,8 +43,7 @@ def test_score_and_run_say_the_same_of_the_queries_that_the_qrels_judge(judgekit
     alone = {line.split()[1]: float(line.split()[2]) for line in scored.out.splitlines()[1:]}
     assert f"{JUDGED} queries of good are not in half" in _flat(scored.err)
 
-    said = judgekit("run", "half.toml", "--out", "results")
-    assert said.code == 0, said.err
+    said = judgekit("run", "half.toml", "--out", "results", code=0)
     assert _means(half) == pytest.approx(alone, abs=5e-5)
     labels = pd.read_parquet(half / "results" / "labels" / "half.parquet")
     assert labels.groupby("status")["query_id"].nunique().to_dict() == {"not_applicable": 3, "ok": JUDGED}
@@ -61,8 +62,7 @@ def test_score_and_run_say_the_same_of_the_queries_that_the_qrels_judge(judgekit
 
 
 def test_what_is_unlisted_is_zero_everywhere_only_if_the_user_says_so(judgekit: Judgekit, half: Path) -> None:
-    text = (half / "half.toml").read_text()
-    (half / "half.toml").write_text(text.replace('qrels = "half.qrels"', 'qrels = "half.qrels"\nunlisted = "zero"'))
+    edited(half / "half.toml", 'qrels = "half.qrels"', 'qrels = "half.qrels"\nunlisted = "zero"')
     assert judgekit("run", "half.toml", "--out", "results").code == 0
     judged = judgekit("score", *DATA[4:], "--qrels", "half.qrels", "-m", "nDCG@4")
     alone = {line.split()[1]: float(line.split()[2]) for line in judged.out.splitlines()[1:]}
@@ -73,16 +73,14 @@ def test_what_is_unlisted_is_zero_everywhere_only_if_the_user_says_so(judgekit: 
 def test_what_nobody_was_asked_about_is_neither_failed_nor_asked_for_again(
     judgekit: Judgekit, half: Path, kind: str
 ) -> None:
-    said = judgekit("label", f"{kind}, unlisted=missing)", *DATA, "--depth", 3, "--out", "sparse.qrels")
-    assert said.code == 0, said.err
+    said = judgekit("label", f"{kind}, unlisted=missing)", *DATA, "--depth", 3, "--out", "sparse.qrels", code=0)
     assert f"{JUDGED} ok, 9 not_applicable, {2 * JUDGED} unasked" in said.out
     assert "failed" not in said.out + said.err
     assert "again" not in said.err
     assert "these documents were never judged" in _flat(said.err)
     sidecar = (half / "sparse.missing.tsv").read_text()
     assert sidecar.count("unasked") == 2 * JUDGED
-    scored = judgekit("score", *DATA[4:], "--qrels", "sparse.qrels", "-m", "P@1", "--missing", "condense")
-    assert scored.code == 0, scored.err
+    scored = judgekit("score", *DATA[4:], "--qrels", "sparse.qrels", "-m", "P@1", "--missing", "condense", code=0)
     assert [line.split()[2] for line in scored.out.splitlines()[1:]] == ["1.0000", "0.3333"]
 
 
@@ -92,8 +90,7 @@ def test_what_a_file_says_is_missing_is_not_promised_to_be_asked_for_again(judge
         ["label", "provenance(qrels='half.qrels')", *DATA, "--out", "again.qrels"],
         ["run", "half.toml", "--out", "results"],
     ):
-        said = judgekit(*command)
-        assert said.code == 1, said.err
+        said = judgekit(*command, code=1)
         assert "asked for again" not in said.err
         assert "try another prompt" not in said.err
         assert "running again changes nothing" in _flat(said.err)

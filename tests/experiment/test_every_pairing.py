@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from itertools import combinations
+from itertools import combinations, cycle
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -55,7 +55,10 @@ def middle(ranked, judged, cutoff):
     return len(ranked) > 1 and ranked[1] > 0
 """
 
-METRICS = ["accuracy", "contains", "correct", "em", "f1", "grounded", "rouge-1", "rouge-2", "rouge-l"]
+METRICS = [
+    *("accuracy", "contains", "em", "f1", "rouge-1", "rouge-2", "rouge-l"),
+    *("correct(endpoint=two)", "grounded(endpoint=two)"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -111,11 +114,18 @@ def test_every_labeler_and_metric_is_tried_here() -> None:
     assert {parse(spelling).name for spelling in METRICS} == set(answer_metrics())
 
 
-@pytest.mark.parametrize(("spelling", "scale"), LABELERS.items())
-def test_every_labeler_alone_ends_with_a_report(data: Path, tmp_path: Path, spelling: str, scale: str) -> None:
-    whole = {"answers": {"depths": [1, 3], "closed_book": True}}
-    finished = finish(data, tmp_path, [spelling], **whole)
+@pytest.mark.parametrize(
+    ("spelling", "scale", "metric"), [(*one, m) for one, m in zip(LABELERS.items(), cycle(METRICS))]
+)
+def test_every_labeler_and_every_answer_metric_alone_end_with_a_report(
+    data: Path, tmp_path: Path, spelling: str, scale: str, metric: str
+) -> None:
+    answers = {"depths": [1, 3], "closed_book": True, "metrics": [metric]}
+    finished = finish(data, tmp_path, [spelling], answers=answers)
     assert [labeling.scale.kind for labeling in finished.labelings.values()] == [scale]
+    rated = finished.quality[finished.quality["depth"] > 0]
+    assert set(rated["metric"]) == {metric}
+    assert rated["value"].notna().all()
     assert list(pd.read_csv(tmp_path / "agreement.csv").columns[:4]) == ["first", "second", "on", "coefficient"]
 
 
@@ -132,13 +142,6 @@ def tables() -> list[tuple[str, ...]]:
 @pytest.mark.parametrize("together", tables(), ids=" and ".join)
 def test_every_two_labelers_end_with_a_report(data: Path, tmp_path: Path, together: tuple[str, ...]) -> None:
     finish(data, tmp_path, list(together))
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_every_answer_metric_ends_with_a_report(data: Path, tmp_path: Path, metric: str) -> None:
-    spelling = f"{metric}(endpoint=two)" if metric in ("correct", "grounded") else metric
-    finished = finish(data, tmp_path, ["containment", "judge"], answers={"metrics": [spelling]})
-    assert finished.quality["value"].notna().all()
 
 
 def test_an_experiment_with_one_run_ends_with_a_report(data: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from judgekit.errors import ConfigError, UsageError
 from judgekit.experiment.finished import backing_of, read_results
 from judgekit.report.files import load
 from judgekit.sample import EXPERIMENT
+from tests import small
 from tests.mock import URL
 
 FOLDER = EXPERIMENT.parent
@@ -29,42 +31,25 @@ DATA = {
 }
 
 
-def experiment(folder: Path, answers: str) -> Path:
-    path = folder / "experiment.toml"
-    path.write_text(
-        f"""
-[data]
-queries = "{DATA["queries"]}"
-docs = "{DATA["docs"]}"
-depth = 3
-limit = 40
-[runs]
-bm25 = "{FOLDER}/runs/bm25.trec"
-tfidf = "{FOLDER}/runs/tfidf.trec"
-[endpoints.mock]
-base_url = "{URL}"
-model = "mock"
-[[labelers]]
-kind = "containment"
-[answers]
-depths = [1, 3]
-{answers}
-[metrics]
-measures = ["nDCG", "P"]
-[analysis]
-primary = "nDCG@3"
-primary_metric = "f1"
-use = "find-questions"
-resamples = 100
-"""
+def experiment(folder: Path, **answers: Any) -> Path:
+    text = small.toml(
+        data={"queries": str(DATA["queries"]), "docs": str(DATA["docs"]), "depth": 3, "limit": 40},
+        runs={name: str(path) for name, path in DATA["runs"].items()},
+        endpoints={"mock": small.MOCK},
+        labelers=[{"kind": "containment"}],
+        answers={"depths": [1, 3]} | answers,
+        metrics={"measures": ["nDCG", "P"]},
+        analysis=small.QUICK | {"primary": "nDCG@3", "primary_metric": "f1", "use": "find-questions"},
     )
+    path = folder / "experiment.toml"
+    path.write_text(text)
     return path
 
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("modes")
-    jk.run(experiment(folder, f"modes = {MODES}"), out=folder / "out", cache=folder / "cache")
+    jk.run(experiment(folder, modes=MODES), out=folder / "out", cache=folder / "cache")
     return folder
 
 
@@ -77,13 +62,11 @@ def test_the_decision_names_the_first_mode_and_the_table_holds_no_other(swept: P
 
 
 def test_the_first_of_several_modes_gives_the_numbers_that_it_gives_alone(swept: Path, tmp_path: Path) -> None:
-    alone = jk.run(experiment(tmp_path, 'modes = ["reversed"]'), out=tmp_path / "out", cache=swept / "cache")
-    first = jk.run(experiment(tmp_path, 'modes = ["reversed", "vote"]'), out=tmp_path / "both", cache=swept / "cache")
+    alone = jk.run(experiment(tmp_path, modes=["reversed"]), out=tmp_path / "out", cache=swept / "cache")
+    first = jk.run(experiment(tmp_path, modes=["reversed", "vote"]), out=tmp_path / "both", cache=swept / "cache")
     drop = ["mode"]
     pd.testing.assert_frame_equal(alone.comparison.table, first.comparison.table.drop(columns=drop))
-    options = jk.run(
-        experiment(tmp_path, "[answers.options]\norder = 'reversed'"), out=tmp_path / "o", cache=swept / "cache"
-    )
+    options = jk.run(experiment(tmp_path, options={"order": "reversed"}), out=tmp_path / "o", cache=swept / "cache")
     pd.testing.assert_frame_equal(options.comparison.table, alone.comparison.table)
 
 
@@ -167,20 +150,24 @@ def test_answer_takes_modes_and_compares_nothing_twice(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("answers", "said"),
     [
-        ('modes = ["together", "votes"]', "unknown mode 'votes'.*vote"),
-        ('modes = ["vote", "vote"]', "names 'vote' twice"),
-        ('modes = ["vote"]\n[answers.options]\norder = "reversed"', "modes and the option order set the same thing"),
+        ({"modes": ["together", "votes"]}, "unknown mode 'votes'.*vote"),
+        ({"modes": ["vote", "vote"]}, "names 'vote' twice"),
+        ({"modes": ["vote"], "options": {"order": "reversed"}}, "modes and the option order set the same thing"),
     ],
 )
-def test_wrong_modes_end_an_experiment_before_anything_is_asked(tmp_path: Path, answers: str, said: str) -> None:
+def test_wrong_modes_end_an_experiment_before_anything_is_asked(
+    tmp_path: Path, answers: dict[str, Any], said: str
+) -> None:
     with pytest.raises(ConfigError, match=said):
-        jk.plan(experiment(tmp_path, answers))
+        jk.plan(experiment(tmp_path, **answers))
 
 
 def test_imported_answers_may_be_of_several_modes(tmp_path: Path, swept: Path) -> None:
     table = read_answers(swept)
     table.to_csv(tmp_path / "mine.csv", index=False)
-    done = jk.run(experiment(tmp_path, f'import = "{tmp_path}/mine.csv"\nanswered_by = "app"'), out=tmp_path / "out")
+    done = jk.run(
+        experiment(tmp_path, **{"import": f"{tmp_path}/mine.csv", "answered_by": "app"}), out=tmp_path / "out"
+    )
     assert done.comparison.primary.mode == "together"
     assert done.comparison.modes is not None
 

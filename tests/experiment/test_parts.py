@@ -21,8 +21,10 @@ from judgekit.errors import ConfigError
 from judgekit.experiment.asking import budget_of, part, plan, warm
 from judgekit.experiment.prepare import prepare
 from judgekit.experiment.run import Finished, run
+from tests.commands import Judgekit
 from tests.scripted import Scripted, completion
 from tests.servers import FaultServer
+from tests.small import FILES, QUICK, toml
 
 QUERIES = 24
 DOCS = 3
@@ -40,40 +42,19 @@ def experiment(folder: Path, server: FaultServer, **endpoint: Any) -> Path:
     (folder / "docs.jsonl").write_text("\n".join(map(json.dumps, docs)))
     (folder / "a.trec").write_text("\n".join(lines))
     (folder / "b.trec").write_text("\n".join(line.replace("d1 ", "d7 ") for line in lines[::-1]))
-    more = "".join(f"{key} = {value}\n" for key, value in {"concurrency": 6, **endpoint}.items())
-    (folder / "experiment.toml").write_text(
-        f"""
-        [data]
-        queries = "queries.jsonl"
-        docs = "docs.jsonl"
-        depth = {DOCS}
-        [runs]
-        a = "a.trec"
-        b = "b.trec"
-        [endpoints.here]
-        base_url = "{server.base_url}"
-        namespace = "here"
-        model = "m"
-        {more}
-        [[labelers]]
-        kind = "judge"
-        name = "judge"
-        [[labelers]]
-        kind = "utility"
-        name = "erag"
-        [answers]
-        depths = [1, {DOCS}]
-        metrics = ["em", "correct", "grounded"]
-        modes = ["together", "merge"]
-        [metrics]
-        measures = ["nDCG", "P"]
-        [analysis]
-        resamples = 100
-        [prices.m]
-        prompt = 1000000
-        completion = 0
-        """
+    text = toml(
+        data=FILES | {"depth": DOCS},
+        runs={"a": "a.trec", "b": "b.trec"},
+        endpoints={
+            "here": {"base_url": server.base_url, "namespace": "here", "model": "m", "concurrency": 6, **endpoint}
+        },
+        labelers=[{"kind": "judge", "name": "judge"}, {"kind": "utility", "name": "erag"}],
+        answers={"depths": [1, DOCS], "metrics": ["em", "correct", "grounded"], "modes": ["together", "merge"]},
+        metrics={"measures": ["nDCG", "P"]},
+        analysis=QUICK,
+        prices={"m": {"prompt": 1000000, "completion": 0}},
     )
+    (folder / "experiment.toml").write_text(text)
     return folder / "experiment.toml"
 
 
@@ -206,9 +187,5 @@ def test_more_parts_than_requests_at_once_are_refused(tmp_path: Path, fault_serv
 
 
 @pytest.mark.parametrize("said", ["3/2", "0/2", "2", "a/b", "1/", "/2", "-1/2"])
-def test_a_part_that_is_none_is_refused(said: str, tmp_path: Path, fault_server: FaultServer) -> None:
-    path = experiment(tmp_path, fault_server)
-    command = [sys.executable, "-m", "judgekit", "run", str(path), f"--part={said}"]
-    found = subprocess.run(command, capture_output=True, text=True)
-    assert found.returncode == 2
-    assert "e.g. 2/8" in found.stderr
+def test_a_part_that_is_none_is_refused(said: str, judgekit: Judgekit) -> None:
+    assert "e.g. 2/8" in judgekit("run", "experiment.toml", f"--part={said}", code=2).err

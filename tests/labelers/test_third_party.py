@@ -283,7 +283,8 @@ from judgekit.cli import main
 from judgekit.experiment.file import load
 from judgekit.experiment.run import run
 from judgekit.sample import EXPERIMENT
-run(load(EXPERIMENT).updated(data={"limit": 8}), out="out", cache="store")
+settings = load(EXPERIMENT).updated(data={"limit": 8}, analysis={"resamples": 100})
+run(settings, out="out", cache="store")
 main(["lengths", "out"])
 """
     done = use(site, f"import os; os.chdir({str(tmp_path)!r})\n{code}")

@@ -58,8 +58,8 @@ class Case:
     def run(self, ties: Ties = Ties.DOC_DESC) -> Run:
         return scored_run(ties=ties, q=self.scores)
 
-    def labeling(self, extra: dict[str, str] | None = None) -> Labeling:
-        return labeling_of(str(self.scale), q={**self.labels, **(extra or {})})
+    def labeling(self, extra: dict[str, str] | None = None, name: str = "qrels") -> Labeling:
+        return labeling_of(str(self.scale), name, q={**self.labels, **(extra or {})})
 
     def ranked(self) -> list[str]:
         return sorted(self.scores, key=lambda d: (self.scores[d], d), reverse=True)

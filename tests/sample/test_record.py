@@ -14,24 +14,16 @@ from judgekit.errors import EndpointError
 from judgekit.wire.types import Endpoint, Reply, chat
 from tests.scripted import Scripted, completion, error
 from tests.servers import FaultServer
+from tests.small import FILES, toml
 
-EXPERIMENT = """
-[data]
-queries = "queries.jsonl"
-docs = "docs.jsonl"
-depth = 2
-[runs]
-one = "one.trec"
-[endpoints.reader]
-base_url = "recorded:"
-model = "m"
-[[labelers]]
-kind = "judge"
-[answers]
-depths = [1]
-[metrics]
-measures = ["P"]
-"""
+EXPERIMENT = toml(
+    data=FILES | {"depth": 2},
+    runs={"one": "one.trec"},
+    endpoints={"reader": {"base_url": "recorded:", "model": "m"}},
+    labelers=[{"kind": "judge"}],
+    answers={"depths": [1]},
+    metrics={"measures": ["P"]},
+)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import judgekit as jk
-from tests.mock import URL
+from tests.small import FILES, MOCK, toml
 
 TOWNS = 40
 RUNS = {"exact": 0.0, "close": 1.0, "fair": 2.0, "weak": 3.5, "poor": 6.0}
@@ -64,47 +64,23 @@ def lonely(question):
     return question
 '''
 
-EXPERIMENT = """
-[data]
-queries = "queries.jsonl"
-docs = "docs.jsonl"
-depth = 6
-[runs]
-{runs}
-[endpoints.mock]
-base_url = "URL"
-model = "mock"
-[prices.mock]
-prompt = 2.0
-completion = 4.0
-[[labelers]]
-name = "keyword"
-kind = "judge"
-[[labelers]]
-name = "oracle"
-kind = "mine.py:Oracle"
-[[labelers]]
-name = "hash"
-kind = "mine.py:Hash"
-[[labelers]]
-name = "long"
-kind = "mine.py:Long"
-[[labelers]]
-name = "jury"
-kind = "judge"
-samples = 3
-[[labelers]]
-name = "gold"
-kind = "provenance"
-qrels = "gold.qrels"
-[answers]
-depths = [3]
-metrics = ["em"]
-[metrics]
-measures = ["nDCG", "P"]
-[analysis]
-resamples = 200
-""".replace("URL", URL)
+EXPERIMENT = toml(
+    data=FILES | {"depth": 6},
+    runs={name: f"{name}.trec" for name in RUNS},
+    endpoints={"mock": MOCK},
+    prices={"mock": {"prompt": 2.0, "completion": 4.0}},
+    labelers=[
+        {"name": "keyword", "kind": "judge"},
+        {"name": "oracle", "kind": "mine.py:Oracle"},
+        {"name": "hash", "kind": "mine.py:Hash"},
+        {"name": "long", "kind": "mine.py:Long"},
+        {"name": "jury", "kind": "judge", "samples": 3},
+        {"name": "gold", "kind": "provenance", "qrels": "gold.qrels"},
+    ],
+    answers={"depths": [3], "metrics": ["em"]},
+    metrics={"measures": ["nDCG", "P"]},
+    analysis={"resamples": 200},
+)
 
 
 def write(folder: Path) -> None:
@@ -133,8 +109,7 @@ def write(folder: Path) -> None:
         (folder / f"{name}.trec").write_text("".join(lines))
     (folder / "gold.qrels").write_text("".join(f"q{i:02} 0 gold{i:02} 1\n" for i in range(TOWNS)))
     (folder / "mine.py").write_text(LABELERS)
-    runs = "\n".join(f'{name} = "{name}.trec"' for name in RUNS)
-    (folder / "experiment.toml").write_text(EXPERIMENT.format(runs=runs))
+    (folder / "experiment.toml").write_text(EXPERIMENT)
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from judgekit.errors import DataError, JudgekitError, StoppedError, UsageError
 from judgekit.plugins.audit.flow import CHECKS, FREE, card, plan_audit
 from judgekit.plugins.audit.numbers import groups_of
 from judgekit.plugins.audit.probes import DEFAULT
-from tests.small import Judgekit
+from tests.small import Judgekit, edited
 from tests.small import folder as folder
 from tests.small import judgekit as judgekit
 
@@ -176,7 +176,7 @@ def test_without_a_reference_the_audit_says_what_it_leaves_out(copied: Path) -> 
 
 def test_a_measure_that_the_labels_do_not_define_leaves_no_number(copied: Path) -> None:
     path = copied / "experiment.toml"
-    path.write_text(path.read_text().replace('["nDCG", "P"]', '["AP", "P"]'))
+    edited(path, '["nDCG", "P"]', '["AP", "P"]')
     out, cache = copied / "ap", copied / "cache"
     jk.run(path, out=out, cache=cache)
     table = jk.audit(out, cache=cache, probes=["claim"], checks="all").table
@@ -226,8 +226,7 @@ def test_the_command_line_prints_cards_and_writes_them(judgekit: Judgekit, copie
     out, cache = str(copied / "out"), str(copied / "cache")
     idle = judgekit("audit", out, "--cache", cache, "--probe", "claim")
     assert (idle.code, "add --checks gullibility" in idle.err) == (2, True)
-    counted = judgekit("audit", out, "--cache", cache, "--checks", "all", "--dry-run")
-    assert counted.code == 0, counted.err
+    counted = judgekit("audit", out, "--cache", cache, "--checks", "all", "--dry-run", code=0)
     assert "audit keyword, inject" in counted.out
     assert "Nothing was sent" in counted.out
     said = judgekit(
@@ -251,8 +250,7 @@ def test_the_command_line_prints_cards_and_writes_them(judgekit: Judgekit, copie
         (("audit", out, "--card", "hsh"), "Did you mean 'hash'"),
         (("audit", str(tmp_path), "--card", "hash"), "holds no audit yet"),
     ):
-        wrong = judgekit(*arguments)
-        assert wrong.code == 2
+        wrong = judgekit(*arguments, code=2)
         assert says in wrong.err
         assert "Traceback" not in wrong.err
 

@@ -10,8 +10,7 @@ import pandas as pd
 import judgekit as jk
 from judgekit.data.documents import Doc
 from judgekit.data.readers import write_docs
-from tests.mock import URL
-from tests.small import TOWNS, YEARS, Judgekit
+from tests.small import MOCK, QUICK, TOWNS, YEARS, Judgekit, toml
 
 
 def test_documents_of_two_cuts_get_their_spans(judgekit: Judgekit) -> None:
@@ -19,8 +18,7 @@ def test_documents_of_two_cuts_get_their_spans(judgekit: Judgekit) -> None:
     Path("pages.json").write_text(json.dumps([{"page_id": "p", "text": page}]))
     write_docs([Doc("w0", page[:46]), Doc("w1", page[47:])], "whole.jsonl")
     write_docs([Doc("h0", page[:70]), Doc("h1", page[70:]), Doc("x", "of nowhere at all, really not")], "half.jsonl")
-    said = judgekit("chunks", "pages.json", "whole.jsonl", "half.jsonl", "--out", "docs.jsonl")
-    assert said.code == 0
+    said = judgekit("chunks", "pages.json", "whole.jsonl", "half.jsonl", "--out", "docs.jsonl", code=0)
     assert "4 of 5 documents have a span" in said.out
     assert "x has no span: its text was not found on its likely pages" in said.err
     docs = jk.read_docs("docs.jsonl").get(["w0", "w1", "h0", "h1"])
@@ -35,33 +33,20 @@ def test_wrong_input_is_said_and_nothing_is_written(judgekit: Judgekit) -> None:
         (("chunks", "none.jsonl", "one.jsonl", "--out", "x"), "no such file"),
         (("chunks", "one.jsonl", "other.jsonl", "--out", "one.jsonl"), "never replaced"),
     ):
-        said = judgekit(*args)
-        assert said.code == 2
+        said = judgekit(*args, code=2)
         assert expected in said.err.replace("\n", " ")
         assert not Path("x").exists()
 
 
-EXPERIMENT = """
-[data]
-queries = "queries.jsonl"
-docs = "cuts.jsonl"
-depth = 4
-[runs]
-whole = "whole.trec"
-pieces = "pieces.trec"
-[endpoints.local]
-base_url = "URL"
-model = "mock"
-[[labelers]]
-kind = "containment"
-[answers]
-depths = [2]
-[metrics]
-measures = ["nDCG", "R"]
-[analysis]
-resamples = 100
-primary = "nDCG@2"
-""".replace("URL", URL)
+EXPERIMENT = toml(
+    data={"queries": "queries.jsonl", "docs": "cuts.jsonl", "depth": 4},
+    runs={"whole": "whole.trec", "pieces": "pieces.trec"},
+    endpoints={"local": MOCK},
+    labelers=[{"kind": "containment"}],
+    answers={"depths": [2]},
+    metrics={"measures": ["nDCG", "R"]},
+    analysis=QUICK | {"primary": "nDCG@2"},
+)
 
 
 def cut_twice(spans: bool = True) -> None:
@@ -104,8 +89,7 @@ def test_without_spans_there_is_no_decision_across_two_cuts_by_a_measure_that_co
     judgekit: Judgekit,
 ) -> None:
     cut_twice(spans=False)
-    said = judgekit("run", "cuts.toml", "--out", "out")
-    assert said.code == 1
+    said = judgekit("run", "cuts.toml", "--out", "out", code=1)
     assert "nDCG@2 cannot compare them" in (said.out + said.err).replace("\n", " ")
     Path("cuts.toml").write_text(EXPERIMENT.replace('"nDCG", "R"', '"RR"').replace("nDCG@2", "RR@2"))
     said = judgekit("run", "cuts.toml", "--out", "other")
@@ -117,9 +101,7 @@ def test_score_counts_evidence_where_it_is_given_documents(judgekit: Judgekit) -
     labels = [f"q{i} 0 {town}0{name} 1" for i, town in enumerate(TOWNS) for name in "wab"]
     Path("all.qrels").write_text("\n".join(labels) + "\n")
     args = ("score", "--run", "whole.trec", "--run", "pieces.trec", "--qrels", "all.qrels", "-m", "R@2")
-    said = judgekit(*args, "--docs", "cuts.jsonl")
-    assert said.code == 0
-    assert "R(unit=evidence)@2" in said.out
+    assert "R(unit=evidence)@2" in judgekit(*args, "--docs", "cuts.jsonl", code=0).out
     assert "R@2" in judgekit(*args).out
 
 
@@ -129,6 +111,5 @@ def test_score_compares_runs_with_a_baseline(judgekit: Judgekit) -> None:
     (row,) = json.loads(said.out)["against"]
     assert (row["run"], row["wins"], row["ties"], row["losses"], row["queries"]) == ("good", 6, 0, 0, 6)
     assert row["ci_low"] <= row["difference"] <= row["ci_high"]
-    said = judgekit(*args, "--baseline", "poor")
-    assert "against poor:" in said.out
+    assert "against poor:" in judgekit(*args, "--baseline", "poor").out
     assert judgekit(*args, "--baseline", "por").code == 2

@@ -18,6 +18,7 @@ import pytest
 import judgekit as jk
 from judgekit.data.readers import read_column
 from judgekit.errors import DataError, UsageError
+from tests import small
 from tests.conftest import ROOT
 from tests.mock import URL
 from tests.plugins.guard.conftest import Judgekit, docs_of, write_run
@@ -28,8 +29,7 @@ FILES = ["--queries", "queries.jsonl", "--docs", "docs.jsonl"]
 
 
 def test_a_planted_loss_fails_the_build(judgekit: Judgekit, repository: Path) -> None:
-    said = judgekit("guard", "base.trec", "worse.trec", *FILES, "--labeler", "containment")
-    assert said.code == 1, said.err
+    said = judgekit("guard", "base.trec", "worse.trec", *FILES, "--labeler", "containment", code=1)
     assert said.out.startswith(
         "fail: a loss is shown. The mean loss is 3.07 points (one-sided 95% bounds 1.33 to 4.77)"
     )
@@ -45,14 +45,12 @@ def test_docs_may_stand_in_several_files(judgekit: Judgekit, repository: Path) -
     asked = ["guard", "base.trec", "worse.trec", "--queries", "queries.jsonl", "--labeler", "containment"]
     whole = judgekit(*asked, "--docs", "docs.jsonl")
     assert judgekit(*asked, "--docs", "first.jsonl", "--docs", "second.jsonl").out == whole.out
-    lacking = judgekit(*asked, "--docs", "first.jsonl")
-    assert lacking.code == 2
+    lacking = judgekit(*asked, "--docs", "first.jsonl", code=2)
     assert "If the docs are in several files, give all of them" in lacking.err
 
 
 def test_a_harmless_change_passes(judgekit: Judgekit, repository: Path) -> None:
-    said = judgekit("guard", "base.trec", "harmless.trec", *FILES, "--labeler", "containment")
-    assert said.code == 0, said.err
+    said = judgekit("guard", "base.trec", "harmless.trec", *FILES, "--labeler", "containment", code=0)
     assert said.out.startswith("pass: the loss is shown to be below the limit.")
 
 
@@ -71,8 +69,7 @@ def test_twenty_questions_are_inconclusive_and_it_is_said_how_many_would_settle_
         "--labeler",
         "containment",
     ]
-    said = judgekit(*asked)
-    assert said.code == 5, said.err
+    said = judgekit(*asked, code=5)
     assert said.out.startswith("inconclusive: the data show neither a loss nor that any loss is below the limit.")
     assert "questions like these would settle it; --suite decides only about these." in said.out
     assert "bounds" not in said.out.splitlines()[0], "of so few that differ they would say nothing"
@@ -83,13 +80,11 @@ def test_documents_without_a_label_are_never_zero_in_silence(judgekit: Judgekit,
     gold = (repository / "gold.qrels").read_text().splitlines(keepends=True)
     (repository / "sparse.qrels").write_text("".join(line for line in gold if line.endswith(" 1\n")))
     asked = ["guard", "base.trec", "harmless.trec", "--qrels", "sparse.qrels"]
-    said = judgekit(*asked)
-    assert said.code == 5, said.err
+    said = judgekit(*asked, code=5)
     assert "240 documents in questions whose lists differ have no label: they can be anything on the scale." in said.out
     way = "If the qrels list all that is relevant, add --unjudged nonrelevant; else label them with --labeler."
     assert f"The outcome depends on missing labels or ratings. {way}\n" in said.out
-    taken = judgekit(*asked, "--unjudged", "nonrelevant")
-    assert taken.code == 0
+    taken = judgekit(*asked, "--unjudged", "nonrelevant", code=0)
     assert "they count as not relevant." in taken.out
     assert way not in taken.out
     read = judgekit("guard", "base.trec", "harmless.trec", *FILES, "--labeler", "provenance(qrels='sparse.qrels')")
@@ -184,8 +179,7 @@ def test_the_answers_of_both_can_be_guarded_instead(judgekit: Judgekit, reposito
     for name, wrong in (("old", 0), ("new", 40)):
         rows = [{"query_id": f"q{i}", "value": float(i >= wrong), "metric": "em"} for i in range(300)]
         (repository / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    said = judgekit("guard", "old.jsonl", "new.jsonl", "--max-drop", "2")
-    assert said.code == 1, said.err
+    said = judgekit("guard", "old.jsonl", "new.jsonl", "--max-drop", "2", code=1)
     assert "The mean loss is 13.33 points" in said.out
     assert "em of the answers, base against new, 300 questions: 40 worse, 260 unchanged." in said.out
     assert judgekit("guard", "old.jsonl", "old.jsonl").out.startswith("pass: nothing changed.")
@@ -214,8 +208,7 @@ def test_missing_answers_can_be_anything(repository: Path, base: float | None, n
 
 def test_json_holds_everything_and_markdown_is_a_comment(judgekit: Judgekit, repository: Path) -> None:
     asked = ["guard", "base.trec", "worse.trec", *FILES, "--labeler", "containment"]
-    said = judgekit(*asked, "--json", "--markdown", "g.md")
-    assert said.code == 1, said.err
+    said = judgekit(*asked, "--json", "--markdown", "g.md", code=1)
     content = json.loads(said.out)
     assert (content["command"], content["outcome"], content["exit_code"]) == ("guard", "fail", 1)
     assert (len(content["changes"]), content["questions"]["worse"], content["mean"]["queries"]) == (15, 15, 300)
@@ -242,8 +235,7 @@ def test_files_made_from_other_questions_are_refused(judgekit: Judgekit, reposit
     assert judgekit(*label, "--queries", "queries.jsonl", "--out", "made.qrels").code == 0
     asked = ["guard", "base.trec", "worse.trec", "--qrels", "made.qrels"]
     assert judgekit(*asked, "--queries", "queries.jsonl").code == 1
-    refused = judgekit(*asked, "--queries", "few.jsonl")
-    assert refused.code == 2
+    refused = judgekit(*asked, "--queries", "few.jsonl", code=2)
     assert "made from different queries" in refused.err
     assert "A gate compares like with like" in refused.err
 
@@ -261,29 +253,20 @@ def test_new_documents_are_labelled_through_the_store(judgekit: Judgekit, reposi
 
 
 def test_two_results_folders(judgekit: Judgekit, repository: Path) -> None:
-    experiment = """
-[data]
-queries = "queries.jsonl"
-docs = "docs.jsonl"
-depth = 5
-[runs]
-mine = "{run}"
-[[labelers]]
-kind = "containment"
-[answers]
-ratings = ["ratings.csv"]
-[metrics]
-measures = ["nDCG@5"]
-[analysis]
-resamples = 100
-"""
     rows = "".join(f"q{i},{i % 2}\n" for i in range(300))
     (repository / "ratings.csv").write_text("query_id,value\n" + rows)
     for name in ("base", "worse"):
-        (repository / f"{name}.toml").write_text(experiment.format(run=f"{name}.trec"))
+        text = small.toml(
+            data=small.FILES | {"depth": 5},
+            runs={"mine": f"{name}.trec"},
+            labelers=[{"kind": "containment"}],
+            answers={"ratings": ["ratings.csv"]},
+            metrics={"measures": ["nDCG@5"]},
+            analysis=small.QUICK,
+        )
+        (repository / f"{name}.toml").write_text(text)
         judgekit("run", f"{name}.toml", "--out", f"out/{name}")
-    said = judgekit("guard", "out/base", "out/worse")
-    assert said.code == 1, said.err
+    said = judgekit("guard", "out/base", "out/worse", code=1)
     assert "nDCG@5 by 'containment', out/base against out/worse, 300 questions: 15 worse" in said.out
     suite = judgekit("guard", "out/base", "out/worse", "--suite", "--run", "mine", "--max-drop", 4)
     assert suite.out.startswith("pass: within the limits. The mean loss is 3.07 points; the limit is 4.")
@@ -343,8 +326,7 @@ def test_nothing_is_claimed_from_labels_of_two_models_under_one_name(
     fault_server.answer = as_model("old")
     assert judgekit("guard", "base.trec", "first.trec", *asked).code == 5
     fault_server.answer = as_model("new")
-    said = judgekit("guard", "base.trec", "worse.trec", *asked)
-    assert said.code == 5, said.err
+    said = judgekit("guard", "base.trec", "worse.trec", *asked, code=5)
     assert "Nothing is claimed: label judge" in said.out
     assert "10 replies from the store" in said.out
 

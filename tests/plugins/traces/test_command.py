@@ -53,13 +53,11 @@ def test_traces_lead_to_an_experiment_on_what_was_answered_or_rated(
         for row in exported(form, f"{run}{i}", asked[i], "1850", i, run, (i + len(run)) % 2 == 0 if rated else None)
     ]
     lines(tmp_path / "spans.jsonl", rows)
-    said = judgekit("traces", "spans.jsonl", "--out", "data")
-    assert said.code == 0, said.err
+    said = judgekit("traces", "spans.jsonl", "--out", "data", code=0)
     assert said.out.startswith(f"8 questions, 2 documents, 16 answers and {16 * rated} ratings")
     assert said.out.endswith("judgekit run data/experiment.toml --dry-run\n"), "a judge, for there are no references"
     experiment = tmp_path / "data" / "experiment.toml"
-    counted = judgekit("run", "data/experiment.toml", "--dry-run")
-    assert counted.code == 0, counted.err
+    counted = judgekit("run", "data/experiment.toml", "--dry-run", code=0)
     # The lists of the two are the same here, as the documents are: that is said, and each answer counts.
     assert "runs 'dense' and 'sparse' hold the same lists" in counted.err
     assert ("rate grounded" in counted.out or "\nanswer " in counted.out) is not rated
@@ -82,9 +80,7 @@ def test_traces_are_not_written_over_other_files(
     monkeypatch.chdir(tmp_path)
     lines(tmp_path / "traces.jsonl", langfuse())
     (tmp_path / "queries.jsonl").write_text("mine")
-    said = judgekit("traces", "traces.jsonl", "--out", ".")
-    assert said.code == 2
-    assert "would be replaced" in said.err
+    assert "would be replaced" in judgekit("traces", "traces.jsonl", "--out", ".", code=2).err
     assert judgekit("traces", "traces.jsonl", "--out", ".", "--overwrite").code == 0
     assert judgekit("traces", "nowhere.jsonl", "--out", "x").code == 2
     assert "expected spans in OpenInference terms" in judgekit("traces", "dense.trec", "--out", "x").err
