@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from judgekit.data.documents import Doc
-from judgekit.data.fields import DOC, Source, doc_of
+from judgekit.data.fields import DECLARED, DOC, Source, doc_of
 from judgekit.data.outputs import cache_folder
 from judgekit.data.records import DataRecord
 from judgekit.data.sources import Contents, Located, contents
@@ -50,9 +50,7 @@ def large(path: Path, limit: int | None = None) -> bool:
     if not (path.is_file() or path.is_dir()):
         return False
     size, packed = sum(part.stat().st_size for part in files_of(path)), path.is_dir() or path.suffix == ".parquet"
-    if not packed:
-        with path.open("rb") as stream:
-            packed = packing(stream.read(4)) is not None
+    packed = packed or packing(path, DECLARED["doc"].expected) is not None
     return size * (4 if packed else 1) > (MEMORY_LIMIT if limit is None else limit)
 
 

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from judgekit.data.columns import Pairs, pairs_of, run_lengths, strings
+from judgekit.data.columns import Pairs, pairs_of, plain, run_lengths, strings
 from judgekit.data.fields import DECLARED, Declaration, Names, Source, rows_of
 from judgekit.data.forms import ASKED, ENTRY, FORMS, dataset_records, unfolded
 from judgekit.data.records import (
@@ -265,11 +265,10 @@ def _columns(path: Path, layout: _Layout, kind: str) -> Pairs | None:
     for delimiter in (layout.delimiter, "") if trec else (layout.delimiter,):
         try:
             read = batches(path, columns, wanted, delimiter, header=layout.header, trec=trec)
-            rows = pairs_of(read, quotes=trec or not delimiter)
+            rows = pairs_of(plain(read, quotes=trec or not delimiter))
         except (pa.ArrowException, OSError, ValueError):
-            rows = None
-        if rows is not None:
-            return rows._replace(values=-rows.values) if ranked else rows
+            continue
+        return rows._replace(values=-rows.values) if ranked else rows
     return None
 
 

@@ -466,6 +466,7 @@ def test_standard_input_is_read_more_than_once(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TREC)))
     assert pairs_of_run("-") == RUN
     assert pairs_of_run("-") == RUN
+    given.__globals__["_standard_input"]().cleanup()
     given.__globals__["_standard_input"].cache_clear()
 
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.data.columns import run_lengths, strings
+from judgekit.data.columns import Pairs, run_lengths, strings
 from judgekit.data.files import write_labels
 from judgekit.data.labelings import Labeling, Scale
 from judgekit.data.ordering import Ties
@@ -242,7 +242,7 @@ def test_ids_that_a_trec_file_cannot_hold_are_refused(tmp_path: Path, bad: str) 
     for query, doc in ((bad, "d"), ("q", bad)):
         with pytest.raises(DataError, match="the id of a query or doc"):
             write_run(Run("r", [query], [doc], [1.0]), path)
-    labels = Labeling.from_columns("x", Scale("binary"), run_lengths(strings(["q"])), strings([bad]), np.ones(1))
+    labels = Labeling("x", Scale("binary"), Pairs(run_lengths(strings(["q"])), strings([bad]), np.ones(1)))
     with pytest.raises(DataError, match="the id of a query or doc"):
         write_qrels(labels, path)
 
