@@ -24,7 +24,7 @@ from judgekit.data.documents import Doc, unknown_doc
 from judgekit.data.fields import DECLARED, DOC, Source, doc_of
 from judgekit.data.outputs import cache_folder
 from judgekit.data.records import DataRecord
-from judgekit.data.sources import Contents, Located, contents
+from judgekit.data.sources import Located, contents
 from judgekit.data.streams import files_of, packing, temporary
 from judgekit.errors import DataError, UsageError
 
@@ -104,7 +104,7 @@ def on_disk(place: Located, source: str, index: str | Path | None) -> DiskDocs:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="judgekit-")))
         file = folder / f"{name}.idx"
         if (known := _opened(file, made_from)) is None:
-            _build(contents(place, "doc"), file, made_from)
+            _build(*contents(place, "doc"), file, made_from)
             known = _opened(file, made_from)
         if known is None:
             raise DataError(f"its index was changed while in use: {file}", place.path)
@@ -137,7 +137,7 @@ def fingerprint(path: Path, spelled: str) -> str:
     return digest.hexdigest()
 
 
-def _build(opened: Contents, file: Path, made_from: str) -> None:
+def _build(source: Source, records: Iterable[DataRecord], file: Path, made_from: str) -> None:
     """Read a collection once, check it, and write its index."""
     partial = temporary(file)
     for left in file.parent.glob(f".{glob.escape(file.name)}.*.tmp"):  # of a command that was killed
@@ -146,19 +146,19 @@ def _build(opened: Contents, file: Path, made_from: str) -> None:
     try:
         with closing(sqlite3.connect(partial, isolation_level=None)) as index:
             index.executescript(_TABLES)
-            for record in opened.records:
-                doc_id, doc = doc_of(opened.source, record)
+            for record in records:
+                doc_id, doc = doc_of(source, record)
                 row = (doc_id, record.line, json.dumps(asdict(doc)))
                 if not index.execute("INSERT OR IGNORE INTO docs VALUES (NULL, ?, ?, ?)", row).rowcount:
                     first, before = index.execute("SELECT line, doc FROM docs WHERE doc_id = ?", row[:1]).fetchone()
-                    opened.source.again(record, doc_id, first, same=before == row[2] if opened.form else None)
+                    source.again(record, doc_id, first, same=before == row[2] if source.form else None)
             index.execute("INSERT INTO made SELECT ?, count(*) FROM docs", (made_from,))
             if not index.execute("SELECT docs FROM made").fetchone()[0]:
-                raise opened.source.nothing("docs")
+                raise source.nothing("docs")
             index.execute("COMMIT")
         partial.replace(file)
     except sqlite3.Error as error:
-        raise DataError(f"its index cannot be written to {file.parent}: {error}", opened.source.path) from error
+        raise DataError(f"its index cannot be written to {file.parent}: {error}", source.path) from error
     finally:
         partial.unlink(missing_ok=True)
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 import ast
 import json
 import math
-import re
 import tokenize
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -28,7 +27,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from judgekit.data.documents import Doc, MemoryDocs, Query
-from judgekit.data.records import DataRecord, as_number, kind_of
+from judgekit.data.records import HALF, DataRecord, as_number, kind_of
 from judgekit.data.tables import ALL, id_problem
 from judgekit.errors import DataError, nearest
 
@@ -146,16 +145,13 @@ DECLARED: Final = {
 QUERY, DOC = DECLARED["query"].names, DECLARED["doc"].names
 
 
-_HALF: Final = re.compile("[\ud800-\udfff]")
-
-
 def _text(value: Any) -> str:
     """Return a value that has to be a string which a UTF-8 file can hold."""
     if not isinstance(value, str):
         raise ValueError(f"must be a string, not {kind_of(value)}")
     if "\0" in value:
         raise ValueError("holds a NUL character")
-    if half := _HALF.search(value):
+    if half := HALF.search(value):
         raise ValueError(f"holds {half[0]!a}, half of a surrogate pair, which is not a character")
     return value
 
@@ -228,12 +224,14 @@ class Source:
         format: its format's name; the records of ``parquet`` and ``frame`` are rows.
         names: where each field may be found.
         what: ``query``, ``doc``, …, for error messages.
+        form: the nested form's name, or "".
     """
 
     path: Path | None
     format: str
     names: Names
     what: str
+    form: str = ""
 
     def of(self, names: Names, what: str) -> Self:
         """Return the same source for other objects, such as those inside of its records."""

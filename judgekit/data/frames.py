@@ -95,6 +95,7 @@ def _framed(source: Any) -> Any:
 
 def _are_files(source: object) -> TypeGuard[str | Path | list[str | Path]]:
     """Return whether something is a file or a list of files."""
+
     def is_file(item: object) -> bool:
         return isinstance(item, Path) or (isinstance(item, str) and (bool(split_form(item)[0]) or Path(item).exists()))
 

@@ -83,8 +83,8 @@ def _answers(source: str | Path, format: str) -> pd.DataFrame | None:
     """Return the answers of a nested form, each a text or a number (0 is one), "" where there is none."""
     import pandas as pd
 
-    origin, entries, form = opened(source, "answer", format)
-    if not form:
+    origin, entries = opened(source, "answer", format)
+    if not origin.form:
         return None
     rows = []
     for record in entries:

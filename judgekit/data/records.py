@@ -44,6 +44,7 @@ from judgekit.registry import register
 from judgekit.spec import Spec, Value, run_file, split_file, user_code
 
 __all__ = [
+    "HALF",
     "SYNTAXES",
     "DataRecord",
     "as_number",
@@ -59,6 +60,10 @@ __all__ = [
 ]
 
 _READABLE: Final = "JSON lines, JSON, CSV, TSV or Parquet"
+
+
+HALF: Final = re.compile("[\\ud800-\\udfff]")
+"""Half of a surrogate pair, which JSON can spell and no file can hold."""
 
 
 class DataRecord(NamedTuple):

@@ -23,6 +23,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import cache
+from itertools import product
 from os.path import exists, samefile  # False, not an error, for a name that is too long
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, cast
@@ -84,8 +85,7 @@ _READ: Final[ContextVar[dict[Path, None] | None]] = ContextVar("_READ", default=
 @contextmanager
 def noting_reads() -> Iterator[Collection[Path]]:
     """Note the files that are opened for reading inside of the ``with`` block; an inner block adds to the outer one."""
-    outer = _READ.get()
-    noted: dict[Path, None] = {} if outer is None else outer
+    noted = {} if (outer := _READ.get()) is None else outer
     token = _READ.set(noted)
     try:
         yield noted.keys()
@@ -95,20 +95,17 @@ def noting_reads() -> Iterator[Collection[Path]]:
 
 def note_read(path: Path) -> None:
     """Note that a file is read."""
-    noted = _READ.get()
-    if noted is not None:
+    if (noted := _READ.get()) is not None:
         noted[path] = None
 
 
 def check_outputs(*paths: Path) -> None:
     """Refuse to write where something was read, also through a link, or into a folder that was read as one table."""
     noted = [read for read in _READ.get() or () if exists(read)]
-    for path in paths:
-        for place in filter(exists, (path, path.parent)):
-            read = next((read for read in noted if samefile(place, read)), None)
-            if read is not None:
-                name = "" if path == read else f" ({read})"
-                raise UsageError(f"{path} is an input of this command{name} and is never replaced: choose another name")
+    for path, read in product(paths, noted):
+        if any(samefile(place, read) for place in filter(exists, (path, path.parent))):
+            name = "" if path == read else f" ({read})"
+            raise UsageError(f"{path} is an input of this command{name} and is never replaced: choose another name")
 
 
 @cache
@@ -130,11 +127,10 @@ def given(path: str | Path) -> Path:
 def _missing(path: Path, expected: str) -> DataError:
     split_form(path)  # of an address it says how to download it
     slashed = Path(str(path).replace("\\", "/"))
+    hint = f" Its folder {str(path.parent)!r} does not exist either."
     if slashed != path and slashed.exists():
         hint = f" Did you mean {str(slashed)!r}?"
-    elif not path.parent.is_dir():
-        hint = f" Its folder {str(path.parent)!r} does not exist either."
-    else:
+    elif path.parent.is_dir():
         hint = nearest(path.name, (entry.name for entry in path.parent.iterdir()))
     return DataError(f"no such file; expected {expected}.{hint}", path)
 
@@ -143,13 +139,14 @@ def file_error(error: OSError, path: Path, expected: str) -> DataError:
     """Return the sentence for what the operating system or an unpacker said about a file."""
     if isinstance(error, FileNotFoundError):
         return _missing(path, expected)
+    reason = f"cannot be opened: {error.strerror or error}; expected {expected}"
     if isinstance(error, IsADirectoryError):
-        return DataError(f"is a folder; expected {expected}", path)
-    if "truncated" in str(error).lower():
-        return DataError("the compressed data ends early: the file was cut off", path)
-    if error.errno is None:
-        return DataError(f"the compressed data is damaged: {error}", path)
-    return DataError(f"cannot be opened: {error.strerror or error}; expected {expected}", path)
+        reason = f"is a folder; expected {expected}"
+    elif "truncated" in str(error).lower():
+        reason = "the compressed data ends early: the file was cut off"
+    elif error.errno is None:
+        reason = f"the compressed data is damaged: {error}"
+    return DataError(reason, path)
 
 
 def check_file(path: Path, expected: str) -> None:
@@ -188,10 +185,12 @@ def packing(path: Path, expected: str = "a file") -> str | None:
     """Return how a file is packed, ``gzip``, ``bz2`` or ``zstd``, by its first bytes; None if it is not."""
     with path.open("rb") as raw:
         start = raw.read(6)
-    foreign = next((kind for magic, kind in _FOREIGN.items() if start.startswith(magic)), None)
-    if foreign is not None:
-        raise DataError(f"is {foreign}; expected {expected}, as UTF-8, gzip, bzip2 or zstd", path)
-    return next((name for magic, name in _PACKED.items() if start.startswith(magic)), None)
+    for magic, kind in (_FOREIGN | _PACKED).items():
+        if start.startswith(magic):
+            if magic in _FOREIGN:
+                raise DataError(f"is {kind}; expected {expected}, as UTF-8, gzip, bzip2 or zstd", path)
+            return kind
+    return None
 
 
 def read_bytes(path: str | Path, expected: str = "a file") -> bytes:

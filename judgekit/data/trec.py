@@ -63,7 +63,7 @@ def read_run(path: str | Path, name: str | None = None, ties: Ties = Ties.DOC_DE
 
 def first_rows(path: str | Path, rows: int) -> list[tuple[str, float, float]]:
     """Return query, rank and score of the first rows of a run file; NaN for a number that is not there."""
-    source, records_of_run, _ = opened(path, "run")
+    source, records_of_run = opened(path, "run")
 
     def cell(record: DataRecord, key: str) -> object:
         name = source.find(record, key)
