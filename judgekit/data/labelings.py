@@ -34,7 +34,7 @@ from judgekit.data.columns import (
 )
 from judgekit.data.tables import ALL, LABELS, NOT_MISSING, Status, Table
 from judgekit.errors import DataError, UsageError
-from judgekit.notebook import Shown
+from judgekit.notebook import NotebookRepr
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -234,7 +234,7 @@ def _without_nulls(table: pa.Table) -> pa.Table:
     return table.select([*known, *sorted({*table.column_names} - {*known})])
 
 
-class Labeling(Shown):
+class Labeling(NotebookRepr):
     """All labels of one labeler over a pool.
 
     Rows stand in the order of the input; the attributes that sort by id do so when they are first asked for.
