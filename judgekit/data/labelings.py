@@ -304,9 +304,9 @@ class Labeling(NotebookRepr):
             raise DataError(f"labeling {name!r} has a query with the reserved id {ALL!r}")
         if twice := repeated(rows, self.row_keys):
             raise DataError(f"labeling {name!r}: query {twice[0]!r}, doc {twice[1]!r} is labelled twice")
-        wrong = np.where(obtained, ~scale.holds(relevance), ~np.isnan(relevance))
-        if wrong.any():
-            row = int(np.argmax(wrong))
+        right = np.where(obtained, scale.holds(relevance), np.isnan(relevance))
+        if not right.all():
+            row = int(np.argmin(right))
             lost = f" has a relevance, but status {STATUSES[status[row]].value!r}"
             why = f": relevance {scale.problem(float(relevance[row]))}" if obtained[row] else lost
             raise DataError(f"labeling {name!r}: query {coded.at(row)!r}, doc {docs[row].as_py()!r}{why}")

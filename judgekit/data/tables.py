@@ -242,10 +242,12 @@ class Table:
         infinite = np.isinf(numbers.to_numpy())
         if infinite.any():
             raise fail(int(np.argmax(infinite)), "is infinite")
-        odd = (numbers != np.trunc(numbers)).to_numpy() & (kind == "int")
+        if kind != "int":
+            return numbers
+        odd = (numbers != np.trunc(numbers)).to_numpy()
         if odd.any():
             raise fail(int(np.argmax(odd)), f"{numbers[odd].iloc[0]} is not a whole number")
-        return numbers.astype("int64") if kind == "int" else numbers
+        return numbers.astype("int64")
 
     def empty(self) -> pd.DataFrame:
         """Return the table without rows."""
